@@ -1,0 +1,76 @@
+"""`polyseme` and `python -m polyseme`: runs a verb, and tells a failure in one sentence on stderr.
+
+Exit codes: 0 done, 1 failed, 2 called wrongly, 130 stopped by Ctrl-C. `POLYSEME_DEBUG=1` shows tracebacks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; gives the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a word that the terminal cannot show is no failure
+    try:
+        from polyseme.cli.app import app
+
+        code = app(args=arguments, prog_name="polyseme", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads our output has seen enough
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return _fail("stopped", 130)
+    except Exception as error:
+        if os.environ.get("POLYSEME_DEBUG"):
+            traceback.print_exc()
+        return _fail(*_explain(error))
+    if code == 130:
+        return _fail("stopped", 130)
+    return code if isinstance(code, int) else 0
+
+
+def _explain(error: Exception) -> tuple[str, int]:
+    """One sentence for a person, and the exit code."""
+    from polyseme.base.errors import PolysemeError, UsageError
+
+    if isinstance(error, PolysemeError):
+        stopped = type(error).__name__ == "Stopped"  # by name: its home imports torch
+        return str(error), 130 if stopped else 2 if isinstance(error, UsageError) else 1
+    if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's own errors about the call
+        context = getattr(error, "ctx", None)
+        help_call = f"{context.command_path if context else 'polyseme'} --help"
+        return f"{error.format_message().rstrip('.')} (see {help_call})", error.exit_code
+    if _out_of_memory(error):
+        return "not enough memory: give a smaller --batch-words (it is 4096 where not given), or shorter lines", 1
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror, 1
+    hint = "a bug of ours; POLYSEME_DEBUG=1 shows where"
+    return f"{type(error).__name__}: {error} ({hint})", 1
+
+
+def _out_of_memory(error: Exception) -> bool:
+    text = str(error)
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or (isinstance(error, RuntimeError) and "can't allocate memory" in text)
+    )
+
+
+def _fail(sentence: str, code: int) -> int:
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"polyseme: {' '.join(sentence.split())}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

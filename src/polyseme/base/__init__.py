@@ -1,0 +1,1 @@
+"""Ground floor: errors, configs, files, registries. Imports nothing of ours."""

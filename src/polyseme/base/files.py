@@ -1,0 +1,139 @@
+"""Files: written whole or not at all, recognised by their content, and unpacked only where they belong."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import shutil
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from polyseme.base.errors import FormatError, PolysemeError
+
+GZIP, ZIP, HDF5 = b"\x1f\x8b", b"PK\x03\x04", b"\x89HDF\r\n\x1a\n"
+
+
+@contextlib.contextmanager
+def atomic(path: str | Path) -> Iterator[Path]:
+    """A path beside `path` to write to; it takes the name `path` when the block ends well, and is removed when not.
+
+    >>> import tempfile; folder = Path(tempfile.mkdtemp())
+    >>> with atomic(folder / "a.txt") as part: _ = part.write_text("whole")
+    >>> [file.name for file in folder.iterdir()]
+    ['a.txt']
+    """
+    path = Path(path)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with telling(path, "write"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield part
+            with part.open("rb") as file:
+                os.fsync(file.fileno())
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def telling(path: str | Path, doing: str) -> Iterator[None]:
+    """Turn the system's refusals (no such file, no permission, disk full) into one sentence that names the file."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise PolysemeError(f"cannot {doing} {path}: {reason}") from error
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    with atomic(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+
+
+def starts_with(path: str | Path, magic: bytes) -> bool:
+    """Whether a file begins with these bytes."""
+    with telling(path, "read"), Path(path).open("rb") as file:
+        return file.read(len(magic)) == magic
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The content of a file, unpacked when it is gzip (told by content, not by name)."""
+    with telling(path, "read"):
+        data = Path(path).read_bytes()
+        if not data.startswith(GZIP):
+            return data
+    try:
+        return gzip.decompress(data)
+    except (EOFError, OSError, zlib.error) as error:
+        raise FormatError(path, f"is a damaged gzip file ({error})") from error
+
+
+def read_json(path: str | Path) -> dict[str, Any]:
+    """A JSON object from a file, or one sentence on why it is none."""
+    try:
+        value = json.loads(read_bytes(path))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(path, f"is not valid JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise FormatError(path, f"holds a JSON {type(value).__name__}; expected an object")
+    return value
+
+
+def unpack(archive: str | Path, folder: str | Path) -> None:
+    """Unpack a zip or tar file; an entry that would leave the folder, a link or a device is refused."""
+    archive, folder = Path(archive), Path(folder)
+    try:
+        if zipfile.is_zipfile(archive):
+            _unpack_zip(archive, folder)
+        elif tarfile.is_tarfile(archive):
+            _unpack_tar(archive, folder)
+        else:
+            raise FormatError(archive, "is neither a zip nor a tar file")
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, RuntimeError) as error:
+        raise FormatError(archive, f"is a damaged archive ({error})") from error
+
+
+def _unpack_zip(archive: Path, folder: Path) -> None:
+    with zipfile.ZipFile(archive) as entries:
+        for entry in entries.infolist():
+            target = _inside(folder, entry.filename, archive)
+            if entry.is_dir():
+                target.mkdir(parents=True, exist_ok=True)
+                continue
+            with entries.open(entry) as source, telling(target, "write"):
+                _copy(source, target)
+
+
+def _unpack_tar(archive: Path, folder: Path) -> None:
+    with tarfile.open(archive) as entries:
+        for entry in entries:
+            target = _inside(folder, entry.name, archive)
+            if entry.isdir():
+                target.mkdir(parents=True, exist_ok=True)
+                continue
+            source = entries.extractfile(entry) if entry.isreg() else None
+            if source is None:
+                raise FormatError(archive, f"holds {entry.name!r}, which is no plain file; refused")
+            with source, telling(target, "write"):
+                _copy(source, target)
+
+
+def _copy(source: Any, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as file:
+        shutil.copyfileobj(source, file, 1 << 20)
+
+
+def _inside(folder: Path, name: str, archive: Path) -> Path:
+    root = folder.resolve()
+    target = (root / name).resolve()
+    if target != root and root not in target.parents:
+        raise FormatError(archive, f"holds the entry {name!r}, which leaves the folder; refused")
+    return target

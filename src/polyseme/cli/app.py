@@ -1,0 +1,49 @@
+"""The table of verbs. Heavy packages are imported by the verbs when they run, so that `--help` is quick."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from polyseme import __version__
+from polyseme.cli.convert import convert
+from polyseme.cli.embed import embed
+from polyseme.cli.info import info
+from polyseme.cli.score import score
+from polyseme.cli.substitutes import substitutes
+from polyseme.cli.verify import verify
+
+app = typer.Typer(
+    name="polyseme",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"polyseme {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def about(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Words in, vectors out that know their context: ELMo on your own text.
+
+    A model is a folder or file on this machine, in any format that ELMo was published in, or a Hugging Face Hub id
+    (owner/name).
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+for verb in (embed, score, substitutes, convert, info, verify):
+    app.command()(verb)

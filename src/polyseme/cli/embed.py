@@ -1,0 +1,147 @@
+"""`polyseme embed`: vectors of words, to a file or to the screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from polyseme.base.progress import progress, visible
+from polyseme.cli import show
+from polyseme.cli.lines import Lines, lines_of
+from polyseme.cli.options import (
+    Device,
+    Input,
+    Json,
+    Model,
+    Options,
+    Precision,
+    PrecisionOption,
+    SplitOnSpaces,
+    StartOption,
+    Texts,
+    VocabularyFile,
+    layer_choice,
+    open_model,
+)
+
+if TYPE_CHECKING:
+    from polyseme.encoders.elmo import Elmo
+    from polyseme.formats.vectors_run import Settings
+
+_SHOWN = 5  # numbers of a vector that fit a terminal
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="File for the vectors: .hdf5, .npz, .parquet, .jsonl or .jsonl.gz."
+    ),
+]
+LayersOption = Annotated[str, typer.Option("--layers", metavar="all|top|mean|N", help="Layers to give.")]
+Half = Annotated[bool, typer.Option("--fp16", help="Store 16-bit numbers: half the size, about three digits.")]
+BatchWords = Annotated[
+    int, typer.Option("--batch-words", min=1, help="Words computed at once; less needs less memory.", rich_help_panel="Computing")
+]
+BatchSize = Annotated[
+    int,
+    typer.Option("--batch-size", min=1, help="Lines computed at once, at most.", rich_help_panel="Computing"),
+]
+SaveEvery = Annotated[
+    float,
+    typer.Option(
+        "--save-every", min=0, metavar="SECONDS", help="How often work is made safe.", rich_help_panel="Computing"
+    ),
+]
+
+
+def embed(
+    texts: Texts = None,
+    input: Input = None,
+    model: Model = None,
+    out: Out = None,
+    layers: LayersOption = "all",
+    split_on_spaces: SplitOnSpaces = False,
+    half: Half = False,
+    json: Json = False,
+    options: Options = None,
+    vocabulary: VocabularyFile = None,
+    device: Device = None,
+    start: StartOption = None,
+    precision: PrecisionOption = Precision.fp32,
+    batch_words: BatchWords = 4096,
+    batch_size: BatchSize = 128,
+    save_every: SaveEvery = 2.0,
+) -> None:
+    """Turn every word into vectors that know their sentence.
+
+    Each input line gives one row, empty lines too, with an array of (layers, words, numbers). Without --out, a few
+    numbers of each word are shown, or all of them with --json.
+
+    A file is whole or not there: work goes on in FILE.part, and after a stop (Ctrl-C, a crash, a power cut) the same
+    command goes on where it was. Parquet and JSON lines hold the words too; HDF5 (as bilm-tf wrote it) and npz hold the
+    arrays alone.
+
+    Examples:
+
+        polyseme embed "The bank of the river." --model my-model
+
+        polyseme embed --input corpus.txt --model my-model --out vectors.hdf5 --layers top
+    """
+    lines = lines_of(texts, input)
+    choice = layer_choice(layers)
+    if out is not None:
+        from polyseme.formats.vectors import writer_for
+
+        writer_for(out)  # a wrong ending or a missing package is told before the model is read
+    loaded = open_model(model, options=options, vocabulary=vocabulary, device=device, precision=precision)
+    from polyseme.encoders.base import choose_layers
+    from polyseme.formats.vectors_run import Settings
+
+    choose_layers(choice, loaded.layers)
+    settings = Settings(
+        layers=choice,
+        start=start.value if start else None,
+        half=half,
+        split_on_spaces=split_on_spaces,
+        batch_words=batch_words,
+        batch_size=batch_size,
+        save_every=save_every,
+    )
+    if out is None:
+        _show(loaded, lines, settings, json)
+    else:
+        _store(loaded, lines, out, settings, json)
+
+
+def _store(model: Elmo, lines: Lines, out: Path, settings: Settings, json: bool) -> None:
+    from polyseme.formats.vectors_run import store
+
+    total = lines.total() if visible() else None
+    with progress("embedding", total) as count:
+        done = store(model, lines, out, settings, count=count, tell=show.note)
+    if json:
+        show.as_json({"out": str(out), "lines": done.lines, "words": done.words, "resumed": done.resumed})
+    else:
+        before = f" ({done.resumed:,} of them by an earlier run)" if done.resumed else ""
+        show.line(f"{out}: {done.lines:,} lines{before}, {out.stat().st_size / 1e6:,.1f} MB")
+
+
+def _show(model: Elmo, lines: Lines, settings: Settings, json: bool) -> None:
+    from polyseme.formats.vectors_jsonl import json_line
+    from polyseme.formats.vectors_run import embed_rows
+
+    first, last = ("mean of all layers",) * 2 if settings.layers == "mean" else ("", "")
+    for rows in embed_rows(model, lines, settings):
+        for row in rows:
+            if json:
+                typer.echo(json_line(row), nl=False)
+                continue
+            layer = first or f"layer {model.layers - 1 if settings.layers in ('all', 'top') else settings.layers}"
+            show.line(f"{row.line}: {len(row.words)} words; {layer}, the first of {model.dim} numbers")
+            show.columns(
+                [
+                    (show.short(word, 24), " ".join(f"{number:8.4f}" for number in vector[:_SHOWN]) + " ...")
+                    for word, vector in zip(row.words, row.vectors[-1], strict=True)
+                ]
+            )

@@ -1,0 +1,108 @@
+"""Lines of input: from the command line, a file or standard input, one at a time."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.base.files import GZIP, telling
+
+
+class Lines(Protocol):
+    """Lines that can be gone over again, if their source can."""
+
+    def __iter__(self) -> Iterator[str]:
+        """From the first line on."""
+
+    def total(self) -> int | None:
+        """How many there are, where that is cheap to know."""
+
+
+def lines_of(texts: Sequence[str] | None, path: Path | None) -> Lines:
+    """What the user gave: texts, a file, or standard input when there is neither."""
+    if texts and path is not None:
+        raise UsageError("give either TEXT or --input FILE, not both")
+    if texts:
+        return TextLines(texts)
+    if path is not None and str(path) != "-":
+        with telling(path, "read"), path.open("rb"):
+            return FileLines(path)
+    if path is None and sys.stdin.isatty():
+        raise UsageError("no text given: add TEXT, --input FILE, or pipe text in")
+    return PipedLines()
+
+
+class TextLines:
+    """Arguments; each is one line."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def total(self) -> int:
+        return len(self._texts)
+
+
+class FileLines:
+    """A file of UTF-8 text, plain or gzip (told by content)."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __iter__(self) -> Iterator[str]:
+        with telling(self._path, "read"), self._path.open("rb") as file:
+            yield from decoded(file, str(self._path))
+
+    def total(self) -> int | None:
+        count, last = 0, b"\n"
+        with telling(self._path, "read"), self._path.open("rb") as file:
+            if not self._path.is_file() or file.peek(2)[:2] == GZIP:
+                return None
+            while block := file.read(1 << 20):
+                count, last = count + block.count(b"\n"), block[-1:]
+        return count + (last != b"\n")
+
+
+class PipedLines:
+    """Standard input, which can be read only once."""
+
+    def __init__(self) -> None:
+        self._read = False
+
+    def __iter__(self) -> Iterator[str]:
+        if self._read:
+            raise PolysemeError(
+                "standard input does not begin with the lines of the stopped run, and has been read by now: "
+                "remove the .part folder and run the command again"
+            )
+        self._read = True
+        return decoded(sys.stdin.buffer, "standard input")
+
+    def total(self) -> None:
+        return None
+
+
+def decoded(file: BinaryIO, name: str) -> Iterator[str]:
+    """Lines of a binary file as text, without line ends; a line that is not UTF-8 is told by its number."""
+    buffered = cast(io.BufferedReader, file)
+    packed = buffered.peek(2)[:2] == GZIP
+    stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+    number = 0
+    try:
+        for number, data in enumerate(stream, start=1):
+            text = data.decode("utf-8")
+            text = text.removeprefix("\ufeff") if number == 1 else text
+            yield text.removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        what = f"is not UTF-8 (byte 0x{error.object[error.start]:02x}); convert the text"
+        raise FormatError(f"{name}:{number}", what) from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise FormatError(name, f"is a damaged gzip file ({error})") from error

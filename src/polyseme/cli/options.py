@@ -1,0 +1,115 @@
+"""Options that several verbs share, and how they open a model."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from polyseme.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from polyseme.encoders.base import LayerChoice
+    from polyseme.encoders.elmo import Elmo
+
+
+class Start(StrEnum):
+    """How a sentence begins."""
+
+    learned = "learned"
+    zero = "zero"
+    warm = "warm"
+    carry = "carry"
+
+
+class Precision(StrEnum):
+    """With which numbers the model computes."""
+
+    fp32 = "fp32"
+    fp16 = "fp16"
+    bf16 = "bf16"
+    int8 = "int8"
+
+
+_FILES, _RUN = "Model", "Computing"
+
+Texts = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Sentences; quote each one.", show_default=False)]
+Input = Annotated[
+    Path | None,
+    typer.Option(
+        "--input", "-i", metavar="FILE", help="A text file, one sentence a line, plain or gzip; - is standard input."
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", "-m", metavar="MODEL", help="Folder, file or hub id of the model.", rich_help_panel=_FILES),
+]
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Folder, file or hub id of the model.")]
+Options = Annotated[
+    Path | None,
+    typer.Option(
+        "--options", metavar="FILE", help="options.json, where it is not beside the weights.", rich_help_panel=_FILES
+    ),
+]
+VocabularyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--vocabulary", metavar="FILE", help="Vocabulary, where it is not beside the weights.", rich_help_panel=_FILES
+    ),
+]
+Device = Annotated[
+    str | None,
+    typer.Option("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps.", show_default="cpu", rich_help_panel=_RUN),
+]
+StartOption = Annotated[
+    Start | None,
+    typer.Option(
+        "--start",
+        help="State in which the model begins a sentence: a learned one, zeros, warmed up on full stops, or carried over "
+        "from the line before.",
+        show_default="as the model says",
+        rich_help_panel=_RUN,
+    ),
+]
+PrecisionOption = Annotated[
+    Precision,
+    typer.Option("--precision", help="Numbers to compute with; fp32 is exact, the others are faster.", rich_help_panel=_RUN),
+]
+SplitOnSpaces = Annotated[
+    bool,
+    typer.Option(
+        "--split-on-spaces", "--pretokenised", help="Words are separated by spaces already; do not split the text."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def open_model(
+    name: str | None,
+    *,
+    options: Path | None = None,
+    vocabulary: Path | None = None,
+    device: str | None = None,
+    precision: Precision = Precision.fp32,
+) -> Elmo:
+    """The model that the options name, ready to compute."""
+    if name is None:
+        raise UsageError("no model given: add --model PATH, or --model owner/name for one on the Hugging Face Hub")
+    from polyseme.formats.load import load
+
+    model = load(name, options=options, vocabulary=vocabulary, device=device)
+    if precision is not Precision.fp32:
+        model.precision = precision.value
+    return model
+
+
+def layer_choice(text: str) -> LayerChoice:
+    """`all`, `top`, `mean` or a number, as the encoders take it; the range is theirs to check."""
+    if text in ("all", "top", "mean"):
+        return text  # type: ignore[return-value]
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"--layers is {text!r}; allowed: all, top, mean, or the number of a layer") from None

@@ -1,0 +1,69 @@
+"""What people see: aligned columns that work in a terminal, a pipe and a file alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import typer
+
+
+def line(text: str = "") -> None:
+    """One line on stdout."""
+    typer.echo(text)
+
+
+def note(text: str) -> None:
+    """One line on stderr, for the person and not for the pipe."""
+    typer.echo(f"polyseme: {text}", err=True)
+
+
+def as_json(value: Any, *, indent: int | None = None) -> None:
+    """A value as JSON on stdout; a lone surrogate, which has no UTF-8, as an escape."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, indent=indent)
+    typer.echo(text)
+
+
+def short(text: str, width: int = 40) -> str:
+    """Text on one line and cut to some columns of a terminal, in which a Chinese character takes two.
+
+    >>> short("a\\tword", 5), short("河岸边的银行", 7)
+    ('a wo…', '河岸边…')
+    """
+    from rich.cells import cell_len, set_cell_size
+
+    text = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * width])
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def padded(text: str, width: int) -> str:
+    """Text filled up with blanks to a width in columns of a terminal."""
+    from rich.cells import cell_len
+
+    return text + " " * max(width - cell_len(text), 0)
+
+
+def columns(rows: Sequence[tuple[str, str]], indent: int = 2) -> None:
+    """Pairs, the second ones aligned."""
+    from rich.cells import cell_len
+
+    width = max((cell_len(left) for left, _ in rows), default=0)
+    for left, right in rows:
+        line(f"{' ' * indent}{padded(left, width)}  {right}")
+
+
+def facts(values: Mapping[str, Any]) -> None:
+    """Named values, without those that are None."""
+    columns([(name.replace("_", " "), plain(value)) for name, value in values.items() if value is not None], indent=0)
+
+
+def plain(value: Any) -> str:
+    """A value as a person writes it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,1 @@
+"""One file per system: words in, layers of vectors out."""

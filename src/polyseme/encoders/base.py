@@ -1,0 +1,257 @@
+"""What every system shares: sentences of words go in, a stack of vectors for each word comes out.
+
+A new system subclasses `Encoder` and says how a batch is prepared and run; embedding, pooling, freezing come from here, and
+reading and writing of folders from `folder`. Words are the unit everywhere, whatever pieces a system cuts them into.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from polyseme.base.config import Config
+from polyseme.base.errors import UsageError, nearest
+from polyseme.base.hub import push
+from polyseme.nn.pooling import Pooling, pool
+from polyseme.text.batches import by_words
+from polyseme.text.words import Splitter
+
+Sentence = str | Sequence[str]
+LayerChoice = Literal["all", "top", "mean"] | int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What an encoder eats."""
+
+    inputs: Any
+    """The system's own tensors."""
+    mask: Tensor
+    """(batch, words): True where a word is."""
+    lengths: Tensor
+    """(batch,): words of each sentence."""
+
+
+@dataclass(frozen=True)
+class Layers:
+    """What an encoder gives."""
+
+    states: Tensor
+    """(layers, batch, words, dim), zero on padding."""
+    mask: Tensor
+    """(batch, words): True where a word is."""
+    ends: Tensor | None = None
+    """(layers, batch, 2, dim): the vectors of the begin and end marks, where the system has them."""
+    summary: Tensor | None = None
+    """(batch, dim): one vector a text, where the system has one."""
+
+
+class Encoder(nn.Module, ABC):
+    """A system that turns words into layers of vectors that depend on their sentence.
+
+    >>> import polyseme                                               # doctest: +SKIP
+    >>> model = polyseme.load("my-model")                             # doctest: +SKIP
+    >>> vectors = model.embed(["The bank of the river .", ["A", "bank", "robber"]])   # doctest: +SKIP
+    >>> vectors[1].shape                                              # doctest: +SKIP
+    (3, 3, 1024)
+    """
+
+    kind: ClassVar[str]
+    """The name in `config.json`."""
+    config_type: ClassVar[type[Config]]
+
+    def __init__(self, config: Config, splitter: Splitter) -> None:
+        super().__init__()
+        self.config = config
+        self.splitter = splitter
+        self.card: str | None = None
+        """The model card (README.md) that came with the weights."""
+        self.source: str | None = None
+        """Where the weights came from, for people to read."""
+
+    @property
+    @abstractmethod
+    def layers(self) -> int:
+        """Layers in the stack, the word's own vector (layer 0) counted."""
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """Size of a vector."""
+
+    @abstractmethod
+    def prepare(self, sentences: Sequence[Sentence]) -> Batch:
+        """Sentences -> the tensors that `forward` eats, on the model's device."""
+
+    @abstractmethod
+    def forward(self, batch: Batch) -> Layers:
+        """Run a batch, with gradients where they are asked for."""
+
+    @abstractmethod
+    def parts(self) -> dict[str, nn.Module]:
+        """The parts that can be frozen one by one, from the bottom up."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+    def words(self, sentence: Sentence) -> list[str]:
+        """The words of a sentence: a string is split the way the model was trained, a list is taken as it is."""
+        if isinstance(sentence, str):
+            return self.splitter(sentence)
+        words = list(sentence)
+        for word in words:
+            if not isinstance(word, str):
+                raise UsageError(f"a sentence is a string or a list of words; this one holds {word!r}")
+        return words
+
+    def embed(
+        self,
+        sentences: Sequence[Sentence],
+        *,
+        layers: LayerChoice = "all",
+        start: str | None = None,
+        batch_words: int = 4096,
+        batch_size: int = 128,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[np.ndarray]:
+        """Vectors of every word of every sentence: float32 arrays (layers, words, dim), in the order given.
+
+        `layers`: "all", "top", "mean", or the number of one; one layer, or the mean, is still (1, words, dim).
+        `start`: how the model begins a sentence, for systems that have a choice. Batches hold at most `batch_words` words
+        and `batch_size` sentences; neither changes the vectors. `progress` is told how many sentences each batch held.
+        """
+        choose = choose_layers(layers, self.layers)
+        texts = self._texts(sentences)
+        results: list[np.ndarray] = [np.zeros(0)] * len(texts)
+        queue = self._batches(texts, start, batch_words, batch_size)[::-1]
+        with torch.inference_mode():
+            while queue:
+                rows = queue.pop()
+                try:
+                    arrays = self._embed_batch([texts[row] for row in rows], choose, start, batch_words)
+                except torch.OutOfMemoryError:
+                    if len(rows) == 1 or start == "carry":
+                        raise
+                    half = len(rows) // 2  # the device is smaller than the batch: go on with half of it at a time
+                    queue += [rows[half:], rows[:half]]
+                    continue
+                for row, array in zip(rows, arrays, strict=True):
+                    results[row] = array
+                if progress is not None:
+                    progress(len(rows))
+        return results
+
+    def encode(
+        self,
+        sentences: str | Sequence[Sentence],
+        *,
+        batch_size: int = 32,
+        normalize_embeddings: bool = False,
+        convert_to_tensor: bool = False,
+        layers: LayerChoice = "mean",
+        pooling: Pooling = "mean",
+    ) -> np.ndarray | Tensor:
+        """One vector a text, (texts, dim), or (dim,) for a single string; names as in sentence-transformers.
+
+        The words' vectors (of the chosen layer, or the mean of all) are pooled under their mask. Several layers ("all")
+        are laid side by side.
+        """
+        texts: Sequence[Sentence] = [sentences] if isinstance(sentences, str) else sentences
+        vectors = []
+        for array in self.embed(texts, layers=layers, batch_size=batch_size):
+            words = torch.from_numpy(array).transpose(0, 1).flatten(1).unsqueeze(0)  # (1, words, layers * dim)
+            mask = torch.ones(words.shape[:2], dtype=torch.bool)
+            if mask.shape[1] == 0:
+                words, mask = words.new_zeros(1, 1, words.shape[2]), torch.zeros(1, 1, dtype=torch.bool)
+            vectors.append(pool(words, mask, pooling)[0])
+        width = self.dim * (self.layers if layers == "all" else 1) * (2 if pooling == "ends" else 1)
+        result = torch.stack(vectors) if vectors else torch.zeros(0, width)
+        if normalize_embeddings:
+            result = torch.nn.functional.normalize(result, dim=-1)
+        result = result[0] if isinstance(sentences, str) else result
+        return result if convert_to_tensor else result.numpy()
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> Encoder:
+        """Read a model folder of ours, or a hub id; `polyseme.load` reads every other format too."""
+        from polyseme.encoders.folder import load
+
+        return load(folder)
+
+    def save_pretrained(self, folder: str | Path, *, precision: str = "fp32", card: str | None = None) -> Path:
+        """Write a model folder, whole or not at all; `precision="fp16"` halves it, `card` is its README.md."""
+        from polyseme.encoders.folder import save
+
+        return save(self, folder, precision=precision, card=card)
+
+    def push_to_hub(self, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
+        """Upload the model folder to the Hugging Face Hub; gives the address of the commit."""
+        with tempfile.TemporaryDirectory() as folder:
+            return push(self.save_pretrained(Path(folder) / "model"), repo_id, private=private, token=token)
+
+    def freeze(self, part: str | None = None) -> None:
+        """No gradients for a part (see `parts`), or for all of them."""
+        self._set_gradients(part, False)
+
+    def unfreeze(self, part: str | None = None) -> None:
+        """Gradients again for a part (see `parts`), or for all of them."""
+        self._set_gradients(part, True)
+
+    def _set_gradients(self, part: str | None, on: bool) -> None:
+        parts = self.parts()
+        if part is not None and part not in parts:
+            raise UsageError(f"unknown part {part!r}{nearest(part, parts)}")
+        module = self if part is None else parts[part]
+        for parameter in module.parameters():
+            parameter.requires_grad_(on)
+
+    def _texts(self, sentences: Sequence[Sentence]) -> list[list[str]]:
+        if isinstance(sentences, str):
+            raise UsageError("expected a list of sentences, got one string: put it into a list")
+        return [self.words(sentence) for sentence in sentences]
+
+    def _batches(
+        self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int
+    ) -> list[np.ndarray]:
+        if batch_words < 1 or batch_size < 1:
+            raise UsageError(f"batch_words is {batch_words} and batch_size {batch_size}; both must be at least 1")
+        return by_words([len(text) for text in texts], words=batch_words, rows=batch_size)
+
+    def _embed_batch(
+        self, texts: list[list[str]], choose: slice | Literal["mean"], start: str | None, batch_words: int
+    ) -> list[np.ndarray]:
+        if start is not None:
+            raise UsageError(f"{self.kind} has no choice of start state; leave `start` out")
+        states = pick(self(self.prepare(texts)).states, choose).float().cpu().numpy()
+        return [states[:, row, : len(text)].copy() for row, text in enumerate(texts)]
+
+
+def choose_layers(choice: LayerChoice, count: int) -> slice | Literal["mean"]:
+    """A choice of layers as a slice of the stack, or "mean".
+
+    >>> choose_layers("top", 3), choose_layers(0, 3)
+    (slice(2, 3, None), slice(0, 1, None))
+    """
+    if choice == "mean":
+        return "mean"
+    if choice == "all":
+        return slice(0, count)
+    number = count - 1 if choice == "top" else choice
+    if isinstance(number, str) or not 0 <= number < count:
+        raise UsageError(f"layers is {choice!r}; allowed: all, top, mean, or a number from 0 to {count - 1}")
+    return slice(number, number + 1)
+
+
+def pick(states: Tensor, choice: slice | Literal["mean"]) -> Tensor:
+    """The chosen layers of a stack (layers, ...); the mean is a stack of one."""
+    return states.mean(0, keepdim=True) if choice == "mean" else states[choice]

@@ -1,0 +1,321 @@
+"""ELMo: words from their characters (or a table, or both), read by two stacks of LSTMs, one from each side.
+
+Peters et al. 2018, "Deep contextualized word representations". Layer 0 is the word's own vector (twice, so that all layers
+have the same size); layer l has what the forward LSTM number l knows of the word and of all to its left, beside what the
+backward one knows of the word and of all to its right. Sentences never influence each other unless `start="carry"` asks
+for it: every sentence begins from the same start state, so order, batch size and padding do not change a vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import UsageError, nearest
+from polyseme.encoders.base import Batch, Encoder, Layers, Sentence, pick
+from polyseme.encoders.elmo_config import ElmoConfig
+from polyseme.encoders.questions import LanguageQuestions
+from polyseme.encoders.word_cache import WordCache
+from polyseme.nn.char_cnn import CharCnn
+from polyseme.nn.lstm import BiLstm, State
+from polyseme.nn.output import FullSoftmax
+from polyseme.nn.packing import Packing
+from polyseme.nn.products import Precision
+from polyseme.nn.stamp import stamp
+from polyseme.text.batches import in_order
+from polyseme.text.characters import CodePointCharacters, Utf8Characters
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.words import Splitter, splitter
+
+Start = Literal["learned", "zero", "warm", "carry"]
+WARM_UP = 50  # times that the model reads "<S> . </S>" until its state hardly moves
+
+
+class WordEncoder(nn.Module):
+    """A word's own vector: the character network, the word table, or both, and the projection."""
+
+    def __init__(self, config: ElmoConfig) -> None:
+        super().__init__()
+        self.characters = CharCnn(config.characters) if config.characters else None
+        self.words = nn.Embedding(config.words.size, config.words.dim) if config.words else None
+        self.projection = nn.Linear(config.inputs, config.dim) if config.project else None
+
+    def forward(self, inputs: WordInputs) -> Tensor:
+        """Distinct words -> (distinct, dim)."""
+        found = []
+        if self.words is not None:
+            found.append(self.words(inputs.words))
+        if self.characters is not None:
+            found.append(self.characters(inputs.characters, inputs.lengths))
+        vectors = torch.cat(found, dim=1)
+        return self.projection(vectors) if self.projection is not None else vectors
+
+
+@dataclass(frozen=True)
+class WordInputs:
+    """Distinct words as tensors."""
+
+    characters: Tensor | None
+    """(distinct, max_length): character ids."""
+    lengths: Tensor | None
+    """(distinct,): characters used, marks counted; on the CPU, where the cut is chosen."""
+    words: Tensor | None
+    """(distinct,): rows of the word table."""
+
+
+@dataclass(frozen=True)
+class ElmoInputs:
+    """A batch for ELMo: its distinct words, and where they stand."""
+
+    distinct: WordInputs
+    index: Tensor
+    """(batch, words + 2): distinct words, with the begin and end marks; on the CPU, where the layout is made."""
+
+
+class Elmo(LanguageQuestions, Encoder):
+    """An ELMo; see `polyseme.load` for how to get one."""
+
+    kind = "elmo"
+    config_type = ElmoConfig
+    config: ElmoConfig
+
+    def __init__(
+        self,
+        config: ElmoConfig,
+        *,
+        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+        vocabulary: Vocabulary | None = None,
+        alphabet: Sequence[str] | None = None,
+        output: FullSoftmax | None = None,
+    ) -> None:
+        super().__init__(config, splitter)
+        if (config.words is not None or output is not None) and vocabulary is None:
+            raise ConfigError("a word table or an output layer needs a vocabulary")
+        self.vocabulary = vocabulary
+        self.alphabet = list(alphabet) if alphabet is not None else None
+        self._spell = _speller(config, self.alphabet)
+        self.tokens = WordEncoder(config)
+        self.lstm = BiLstm(config.dim, config.lstm)
+        self.output = output
+        self.learned: nn.ParameterDict | None = None
+        if config.start == "learned":
+            shape = (2, config.lstm.layers, 1)
+            self.learned = nn.ParameterDict(
+                {"hidden": torch.zeros(*shape, config.lstm.output), "cell": torch.zeros(*shape, config.lstm.dim)}
+            )
+        self.cache = WordCache()
+        self._warm: tuple[Any, State] | None = None
+        self._carried: State | None = None
+
+    @property
+    def layers(self) -> int:
+        return self.config.lstm.layers + 1
+
+    @property
+    def dim(self) -> int:
+        return 2 * self.config.half
+
+    @property
+    def precision(self) -> Precision:
+        """Of the LSTMs' products in `embed`: fp32, or fp16, bf16, int8 to trade exactness for speed on a CPU."""
+        return self.lstm.precision
+
+    @precision.setter
+    def precision(self, value: Precision) -> None:
+        if value not in get_args(Precision):
+            raise UsageError(f"unknown precision {value!r}{nearest(value, get_args(Precision))}")
+        self.lstm.precision = value
+
+    def parts(self) -> dict[str, nn.Module]:
+        parts: dict[str, nn.Module] = {"tokens": self.tokens}
+        for level, pair in enumerate(zip(self.lstm.forward_layers, self.lstm.backward_layers, strict=True), start=1):
+            parts[f"layer{level}"] = nn.ModuleList(pair)
+        if self.learned is not None:
+            parts["start"] = self.learned
+        if self.output is not None:
+            parts["output"] = self.output
+        return parts
+
+    # ---- words -> tensors
+
+    def word_inputs(self, words: list[str]) -> WordInputs:
+        """Distinct words as tensors on the model's device."""
+        characters = lengths = rows = None
+        if self._spell is not None:
+            ids, used = self._spell.encode(words)
+            characters, lengths = torch.from_numpy(ids).to(self.device), torch.from_numpy(used)
+        if self.config.words is not None:
+            assert self.vocabulary is not None
+            rows = torch.from_numpy(self.vocabulary.ids([w[: self.config.words.cut] for w in words])).to(self.device)
+        return WordInputs(characters, lengths, rows)
+
+    def prepare(self, sentences: Sequence[Sentence]) -> Batch:
+        texts = self._texts(sentences)
+        words, index, lengths = self._number(texts)
+        mask = torch.arange(index.shape[1] - 2) < (lengths - 2)[:, None]
+        inputs = ElmoInputs(self.word_inputs(words), index)
+        return Batch(inputs, mask.to(self.device), (lengths - 2).to(self.device))
+
+    def _number(self, texts: list[list[str]]) -> tuple[list[str], Tensor, Tensor]:
+        """Texts -> distinct words, their numbers (batch, words + 2) with begin and end marks, lengths with marks."""
+        numbers: dict[str, int] = {self.config.begin: 0, self.config.end: 1}
+        lengths = np.array([len(text) + 2 for text in texts], dtype=np.int64)
+        index = np.zeros((len(texts), int(lengths.max(initial=2))), dtype=np.int64)
+        for row, text in enumerate(texts):
+            index[row, 1 : len(text) + 1] = [numbers.setdefault(word, len(numbers)) for word in text]
+            index[row, len(text) + 1] = 1
+        return list(numbers), torch.from_numpy(index), torch.from_numpy(lengths)
+
+    # ---- tensors -> layers
+
+    def forward(self, batch: Batch, *, start: Start | None = None) -> Layers:
+        """Run a prepared batch; `start` as in `embed`, except "carry"."""
+        inputs: ElmoInputs = batch.inputs
+        distinct = self.tokens(inputs.distinct)
+        lengths = batch.lengths.cpu() + 2
+        state = self.start_state(start, len(lengths))
+        full, _ = self._run(lambda rows: distinct.index_select(0, rows.to(distinct.device)), inputs.index, lengths, state)
+        states = full[:, :, 1:-1].masked_fill(~batch.mask[..., None], 0.0)
+        rows = torch.arange(len(lengths))
+        ends = torch.stack([full[:, :, 0], full[:, rows, lengths - 1]], dim=2)
+        return Layers(states=states, mask=batch.mask, ends=ends)
+
+    def _run(
+        self,
+        vectors: Callable[[Tensor], Tensor],
+        index: Tensor,
+        lengths: Tensor,
+        state: State,
+        chunk: int | None = None,
+    ) -> tuple[Tensor, State]:
+        """Numbered words (batch, words with marks) -> all layers (layers, batch, words with marks, dim), end state.
+
+        Long texts go through in chunks of steps: a direction never needs what the other one knows, so the forward one
+        reads on from the left while the backward one reads on from the right, and only the results are kept whole.
+        """
+        half, width = self.config.half, self.config.lstm.output
+        # padding is left unwritten, and so unread by callers; only layers narrower than others need their zeros
+        make = torch.empty if self.config.dim == width else torch.zeros
+        out = make(self.layers, *index.shape, 2 * half, device=self.device, dtype=state.cell.dtype)
+        steps = index.shape[1]
+        for begin in range(0, steps, chunk or steps):
+            alive = (lengths > begin).nonzero()[:, 0]
+            packing = Packing((lengths[alive] - begin).clamp(max=chunk or steps))
+            rows = alive[packing.rows]
+            places = torch.stack([begin + packing.steps, lengths[rows] - 1 - begin - packing.steps])
+            numbers, back = torch.unique(index[rows, places], return_inverse=True)  # back: (2, words)
+            table = vectors(numbers)
+            order = alive[packing.order].to(self.device)
+            read, end = self.lstm(table, back.to(self.device), packing.sizes, state.rows(order))
+            rows, places, back = rows.to(self.device), places.to(self.device), back.to(self.device)
+            for d in (0, 1):
+                out[0, rows, places[d], d * half : d * half + self.config.dim] = table[back[d]]
+                out[1:, rows, places[d], d * half : d * half + width] = read[:, d]
+            state = State(state.hidden.index_copy(2, order, end.hidden), state.cell.index_copy(2, order, end.cell))
+        return out, state
+
+    # ---- start states
+
+    def start_state(self, start: Start | None, rows: int) -> State:
+        """The state from which every one of `rows` sentences begins."""
+        start = start or self.config.start
+        if start not in get_args(Start):
+            raise UsageError(f"unknown start {start!r}{nearest(start, get_args(Start))}")
+        if start == "carry":
+            raise UsageError("start 'carry' belongs to embed, which keeps its rows in order")
+        if start == "zero":
+            return self.lstm.zero_state(rows)
+        if start == "warm":
+            return self.warm_state().expand(rows)
+        if self.learned is None:
+            raise UsageError("this model has not learned a start state; allowed: zero, warm, carry")
+        return State(self.learned["hidden"], self.learned["cell"]).expand(rows)
+
+    def warm_state(self) -> State:
+        """The state after reading "<S> . </S>" fifty times, computed once for given weights."""
+        now = stamp(self)
+        if self._warm is None or self._warm[0] != now:
+            with torch.no_grad():
+                words, index, lengths = self._number([["."]])
+                distinct = self.tokens(self.word_inputs(words))
+                state = self.lstm.zero_state(1)
+                for _ in range(WARM_UP):
+                    _, state = self._run(lambda rows: distinct[rows.to(distinct.device)], index, lengths, state)
+            self._warm = (now, state)
+        return self._warm[1]
+
+    def set_warm_state(self, state: State) -> None:
+        """Take a warm state that was computed before with the weights as they are now."""
+        self._warm = (stamp(self), state)
+
+    def reset_state(self) -> None:
+        """Forget what `start="carry"` has carried; the next batch begins from zeros."""
+        self._carried = None
+
+    def _carry(self, rows: int) -> State:
+        """The first `rows` rows of the carried state, grown by zeros where there were fewer."""
+        carried = self._carried or self.lstm.zero_state(0)
+        have = carried.cell.shape[2]
+        if have < rows:
+            more = self.lstm.zero_state(rows - have)
+            carried = State(torch.cat([carried.hidden, more.hidden], 2), torch.cat([carried.cell, more.cell], 2))
+        self._carried = carried
+        return State(carried.hidden[:, :, :rows], carried.cell[:, :, :rows])
+
+    def _keep(self, state: State) -> None:
+        assert self._carried is not None
+        rows = state.cell.shape[2]
+        self._carried = State(
+            torch.cat([state.hidden, self._carried.hidden[:, :, rows:]], 2),
+            torch.cat([state.cell, self._carried.cell[:, :, rows:]], 2),
+        )
+
+    # ---- embedding
+
+    def _batches(
+        self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int
+    ) -> list[np.ndarray]:
+        if start == "carry":
+            return in_order(len(texts), batch_size)
+        return super()._batches(texts, start, batch_words, batch_size)
+
+    def _embed_batch(
+        self, texts: list[list[str]], choose: slice | Literal["mean"], start: str | None, batch_words: int
+    ) -> list[np.ndarray]:
+        states, _ = self.read(texts, start=start, chunk=batch_words)  # type: ignore[arg-type]
+        picked = pick(states, choose).float().cpu().numpy()
+        return [picked[:, row, 1 : len(text) + 1].copy() for row, text in enumerate(texts)]
+
+    def read(self, texts: list[list[str]], *, start: Start | None, chunk: int = 4096) -> tuple[Tensor, Tensor]:
+        """All layers of texts with their begin and end marks, without gradients: (layers, batch, words + 2, dim), lengths.
+
+        Words seen before come from the cache.
+        """
+        words, index, lengths = self._number(texts)
+        now = stamp(self.tokens)
+
+        def vectors(numbers: Tensor) -> Tensor:
+            wanted = [words[number] for number in numbers.tolist()]
+            return self.cache.lookup(wanted, now, lambda missing: self.tokens(self.word_inputs(missing)))
+
+        state = self._carry(len(texts)) if start == "carry" else self.start_state(start, len(texts))
+        states, end = self._run(vectors, index, lengths, state, chunk)
+        if start == "carry":
+            self._keep(end)
+        return states, lengths
+
+
+def _speller(config: ElmoConfig, alphabet: list[str] | None) -> Utf8Characters | CodePointCharacters | None:
+    if config.characters is None:
+        return None
+    if config.characters.alphabet == "utf8":
+        return Utf8Characters(config.characters.max_length)
+    if alphabet is None:
+        raise ConfigError("a model over code points needs its alphabet (characters.txt)")
+    return CodePointCharacters(alphabet, config.characters.max_length)

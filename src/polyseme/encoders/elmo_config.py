@@ -1,0 +1,74 @@
+"""What an ELMo is made of, and the published sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from polyseme.base.config import Config, ConfigError
+from polyseme.nn.char_cnn import CharactersConfig
+from polyseme.nn.lstm import LstmConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordsConfig(Config):
+    """A table with a vector for each word of vocabulary.txt."""
+
+    size: int
+    """Rows of the table."""
+    dim: int
+    """Size of a row."""
+    cut: int | None = None
+    """Words are looked up by their first so many characters (ELMoForManyLangs does so); None: whole."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElmoConfig(Config):
+    """What an ELMo is made of."""
+
+    characters: CharactersConfig | None = CharactersConfig()
+    """The character network; None: no characters."""
+    words: WordsConfig | None = None
+    """The word table; None: no table. With both, their vectors are laid side by side, the table's first."""
+    dim: int = 512
+    """Size of a word's own vector, which the LSTMs read."""
+    project: bool = True
+    """Bring the input's vector to `dim` by a matrix; without it, its size must be `dim` already."""
+    lstm: LstmConfig = field(default_factory=LstmConfig)
+    """The two stacks."""
+    start: Literal["learned", "zero", "warm"] = "zero"
+    """How a sentence begins where the user does not say."""
+    begin: str = "<S>"
+    """The begin mark of a sentence."""
+    end: str = "</S>"
+    """The end mark of a sentence."""
+    unknown: str = "<UNK>"
+    """The vocabulary's word for all others."""
+
+    def __post_init__(self) -> None:
+        if self.characters is None and self.words is None:
+            raise ConfigError("neither characters nor words are given; a model needs one of them")
+        if not self.project and self.inputs != self.dim:
+            raise ConfigError(f"dim is {self.dim}, but the input has size {self.inputs}; set project to true")
+
+    @property
+    def inputs(self) -> int:
+        """Size of the input's vector before the projection."""
+        return (self.words.dim if self.words else 0) + (self.characters.output if self.characters else 0)
+
+    @property
+    def half(self) -> int:
+        """Size of one direction's half of a vector: the widest of all layers."""
+        return max(self.dim, self.lstm.output)
+
+
+def _size(dim: int, projection: int, highways: int) -> ElmoConfig:
+    return ElmoConfig(
+        characters=CharactersConfig(highways=highways),
+        dim=projection,
+        lstm=LstmConfig(dim=dim, projection=projection),
+    )
+
+
+SIZES = {"small": _size(1024, 128, 1), "medium": _size(2048, 256, 1), "original": _size(4096, 512, 2)}
+"""The published sizes (2048 filters each): 13.6, 28.0 and 93.6 million parameters."""

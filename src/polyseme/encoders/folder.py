@@ -1,0 +1,227 @@
+"""Our own model folder, read and written: JSON, safetensors and plain text, nothing that can carry code.
+
+    config.json          polyseme_format, encoder, splitter and the encoder's config
+    model.safetensors    the weights (any float precision; float32 in memory)
+    output.safetensors   the language-model output layer, where there is one
+    vocabulary.txt       one word a line; characters.txt likewise for models over code points
+    README.md            the model card
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+import polyseme
+from polyseme.base import hub
+from polyseme.base.card import write_card
+from polyseme.base.errors import FormatError, PolysemeError, nearest
+from polyseme.base.files import read_bytes, read_json, telling, write_text
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import ElmoConfig
+from polyseme.nn.lstm import State
+from polyseme.nn.output import FullSoftmax
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.words import splitter
+
+FORMAT = 1
+_PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16}
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder is one of ours: its config.json names a `polyseme_format`."""
+    config = path / "config.json"
+    return config.is_file() and b'"polyseme_format"' in config.read_bytes()
+
+
+def save(model: Encoder, folder: str | Path, *, precision: str = "fp32", card: str | None = None) -> Path:
+    """Write a model folder, whole or not at all; weights in fp32, or in fp16 to halve the files."""
+    if precision not in _PRECISIONS:
+        raise PolysemeError(f"precision is {precision!r}; a folder holds {' or '.join(_PRECISIONS)}")
+    if not isinstance(model, Elmo):
+        raise PolysemeError(f"a folder holds an {Elmo.kind}; this is a {model.kind}")
+    folder = Path(folder)
+    with telling(folder, "write"):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
+        try:
+            _write_files(model, part, _PRECISIONS[precision], card)
+            part.chmod(0o755)
+            _move(part, folder)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    return folder
+
+
+def _write_files(model: Elmo, folder: Path, dtype: torch.dtype, card: str | None) -> None:
+    weights = {name: value for name, value in model.state_dict().items() if not name.startswith("output.")}
+    warm = model.warm_state()
+    weights |= {"warm.hidden": warm.hidden, "warm.cell": warm.cell}
+    save_file({name: _plain(value, dtype) for name, value in weights.items()}, folder / "model.safetensors")
+    if model.output is not None:
+        output = {name: _plain(value, dtype) for name, value in model.output.state_dict().items()}
+        save_file(output, folder / "output.safetensors")
+    if model.vocabulary is not None:
+        write_text(folder / "vocabulary.txt", model.vocabulary.to_text())
+    if model.alphabet is not None:
+        write_text(folder / "characters.txt", "".join(f"{symbol}\n" for symbol in model.alphabet))
+    config = {
+        "polyseme_format": FORMAT,
+        "polyseme_version": polyseme.__version__,
+        "encoder": model.kind,
+        "splitter": model.splitter.name,
+        "config": model.config.to_dict(),
+    }
+    write_text(folder / "config.json", json.dumps(config, indent=2, ensure_ascii=False) + "\n")
+    write_text(folder / "README.md", card or model.card or write_card(model.kind, describe(model)))
+
+
+def _plain(value: Tensor, dtype: torch.dtype) -> Tensor:
+    return value.detach().to("cpu", dtype).contiguous().clone()
+
+
+def _move(part: Path, folder: Path) -> None:
+    if not folder.exists():
+        part.replace(folder)
+        return
+    for file in sorted(part.iterdir(), key=lambda file: file.name == "config.json"):  # the config last
+        file.replace(folder / file.name)
+
+
+def load(path: str | Path) -> Elmo:
+    """Read a model folder or a hub id."""
+    folder = hub.fetch(path)
+    if not folder.is_dir() or not is_folder(folder):
+        raise FormatError(folder, "is no polyseme model folder (polyseme.load reads other formats)")
+    head = _head(folder)
+    config = ElmoConfig.from_dict(head["config"], where=f"{folder / 'config.json'}: config")
+    vocabulary = alphabet = None
+    if (folder / "vocabulary.txt").exists():
+        vocabulary = Vocabulary.read(
+            folder / "vocabulary.txt", unknown=config.unknown, begin=config.begin, end=config.end
+        )
+    if (folder / "characters.txt").exists():
+        alphabet = read_bytes(folder / "characters.txt").decode("utf-8").split("\n")[:-1]
+    weights = read_tensors(folder / "model.safetensors")
+    warm = {name: weights.pop(f"warm.{name}") for name in ("hidden", "cell") if f"warm.{name}" in weights}
+    output = None
+    if (folder / "output.safetensors").exists():
+        output = read_output(folder / "output.safetensors")
+    model = assemble(
+        config,
+        weights,
+        where=folder / "model.safetensors",
+        splitter=splitter(head["splitter"]),
+        vocabulary=vocabulary,
+        alphabet=alphabet,
+        output=output,
+    )
+    if len(warm) == 2:
+        model.set_warm_state(State(warm["hidden"], warm["cell"]))
+    if (folder / "README.md").exists():
+        model.card = read_bytes(folder / "README.md").decode("utf-8", "replace")
+    model.source = str(path)
+    return model
+
+
+def _head(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    head = read_json(path)
+    if head["polyseme_format"] != FORMAT:
+        raise FormatError(
+            path, f"has polyseme_format {head['polyseme_format']!r}; this version reads {FORMAT}: update polyseme"
+        )
+    known = {"polyseme_format", "polyseme_version", "encoder", "splitter", "config"}
+    for name in sorted(known - {"polyseme_version"} - set(head)):
+        raise FormatError(path, f"lacks {name!r}")
+    for name in sorted(set(head) - known):
+        raise FormatError(path, f"has an unknown key {name!r}{nearest(name, known)}")
+    if head["encoder"] != Elmo.kind:
+        raise FormatError(path, f"names the encoder {head['encoder']!r}; known: {Elmo.kind}")
+    return head
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file as float32."""
+    try:
+        with telling(path, "read"):
+            return {name: value.float() for name, value in load_file(path).items()}
+    except SafetensorError as error:
+        raise FormatError(path, f"is a damaged safetensors file ({error})") from error
+
+
+def read_output(path: Path) -> FullSoftmax:
+    """The output layer of a model folder."""
+    tensors = read_tensors(path)
+    if set(tensors) != {"weight", "bias"} or tensors["weight"].dim() != 2:
+        raise FormatError(path, f"holds {sorted(tensors)}; expected weight (vocabulary, dim) and bias")
+    with torch.device("meta"):
+        output = FullSoftmax(*tensors["weight"].shape)
+    fill(output, tensors, path)
+    return output
+
+
+def assemble(config: ElmoConfig, weights: dict[str, Tensor], *, where: str | Path, **parts: Any) -> Elmo:
+    """An ELMo from its config and weights under our names, ready to use (in evaluation mode)."""
+    output: FullSoftmax | None = parts.pop("output", None)
+    vocabulary: Vocabulary | None = parts.get("vocabulary")
+    with torch.device("meta"):  # no time spent on random weights that are replaced at once
+        model = Elmo(config, **parts)
+    fill(model, weights, where)
+    if output is not None:
+        rows, width = output.weight.shape
+        if vocabulary is None or rows != len(vocabulary):
+            have = "none" if vocabulary is None else f"{len(vocabulary)} words"
+            raise FormatError(where, f"has an output layer of {rows} rows, but its vocabulary has {have}")
+        if width != config.lstm.output:
+            raise FormatError(where, f"has an output layer of width {width}; the LSTMs give {config.lstm.output}")
+        model.output = output
+    if config.words is not None and vocabulary is not None and len(vocabulary) > config.words.size:
+        raise FormatError(where, f"has a word table of {config.words.size} rows for {len(vocabulary)} words")
+    return model.eval()
+
+
+def fill(module: nn.Module, weights: dict[str, Tensor], where: str | Path) -> None:
+    """Put tensors into a module strictly: each one expected, each expected one there, each of the right shape."""
+    expected = module.state_dict()
+    problems = [f"lacks {name}" for name in expected if name not in weights]
+    problems += [f"has an unknown tensor {name}" for name in weights if name not in expected]
+    problems += [
+        f"{name} has shape {tuple(weights[name].shape)}, expected {tuple(value.shape)}"
+        for name, value in expected.items()
+        if name in weights and weights[name].shape != value.shape
+    ]
+    if problems:
+        more = f" (and {len(problems) - 3} more problems)" if len(problems) > 3 else ""
+        raise FormatError(where, "; ".join(problems[:3]) + more)
+    module.load_state_dict(weights, assign=True)
+    for parameter in module.parameters():
+        parameter.requires_grad_(True)
+
+
+def describe(model: Elmo) -> dict[str, Any]:
+    """What a model is, as plain values: for the card and for `polyseme info`."""
+    config = model.config
+    encoder_parameters = sum(p.numel() for n, p in model.named_parameters() if not n.startswith("output."))
+    return {
+        "encoder": model.kind,
+        "layers": model.layers,
+        "dim": model.dim,
+        "parameters": encoder_parameters,
+        "lstm": f"{config.lstm.dim}/{config.lstm.output}",
+        "characters": config.characters.alphabet if config.characters else None,
+        "word_table": config.words.size if config.words else None,
+        "vocabulary": len(model.vocabulary) if model.vocabulary else None,
+        "language_model": model.output is not None,
+        "start": config.start,
+        "splitter": model.splitter.name,
+    }

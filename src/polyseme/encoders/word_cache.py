@@ -1,0 +1,84 @@
+"""Vectors of words seen before, so that the character network meets each word once.
+
+The table grows across calls up to a limit; then the words unused for longest make room. Words are the keys, so there is no
+reserved row and no word that cannot be cached, and a stamp of the weights empties the table as soon as they change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from polyseme.nn.stamp import Stamp
+
+
+class WordCache:
+    """`lookup(words, stamp, compute)` gives (words, dim); `compute` is called with the words that are missing."""
+
+    def __init__(self, limit: int = 65536) -> None:
+        self.limit = limit
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all words."""
+        self._rows: dict[str, int] = {}
+        self._words: list[str] = []
+        self._used = np.zeros(0, dtype=np.int64)
+        self._table: Tensor | None = None
+        self._stamp: Stamp | None = None
+        self._clock = 0
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def lookup(self, words: list[str], stamp: Stamp, compute: Callable[[list[str]], Tensor]) -> Tensor:
+        """Vectors of these words, each distinct word computed at most once."""
+        if stamp != self._stamp:
+            self.clear()
+            self._stamp = stamp
+        self._clock += 1
+        known = self._rows
+        missing = list(dict.fromkeys(word for word in words if word not in known))
+        if missing and len(missing) + len(words) > self.limit:
+            return compute(words)  # more than the table may hold: nothing to gain by remembering
+        if missing:
+            self._touch([known[word] for word in words if word in known])
+            self._insert(missing, compute(missing))
+        rows = [known[word] for word in words]
+        self._touch(rows)
+        assert self._table is not None
+        return self._table.index_select(0, torch.tensor(rows, device=self._table.device))
+
+    def _touch(self, rows: list[int]) -> None:
+        self._used[rows] = self._clock
+
+    def _insert(self, words: list[str], vectors: Tensor) -> None:
+        room = min(self.limit - len(self._words), len(words))
+        rows = list(range(len(self._words), len(self._words) + room))
+        self._words += words[:room]
+        self._grow(vectors)
+        if room < len(words):
+            spare = len(words) - room
+            oldest = np.argpartition(self._used[: self.limit - room], spare - 1)[:spare]
+            for row, word in zip(oldest.tolist(), words[room:], strict=True):
+                del self._rows[self._words[row]]
+                self._words[row] = word
+                rows.append(row)
+        self._rows.update(zip(words, rows, strict=True))
+        assert self._table is not None
+        self._table[torch.tensor(rows, device=self._table.device)] = vectors
+
+    def _grow(self, vectors: Tensor) -> None:
+        """Make room in the table for all of `_words`, doubling, so that filling it costs linear time."""
+        have = 0 if self._table is None else len(self._table)
+        if len(self._words) <= have:
+            return
+        size = min(self.limit, max(len(self._words), 2 * have))
+        table = vectors.new_empty(size, vectors.shape[1])
+        if self._table is not None:
+            table[:have] = self._table
+        self._table = table
+        self._used = np.concatenate([self._used, np.zeros(size - have, dtype=np.int64)])

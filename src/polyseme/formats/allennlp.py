@@ -1,0 +1,169 @@
+"""The ELMo inside an AllenNLP model (`model.tar.gz`, unpacked): fine-tuned weights live there and nowhere else.
+
+Sizes come from the tensors. What tensors cannot tell (clips, residual, activation) comes from the options file, when
+the archive has one or the user gives it; else the settings of all published ELMos are taken, with a warning. The task
+model around the ELMo, and its scalar mixes, are left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from polyseme.base.errors import FormatError
+from polyseme.base.files import read_bytes, read_json, telling
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import ElmoConfig
+from polyseme.encoders.folder import assemble
+from polyseme.formats import names
+from polyseme.formats.layout import Shape, check, to_ours
+from polyseme.formats.options import BilmOptions, bilm_options, telling_mistakes
+from polyseme.formats.pickles import read_tensors
+from polyseme.nn.char_cnn import CharactersConfig
+from polyseme.nn.lstm import LstmConfig
+from polyseme.text.words import splitter
+
+log = logging.getLogger(__name__)
+WEIGHTS = ("weights.th", "best.th")
+ASSUMED = "no options file: assumed clips of 3, residual connections and relu, as in the published models"
+_TOKENS, _LSTM = "_token_embedder.", "_elmo_lstm."
+_ANCHOR = _TOKENS + names.ALLENNLP.table
+_LARGEST_OPTIONS = 1 << 20
+
+
+def read(weights: Path, *, options: Path | None = None, folder: Path | None = None) -> Elmo:
+    """An ELMo from a state dict; its options from `options`, else from a file of the unpacked archive `folder`."""
+    state = read_tensors(weights)
+    root = _root(state, weights)
+    state = {name.removeprefix(root): value for name, value in state.items() if name.startswith(root)}
+    shapes: dict[str, Shape] = {name: tuple(value.shape) for name, value in state.items()}
+    plain = _config(shapes, weights)
+    given = [options] if options is not None else _options_inside(folder)
+    chosen = _choose(given, plain)
+    config = plain
+    if chosen is not None:
+        config = _behaviour(plain, *chosen)
+    else:
+        log.warning("%s: %s", weights.name, ASSUMED)
+    rules = names.torch_words(names.ALLENNLP, config, _TOKENS) + names.torch_lstm(config, _LSTM)
+    check(rules, shapes, weights, thing="tensor")
+    tensors = to_ours(rules, state.__getitem__)
+    model = assemble(config, tensors, where=weights, splitter=splitter("whitespace"))
+    model.source = str(weights) if chosen is not None else f"{weights} ({ASSUMED})"
+    return model
+
+
+def _root(state: Mapping[str, Tensor], weights: Path) -> str:
+    """What stands before the names of the ELMo; of several, the first when all are the same model."""
+    roots = sorted(name.removesuffix(_ANCHOR) for name in state if name.endswith(_ANCHOR))
+    if not roots:
+        raise FormatError(weights, f"holds no ELMo: no tensor is named ...{_ANCHOR}")
+    parts = [{name.removeprefix(root): t for name, t in state.items() if name.startswith(root)} for root in roots]
+    for other in parts[1:]:
+        if other.keys() != parts[0].keys() or not all(torch.equal(other[name], parts[0][name]) for name in other):
+            raise FormatError(weights, f"holds {len(roots)} different ELMos, under {', '.join(roots)}; expected one")
+    return roots[0]
+
+
+def _config(shapes: Mapping[str, Shape], weights: Path) -> ElmoConfig:
+    """Sizes from the tensors; the rest as in the published models."""
+
+    def size(name: str, rank: int) -> Shape:
+        shape = shapes.get(name, ())
+        if len(shape) != rank:
+            found = f"has shape {list(shape)}" if name in shapes else "is missing"
+            raise FormatError(weights, f"tensor {name} {found}; expected one of {rank} dimensions")
+        return shape
+
+    def count(name: str) -> int:
+        return next(n for n in range(len(shapes) + 1) if name.format(n) not in shapes)
+
+    tokens = {name: _TOKENS + getattr(names.ALLENNLP, name) for name in ("convolution", "highway", "projection")}
+    convolutions = [
+        size(f"{tokens['convolution']}.weight".format(n), 3) for n in range(count(f"{tokens['convolution']}.weight"))
+    ]
+    symbols, dim = size(_ANCHOR, 2)
+    with telling_mistakes(weights):
+        return ElmoConfig(
+            characters=CharactersConfig(
+                symbols=symbols,
+                dim=dim,
+                filters=tuple((shape[2], shape[0]) for shape in convolutions),
+                highways=count(f"{tokens['highway']}.weight"),
+            ),
+            dim=size(f"{tokens['projection']}.weight", 2)[0],
+            lstm=LstmConfig(
+                dim=size(f"{_LSTM}forward_layer_0.state_projection.weight", 2)[1],
+                projection=size(f"{_LSTM}forward_layer_0.state_projection.weight", 2)[0],
+                layers=count(_LSTM + "forward_layer_{}.state_projection.weight"),
+            ),
+        )
+
+
+def _options_inside(folder: Path | None) -> list[Path]:
+    """Files of an unpacked archive that are ELMo options: AllenNLP packs them along under names of its own."""
+    found = []
+    for path in sorted(folder.rglob("*")) if folder is not None else ():
+        with telling(path, "read"):
+            small = path.is_file() and path.stat().st_size <= _LARGEST_OPTIONS
+        if small and _is_options(path):
+            found.append(path)
+    return found
+
+
+def _is_options(path: Path) -> bool:
+    try:
+        values = json.loads(read_bytes(path))
+    except (ValueError, RecursionError, FormatError):
+        return False
+    return isinstance(values, dict) and isinstance(values.get("lstm"), dict) and "projection_dim" in values["lstm"]
+
+
+def _choose(paths: list[Path], config: ElmoConfig) -> tuple[BilmOptions, Path] | None:
+    """The options that are of this model; None where there are none at all."""
+    read = [(bilm_options(read_json(path), path), path) for path in paths]
+    fitting = [(options, path) for options, path in read if not _disagreements(options, config)]
+    if read and not fitting:
+        options, path = read[0]
+        raise FormatError(path, f"is of another model: {'; '.join(_disagreements(options, config))}")
+    if any(options != fitting[0][0] for options, _ in fitting):
+        listed = ", ".join(str(path) for _, path in fitting)
+        raise FormatError(fitting[0][1], f"is not the only options file: {listed}; name one as options=")
+    return fitting[0] if fitting else None
+
+
+def _disagreements(options: BilmOptions, config: ElmoConfig) -> list[str]:
+    cnn, lstm, characters = options.char_cnn, options.lstm, config.characters
+    assert characters is not None
+    pairs: dict[str, tuple[Any, Any]] = {
+        "lstm.dim": (lstm.dim, config.lstm.dim),
+        "lstm.projection_dim": (lstm.projection_dim, config.lstm.projection),
+        "lstm.n_layers": (lstm.n_layers, config.lstm.layers),
+    }
+    if cnn is not None:
+        pairs["char_cnn.embedding.dim"] = (cnn.embedding.dim, characters.dim)
+        pairs["char_cnn.filters"] = (cnn.filters, characters.filters)
+        pairs["char_cnn.n_highway"] = (cnn.n_highway or 0, characters.highways)
+    return [f"{name} is {said}, the weights have {found}" for name, (said, found) in pairs.items() if said != found]
+
+
+def _behaviour(config: ElmoConfig, options: BilmOptions, where: Path) -> ElmoConfig:
+    """The config with what only the options know."""
+    lstm, cnn = options.lstm, options.char_cnn
+    assert config.characters is not None
+    with telling_mistakes(where):
+        characters = config.characters
+        if cnn is not None:
+            characters = characters.replace(activation=cnn.activation, max_length=cnn.max_characters_per_token)
+        changed = config.lstm.replace(
+            cell_clip=lstm.cell_clip or None,
+            projection_clip=lstm.proj_clip or None,
+            residual=bool(lstm.use_skip_connections),
+        )
+        return config.replace(characters=characters, lstm=changed)

@@ -1,0 +1,248 @@
+"""bilm-tf models, read and written: `options.json` beside HDF5 weights, the form in which most ELMos were published.
+
+Peters et al. 2018 (github.com/allenai/bilm-tf); AllenNLP, SeqVec and the NLPL repository use the same files. What a
+file holds goes before what its options leave open: a projection is there when its dataset is. The vocabulary is read
+only where rows are words, that is for a word table or an output layer; a character model spells its words.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from polyseme.base.errors import FormatError, PolysemeError
+from polyseme.base.files import write_text
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
+from polyseme.encoders.folder import assemble, fill
+from polyseme.formats import hdf5, names
+from polyseme.formats.layout import Rule, Shape, check, to_ours, to_theirs
+from polyseme.formats.options import BilmOptions, bilm_options, telling_mistakes
+from polyseme.nn.char_cnn import CharactersConfig
+from polyseme.nn.lstm import LstmConfig
+from polyseme.nn.output import FullSoftmax
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.words import splitter
+
+log = logging.getLogger(__name__)
+OPTIONS, WEIGHTS, SOFTMAX, VOCABULARY = "options.json", "weights.hdf5", "softmax_weights.hdf5", "vocab.txt"
+
+
+def read(
+    options: Mapping[str, Any],
+    weights: Path,
+    *,
+    where: str | Path = "options",
+    vocabulary: Path | None = None,
+    softmax: Path | None = None,
+    token_embeddings: Path | None = None,
+) -> Elmo:
+    """An ELMo from parsed options (`where` names their file) and its weights.
+
+    `softmax`: the output layer, where it is not in the weights file; `token_embeddings`: cached vectors of the
+    vocabulary's words, which then take the place of the characters.
+    """
+    settings = bilm_options(options, where)
+    found = hdf5.shapes(weights)
+    if any(name.startswith("RNN/") for name in found):
+        raise FormatError(weights, "holds a language model of one direction; an ELMo has RNN_0 and RNN_1")
+    table = token_embeddings or (weights if settings.char_cnn is None else None)
+    words = None if table is None else _word_table(table, vocabulary)
+    config = elmo_config(settings, found, None if words is None else len(words), where)
+    flat = config.lstm.layers == 1 and any(name.startswith("RNN_0/RNN/LSTMCell/") for name in found)
+    rules = names.bilm_characters(config) + names.bilm_lstm(config, flat=flat)
+    _check_rest(rules, found, weights, spared=("CNN", "char_embed") if token_embeddings else ())
+    tensors = _tensors(rules, weights)
+    if table is not None and words is not None:
+        tensors |= _tensors(names.bilm_words(len(words), config.dim), table)
+    if softmax is None and "softmax/W" in found:
+        softmax = weights
+    output = None
+    if softmax is not None:
+        words, output = _output(softmax, words, vocabulary, config.lstm.output)
+    return assemble(config, tensors, where=weights, splitter=splitter("whitespace"), vocabulary=words, output=output)
+
+
+def elmo_config(options: BilmOptions, found: Mapping[str, Shape], words: int | None, where: str | Path) -> ElmoConfig:
+    """What the options and the datasets found say; with a table of `words` rows the characters are left out."""
+    lstm, cnn = options.lstm, options.char_cnn
+    with telling_mistakes(where):
+        characters = None
+        if words is None and cnn is not None:
+            characters = CharactersConfig(
+                dim=cnn.embedding.dim,
+                filters=cnn.filters,
+                activation=cnn.activation,
+                highways=cnn.n_highway or 0,
+                max_length=cnn.max_characters_per_token,
+            )
+        # bilm-tf leaves out either matrix where it would not make vectors smaller
+        same_size = characters is not None and characters.output == lstm.projection_dim
+        project = characters is not None and ("CNN_proj/W_proj" in found or not same_size)
+        projected = lstm.projection_dim < lstm.dim or any(name.endswith("LSTMCell/W_P_0") for name in found)
+        return ElmoConfig(
+            characters=characters,
+            words=None if words is None else WordsConfig(size=words, dim=lstm.projection_dim),
+            dim=lstm.projection_dim,
+            project=project,
+            lstm=LstmConfig(
+                dim=lstm.dim,
+                projection=lstm.projection_dim if projected else None,
+                layers=lstm.n_layers,
+                cell_clip=lstm.cell_clip or None,
+                projection_clip=lstm.proj_clip or None,
+                residual=bool(lstm.use_skip_connections),
+            ),
+        )
+
+
+def _tensors(rules: list[Rule], path: Path) -> dict[str, Tensor]:
+    check(rules, hdf5.shapes(path), path)
+    with hdf5.reading(path) as get:
+        return to_ours(rules, get)
+
+
+def _check_rest(rules: list[Rule], found: Mapping[str, Shape], weights: Path, spared: tuple[str, ...]) -> None:
+    """Datasets that no rule takes: parts of an ELMo mean that the options are of another model; others are told."""
+    known = {name for rule in rules for name in rule.theirs} | {"embedding", "softmax/W", "softmax/b"}
+    rest = sorted(name for name in found if name not in known and not (spared and name.startswith(spared)))
+    parts = [name for name in rest if name.startswith(("CNN", "RNN_", "char_embed"))]
+    if parts:
+        check(rules, found, weights)  # where shapes differ too, they say more
+        more = f" (and {len(parts) - 3} more)" if len(parts) > 3 else ""
+        raise FormatError(weights, f"holds {', '.join(parts[:3])}{more}, for which the options have no place")
+    if rest:
+        log.warning("%s: ignored unknown datasets: %s", weights.name, ", ".join(rest[:8]))
+
+
+def _word_table(table: Path, vocabulary: Path | None) -> Vocabulary:
+    shape = hdf5.shapes(table).get("embedding")
+    if shape is None:
+        raise FormatError(
+            table, "lacks the dataset embedding, the word table of a model without char_cnn in its options"
+        )
+    if vocabulary is None:
+        raise FormatError(table, "has a word table, but there is no vocabulary: put it beside the weights as vocab.txt")
+    return _vocabulary(vocabulary, shape[0] if shape else 0, f"embedding of {table.name}")
+
+
+def _vocabulary(path: Path, rows: int, table: str) -> Vocabulary:
+    words = Vocabulary.read(path)
+    if len(words) != rows:
+        raise FormatError(path, f"has {len(words)} words, but {table} has {rows} rows")
+    missing = [mark for mark in (words.begin, words.end) if mark not in words]
+    if missing:
+        raise FormatError(path, f"lacks {' and '.join(missing)}, which begin and end every sentence")
+    return words
+
+
+def _output(
+    softmax: Path, words: Vocabulary | None, vocabulary: Path | None, dim: int
+) -> tuple[Vocabulary | None, FullSoftmax | None]:
+    """The output layer and its vocabulary, or a warning on why the model goes without."""
+    rows = hdf5.shapes(softmax).get("softmax/W", (0,))[0]
+    if words is not None and len(words) != rows:
+        log.warning("%s: left out, its %d rows are not the %d words of the table", softmax.name, rows, len(words))
+        return words, None
+    if words is None and vocabulary is None:
+        log.warning("%s: its output layer is left out, for there is no vocabulary beside it", softmax.name)
+        return None, None
+    if words is None and vocabulary is not None:
+        words = _vocabulary(vocabulary, rows, f"softmax/W of {softmax.name}")
+    with torch.device("meta"):
+        output = FullSoftmax(rows, dim)
+    fill(output, _tensors(names.bilm_output(rows, dim), softmax), softmax)
+    return words, output
+
+
+def write(model: Elmo, folder: str | Path) -> Path:
+    """Write a model for bilm-tf and its kin: options, weights and, where it has them, vocabulary and output layer."""
+    config, folder = model.config, Path(folder)
+    refuse(config)
+    files = {OPTIONS, WEIGHTS}
+    files |= {SOFTMAX} if model.output is not None else set()
+    files |= {VOCABULARY} if model.vocabulary is not None else set()
+    stale = sorted(name for name in {SOFTMAX, VOCABULARY} - files if (folder / name).exists())
+    if stale:
+        raise PolysemeError(f"{folder} holds {' and '.join(stale)} of another model: choose another folder")
+    _warn_of_losses(model)
+    rules = names.bilm_characters(config) + names.bilm_lstm(config)
+    if config.words is not None:
+        rules += names.bilm_words(config.words.size, config.words.dim)
+    hdf5.write(folder / WEIGHTS, to_theirs(rules, model.state_dict()))
+    if model.output is not None:
+        output = model.output.state_dict()
+        hdf5.write(folder / SOFTMAX, to_theirs(names.bilm_output(*output["weight"].shape), output))
+    if model.vocabulary is not None:
+        write_text(folder / VOCABULARY, model.vocabulary.to_text())
+    text = json.dumps(to_options(config, model.vocabulary), indent=2)
+    write_text(folder / OPTIONS, text + "\n")
+    return folder
+
+
+def to_options(config: ElmoConfig, vocabulary: Vocabulary | None = None) -> dict[str, Any]:
+    """options.json of a config that the format can hold."""
+    lstm, cnn = config.lstm, config.characters
+    options: dict[str, Any] = {
+        "bidirectional": True,
+        "lstm": {
+            "dim": lstm.dim,
+            "projection_dim": config.dim,
+            "n_layers": lstm.layers,
+            "cell_clip": lstm.cell_clip,
+            "proj_clip": lstm.projection_clip,
+            "use_skip_connections": lstm.residual,
+        },
+    }
+    if cnn is not None:
+        options["char_cnn"] = {
+            "activation": cnn.activation,
+            "embedding": {"dim": cnn.dim},
+            "filters": [list(pair) for pair in cnn.filters],
+            "n_highway": cnn.highways,
+            "n_characters": 262,
+            "max_characters_per_token": cnn.max_length,
+        }
+    if vocabulary is not None:
+        options["n_tokens_vocab"] = len(vocabulary)
+    return options
+
+
+def refuse(config: ElmoConfig) -> None:
+    """Raise one sentence on what of a model this format cannot hold."""
+    lstm, reasons = config.lstm, []
+    if config.characters is not None and config.characters.alphabet != "utf8":
+        reasons.append("its characters are code points, not bytes")
+    if config.characters is not None and config.words is not None:
+        reasons.append("it reads words by their characters and by a table at once")
+    if config.characters is None and config.project:
+        reasons.append("its word table is followed by a projection")
+    if (config.begin, config.end, config.unknown) != ("<S>", "</S>", "<UNK>"):
+        reasons.append(f"its marks are {config.begin}, {config.end} and {config.unknown}, not <S>, </S> and <UNK>")
+    if lstm.projection is not None and lstm.projection != config.dim:
+        reasons.append(f"its words have size {config.dim}, its LSTM outputs {lstm.projection}")
+    if lstm.projection is None and config.dim < lstm.dim:
+        reasons.append(f"its cells of size {lstm.dim} are not projected to the size of its words, {config.dim}")
+    if reasons:
+        raise PolysemeError(f"bilm-tf's format cannot hold this model: {'; '.join(reasons)}")
+
+
+def _warn_of_losses(model: Elmo) -> None:
+    config = model.config
+    if config.start != "zero":
+        log.warning("bilm-tf's format has no %s start state: it is lost, vectors will start from zeros", config.start)
+    if model.splitter.name != "whitespace":
+        log.warning("bilm-tf's format does not say how words are split: %r is lost", model.splitter.name)
+    needless = []
+    if config.characters is not None and config.project and config.characters.output == config.dim:
+        needless.append("CNN_proj/W_proj")
+    if config.lstm.projection is not None and config.lstm.projection >= config.lstm.dim:
+        needless.append("W_P_0")
+    if needless:
+        log.warning("%s of a size that bilm-tf itself does not use; AllenNLP and polyseme do", ", ".join(needless))

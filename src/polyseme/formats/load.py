@@ -1,0 +1,187 @@
+"""Load any ELMo: our own folders and every published format, told apart by content and never by name.
+
+    our folder                config.json with polyseme_format
+    ELMoForManyLangs          encoder.pkl and token_embedder.pkl
+    bilm-tf, AllenNLP, NLPL   HDF5 weights with options.json; a folder, or the weights file itself
+    AllenNLP model archive    a tar file or folder with weights.th
+
+A zip or tar file of any of these is unpacked to a temporary folder first. A name that is no path is looked up on the
+hub.
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.base.files import GZIP, ZIP, read_bytes, read_json, starts_with, telling, unpack
+from polyseme.base.hub import fetch
+from polyseme.encoders import folder as ours
+from polyseme.encoders.elmo import Elmo
+from polyseme.formats import allennlp, bilm, hdf5, manylangs, scan
+from polyseme.formats.pickles import is_torch_file
+
+EXPECTED = (
+    "a polyseme folder, HDF5 weights with options.json (bilm-tf, AllenNLP, NLPL), encoder.pkl with token_embedder.pkl "
+    "(ELMoForManyLangs), an AllenNLP model.tar.gz, or a zip of one of these"
+)
+
+
+@dataclass(frozen=True)
+class Given:
+    """Files that the user named, which go before those found."""
+
+    options: Path | None = None
+    vocabulary: Path | None = None
+    token_embeddings: Path | None = None
+
+    def refuse(self, *names: str, kind: str) -> None:
+        """An argument that has no meaning for this kind of model is a mistake, not a wish to ignore."""
+        for name in names:
+            if getattr(self, name) is not None:
+                raise UsageError(f"{name} was given, but {kind} has no use for it; leave it out")
+
+
+def load(
+    path: str | Path,
+    *,
+    options: str | Path | None = None,
+    vocabulary: str | Path | None = None,
+    token_embeddings: str | Path | None = None,
+    device: str | None = None,
+) -> Elmo:
+    """Read an ELMo from a folder, a file or a hub id, ready to use (in evaluation mode), on `device`.
+
+    `options`, `vocabulary`: files to use where they are not beside the weights; `token_embeddings`: cached vectors of
+    the vocabulary's words (HDF5), to be used instead of the characters.
+
+    >>> import polyseme                                  # doctest: +SKIP
+    >>> model = polyseme.load("elmo_2x4096_512/")        # doctest: +SKIP
+    >>> model.embed(["The bank of the river ."])[0].shape  # doctest: +SKIP
+    (3, 6, 1024)
+    """
+    target = _device(device)
+    given = Given(
+        *(None if name is None else Path(name).expanduser() for name in (options, vocabulary, token_embeddings))
+    )
+    for name in (given.options, given.vocabulary, given.token_embeddings):
+        if name is not None and not name.is_file():
+            raise PolysemeError(f"{name}: no such file")
+    with telling(path, "read"):
+        place = fetch(path)
+    model = _read_folder(place, given) if place.is_dir() else _read_file(place, given)
+    note = f" ({allennlp.ASSUMED})" if (model.source or "").endswith(f"({allennlp.ASSUMED})") else ""
+    model.source = f"{path}{note}"
+    return model.to(target).eval()
+
+
+def _read_folder(folder: Path, given: Given) -> Elmo:
+    with telling(folder, "read"):
+        inside = sorted(path.name for path in folder.iterdir())
+    if not inside:
+        raise FormatError(folder, f"is an empty folder; expected {EXPECTED}")
+    everything = ("options", "vocabulary", "token_embeddings")
+    if ours.is_folder(folder):
+        given.refuse(*everything, kind="a polyseme folder")
+        return ours.load(folder)
+    if manylangs.ENCODER in inside and manylangs.TOKENS in inside:
+        given.refuse(*everything, kind="an ELMoForManyLangs model")
+        return manylangs.read(folder)
+    found = scan.hdf5_files(folder)
+    if found.weights:
+        return _read_bilm(scan.only(found.weights, "weights"), folder, given, found)
+    for name in allennlp.WEIGHTS:
+        if name in inside:
+            given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP archive")
+            return allennlp.read(folder / name, options=given.options, folder=folder)
+    if _is_transformers(folder):
+        raise FormatError(folder, "is a model of the transformers library, which polyseme cannot read yet")
+    raise FormatError(folder, f"holds no model that polyseme knows (found: {_told(inside)}); expected {EXPECTED}")
+
+
+def _read_file(path: Path, given: Given) -> Elmo:
+    with telling(path, "read"):
+        empty = path.stat().st_size == 0
+    if empty:
+        raise FormatError(path, f"is an empty file; expected {EXPECTED}")
+    if hdf5.is_hdf5(path):
+        if scan.hdf5_kind(path) != "weights":
+            raise FormatError(path, f"holds no LSTM weights (found: {_told(sorted(hdf5.shapes(path)))})")
+        return _read_bilm(path, path.parent, given, scan.Hdf5Files())
+    if is_torch_file(path):
+        given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP state dict")
+        return allennlp.read(path, options=given.options)
+    if _is_archive(path):
+        return _read_archive(path, given)
+    raise FormatError(path, f"is of no kind that polyseme knows; expected {EXPECTED}")
+
+
+def _read_bilm(weights: Path, folder: Path, given: Given, beside: scan.Hdf5Files) -> Elmo:
+    """Weights with what lies in their folder; `beside`: the other HDF5 files that belong to them."""
+    options = given.options or scan.options_file(folder)
+    values = read_json(options)
+    names = hdf5.shapes(weights)
+    cached = given.token_embeddings
+    if cached is None and "char_embed" not in names and "embedding" not in names and beside.token_embeddings:
+        cached = scan.only(beside.token_embeddings, "token embeddings")
+    softmax = scan.only(beside.softmax, "softmax weights") if beside.softmax and "softmax/W" not in names else None
+    vocabulary = given.vocabulary
+    by_words = cached is not None or not values.get("char_cnn")
+    if vocabulary is None and (by_words or softmax is not None or "softmax/W" in names):
+        vocabulary = scan.vocabulary_file(folder)
+    return bilm.read(values, weights, where=options, vocabulary=vocabulary, softmax=softmax, token_embeddings=cached)
+
+
+def _read_archive(archive: Path, given: Given) -> Elmo:
+    with tempfile.TemporaryDirectory(prefix="polyseme-") as name:
+        root = Path(name).resolve()
+        unpack(archive, root)
+        inside = [path for path in root.iterdir() if not path.name.startswith((".", "__MACOSX"))]
+        folder = inside[0] if len(inside) == 1 and inside[0].is_dir() else root
+        try:
+            return _read_folder(folder, given)
+        except FormatError as error:  # name the archive: the temporary folder says nothing and is gone
+            if root not in (error.path, *error.path.parents):
+                raise
+            what = str(error).removeprefix(f"{error.path}: ")
+            raise FormatError(archive / error.path.relative_to(root), what.replace(f"{root}/", "")) from error
+
+
+def _is_archive(path: Path) -> bool:
+    if starts_with(path, ZIP) or starts_with(path, GZIP) or zipfile.is_zipfile(path):
+        return True
+    try:
+        return tarfile.is_tarfile(path)
+    except (EOFError, OSError):
+        return True  # packed by bz2 or xz and cut: unpacking it will say so
+
+
+def _is_transformers(folder: Path) -> bool:
+    path = folder / "config.json"
+    if not path.is_file():
+        return False
+    try:
+        values = json.loads(read_bytes(path))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(values, dict) and bool({"model_type", "architectures"} & values.keys())
+
+
+def _device(name: str | None) -> torch.device:
+    """The device, tried before minutes are spent on reading."""
+    try:
+        return torch.empty(0, device=name or "cpu").device
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UsageError(f"device {name!r} cannot be used ({reason})") from error
+
+
+def _told(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

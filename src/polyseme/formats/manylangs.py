@@ -1,0 +1,184 @@
+"""ELMoForManyLangs models: folders of pickled tensors and dictionaries, for 44 languages (Che et al. 2018).
+
+Words are read by their code points, by a table, or by both side by side. The architecture is a JSON file that
+`config.json` points to, mostly at a path of its author's; it is looked for in the folder, and the one of all
+published models is built in. The `classifier.pkl` of a model is left alone: it is a sampled output layer, not one
+over the vocabulary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from polyseme.base.errors import FormatError
+from polyseme.base.files import read_bytes, read_json
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
+from polyseme.encoders.folder import assemble
+from polyseme.formats import names
+from polyseme.formats.layout import Rule, Shape, check, to_ours
+from polyseme.formats.options import ManyLangsOptions, parse, telling_mistakes
+from polyseme.formats.pickles import read_tensors
+from polyseme.nn.char_cnn import ORIGINAL_FILTERS, CharactersConfig
+from polyseme.nn.lstm import LstmConfig
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.words import splitter
+
+TOKENS, ENCODER = "token_embedder.pkl", "encoder.pkl"
+_WORD_MARKS = ("<oov>", "<bos>", "<eos>")
+_CHARACTER_MARKS = ("<bow>", "<eow>", "<oov>", "<pad>", "<bos>", "<eos>")
+BUILT_IN: dict[str, dict[str, Any]] = {
+    "cnn_50_100_512_4096_sample.json": {
+        "encoder": {
+            "name": "elmo",
+            "projection_dim": 512,
+            "cell_clip": 3,
+            "proj_clip": 3,
+            "dim": 4096,
+            "n_layers": 2,
+        },
+        "token_embedder": {
+            "name": "cnn",
+            "activation": "relu",
+            "filters": ORIGINAL_FILTERS,
+            "n_highway": 2,
+            "word_dim": 100,
+            "char_dim": 50,
+            "max_characters_per_token": 50,
+        },
+    }
+}
+
+
+def read(folder: Path) -> Elmo:
+    """An ELMo from an ELMoForManyLangs folder."""
+    options, where = _architecture(folder)
+    tokens, encoder = read_tensors(folder / TOKENS), read_tensors(folder / ENCODER)
+    shapes: dict[str, Shape] = {name: tuple(value.shape) for name, value in tokens.items()}
+    words = characters = None
+    if options.token_embedder.word_dim:
+        rows = _rows(shapes, names.MANYLANGS_WORDS, folder / TOKENS)
+        listed = read_dictionary(folder / "word.dic", rows, _WORD_MARKS)
+        words = Vocabulary(listed, unknown="<oov>", begin="<bos>", end="<eos>")
+    if options.token_embedder.char_dim:
+        rows = _rows(shapes, names.MANYLANGS.table, folder / TOKENS)
+        characters = read_dictionary(folder / "char.dic", rows, _CHARACTER_MARKS)
+    config = _config(options, words, characters, where)
+    tensors: dict[str, Tensor] = {}
+    parts: list[tuple[list[Rule], dict[str, Tensor], str]] = [
+        (names.torch_words(names.MANYLANGS, config), tokens, TOKENS),
+        (names.torch_lstm(config), encoder, ENCODER),
+    ]
+    for rules, state, file in parts:
+        check(rules, {name: tuple(value.shape) for name, value in state.items()}, folder / file, thing="tensor")
+        tensors |= to_ours(rules, state.__getitem__)
+    return assemble(
+        config, tensors, where=folder, splitter=splitter("whitespace"), vocabulary=words, alphabet=characters
+    )
+
+
+def read_dictionary(path: Path, rows: int, marks: Sequence[str]) -> list[str]:
+    """A `*.dic` file, lines of symbol, tab, id, as the list of what each row of its table stands for.
+
+    The original reader strips lines, so white space vanished there and an id alone stands for U+3000. A row without a
+    symbol gets a name that no text holds.
+    """
+    if not path.exists():
+        raise FormatError(path, f"is missing; its table in {TOKENS} has {rows} rows")
+    ids: dict[str, int] = {}
+    try:
+        lines = read_bytes(path).decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise FormatError(path, f"is not UTF-8 ({error.reason} at byte {error.start})") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        symbol, _, row = line.rpartition("\t")
+        if not row.strip().isdecimal():
+            raise FormatError(f"{path}:{number}", f"is {line!r}; expected a symbol, a tab and an id")
+        ids[symbol or "\u3000"] = int(row)
+    missing = [mark for mark in marks if mark not in ids]
+    if missing:
+        raise FormatError(path, f"lacks {', '.join(missing)}")
+    if max(ids.values()) >= rows:
+        raise FormatError(path, f"has ids up to {max(ids.values())}, but its table in {TOKENS} has {rows} rows")
+    if len(set(ids.values())) < len(ids):
+        raise FormatError(path, "gives one id to several symbols")
+    symbols = [f"<unused {row}>" for row in range(rows)]
+    for symbol, place in ids.items():
+        symbols[place] = symbol
+    return symbols
+
+
+def _architecture(folder: Path) -> tuple[ManyLangsOptions, Path]:
+    path = folder / "config.json"
+    if not path.exists():
+        raise FormatError(folder, f"holds {ENCODER} and {TOKENS} of ELMoForManyLangs, but lacks config.json")
+    named = read_json(path).get("config_path")
+    if not isinstance(named, str) or not named:
+        raise FormatError(path, f"has the config_path {named!r}; expected the name of the architecture's file")
+    base = re.split(r"[/\\]", named)[-1]
+    inside = [place for place in (folder / named, folder / base) if folder.resolve() in place.resolve().parents]
+    where = next((place for place in inside if place.is_file()), None)
+    if where is None and base not in BUILT_IN:
+        raise FormatError(path, f"names the architecture {named}, which is not built in: copy {base} into the folder")
+    values = read_json(where) if where is not None else BUILT_IN[base]
+    where = where or path
+    also_known = frozenset({"classifier", "dropout"})
+    _refuse_kinds(values, where)
+    return parse(ManyLangsOptions, values, where, also_known=also_known), where
+
+
+def _refuse_kinds(values: dict[str, Any], where: Path) -> None:
+    """Other kinds have other keys, so this comes before all checks of keys."""
+    for part, kind in (("token_embedder", "cnn"), ("encoder", "elmo")):
+        found = values.get(part)
+        name = found.get("name", kind) if isinstance(found, dict) else kind
+        if name != kind:
+            raise FormatError(where, f"has a {part} of the kind {name!r}, which is not supported; readable: {kind!r}")
+
+
+def _rows(shapes: dict[str, Shape], name: str, path: Path) -> int:
+    if not shapes.get(name):
+        raise FormatError(path, f"lacks the tensor {name}")
+    return shapes[name][0]
+
+
+def _config(
+    options: ManyLangsOptions, words: Vocabulary | None, characters: list[str] | None, where: Path
+) -> ElmoConfig:
+    tokens, encoder = options.token_embedder, options.encoder
+    room = tokens.max_characters_per_token - 2  # words are cut to it before anything looks at them
+    with telling_mistakes(where):
+        cnn = None
+        if characters is not None:
+            cnn = CharactersConfig(
+                alphabet="code_points",
+                symbols=len(characters),
+                dim=tokens.char_dim,
+                filters=tokens.filters,
+                activation=tokens.activation,
+                highways=tokens.n_highway or 0,
+                max_length=tokens.max_characters_per_token,
+            )
+        return ElmoConfig(
+            characters=cnn,
+            words=None if words is None else WordsConfig(size=len(words), dim=tokens.word_dim, cut=room),
+            dim=encoder.projection_dim,
+            lstm=LstmConfig(
+                dim=encoder.dim,
+                projection=encoder.projection_dim,
+                layers=encoder.n_layers,
+                cell_clip=encoder.cell_clip or None,
+                projection_clip=encoder.proj_clip or None,
+                residual=True,
+            ),
+            begin="<bos>",
+            end="<eos>",
+            unknown="<oov>",
+        )

@@ -1,0 +1,52 @@
+"""PyTorch files of tensors, read without ever running what is in them.
+
+Such files are pickles, and a pickle is a program. `torch.load(weights_only=True)` knows the few steps that build
+tensors and stops at any other; a file that holds one is refused as a whole.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from polyseme.base.errors import FormatError
+from polyseme.base.files import starts_with, telling
+
+_OLD = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # how torch before 1.6 began its files
+_DAMAGE = (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, IndexError, TypeError, AttributeError)
+
+
+def is_torch_file(path: Path) -> bool:
+    """Whether a file was written by torch.save: a zip that holds data.pkl, or the older form."""
+    if starts_with(path, _OLD):
+        return True
+    if not starts_with(path, b"PK") or not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as entries:
+        return any(name.endswith("/data.pkl") for name in entries.namelist())
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a state dict, by name; numbers in other precisions become float32."""
+    try:
+        with telling(path, "read"):
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    except _DAMAGE as error:
+        raise FormatError(path, _reason(error)) from error
+    if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
+        raise FormatError(path, f"holds a {type(state).__name__} that is not a table of named tensors")
+    return {str(name): value.detach().float() for name, value in state.items()}
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    if isinstance(error, pickle.UnpicklingError) and "global" in text.lower():
+        return "holds code or objects besides tensors; it was refused, and nothing in it was executed"
+    return (
+        f"is a cut or damaged PyTorch file ({text.strip().splitlines()[0] if text.strip() else type(error).__name__})"
+    )

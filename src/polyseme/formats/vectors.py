@@ -1,0 +1,97 @@
+"""Files of vectors: what every kind shares, and which kind an ending names.
+
+    .hdf5 .h5     as bilm-tf wrote it: one dataset a line, named by the line's number from 0, (layers, words, dim)
+    .npz          the same as NumPy arrays: np.load(file)["0"]
+    .parquet      one row a line: line, words, layers, dim, vectors (flat, to be reshaped to (layers, words, dim))
+    .jsonl        one JSON object a line: {"line": 0, "words": [...], "vectors": [layers][words][dim]}; .jsonl.gz likewise
+
+A writer works inside a folder (`OUT.part`) and can be taken up again after it was killed at any moment: `commit` makes all
+that was written so far safe and gives a *mark*; a writer made with that mark goes on from there, whatever came after it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from polyseme.base.errors import UsageError
+
+Mark = dict[str, int]
+
+_WRITERS = {
+    ".hdf5": "polyseme.formats.vectors_hdf5:Hdf5Writer",
+    ".h5": "polyseme.formats.vectors_hdf5:Hdf5Writer",
+    ".npz": "polyseme.formats.vectors_npz:NpzWriter",
+    ".parquet": "polyseme.formats.vectors_parquet:ParquetWriter",
+    ".jsonl": "polyseme.formats.vectors_jsonl:JsonlWriter",
+    ".jsonl.gz": "polyseme.formats.vectors_jsonl:GzipJsonlWriter",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the input and its vectors."""
+
+    line: int
+    """Its number, from 0."""
+    words: list[str]
+    vectors: np.ndarray
+    """(layers, words, dim); an empty line has (layers, 0, dim)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a whole file is about."""
+
+    half: bool = False
+    """16-bit floats instead of 32-bit ones."""
+    facts: dict[str, str] = field(default_factory=dict)
+    """Where the vectors come from, stored where the format has a place for it."""
+
+
+class Damaged(Exception):
+    """What a mark speaks of is not there any more, so the work begins anew."""
+
+
+class VectorWriter(Protocol):
+    """A kind of file being written, inside a folder of its own."""
+
+    def __init__(self, folder: Path, about: About, mark: Mark | None) -> None:
+        """Begin, or go on from a mark; `Damaged` where that cannot be done."""
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Add lines, in order."""
+
+    def commit(self) -> Mark:
+        """Make all that was written so far safe on the disk."""
+
+    def finish(self) -> Path:
+        """Make the file whole (all is committed) and close it; gives where it lies in the folder."""
+
+    def close(self) -> None:
+        """Let go of the file without making it whole; called after `finish` too."""
+
+
+def ending(path: str | Path) -> str:
+    """The ending that names the kind of a file of vectors.
+
+    >>> ending("corpus.jsonl.gz"), ending("a.b.HDF5")
+    ('.jsonl.gz', '.hdf5')
+    """
+    name = Path(path).name.lower()
+    for known in sorted(_WRITERS, key=len, reverse=True):
+        if name.endswith(known) and name != known:
+            return known
+    raise UsageError(f"{path}: the ending names the kind of the file; known: {', '.join(_WRITERS)}")
+
+
+def writer_for(path: str | Path) -> type[VectorWriter]:
+    """The writer for a file of that name; a missing package is told here."""
+    module, name = _WRITERS[ending(path)].split(":")
+    writer: type[VectorWriter] = getattr(importlib.import_module(module), name)
+    return writer

@@ -1,0 +1,156 @@
+"""Does a model still give the vectors that it gave? Against vectors kept beside its weights, or against somebody's file.
+
+Reference vectors are kept in `verify.safetensors` in the model's folder: all layers of a few sentences of ours in float32,
+with the sentences and their words in the file's metadata. They are taken by the model's own start state on the processor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import h5py
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+import polyseme
+from polyseme.base.errors import FormatError, PolysemeError
+from polyseme.base.files import HDF5, ZIP, atomic, starts_with, telling
+from polyseme.encoders.elmo import Elmo
+from polyseme.formats.vectors_run import Settings, embed_rows
+
+REFERENCE = "verify.safetensors"
+SENTENCES = (
+    "The river had broken its bank twice, so the bank refused the farmer's loan.",
+    "Please book a table by the window, and bring the book you can't put down.",
+    "河岸边的银行今天不开门。",
+    "他在行里干了三年,一直行不通。",
+    "Ein Schloss steht am See; das Schloss an der Tür klemmt.",
+    "",
+    ".",
+    f"A word of two hundred letters: {'ab' * 100}",
+    "naïve e\u0301te\u0301 \u200d 👩\u200d🔬 ½ №7 <S> </S> <UNK> 3.14 http://example.org/?q=1",
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """How far a model is from stored vectors."""
+
+    sentences: int
+    words: int
+    largest: float
+    """Largest absolute difference of any number."""
+    place: str
+    """Where it is."""
+    resplit: tuple[int, ...] = ()
+    """Sentences that the model's splitter now splits in another way."""
+
+
+def write_reference(model: Elmo, folder: str | Path) -> Path:
+    """Keep vectors of our sentences beside a model's weights."""
+    texts = {text: model.words(text) for text in SENTENCES}
+    kept = {text: words for text, words in texts.items() if _takes(model, words)}
+    arrays = {str(i): array for i, array in enumerate(model.embed(list(kept.values())))}
+    metadata = {
+        "sentences": json.dumps(list(kept)),
+        "words": json.dumps(list(kept.values())),
+        "polyseme_version": polyseme.__version__,
+    }
+    path = Path(folder) / REFERENCE
+    with atomic(path) as part:
+        save_file(arrays, part, metadata=metadata)
+    return path
+
+
+def _takes(model: Elmo, words: list[str]) -> bool:
+    """A model over a closed list of words refuses all others; those sentences are left out."""
+    try:
+        model.embed([words], layers=0)
+    except PolysemeError:
+        return False
+    return True
+
+
+def check_reference(model: Elmo, folder: str | Path) -> Check:
+    """Compare a model with the vectors kept in its folder."""
+    path = Path(folder) / REFERENCE
+    if not path.exists():
+        raise PolysemeError(f"{folder} holds no reference vectors ({REFERENCE}): `polyseme verify --write` keeps some")
+    try:
+        with telling(path, "read"), safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+            words: list[list[str]] = json.loads(metadata["words"])
+            sentences: list[str] = json.loads(metadata["sentences"])
+            stored = [file.get_tensor(str(i)) for i in range(len(words))]
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise FormatError(path, f"is no file of reference vectors ({error})") from error
+    largest = _Largest()
+    for number, (array, given) in enumerate(zip(model.embed(words), stored, strict=True)):
+        largest.see(f"sentence {number}", array, given, path)
+    now = tuple(i for i, text in enumerate(sentences) if model.words(text) != words[i])
+    return Check(len(words), sum(map(len, words)), largest.value, largest.place, now)
+
+
+def check_file(model: Elmo, lines: Iterable[str], vectors: str | Path, settings: Settings) -> Check:
+    """Compare a model with a file of vectors (HDF5 as bilm-tf wrote it, or npz) of these lines."""
+    largest = _Largest()
+    lines_seen = words = 0
+    with open_vectors(vectors) as stored:
+        for rows in embed_rows(model, lines, settings):
+            for row in rows:
+                given = stored(row.line)
+                if given is None:
+                    raise FormatError(vectors, f"holds no vectors for line {row.line} (counted from 0)")
+                largest.see(f"line {row.line}", row.vectors, given, vectors)
+                words += len(row.words)
+            lines_seen += len(rows)
+    return Check(lines_seen, words, largest.value, largest.place)
+
+
+class _Largest:
+    """The largest difference seen."""
+
+    def __init__(self) -> None:
+        self.value, self.place = 0.0, "nowhere"
+
+    def see(self, name: str, ours: np.ndarray, theirs: np.ndarray, path: str | Path) -> None:
+        if theirs.ndim == 2:  # AllenNLP wrote a single layer without its axis
+            theirs = theirs[None]
+        if ours.shape != theirs.shape:
+            raise FormatError(
+                path, f"holds (layers, words, dim) = {theirs.shape} for {name}; the model gives {ours.shape}"
+            )
+        if ours.size == 0:
+            return
+        difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
+        difference[np.isnan(difference)] = np.inf
+        layer, word, _ = np.unravel_index(int(difference.argmax()), difference.shape)
+        if difference.max() > self.value:
+            self.value, self.place = float(difference.max()), f"{name}, word {word}, layer {layer}"
+
+
+@contextlib.contextmanager
+def open_vectors(path: str | Path) -> Iterator[Callable[[int], np.ndarray | None]]:
+    """A function from a line's number to its vectors, for a file of one array a line."""
+    if starts_with(path, HDF5):
+        try:
+            file = h5py.File(path, "r")
+        except OSError as error:
+            raise FormatError(path, f"is a damaged HDF5 file ({error})") from error
+        with file:
+            yield lambda line: np.asarray(file[str(line)]) if str(line) in file else None
+    elif starts_with(path, ZIP):
+        try:
+            arrays = np.load(path, allow_pickle=False)
+        except (OSError, ValueError, zipfile.BadZipFile) as error:
+            raise FormatError(path, f"is a damaged npz file ({error})") from error
+        with arrays:
+            yield lambda line: arrays[str(line)] if str(line) in arrays else None
+    else:
+        raise FormatError(path, "is neither HDF5 nor npz with one array a line")

@@ -1,0 +1,88 @@
+"""Vectors as JSON lines, plain or gzip.
+
+Numbers are written with as many digits as bring the same float back (9 for 32 bits, 5 for 16), which halves the file against
+Python's own digits of a double. A gzip file is a row of gzip members, one for each commit, which all tools read as one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from polyseme.formats.vectors import About, Mark, Row
+from polyseme.formats.vectors_append import GrowingFile
+
+
+class JsonlWriter:
+    """One JSON object a line."""
+
+    def __init__(self, folder: Path, about: About, mark: Mark | None) -> None:
+        self._file = GrowingFile(folder / "data.jsonl", mark)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            self._file.write(json_line(row))
+
+    def commit(self) -> Mark:
+        return self._file.commit()
+
+    def finish(self) -> Path:
+        return self._file.path
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class GzipJsonlWriter(JsonlWriter):
+    """The same, compressed."""
+
+    def __init__(self, folder: Path, about: About, mark: Mark | None) -> None:
+        super().__init__(folder, about, mark)
+        self._member: gzip.GzipFile | None = None
+        if mark is None:
+            self._file.write(gzip.compress(b"", mtime=0))  # so that a file without lines is a gzip file too
+
+    def write(self, rows: Sequence[Row]) -> None:
+        if self._member is None:
+            self._member = gzip.GzipFile(filename="", mode="wb", fileobj=self._file, mtime=0)  # type: ignore[arg-type]
+        for row in rows:
+            self._member.write(json_line(row))
+
+    def commit(self) -> Mark:
+        self._end_member()
+        return super().commit()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._end_member()
+        super().close()
+
+    def _end_member(self) -> None:
+        member, self._member = self._member, None
+        if member is not None:
+            member.close()
+
+
+def json_line(row: Row) -> bytes:
+    """One line as JSON, with its line end."""
+    head = json.dumps({"line": row.line, "words": row.words}, ensure_ascii=False)
+    try:
+        start = head.encode("utf-8")
+    except UnicodeEncodeError:  # lone surrogates have no UTF-8, but JSON has escapes for them
+        start = json.dumps({"line": row.line, "words": row.words}).encode("ascii")
+    return start[:-1] + b', "vectors": ' + _numbers(row.vectors).encode("ascii") + b"}\n"
+
+
+def _numbers(vectors: np.ndarray) -> str:
+    if not np.isfinite(vectors).all():
+        return json.dumps(vectors.tolist())  # NaN and Infinity, as Python's and JavaScript's readers of old know them
+    layers, words, dim = vectors.shape
+    digits = "%.9g" if vectors.dtype == np.float32 else "%.5g"
+    vector = "[" + ", ".join([digits] * dim) + "]"
+    layer = "[" + ", ".join([vector] * words) + "]"
+    return ("[" + ", ".join([layer] * layers) + "]") % tuple(vectors.ravel().tolist())

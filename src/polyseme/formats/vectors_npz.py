@@ -1,0 +1,94 @@
+"""Vectors as npz: a zip file with one uncompressed NumPy array for each line.
+
+Written by hand against NumPy's `savez` and Python's `zipfile`, which keep the table of contents (and `savez` the arrays) in
+memory until the end and cannot go on after a kill. A zip file is its entries one after the other, then the table of contents:
+so entries are only ever added, and at the end the table is made by walking over them once more, in constant memory.
+Layout: PKWARE's APPNOTE.TXT, 4.3.7 (entry), 4.3.12 (table), 4.3.14-16 (end), 4.5.3 (sizes over 4 GiB).
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from polyseme.formats.vectors import About, Mark, Row
+from polyseme.formats.vectors_append import GrowingFile
+
+_ENTRY = struct.Struct("<4s5H3I2H")  # signature, version, flags, method, time, date, crc, packed, size, name, extra
+_LISTED = struct.Struct("<4s6H3I5H2I")
+_LARGE_SIZES = struct.Struct("<2H2Q")  # extra field of an entry: id 1, length 16, size, packed size
+_LARGE_LISTED = struct.Struct("<2H3Q")  # the same in the table, with the entry's place
+_END = struct.Struct("<4s4H2IH")
+_LARGE_END = struct.Struct("<4sQ2H2I4Q")
+_LARGE_END_PLACE = struct.Struct("<4sIQI")
+_VERSION, _DATE = 45, 0x21  # what a reader must know (large files); 1 January 1980, the zip format's zero
+_FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
+
+
+class NpzWriter:
+    """One array a line: "0.npy", "1.npy", ..."""
+
+    def __init__(self, folder: Path, about: About, mark: Mark | None) -> None:
+        self._file = GrowingFile(folder / "data.npz", mark)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            vectors = np.ascontiguousarray(row.vectors)
+            head = io.BytesIO()
+            np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(vectors))
+            self._add(f"{row.line}.npy", head.getvalue(), vectors.reshape(-1).view(np.uint8).data)
+
+    def _add(self, name: str, head: bytes, body: memoryview) -> None:
+        size = len(head) + body.nbytes
+        crc = zlib.crc32(body, zlib.crc32(head))
+        title = name.encode("ascii")
+        extra = _LARGE_SIZES.pack(1, 16, size, size)
+        self._file.write(
+            _ENTRY.pack(b"PK\3\4", _VERSION, 0, 0, 0, _DATE, crc, _FULL32, _FULL32, len(title), len(extra))
+        )
+        self._file.write(title + extra + head)
+        self._file.write(body)
+
+    def commit(self) -> Mark:
+        return self._file.commit()
+
+    def finish(self) -> Path:
+        begin = self._file.size
+        count = 0
+        with self._file.path.open("rb") as entries:
+            for listed in _contents(entries, begin):
+                self._file.write(listed)
+                count += 1
+        end = self._file.size
+        if count >= _FULL16 or end >= _FULL32:
+            large = _LARGE_END.pack(b"PK\6\6", 44, _VERSION, _VERSION, 0, 0, count, count, end - begin, begin)
+            self._file.write(large + _LARGE_END_PLACE.pack(b"PK\6\7", 0, end, 1))
+        short = min(count, _FULL16)
+        self._file.write(_END.pack(b"PK\5\6", 0, 0, short, short, min(end - begin, _FULL32), min(begin, _FULL32), 0))
+        self._file.commit()
+        return self._file.path
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _contents(entries: BinaryIO, end: int) -> Iterator[bytes]:
+    """The table of contents of our own entries that stand before `end`."""
+    place = 0
+    while place < end:
+        entries.seek(place)
+        _, version, flags, method, time, date, crc, _, _, width, extra = _ENTRY.unpack(entries.read(_ENTRY.size))
+        name = entries.read(width)
+        _, _, size, packed = _LARGE_SIZES.unpack(entries.read(extra))
+        more = _LARGE_LISTED.pack(1, 24, size, packed, place)
+        sizes = (crc, _FULL32, _FULL32, width, len(more))
+        head = (b"PK\1\2", version, version, flags, method, time, date, *sizes, 0, 0, 0, 0, _FULL32)
+        yield _LISTED.pack(*head) + name + more
+        place = entries.seek(size, os.SEEK_CUR)

@@ -1,0 +1,84 @@
+"""The folder `OUT.part`, in which a file of vectors is made: whole at the end under the name OUT, or not there at all.
+
+    lock            held by the process at work, so that two of them do not write the same file
+    journal.json    what is being made, how many lines are safe, and the writer's mark for them
+    data.*          the writer's own files
+
+A line counts as done when the journal says so; the journal says so only after the data is safe on the disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from polyseme.base.errors import PolysemeError
+from polyseme.base.files import telling
+from polyseme.formats.vectors_pages import sync_folder
+
+try:
+    import fcntl
+except ImportError:  # a system without it (Windows) goes without the lock
+    fcntl = None  # type: ignore[assignment]
+
+
+class Part:
+    """The work on one file, as a context manager."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.folder = out.with_name(f"{out.name}.part")
+
+    def __enter__(self) -> Self:
+        if self.out.is_dir():
+            raise PolysemeError(f"cannot write {self.out}: it is a folder")
+        with telling(self.folder, "write"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = (self.folder / "lock").open("ab")
+        if fcntl is not None:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                self._lock.close()
+                raise PolysemeError(f"another process is writing {self.out}: wait for it, or stop it") from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock.close()
+
+    def journal(self) -> dict[str, Any] | None:
+        """What an earlier run left here; None where there is nothing to go on from."""
+        try:
+            value = json.loads((self.folder / "journal.json").read_bytes())
+        except (OSError, ValueError):
+            return None
+        return value if isinstance(value, dict) and {"about", "lines", "digest", "mark"} <= set(value) else None
+
+    def save(self, journal: dict[str, Any]) -> None:
+        """Write the journal, whole or not at all."""
+        new = self.folder / "journal.new"
+        with new.open("w", encoding="utf-8") as file:
+            json.dump(journal, file)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self.folder / "journal.json")
+        sync_folder(self.folder)
+
+    def clear(self) -> None:
+        """Begin anew: the journal goes first, so that it never speaks of files that are gone."""
+        (self.folder / "journal.json").unlink(missing_ok=True)
+        for path in self.folder.iterdir():
+            if path.name != "lock":
+                path.unlink()
+
+    def finish(self, whole: Path) -> None:
+        """Give the finished file its name, and tidy up."""
+        whole.replace(self.out)
+        sync_folder(self.out.parent)
+        shutil.rmtree(self.folder, ignore_errors=True)

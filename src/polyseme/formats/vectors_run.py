@@ -1,0 +1,255 @@
+"""From lines of text to a file of vectors, in memory bounded by a batch, and taken up again where a stop left it.
+
+Lines are read, split and embedded in chunks (`embed_rows`), and `store` puts the chunks into a file. Vectors do not depend on
+how lines are cut into chunks, except with `start="carry"`, where chunks hold whole batches and a stopped run starts again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import polyseme
+from polyseme.base.errors import PolysemeError
+from polyseme.base.files import telling
+from polyseme.encoders.base import LayerChoice
+from polyseme.encoders.elmo import Elmo
+from polyseme.formats.vectors import About, Damaged, Mark, Row, VectorWriter, ending, writer_for
+from polyseme.formats.vectors_part import Part
+
+CHUNK_LINES, CHUNK_BATCHES, CHUNK_CHARACTERS = 1024, 4, 1 << 22
+Count = Callable[[int], None]
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How lines become vectors."""
+
+    layers: LayerChoice = "all"
+    start: str | None = None
+    """How a sentence begins; None: as the model says."""
+    half: bool = False
+    """Store 16-bit floats."""
+    split_on_spaces: bool = False
+    """Words are separated by white space already; otherwise the model's splitter finds them."""
+    batch_words: int = 4096
+    batch_size: int = 128
+    """Sentences in a batch; with `start="carry"` also the number of states carried side by side."""
+    save_every: float = 2.0
+    """Seconds between two moments at which all work so far is made safe."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a run did."""
+
+    lines: int
+    words: int
+    """Words embedded in this run."""
+    resumed: int
+    """Lines that an earlier, stopped run had done."""
+
+
+class Stopped(PolysemeError):
+    """The user stopped the run; the text says how to go on."""
+
+
+def words_of(model: Elmo, line: str, settings: Settings) -> list[str]:
+    """The words of a line."""
+    return line.split() if settings.split_on_spaces else model.words(line)
+
+
+def embed_rows(
+    model: Elmo, lines: Iterable[str], settings: Settings, *, first: int = 0, count: Count | None = None
+) -> Iterator[list[Row]]:
+    """Rows of vectors for all lines, a chunk at a time; the first line has the number `first`."""
+    number = first
+    if settings.start == "carry":
+        model.reset_state()
+    for texts in chunks((words_of(model, line, settings) for line in lines), settings):
+        arrays = model.embed(
+            texts,
+            layers=settings.layers,
+            start=settings.start,
+            batch_words=settings.batch_words,
+            batch_size=settings.batch_size,
+            progress=count,
+        )
+        if settings.half:
+            with np.errstate(over="ignore"):
+                arrays = [array.astype(np.float16) for array in arrays]
+        yield [Row(number + i, words, array) for i, (words, array) in enumerate(zip(texts, arrays, strict=True))]
+        number += len(texts)
+
+
+def chunks(texts: Iterable[list[str]], settings: Settings) -> Iterator[list[list[str]]]:
+    """Texts in chunks of some batches; with `start="carry"` a chunk ends only where a batch does."""
+    step = settings.batch_size if settings.start == "carry" else 1
+    chunk: list[list[str]] = []
+    words = characters = 0
+    for text in texts:
+        chunk.append(text)
+        words += len(text)
+        characters += sum(map(len, text))
+        full = len(chunk) >= CHUNK_LINES or words >= CHUNK_BATCHES * settings.batch_words
+        if (full or characters >= CHUNK_CHARACTERS) and len(chunk) % step == 0:
+            yield chunk
+            chunk, words, characters = [], 0, 0
+    if chunk:
+        yield chunk
+
+
+def store(
+    model: Elmo,
+    lines: Iterable[str],
+    out: str | Path,
+    settings: Settings,
+    *,
+    count: Count = lambda done: None,
+    tell: Tell = lambda sentence: None,
+) -> Stored:
+    """Embed all lines into the file `out`, whose ending names its kind; it is whole or absent.
+
+    `lines` may be iterated again when an earlier run's work does not fit them. `count` hears of lines done, `tell` of
+    what a person should know (going on after a stop, starting anew).
+    """
+    out = Path(out)
+    make = writer_for(out)
+    about = identity(model, settings, out)
+    with Part(out) as part, telling(out, "write"):
+        writer, text, resumed = _begin(make, part, about, lines, _facts(model, settings), tell)
+        count(resumed)
+        try:
+            words = _work(model, writer, text, part, about, settings, count)
+            part.finish(writer.finish())
+        except KeyboardInterrupt as error:
+            again = "starts again from the first line" if settings.start == "carry" else "goes on where it stopped"
+            raise Stopped(f"stopped; the same command {again}") from error
+        finally:
+            writer.close()
+    return Stored(text.taken, words, resumed)
+
+
+def _work(
+    model: Elmo, writer: VectorWriter, text: _Taken, part: Part, about: dict[str, Any], settings: Settings, count: Count
+) -> int:
+    """Embed and write the rest of the text; gives the number of words."""
+
+    def commit() -> None:
+        mark = writer.commit()
+        part.save({"about": about, "lines": text.taken, "digest": text.digest(), "mark": mark})
+
+    words, cost, last = 0, 0.0, time.monotonic()
+    for rows in embed_rows(model, text, settings, first=text.taken, count=count):
+        writer.write(rows)
+        words += sum(len(row.words) for row in rows)
+        now = time.monotonic()
+        if now - last >= max(settings.save_every, 20 * cost):  # at most a twentieth of the time goes into safety
+            commit()
+            last = time.monotonic()
+            cost = last - now
+    commit()
+    return words
+
+
+class _Taken:
+    """Lines, counted and hashed as they are taken."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self._hash = hashlib.sha256()
+        self.taken = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        data = line.encode("utf-8", "surrogatepass")
+        self._hash.update(len(data).to_bytes(8, "little") + data)
+        self.taken += 1
+        return line
+
+    def digest(self) -> str:
+        """Of all lines taken so far."""
+        return self._hash.hexdigest()
+
+
+def _begin(
+    make: type[VectorWriter], part: Part, about: dict[str, Any], lines: Iterable[str], facts: About, tell: Tell
+) -> tuple[VectorWriter, _Taken, int]:
+    """The writer, the text that is left, and how many lines were done before."""
+    journal = part.journal()
+    if journal is not None and journal["lines"]:
+        text = _Taken(lines)
+        why = _mismatch(journal, about, text)
+        if why is None:
+            mark: Mark = journal["mark"]
+            try:
+                writer = make(part.folder, facts, mark)
+            except Damaged as error:
+                why = f"it is damaged ({error})"
+            else:
+                tell(f"going on after line {journal['lines']:,}, where an earlier run stopped")
+                return writer, text, journal["lines"]
+        tell(f"{part.folder} cannot be taken up, because {why}: starting anew")
+    part.clear()
+    return make(part.folder, facts, None), _Taken(lines), 0
+
+
+def _mismatch(journal: dict[str, Any], about: dict[str, Any], text: _Taken) -> str | None:
+    """Why an earlier run's work does not fit this run; None when it does, and then its lines are taken."""
+    old: dict[str, Any] = journal["about"]
+    if other := [name for name in about if old.get(name) != about[name]]:
+        return f"it was made with another {' and '.join(other)}"
+    if about["start"] == "carry":
+        return "states carried from line to line are not kept (start carry)"
+    for _ in zip(range(journal["lines"]), text, strict=False):
+        pass
+    return None if (text.taken, text.digest()) == (journal["lines"], journal["digest"]) else "the text has changed"
+
+
+def identity(model: Elmo, settings: Settings, out: Path) -> dict[str, Any]:
+    """All that the content of a file depends on, but for the text."""
+    return {
+        "version": 1,
+        "kind": ending(out),
+        "model": fingerprint(model),
+        "layers": settings.layers,
+        "start": settings.start or model.config.start,
+        "precision": getattr(model, "precision", "fp32"),
+        "number": "fp16" if settings.half else "fp32",
+        "splitter": "whitespace" if settings.split_on_spaces else model.splitter.name,
+    }
+
+
+def fingerprint(model: Elmo) -> str:
+    """A hash of the model's config and weights (0.3 s for the original sizes)."""
+    found = hashlib.sha256(json.dumps(model.config.to_dict(), sort_keys=True).encode())
+    for words in (model.alphabet, model.vocabulary if model.config.words is not None else None):
+        found.update("\n".join(words or ()).encode("utf-8", "surrogatepass") + b"\0")
+    for name, value in model.state_dict().items():
+        if not name.startswith("output."):
+            found.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+            found.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return found.hexdigest()
+
+
+def _facts(model: Elmo, settings: Settings) -> About:
+    facts = {
+        "creator": f"polyseme {polyseme.__version__}",
+        "model": model.source or model.kind,
+        "layers": str(settings.layers),
+        "start": settings.start or model.config.start,
+        "splitter": "whitespace" if settings.split_on_spaces else model.splitter.name,
+    }
+    return About(half=settings.half, facts=facts)

@@ -1,0 +1,1 @@
+"""Ground floor: networks over tensors. Knows no strings and no files."""

@@ -1,0 +1,134 @@
+"""The character network of ELMo: convolutions over a word's characters, the maximum over places, highways.
+
+Kim et al. 2016, "Character-aware neural language models"; sizes as in Peters et al. 2018. It runs on *distinct* words: the
+encoder gathers the words of a text back from them. Two equal ways through the convolutions stand here: one convolution for
+each width (`convolve`, plain), and all widths as one matrix product over windows as wide as the widest filter
+(`window_product`), which leaves out the places that hold nothing but padding. The padding character has a trained vector that
+counts in the maximum, so padding may be cut, but one window of it must stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from polyseme.base.config import Config, ConfigError
+
+BLOCK_CPU, BLOCK_CUDA = 64, 2048  # words convolved at once: what stays in a core's cache, and what fills a GPU
+ORIGINAL_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CharactersConfig(Config):
+    """How a word's characters become a vector."""
+
+    alphabet: Literal["utf8", "code_points"] = "utf8"
+    """utf8: the bytes of the word, 262 symbols; code_points: its characters, looked up in characters.txt."""
+    symbols: int = 262
+    """Rows of the character table."""
+    dim: int = 16
+    """Size of a character's vector."""
+    filters: tuple[tuple[int, int], ...] = ORIGINAL_FILTERS
+    """Pairs of (width in characters, number of filters)."""
+    activation: Literal["relu", "tanh"] = "relu"
+    """Applied to the maximum over places."""
+    highways: int = 2
+    """Highway layers after the convolutions."""
+    max_length: int = 50
+    """Characters (or bytes) of a word, begin and end marks counted; longer words are cut."""
+
+    def __post_init__(self) -> None:
+        if not self.filters or any(width < 1 or count < 1 for width, count in self.filters):
+            raise ConfigError(f"filters are {self.filters}; each is (width, count), both at least 1")
+        if self.max_length < max(3, self.widest):
+            raise ConfigError(
+                f"max_length is {self.max_length}; it must be at least 3 and the widest filter ({self.widest})"
+            )
+        if self.alphabet == "utf8" and self.symbols != 262:
+            raise ConfigError(f"symbols is {self.symbols}; the utf8 alphabet has 262")
+        if self.dim < 1 or self.highways < 0:
+            raise ConfigError(f"dim is {self.dim} and highways {self.highways}; allowed: at least 1 and at least 0")
+
+    @property
+    def widest(self) -> int:
+        """Width of the widest filter."""
+        return max(width for width, _ in self.filters)
+
+    @property
+    def output(self) -> int:
+        """Filters in all: the size of the result."""
+        return sum(count for _, count in self.filters)
+
+
+class Highway(nn.Module):
+    """y = t * relu(a) + (1 - t) * x, with a and t from one matrix (rows: a, then the gate t)."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(2 * dim, dim))
+        self.bias = nn.Parameter(torch.zeros(2 * dim))
+        nn.init.normal_(self.weight, std=dim**-0.5)
+        with torch.no_grad():
+            self.bias[dim:] = -2.0  # carry the input through at first
+
+    def forward(self, x: Tensor) -> Tensor:
+        candidate, gate = F.linear(x, self.weight, self.bias).chunk(2, dim=1)
+        return torch.lerp(x, torch.relu(candidate), torch.sigmoid(gate))
+
+
+class CharCnn(nn.Module):
+    """Character ids (words, max_length) and lengths used (words,) -> vectors (words, filters in all)."""
+
+    def __init__(self, config: CharactersConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Parameter(torch.empty(config.symbols, config.dim).uniform_(-1, 1))
+        self.convolutions = nn.ModuleList(nn.Conv1d(config.dim, count, width) for width, count in config.filters)
+        for convolution in self.convolutions:
+            nn.init.uniform_(convolution.weight, -0.05, 0.05)
+            nn.init.zeros_(convolution.bias)
+        self.highways = nn.ModuleList(Highway(config.output) for _ in range(config.highways))
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        lengths, order = torch.sort(lengths, stable=True)  # words of like length together waste no places
+        order = order.to(ids.device)
+        block = BLOCK_CUDA if ids.is_cuda else BLOCK_CPU
+        longest = lengths[block - 1 :: block].tolist() + [int(lengths[-1])]
+        weight, bias = self.window_weight()
+        blocks = zip(ids.index_select(0, order).split(block), longest, strict=False)
+        x = torch.cat([self._block(rows, longest, weight) for rows, longest in blocks])
+        x = x.index_select(0, torch.argsort(order)) + bias
+        x = torch.relu(x) if self.config.activation == "relu" else torch.tanh(x)
+        for highway in self.highways:
+            x = highway(x)
+        return x
+
+    def _block(self, ids: Tensor, longest: int, weight: Tensor) -> Tensor:
+        """The maximum over places for words of at most `longest` characters, without bias: (words, filters in all)."""
+        if longest + self.config.widest <= self.config.max_length:
+            return self.window_product(ids, longest, weight)
+        return self.convolve(ids)
+
+    def convolve(self, ids: Tensor) -> Tensor:
+        """One convolution for each width over all places."""
+        x = F.embedding(ids, self.embedding).transpose(1, 2)  # (words, dim, characters)
+        return torch.cat([F.conv1d(x, c.weight).amax(-1) for c in self.convolutions], dim=1)
+
+    def window_product(self, ids: Tensor, longest: int, weight: Tensor) -> Tensor:
+        """All widths as one product; there must be room for one window of padding behind the longest word."""
+        widest, dim = self.config.widest, self.config.dim
+        places = longest + 1  # the window at `longest` is all padding; every later one equals it
+        x = F.embedding(ids[:, : longest + widest], self.embedding)  # (words, characters, dim)
+        windows = x.unfold(1, widest, 1)[:, :places].transpose(2, 3)  # (words, places, widest, dim)
+        products = windows.reshape(-1, widest * dim) @ weight.T
+        return products.view(len(ids), places, -1).amax(1)
+
+    def window_weight(self) -> tuple[Tensor, Tensor]:
+        """All filters as rows over a window of the widest width, zeros behind the narrow ones, and their biases."""
+        weights = [F.pad(c.weight, (0, self.config.widest - c.weight.shape[2])) for c in self.convolutions]
+        weight = torch.cat(weights).transpose(1, 2).reshape(self.config.output, -1)  # (filters, widest * dim)
+        return weight, torch.cat([c.bias for c in self.convolutions])

@@ -1,0 +1,30 @@
+"""Sentences of different lengths laid out time-major with no padding between them.
+
+Rows are sorted by length, longest first; step t then holds the t-th word of the first `sizes[t]` rows, and all steps lie
+one after another. It is the layout of `torch.nn.utils.rnn.PackedSequence`, kept by hand because both reading directions
+share it: the backward one puts its t-th word *from the end* in the place where the forward one puts its t-th word.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+class Packing:
+    """The layout for given lengths (each at least 1), in any order; everything lives on the CPU.
+
+    >>> packing = Packing(torch.tensor([1, 3]))
+    >>> packing.sizes                               # two sentences at step 0, one at steps 1 and 2
+    [2, 1, 1]
+    >>> packing.rows.tolist(), packing.steps.tolist()   # of each packed word: its sentence and its step
+    ([1, 0, 1, 1], [0, 0, 1, 2])
+    """
+
+    def __init__(self, lengths: Tensor) -> None:
+        lengths, self.order = torch.sort(lengths, descending=True, stable=True)  # order: sorted row -> row as given
+        steps = torch.arange(int(lengths[0]))[:, None]
+        inside = steps < lengths  # (steps, rows)
+        self.sizes: list[int] = inside.sum(1).tolist()
+        self.steps, place = inside.nonzero(as_tuple=True)
+        self.rows = self.order[place]

@@ -1,0 +1,47 @@
+"""From the vectors of words to one vector for a sentence or a span; padding never counts."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from polyseme.base.errors import UsageError, nearest
+
+Pooling = Literal["mean", "max", "first", "last", "ends"]
+
+
+def pool(vectors: Tensor, mask: Tensor, how: Pooling = "mean") -> Tensor:
+    """Words (batch, words, dim) under a mask (batch, words) -> texts (batch, dim); `ends` (batch, 2 dim).
+
+    `mean`, `max`: over the words; `first`, `last`: the word at that end; `ends`: first and last side by side. A text
+    without words gives zeros.
+
+    >>> pool(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[True, True, False]])).tolist()
+    [[2.0]]
+    """
+    if how not in get_args(Pooling):
+        raise UsageError(f"unknown pooling {how!r}{nearest(how, get_args(Pooling))}")
+    inside = mask.unsqueeze(-1)
+    counts = mask.sum(1)
+    if how == "mean":
+        return vectors.masked_fill(~inside, 0.0).sum(1) / counts.clamp(min=1).unsqueeze(-1)
+    if how == "max":
+        highest = vectors.masked_fill(~inside, -torch.inf).amax(1)
+        return highest.masked_fill((counts == 0).unsqueeze(-1), 0.0)
+    rows = torch.arange(len(vectors), device=vectors.device)
+    first = vectors[:, 0].masked_fill((counts == 0).unsqueeze(-1), 0.0)
+    last = vectors[rows, (counts - 1).clamp(min=0)].masked_fill((counts == 0).unsqueeze(-1), 0.0)
+    return {"first": first, "last": last, "ends": torch.cat([first, last], dim=-1)}[how]
+
+
+def pool_spans(vectors: Tensor, spans: Tensor, how: Pooling = "mean") -> Tensor:
+    """Spans of one sentence: words (words, dim), spans (count, 2) as [start, end) -> (count, dim or 2 dim)."""
+    longest = int((spans[:, 1] - spans[:, 0]).max()) if len(spans) else 0
+    if len(spans) and (int(spans.min()) < 0 or int(spans[:, 1].max()) > len(vectors)):
+        raise UsageError(f"spans reach from {int(spans.min())} to {int(spans[:, 1].max())}; words: {len(vectors)}")
+    offsets = spans[:, :1] + torch.arange(longest, device=vectors.device)  # (count, longest)
+    mask = offsets < spans[:, 1:]
+    gathered = vectors[offsets.clamp(max=max(len(vectors) - 1, 0))]  # (count, longest, dim)
+    return pool(gathered, mask, how)

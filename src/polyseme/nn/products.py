@@ -1,0 +1,111 @@
+"""Products of activations with a fixed matrix on the CPU, in the precision asked for.
+
+Each is made once from a weight (outputs, inputs) and then used many times. What is fastest was measured, for 1 to 128 rows: a
+plain `mm` with the matrix turned once for matrices that a cache holds, oneDNN's own layout for larger ones (up to half again
+as fast for 16 rows); on ARM `linear` for a handful of rows. In int8 one scale for the whole matrix: oneDNN's per-channel form
+gives wrong numbers on ARM when the number of rows changes.
+"""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from typing import Literal, Protocol, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from polyseme.base.errors import UsageError, nearest
+
+Precision = Literal["fp32", "fp16", "bf16", "int8"]
+ARM = platform.machine().lower() in ("aarch64", "arm64")
+_LARGE = 1 << 22  # numbers in a matrix from which oneDNN's layout pays
+_FEW = 8  # rows up to which `linear` is fastest on ARM
+
+
+class Product(Protocol):
+    """x (rows, inputs) -> x @ weight.T, (rows, outputs)."""
+
+    def into(self, x: Tensor, out: Tensor) -> Tensor:
+        """Write the product to `out`."""
+
+    def plus(self, x: Tensor, other: Tensor) -> Tensor:
+        """The product plus `other`, which may be overwritten."""
+
+
+def product(weight: Tensor, precision: Precision = "fp32") -> Product:
+    """The fastest product with this matrix on this machine."""
+    if precision == "fp32":
+        large = weight.numel() >= _LARGE and torch.backends.mkldnn.is_available()
+        return (_LaidOut if large else _Turned)(weight)
+    if precision == "fp16" or precision == "bf16":
+        return _Half(weight, torch.float16 if precision == "fp16" else torch.bfloat16)
+    if precision == "int8":
+        return _Int8(weight)
+    raise UsageError(f"unknown precision {precision!r}{nearest(precision, get_args(Precision))}")
+
+
+class _Turned:
+    def __init__(self, weight: Tensor) -> None:
+        self.weight = weight
+        self.turned = weight.t().contiguous()
+
+    def into(self, x: Tensor, out: Tensor) -> Tensor:
+        if ARM and len(x) <= _FEW:
+            return out.copy_(F.linear(x, self.weight))
+        return torch.mm(x, self.turned, out=out)
+
+    def plus(self, x: Tensor, other: Tensor) -> Tensor:
+        if ARM and len(x) <= _FEW:
+            return other.add_(F.linear(x, self.weight))
+        return other.addmm_(x, self.turned)
+
+
+class _LaidOut:
+    def __init__(self, weight: Tensor, dtype: torch.dtype = torch.float32) -> None:
+        self.dtype = dtype
+        self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype).contiguous(), 64)
+
+    def into(self, x: Tensor, out: Tensor) -> Tensor:
+        found = torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.weight, None, "none", [], "")
+        return out.copy_(found)
+
+    def plus(self, x: Tensor, other: Tensor) -> Tensor:
+        return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.weight, None, "add")
+
+
+class _Half(_LaidOut):
+    """Weights and activations in 16 bits, sums in 32."""
+
+    def __init__(self, weight: Tensor, dtype: torch.dtype) -> None:
+        if not torch.backends.mkldnn.is_available():
+            raise UsageError("16-bit products need oneDNN, which this build of PyTorch lacks: use fp32")
+        super().__init__(weight, dtype)
+
+    def plus(self, x: Tensor, other: Tensor) -> Tensor:
+        return other.add_(torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.weight, None, "none", [], ""))
+
+
+class _Int8:
+    """Weights in 8 bits with one scale, activations in 8 bits with a scale found at each call."""
+
+    def __init__(self, weight: Tensor) -> None:
+        if "onednn" not in torch.backends.quantized.supported_engines:
+            raise UsageError("int8 products need oneDNN, which this build of PyTorch lacks: use fp32")
+        before = torch.backends.quantized.engine
+        torch.backends.quantized.engine = "onednn"
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # PyTorch warns of a later removal; the pinned release has it
+                scale = max(float(weight.abs().max()), 1e-12) / 127
+                quantised = torch.quantize_per_tensor(weight.contiguous(), scale, 0, torch.qint8)
+                self.packed = torch.ops.quantized.linear_prepack(quantised, None)
+        finally:
+            torch.backends.quantized.engine = before
+
+    def into(self, x: Tensor, out: Tensor) -> Tensor:
+        return out.copy_(torch.ops.quantized.linear_dynamic(x, self.packed))
+
+    def plus(self, x: Tensor, other: Tensor) -> Tensor:
+        return other.add_(torch.ops.quantized.linear_dynamic(x, self.packed))

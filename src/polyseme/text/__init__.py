@@ -1,0 +1,1 @@
+"""First floor: text becomes words, words become ids, sentences become batches. Knows numpy, no tensors."""

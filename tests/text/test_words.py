@@ -1,0 +1,103 @@
+"""The splitters by name: what each gives, and that none loses anything but white space."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polyseme.base.errors import MissingExtraError, UsageError
+from polyseme.text.words import Splitter, normalise_quotes, splitter
+
+PIECES = "a|B|n't|'s|'|’|.|...|-|--|@|http://|www.|(|)|,|1|&|_|$| "
+PIECES += "|👍|🏽|🇫|漢|か|U.S.|Mr.|\u0301|\u200d|\ufe0f|\u3099|\ud800|\n|\u2028"
+TRICKY = st.sampled_from(PIECES.split("|"))
+TEXT = st.text(st.characters()) | st.lists(TRICKY, max_size=30).map("".join)
+
+
+@pytest.mark.parametrize("name", ["whitespace", "english", "characters"])
+@settings(deadline=None, max_examples=300)
+@given(text=TEXT)
+def test_only_white_space_is_lost(name: str, text: str) -> None:
+    words = splitter(name)(text)
+    assert "".join(words) == "".join(text.split())
+    assert all(words)
+    assert not any(letter.isspace() for word in words for letter in word)
+
+
+@settings(deadline=None)
+@given(text=TEXT)
+def test_chinese_loses_only_white_space(text: str) -> None:
+    pytest.importorskip("rjieba")
+    assert "".join(splitter("chinese")(text)) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        (" \t\n", []),
+        ("to be,  or\nnot", ["to", "be,", "or", "not"]),
+        ("a\u3000b\u00a0c\u2003d\u2028e", ["a", "b", "c", "d", "e"]),
+    ],
+)
+def test_whitespace(text: str, words: list[str]) -> None:
+    assert splitter("whitespace")(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("我爱北京", ["我", "爱", "北", "京"]),
+        ("iPhone15发布了。", ["iPhone15", "发", "布", "了", "。"]),
+        ("用 PyTorch 写", ["用", "PyTorch", "写"]),
+        ("ＡＢＣ股", ["ＡＢＣ", "股"]),
+        ("カタカナとかな", ["カ", "タ", "カ", "ナ", "と", "か", "な"]),
+        ("か\u3099", ["か\u3099"]),
+        ("서울 2024", ["서", "울", "2024"]),
+        ("𠮷野家", ["𠮷", "野", "家"]),
+        ("葛\U000e0100城", ["葛\U000e0100", "城"]),
+        ("cafe\u0301很好", ["cafe\u0301", "很", "好"]),
+        ("Привет，мир！", ["Привет", "，", "мир", "！"]),
+        ("好👍🏽👍", ["好", "👍🏽", "👍"]),
+        ("3.5%", ["3", ".", "5", "%"]),
+    ],
+)
+def test_characters(text: str, words: list[str]) -> None:
+    assert splitter("characters")(text) == words
+
+
+def test_chinese() -> None:
+    pytest.importorskip("rjieba")
+    assert splitter("chinese")("我们 爱北京\n天安门") == ["我们", "爱", "北京", "天安门"]
+
+
+def test_chinese_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rjieba", None)
+    with pytest.raises(MissingExtraError, match=r"needs rjieba.*pip install polyseme\[zh\]"):
+        splitter("chinese")("今天")
+
+
+def test_unknown_names_get_a_hint() -> None:
+    with pytest.raises(UsageError, match=r"'englsh' \(did you mean 'english'\?\)"):
+        splitter("englsh")
+    with pytest.raises(UsageError, match="known: characters, chinese, english, whitespace"):
+        Splitter("zzz")
+
+
+def test_a_splitter_is_its_name() -> None:
+    english = splitter("english")
+    assert english == Splitter("english") != splitter("whitespace")
+    assert pickle.loads(pickle.dumps(english))("a, b") == ["a", ",", "b"]
+    with pytest.raises(AttributeError):
+        english.name = "other"
+
+
+def test_normalise_quotes() -> None:
+    assert (
+        normalise_quotes("“It’s ‘fine’,” he said: „gut‟ ‚so‛ «non» ′")
+        == "\"It's 'fine',\" he said: \"gut\" 'so' «non» ′"
+    )
