@@ -19,7 +19,7 @@ setup: $(VENV)/ready
 # torch first and pinned: a range that admits a newer one would pull gigabytes of CUDA packages
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt torch hatchling
+	$(BIN)/python -m pip install --quiet -c constraints.txt torch hatchling editables
 	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[dev]'
 	touch $@
 

@@ -11,97 +11,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import random
-import statistics
-import time
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
-
 from benchmarks import reference
+from benchmarks.workload import cosine, difference, flops, limit, sentences, turns
+
+from polyseme.encoders.base import BATCH_CPU
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
-from polyseme.text.batches import by_words
 
 COUNT = {"small": 192, "medium": 192, "original": 64}
 PRECISIONS = ("fp16", "bf16", "int8")
-
-
-def sentences(count: int) -> list[list[str]]:
-    """CoNLL testa in arrival order, or drawn with like lengths."""
-    path = Path(os.environ.get("POLYSEME_DATA", "")) / "tasks/ner_conll2003_en/eng.testa"
-    if not path.is_file():
-        return drawn(count)
-    found: list[list[str]] = [[]]
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith("-DOCSTART-"):
-            continue
-        if line.strip():
-            found[-1].append(line.split()[0])
-        elif found[-1]:
-            found.append([])
-    return found[:count]
-
-
-def drawn(count: int) -> list[list[str]]:
-    """Random words by Zipf's law in sentences of 1 to 60 words, 15 on the mean."""
-    source = random.Random(0)
-    words = ["".join(source.choices("etaoinshrdlu", k=source.randint(1, 12))) for _ in range(20000)]
-    weights = [1 / (rank + 1) for rank in range(len(words))]
-    lengths = [min(60, max(1, int(source.expovariate(1 / 15)))) for _ in range(count)]
-    return [source.choices(words, weights, k=length) for length in lengths]
-
-
-def clock(run: Callable[[], object]) -> float:
-    """Seconds of one call."""
-    begin = time.perf_counter()
-    run()
-    return time.perf_counter() - begin
-
-
-def turns(runs: dict[str, Callable[[], object]], times: int) -> dict[str, float]:
-    """Median seconds of each, run in turn."""
-    found: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(times):
-        for name, run in runs.items():
-            found[name].append(clock(run))
-    return {name: statistics.median(values) for name, values in found.items()}
-
-
-def limit() -> float:
-    """FLOP/s of a large fp32 product on all threads."""
-    a, b = torch.randn(2048, 2048), torch.randn(2048, 2048)
-    a @ b
-    return 2 * 2048**3 / statistics.median(clock(lambda: a @ b) for _ in range(7))
-
-
-def flops(model: Elmo, texts: list[list[str]]) -> float:
-    """FLOPs of the products that the LSTMs need for texts whose words were all seen."""
-    lstm = model.config.lstm
-    marked = sum(len(text) + 2 for text in texts)
-    distinct = 0
-    for rows in by_words([len(text) for text in texts]):
-        distinct += len({word for row in rows for word in texts[row]}) + 2
-    wide = 4 * lstm.dim
-    each = lstm.layers * (wide * lstm.output + lstm.dim * lstm.output) + (lstm.layers - 1) * wide * lstm.output
-    return 2 * 2 * (marked * each + distinct * wide * model.config.dim)
-
-
-def difference(a: list[np.ndarray], b: list[np.ndarray]) -> float:
-    """Largest absolute difference."""
-    return max(float(np.abs(x - y).max(initial=0)) for x, y in zip(a, b, strict=True))
-
-
-def cosine(a: list[np.ndarray], b: list[np.ndarray]) -> float:
-    """Smallest cosine over words and layers."""
-    least = 1.0
-    for x, y in zip(a, b, strict=True):
-        cosines = (x * y).sum(-1) / (np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1))
-        least = min(least, float(cosines.min(initial=1.0)))
-    return least
 
 
 def measure(size: str, times: int) -> dict[str, float]:
@@ -126,7 +47,7 @@ def measure(size: str, times: int) -> dict[str, float]:
         "seen_words_per_second": words / found["seen"],
         "cold_ratio": found["plain"] / found["cold"],
         "seen_ratio": found["plain"] / found["seen"],
-        "share_of_limit": flops(model, texts) / found["seen"] / limit(),
+        "share_of_limit": flops(model, texts, BATCH_CPU) / found["seen"] / limit(),
     }
     few = texts[:24]
     alone = {
@@ -166,7 +87,9 @@ def main() -> None:
             continue
         print(f"{size}: {torch.get_num_threads()} threads, PyTorch {torch.__version__}")
         for name, value in result.items():
-            print(f"  {name.replace('_', ' '):28} {value:.3g}" if value < 1000 else f"  {name.replace('_', ' '):28} {value:,.0f}")
+            print(
+                f"  {name.replace('_', ' '):28} {value:.3g}" if value < 1000 else f"  {name.replace('_', ' '):28} {value:,.0f}"
+            )
 
 
 if __name__ == "__main__":

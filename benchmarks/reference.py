@@ -55,7 +55,7 @@ def _tokens(model: Elmo, ids: Tensor) -> Tensor:
     network = model.tokens.characters
     x = F.embedding(ids, network.embedding).transpose(1, 2)
     activation = torch.relu if model.config.characters.activation == "relu" else torch.tanh
-    found = [activation(convolution(x).max(-1).values) for convolution in network.convolutions]
+    found = [activation(F.conv1d(x, filters.weight, filters.bias).max(-1).values) for filters in network.filters]
     x = torch.cat(found, -1)
     for highway in network.highways:
         candidate, gate = F.linear(x, highway.weight, highway.bias).chunk(2, -1)

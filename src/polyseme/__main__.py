@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import sys
 import traceback
@@ -18,6 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a word that the terminal cannot show is no failure
+    if logging.lastResort is not None:  # warnings of ours, where no program around us has set up logging
+        logging.lastResort.setFormatter(logging.Formatter("polyseme: %(message)s"))
     try:
         from polyseme.cli.app import app
 

@@ -160,9 +160,7 @@ def bilm_arrays(settings: BilmSettings) -> dict[str, Array]:
     else:
         put("char_embed", 261, settings.embedding, spread=scale)
         for i, (width, size) in enumerate(settings.filters):
-            put(
-                f"CNN/W_cnn_{i}", 1, width, settings.embedding, size, spread=scale / (width * settings.embedding) ** 0.5
-            )
+            put(f"CNN/W_cnn_{i}", 1, width, settings.embedding, size, spread=scale / (width * settings.embedding) ** 0.5)
             put(f"CNN/b_cnn_{i}", size, spread=0.2 * scale)
         for k in range(settings.highways or 0):
             put(f"CNN_high_{k}/W_carry", features, features, spread=1 / features**0.5)

@@ -1,11 +1,7 @@
-"""The oracle against the published golden files, and the writers against the oracle.
-
-The golden folder is `$POLYSEME_GOLDEN`, else `$POLYSEME_DATA/../golden`; without it those tests are skipped.
-"""
+"""The oracle against the published golden files, and the writers against the oracle."""
 
 import io
 import json
-import os
 import tarfile
 from pathlib import Path
 
@@ -13,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from tests.golden_path import golden
 
 from .elmo import OracleElmo, layer_norm_mix, pad_batch
 from .make import ARCHIVE_PREFIX, EMBEDDER_KEY, VOCABULARY, write_allennlp_archive, write_bilm, write_manylangs
@@ -23,19 +20,6 @@ SENTENCES = [
     ["Winfrey", "naïve", "今天", "x" * 70, "", "a", "\ud800b"],
     ["."],
 ]
-
-
-def golden(name: str) -> Path:
-    """A folder of golden files, or skip."""
-    if os.environ.get("POLYSEME_GOLDEN"):
-        root = Path(os.environ["POLYSEME_GOLDEN"])
-    elif os.environ.get("POLYSEME_DATA"):
-        root = Path(os.environ["POLYSEME_DATA"]).parent / "golden"
-    else:
-        pytest.skip("golden files: set POLYSEME_GOLDEN or POLYSEME_DATA")
-    if not (root / name).exists():
-        pytest.skip(f"golden files: no folder {name} in the golden folder")
-    return root / name
 
 
 def read_lines(path: Path) -> list[str]:
@@ -56,9 +40,7 @@ def report(record_property, got: list[np.ndarray], expected: list[np.ndarray]) -
     record_property("max_abs_error", worst)
 
 
-@pytest.mark.parametrize(
-    ("name", "sentences"), [("bilm-tf", "lm_embeddings_sentences.json"), ("allennlp", "sentences.json")]
-)
+@pytest.mark.parametrize(("name", "sentences"), [("bilm-tf", "lm_embeddings_sentences.json"), ("allennlp", "sentences.json")])
 def test_golden_top_layer_with_carried_state(name, sentences, record_property):
     folder = golden(name)
     options = json.loads((folder / "options.json").read_text())

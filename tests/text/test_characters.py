@@ -14,9 +14,7 @@ from polyseme.text.characters import Characters, CodePointCharacters, Utf8Charac
 
 SYMBOLS = ["<oov>", "<bos>", "<eos>", "<pad>", "<bow>", "<eow>", "a", "b", "é", "漢", "\U0001f600", "\u3000"]
 ANY_TEXT = st.text(st.characters(), max_size=12)  # all code points, lone surrogates among them
-WORDS = st.lists(
-    ANY_TEXT | st.sampled_from(["<S>", "</S>", "<bos>", "<eos>", "<UNK>", "\ud800" * 60 + "abc"]), max_size=8
-)
+WORDS = st.lists(ANY_TEXT | st.sampled_from(["<S>", "</S>", "<bos>", "<eos>", "<UNK>", "\ud800" * 60 + "abc"]), max_size=8)
 
 
 def utf8_loop(word: str, max_length: int) -> list[int]:

@@ -40,9 +40,7 @@ def test_of_duplicates_the_last_id_wins() -> None:
     assert (len(vocabulary), vocabulary[0]) == (3, "a")
 
 
-@pytest.mark.parametrize(
-    ("unknown", "said"), [(None, "has no unknown word"), ("<oov>", "lacks the unknown word '<oov>'")]
-)
+@pytest.mark.parametrize(("unknown", "said"), [(None, "has no unknown word"), ("<oov>", "lacks the unknown word '<oov>'")])
 def test_without_an_unknown_word_the_missing_one_is_named(unknown: str | None, said: str) -> None:
     vocabulary = Vocabulary(["a", "b"], unknown=unknown)
     assert not vocabulary.has_unknown

@@ -97,7 +97,4 @@ def test_a_splitter_is_its_name() -> None:
 
 
 def test_normalise_quotes() -> None:
-    assert (
-        normalise_quotes("“It’s ‘fine’,” he said: „gut‟ ‚so‛ «non» ′")
-        == "\"It's 'fine',\" he said: \"gut\" 'so' «non» ′"
-    )
+    assert normalise_quotes("“It’s ‘fine’,” he said: „gut‟ ‚so‛ «non» ′") == "\"It's 'fine',\" he said: \"gut\" 'so' «non» ′"

@@ -12,7 +12,7 @@ def write_card(title: str, facts: Mapping[str, Any], *, licence: str | None = No
     front += [f"license: {licence}"] if licence else []
     rows = [f"| {name.replace('_', ' ')} | {value} |" for name, value in facts.items() if value is not None]
     table = ["| | |", "|---|---|", *rows]
-    use = ["```python", "import polyseme", "", "model = polyseme.load(\"path/to/this/folder\")", "```"]
+    use = ["```python", "import polyseme", "", 'model = polyseme.load("path/to/this/folder")', "```"]
     blocks = ["\n".join([*front, "---"]), f"# {title}", text, "\n".join(table), "\n".join(use)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 

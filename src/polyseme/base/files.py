@@ -123,6 +123,9 @@ def _unpack_tar(archive: Path, folder: Path) -> None:
                 raise FormatError(archive, f"holds {entry.name!r}, which is no plain file; refused")
             with source, telling(target, "write"):
                 _copy(source, target)
+        stream = entries.fileobj
+        while stream is not None and stream.read(1 << 20):
+            pass  # to its end, where a packed stream has its checksum
 
 
 def _copy(source: Any, target: Path) -> None:

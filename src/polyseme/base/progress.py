@@ -27,7 +27,15 @@ def progress(title: str, total: int | None = None, unit: str = "lines") -> Itera
         yield lambda done: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     class Speed(ProgressColumn):
         def render(self, task: Task) -> str:

@@ -18,7 +18,7 @@ app = typer.Typer(
     name="polyseme",
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
@@ -32,9 +32,7 @@ def _version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def about(
     context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
 ) -> None:
     """Words in, vectors out that know their context: ELMo on your own text.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,21 +28,23 @@ from polyseme.cli.options import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from polyseme.encoders.elmo import Elmo
+    from polyseme.formats.vectors import Row
     from polyseme.formats.vectors_run import Settings
 
 _SHOWN = 5  # numbers of a vector that fit a terminal
 
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out", "-o", metavar="FILE", help="File for the vectors: .hdf5, .npz, .parquet, .jsonl or .jsonl.gz."
-    ),
+    typer.Option("--out", "-o", metavar="FILE", help="File for the vectors: .hdf5, .npz, .parquet, .jsonl or .jsonl.gz."),
 ]
 LayersOption = Annotated[str, typer.Option("--layers", metavar="all|top|mean|N", help="Layers to give.")]
 Half = Annotated[bool, typer.Option("--fp16", help="Store 16-bit numbers: half the size, about three digits.")]
 BatchWords = Annotated[
-    int, typer.Option("--batch-words", min=1, help="Words computed at once; less needs less memory.", rich_help_panel="Computing")
+    int,
+    typer.Option("--batch-words", min=1, help="Words computed at once; less needs less memory.", rich_help_panel="Computing"),
 ]
 BatchSize = Annotated[
     int,
@@ -49,9 +52,7 @@ BatchSize = Annotated[
 ]
 SaveEvery = Annotated[
     float,
-    typer.Option(
-        "--save-every", min=0, metavar="SECONDS", help="How often work is made safe.", rich_help_panel="Computing"
-    ),
+    typer.Option("--save-every", min=0, metavar="SECONDS", help="How often work is made safe.", rich_help_panel="Computing"),
 ]
 
 
@@ -124,24 +125,29 @@ def _store(model: Elmo, lines: Lines, out: Path, settings: Settings, json: bool)
         show.as_json({"out": str(out), "lines": done.lines, "words": done.words, "resumed": done.resumed})
     else:
         before = f" ({done.resumed:,} of them by an earlier run)" if done.resumed else ""
-        show.line(f"{out}: {done.lines:,} lines{before}, {out.stat().st_size / 1e6:,.1f} MB")
+        show.line(f"{out}: {show.count(done.lines, 'line')}{before}, {out.stat().st_size / 1e6:,.1f} MB")
 
 
 def _show(model: Elmo, lines: Lines, settings: Settings, json: bool) -> None:
     from polyseme.formats.vectors_jsonl import json_line
     from polyseme.formats.vectors_run import embed_rows
 
-    first, last = ("mean of all layers",) * 2 if settings.layers == "mean" else ("", "")
+    top = model.layers - 1 if settings.layers in ("all", "top") else settings.layers
+    layer = "mean of all layers" if settings.layers == "mean" else f"layer {top}"
     for rows in embed_rows(model, lines, settings):
         for row in rows:
             if json:
                 typer.echo(json_line(row), nl=False)
                 continue
-            layer = first or f"layer {model.layers - 1 if settings.layers in ('all', 'top') else settings.layers}"
-            show.line(f"{row.line}: {len(row.words)} words; {layer}, the first of {model.dim} numbers")
-            show.columns(
-                [
-                    (show.short(word, 24), " ".join(f"{number:8.4f}" for number in vector[:_SHOWN]) + " ...")
-                    for word, vector in zip(row.words, row.vectors[-1], strict=True)
-                ]
-            )
+            show.line(f"line {row.line}: {show.count(len(row.words), 'word')}, {layer}, the first of {model.dim} numbers")
+            show.columns([(show.short(word, 24), _numbers(vector)) for word, vector in _words(row)])
+
+
+def _words(row: Row) -> Iterator[tuple[str, np.ndarray]]:
+    """Words with their vectors in the last of the layers that were asked for."""
+    return zip(row.words, row.vectors[-1], strict=True)
+
+
+def _numbers(vector: np.ndarray) -> str:
+    more = " ..." if len(vector) > _SHOWN else ""
+    return " ".join(f"{number:8.4f}" for number in vector[:_SHOWN]) + more

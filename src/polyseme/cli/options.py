@@ -35,12 +35,10 @@ class Precision(StrEnum):
 
 _FILES, _RUN = "Model", "Computing"
 
-Texts = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Sentences; quote each one.", show_default=False)]
+Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Sentences; quote each one.", show_default=False)]
 Input = Annotated[
     Path | None,
-    typer.Option(
-        "--input", "-i", metavar="FILE", help="A text file, one sentence a line, plain or gzip; - is standard input."
-    ),
+    typer.Option("--input", "-i", metavar="FILE", help="A text file, one sentence a line, plain or gzip; - is standard input."),
 ]
 Model = Annotated[
     str | None,
@@ -49,9 +47,7 @@ Model = Annotated[
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Folder, file or hub id of the model.")]
 Options = Annotated[
     Path | None,
-    typer.Option(
-        "--options", metavar="FILE", help="options.json, where it is not beside the weights.", rich_help_panel=_FILES
-    ),
+    typer.Option("--options", metavar="FILE", help="options.json, where it is not beside the weights.", rich_help_panel=_FILES),
 ]
 VocabularyFile = Annotated[
     Path | None,
@@ -61,15 +57,14 @@ VocabularyFile = Annotated[
 ]
 Device = Annotated[
     str | None,
-    typer.Option("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps.", show_default="cpu", rich_help_panel=_RUN),
+    typer.Option("--device", metavar="DEVICE", help="cpu (where not given), cuda, cuda:1 or mps.", rich_help_panel=_RUN),
 ]
 StartOption = Annotated[
     Start | None,
     typer.Option(
         "--start",
-        help="State in which the model begins a sentence: a learned one, zeros, warmed up on full stops, or carried over "
-        "from the line before.",
-        show_default="as the model says",
+        help="State in which a sentence begins: learned, zeros, warmed up on full stops, or carried over from the line "
+        "before. Not given: as the model says.",
         rich_help_panel=_RUN,
     ),
 ]
@@ -79,9 +74,7 @@ PrecisionOption = Annotated[
 ]
 SplitOnSpaces = Annotated[
     bool,
-    typer.Option(
-        "--split-on-spaces", "--pretokenised", help="Words are separated by spaces already; do not split the text."
-    ),
+    typer.Option("--split-on-spaces", help="Words are separated by spaces already; do not split the text."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -101,7 +94,7 @@ def open_model(
 
     model = load(name, options=options, vocabulary=vocabulary, device=device)
     if precision is not Precision.fp32:
-        model.precision = precision.value
+        model.precision = precision.value  # type: ignore[assignment]
     return model
 
 

@@ -57,6 +57,15 @@ def columns(rows: Sequence[tuple[str, str]], indent: int = 2) -> None:
         line(f"{' ' * indent}{padded(left, width)}  {right}")
 
 
+def count(number: int, thing: str) -> str:
+    """A number of things.
+
+    >>> count(1, "word"), count(1200, "line")
+    ('1 word', '1,200 lines')
+    """
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
 def facts(values: Mapping[str, Any]) -> None:
     """Named values, without those that are None."""
     columns([(name.replace("_", " "), plain(value)) for name, value in values.items() if value is not None], indent=0)

@@ -26,6 +26,7 @@ from polyseme.text.words import Splitter
 
 Sentence = str | Sequence[str]
 LayerChoice = Literal["all", "top", "mean"] | int
+BATCH_CPU, BATCH_CUDA = (4096, 128), (32768, 1024)  # words and sentences of a batch
 
 
 @dataclass(frozen=True)
@@ -120,35 +121,47 @@ class Encoder(nn.Module, ABC):
         *,
         layers: LayerChoice = "all",
         start: str | None = None,
-        batch_words: int = 4096,
-        batch_size: int = 128,
+        batch_words: int | None = None,
+        batch_size: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> list[np.ndarray]:
         """Vectors of every word of every sentence: float32 arrays (layers, words, dim), in the order given.
 
         `layers`: "all", "top", "mean", or the number of one; one layer, or the mean, is still (1, words, dim).
         `start`: how the model begins a sentence, for systems that have a choice. Batches hold at most `batch_words` words
-        and `batch_size` sentences; neither changes the vectors. `progress` is told how many sentences each batch held.
+        and `batch_size` sentences (by default what suits the device); neither changes the vectors. `progress` is told how
+        many sentences each batch held.
         """
         choose = choose_layers(layers, self.layers)
         texts = self._texts(sentences)
         results: list[np.ndarray] = [np.zeros(0)] * len(texts)
-        queue = self._batches(texts, start, batch_words, batch_size)[::-1]
+        words, rows = BATCH_CUDA if self.device.type == "cuda" else BATCH_CPU
+        words = words if batch_words is None else batch_words
+        queue = self._batches(texts, start, words, batch_size or rows)[::-1]
+        waiting: list[tuple[np.ndarray, Callable[[], list[np.ndarray]]]] = []
+
+        def collect() -> None:
+            batch, arrays = waiting.pop(0)
+            for row, array in zip(batch, arrays(), strict=True):
+                results[row] = array
+            if progress is not None:
+                progress(len(batch))
+
         with torch.inference_mode():
             while queue:
-                rows = queue.pop()
+                batch = queue.pop()
                 try:
-                    arrays = self._embed_batch([texts[row] for row in rows], choose, start, batch_words)
+                    waiting.append((batch, self._embed_batch([texts[row] for row in batch], choose, start, words)))
                 except torch.OutOfMemoryError:
-                    if len(rows) == 1 or start == "carry":
+                    if len(batch) == 1 or start == "carry":
                         raise
-                    half = len(rows) // 2  # the device is smaller than the batch: go on with half of it at a time
-                    queue += [rows[half:], rows[:half]]
+                    half = len(batch) // 2  # the device is smaller than the batch: go on with half of it at a time
+                    queue += [batch[half:], batch[:half]]
                     continue
-                for row, array in zip(rows, arrays, strict=True):
-                    results[row] = array
-                if progress is not None:
-                    progress(len(rows))
+                if len(waiting) > 1:  # one batch behind, so that a GPU computes while the vectors before are copied
+                    collect()
+            while waiting:
+                collect()
         return results
 
     def encode(
@@ -220,20 +233,19 @@ class Encoder(nn.Module, ABC):
             raise UsageError("expected a list of sentences, got one string: put it into a list")
         return [self.words(sentence) for sentence in sentences]
 
-    def _batches(
-        self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int
-    ) -> list[np.ndarray]:
+    def _batches(self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int) -> list[np.ndarray]:
         if batch_words < 1 or batch_size < 1:
             raise UsageError(f"batch_words is {batch_words} and batch_size {batch_size}; both must be at least 1")
         return by_words([len(text) for text in texts], words=batch_words, rows=batch_size)
 
     def _embed_batch(
         self, texts: list[list[str]], choose: slice | Literal["mean"], start: str | None, batch_words: int
-    ) -> list[np.ndarray]:
+    ) -> Callable[[], list[np.ndarray]]:
+        """Begin a batch; the result gives its arrays when called."""
         if start is not None:
             raise UsageError(f"{self.kind} has no choice of start state; leave `start` out")
-        states = pick(self(self.prepare(texts)).states, choose).float().cpu().numpy()
-        return [states[:, row, : len(text)].copy() for row, text in enumerate(texts)]
+        states = pick(self(self.prepare(texts)).states, choose)
+        return to_arrays(states, [slice(0, len(text)) for text in texts])
 
 
 def choose_layers(choice: LayerChoice, count: int) -> slice | Literal["mean"]:
@@ -255,3 +267,22 @@ def choose_layers(choice: LayerChoice, count: int) -> slice | Literal["mean"]:
 def pick(states: Tensor, choice: slice | Literal["mean"]) -> Tensor:
     """The chosen layers of a stack (layers, ...); the mean is a stack of one."""
     return states.mean(0, keepdim=True) if choice == "mean" else states[choice]
+
+
+def to_arrays(states: Tensor, places: list[slice]) -> Callable[[], list[np.ndarray]]:
+    """Begin to bring states (layers, batch, words, dim) to the host; the result cuts out each row's places when called."""
+    if states.is_cuda:
+        host = torch.empty(states.shape, dtype=torch.float32, pin_memory=True)
+        host.copy_(states, non_blocking=True)
+        done = torch.cuda.Event()
+        done.record()
+    else:
+        host, done = states.float(), None
+
+    def arrays() -> list[np.ndarray]:
+        if done is not None:
+            done.synchronize()
+        array = host.numpy()
+        return [array[:, row, place].copy() for row, place in enumerate(places)]
+
+    return arrays

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError, nearest
-from polyseme.encoders.base import Batch, Encoder, Layers, Sentence, pick
+from polyseme.encoders.base import Batch, Encoder, Layers, Sentence, pick, to_arrays
 from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.encoders.questions import LanguageQuestions
 from polyseme.encoders.word_cache import WordCache
@@ -203,13 +203,15 @@ class Elmo(LanguageQuestions, Encoder):
         # padding is left unwritten, and so unread by callers; only layers narrower than others need their zeros
         make = torch.empty if self.config.dim == width else torch.zeros
         out = make(self.layers, *index.shape, 2 * half, device=self.device, dtype=state.cell.dtype)
-        steps = index.shape[1]
+        steps, every = index.shape[1], torch.arange(int(index.max()) + 1)
         for begin in range(0, steps, chunk or steps):
             alive = (lengths > begin).nonzero()[:, 0]
             packing = Packing((lengths[alive] - begin).clamp(max=chunk or steps))
             rows = alive[packing.rows]
             places = torch.stack([begin + packing.steps, lengths[rows] - 1 - begin - packing.steps])
-            numbers, back = torch.unique(index[rows, places], return_inverse=True)  # back: (2, words)
+            wanted = index[rows, places]  # (2, words)
+            whole = (chunk or steps) >= steps
+            numbers, back = (every, wanted) if whole else torch.unique(wanted, return_inverse=True)
             table = vectors(numbers)
             order = alive[packing.order].to(self.device)
             read, end = self.lstm(table, back.to(self.device), packing.sizes, state.rows(order))
@@ -278,19 +280,16 @@ class Elmo(LanguageQuestions, Encoder):
 
     # ---- embedding
 
-    def _batches(
-        self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int
-    ) -> list[np.ndarray]:
+    def _batches(self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int) -> list[np.ndarray]:
         if start == "carry":
             return in_order(len(texts), batch_size)
         return super()._batches(texts, start, batch_words, batch_size)
 
     def _embed_batch(
         self, texts: list[list[str]], choose: slice | Literal["mean"], start: str | None, batch_words: int
-    ) -> list[np.ndarray]:
+    ) -> Callable[[], list[np.ndarray]]:
         states, _ = self.read(texts, start=start, chunk=batch_words)  # type: ignore[arg-type]
-        picked = pick(states, choose).float().cpu().numpy()
-        return [picked[:, row, 1 : len(text) + 1].copy() for row, text in enumerate(texts)]
+        return to_arrays(pick(states, choose), [slice(1, len(text) + 1) for text in texts])
 
     def read(self, texts: list[list[str]], *, start: Start | None, chunk: int = 4096) -> tuple[Tensor, Tensor]:
         """All layers of texts with their begin and end marks, without gradients: (layers, batch, words + 2, dim), lengths.

@@ -26,7 +26,7 @@ class WordsConfig(Config):
 class ElmoConfig(Config):
     """What an ELMo is made of."""
 
-    characters: CharactersConfig | None = CharactersConfig()
+    characters: CharactersConfig | None = field(default_factory=CharactersConfig)
     """The character network; None: no characters."""
     words: WordsConfig | None = None
     """The word table; None: no table. With both, their vectors are laid side by side, the table's first."""

@@ -1,10 +1,10 @@
 """Our own model folder, read and written: JSON, safetensors and plain text, nothing that can carry code.
 
-    config.json          polyseme_format, encoder, splitter and the encoder's config
-    model.safetensors    the weights (any float precision; float32 in memory)
-    output.safetensors   the language-model output layer, where there is one
-    vocabulary.txt       one word a line; characters.txt likewise for models over code points
-    README.md            the model card
+config.json          polyseme_format, encoder, splitter and the encoder's config
+model.safetensors    the weights (any float precision; float32 in memory)
+output.safetensors   the language-model output layer, where there is one
+vocabulary.txt       one word a line; characters.txt likewise for models over code points
+README.md            the model card
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.nn.lstm import State
 from polyseme.nn.output import FullSoftmax
+from polyseme.nn.unfilled import unfilled
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import splitter
 
@@ -106,9 +107,7 @@ def load(path: str | Path) -> Elmo:
     config = ElmoConfig.from_dict(head["config"], where=f"{folder / 'config.json'}: config")
     vocabulary = alphabet = None
     if (folder / "vocabulary.txt").exists():
-        vocabulary = Vocabulary.read(
-            folder / "vocabulary.txt", unknown=config.unknown, begin=config.begin, end=config.end
-        )
+        vocabulary = Vocabulary.read(folder / "vocabulary.txt", unknown=config.unknown, begin=config.begin, end=config.end)
     if (folder / "characters.txt").exists():
         alphabet = read_bytes(folder / "characters.txt").decode("utf-8").split("\n")[:-1]
     weights = read_tensors(folder / "model.safetensors")
@@ -136,10 +135,9 @@ def load(path: str | Path) -> Elmo:
 def _head(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     head = read_json(path)
-    if head["polyseme_format"] != FORMAT:
-        raise FormatError(
-            path, f"has polyseme_format {head['polyseme_format']!r}; this version reads {FORMAT}: update polyseme"
-        )
+    if head.get("polyseme_format") != FORMAT:
+        given = head.get("polyseme_format")
+        raise FormatError(path, f"has polyseme_format {given!r}; this version reads {FORMAT}: update polyseme")
     known = {"polyseme_format", "polyseme_version", "encoder", "splitter", "config"}
     for name in sorted(known - {"polyseme_version"} - set(head)):
         raise FormatError(path, f"lacks {name!r}")
@@ -164,7 +162,7 @@ def read_output(path: Path) -> FullSoftmax:
     tensors = read_tensors(path)
     if set(tensors) != {"weight", "bias"} or tensors["weight"].dim() != 2:
         raise FormatError(path, f"holds {sorted(tensors)}; expected weight (vocabulary, dim) and bias")
-    with torch.device("meta"):
+    with unfilled():
         output = FullSoftmax(*tensors["weight"].shape)
     fill(output, tensors, path)
     return output
@@ -174,7 +172,7 @@ def assemble(config: ElmoConfig, weights: dict[str, Tensor], *, where: str | Pat
     """An ELMo from its config and weights under our names, ready to use (in evaluation mode)."""
     output: FullSoftmax | None = parts.pop("output", None)
     vocabulary: Vocabulary | None = parts.get("vocabulary")
-    with torch.device("meta"):  # no time spent on random weights that are replaced at once
+    with unfilled():  # no time spent on random weights that are replaced at once
         model = Elmo(config, **parts)
     fill(model, weights, where)
     if output is not None:

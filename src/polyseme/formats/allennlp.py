@@ -7,7 +7,6 @@ model around the ELMo, and its scalar mixes, are left alone.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import FormatError
-from polyseme.base.files import read_bytes, read_json, telling
+from polyseme.base.files import read_json
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.encoders.folder import assemble
@@ -25,6 +24,7 @@ from polyseme.formats import names
 from polyseme.formats.layout import Shape, check, to_ours
 from polyseme.formats.options import BilmOptions, bilm_options, telling_mistakes
 from polyseme.formats.pickles import read_tensors
+from polyseme.formats.scan import is_options
 from polyseme.nn.char_cnn import CharactersConfig
 from polyseme.nn.lstm import LstmConfig
 from polyseme.text.words import splitter
@@ -34,7 +34,6 @@ WEIGHTS = ("weights.th", "best.th")
 ASSUMED = "no options file: assumed clips of 3, residual connections and relu, as in the published models"
 _TOKENS, _LSTM = "_token_embedder.", "_elmo_lstm."
 _ANCHOR = _TOKENS + names.ALLENNLP.table
-_LARGEST_OPTIONS = 1 << 20
 
 
 def read(weights: Path, *, options: Path | None = None, folder: Path | None = None) -> Elmo:
@@ -55,7 +54,7 @@ def read(weights: Path, *, options: Path | None = None, folder: Path | None = No
     check(rules, shapes, weights, thing="tensor")
     tensors = to_ours(rules, state.__getitem__)
     model = assemble(config, tensors, where=weights, splitter=splitter("whitespace"))
-    model.source = str(weights) if chosen is not None else f"{weights} ({ASSUMED})"
+    model.source = ASSUMED if chosen is None else None
     return model
 
 
@@ -108,21 +107,8 @@ def _config(shapes: Mapping[str, Shape], weights: Path) -> ElmoConfig:
 
 def _options_inside(folder: Path | None) -> list[Path]:
     """Files of an unpacked archive that are ELMo options: AllenNLP packs them along under names of its own."""
-    found = []
-    for path in sorted(folder.rglob("*")) if folder is not None else ():
-        with telling(path, "read"):
-            small = path.is_file() and path.stat().st_size <= _LARGEST_OPTIONS
-        if small and _is_options(path):
-            found.append(path)
-    return found
-
-
-def _is_options(path: Path) -> bool:
-    try:
-        values = json.loads(read_bytes(path))
-    except (ValueError, RecursionError, FormatError):
-        return False
-    return isinstance(values, dict) and isinstance(values.get("lstm"), dict) and "projection_dim" in values["lstm"]
+    paths = sorted(folder.rglob("*")) if folder is not None else []
+    return [path for path in paths if path.is_file() and is_options(path)]
 
 
 def _choose(paths: list[Path], config: ElmoConfig) -> tuple[BilmOptions, Path] | None:

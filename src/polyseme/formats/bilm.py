@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from polyseme.base.errors import FormatError, PolysemeError
@@ -27,6 +26,7 @@ from polyseme.formats.options import BilmOptions, bilm_options, telling_mistakes
 from polyseme.nn.char_cnn import CharactersConfig
 from polyseme.nn.lstm import LstmConfig
 from polyseme.nn.output import FullSoftmax
+from polyseme.nn.unfilled import unfilled
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import splitter
 
@@ -124,9 +124,7 @@ def _check_rest(rules: list[Rule], found: Mapping[str, Shape], weights: Path, sp
 def _word_table(table: Path, vocabulary: Path | None) -> Vocabulary:
     shape = hdf5.shapes(table).get("embedding")
     if shape is None:
-        raise FormatError(
-            table, "lacks the dataset embedding, the word table of a model without char_cnn in its options"
-        )
+        raise FormatError(table, "lacks the dataset embedding, the word table of a model without char_cnn in its options")
     if vocabulary is None:
         raise FormatError(table, "has a word table, but there is no vocabulary: put it beside the weights as vocab.txt")
     return _vocabulary(vocabulary, shape[0] if shape else 0, f"embedding of {table.name}")
@@ -155,7 +153,7 @@ def _output(
         return None, None
     if words is None and vocabulary is not None:
         words = _vocabulary(vocabulary, rows, f"softmax/W of {softmax.name}")
-    with torch.device("meta"):
+    with unfilled():
         output = FullSoftmax(rows, dim)
     fill(output, _tensors(names.bilm_output(rows, dim), softmax), softmax)
     return words, output

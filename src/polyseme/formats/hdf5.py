@@ -41,6 +41,12 @@ def shapes(path: Path) -> dict[str, Shape]:
     return found
 
 
+def top(path: Path, *names: str) -> tuple[list[str], int]:
+    """Which of these names a file has, and how many entries at its top: quick also for files of a million datasets."""
+    with _opened(path) as file, _telling_damage(path):
+        return [name for name in names if name in file], len(file)
+
+
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[Callable[[str], Tensor]]:
     """A function from the name of a dataset to its numbers, while the file is open."""

@@ -11,7 +11,6 @@ hub.
 
 from __future__ import annotations
 
-import json
 import tarfile
 import tempfile
 import zipfile
@@ -21,7 +20,7 @@ from pathlib import Path
 import torch
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
-from polyseme.base.files import GZIP, ZIP, read_bytes, read_json, starts_with, telling, unpack
+from polyseme.base.files import GZIP, ZIP, read_json, starts_with, telling, unpack
 from polyseme.base.hub import fetch
 from polyseme.encoders import folder as ours
 from polyseme.encoders.elmo import Elmo
@@ -68,17 +67,14 @@ def load(
     (3, 6, 1024)
     """
     target = _device(device)
-    given = Given(
-        *(None if name is None else Path(name).expanduser() for name in (options, vocabulary, token_embeddings))
-    )
+    given = Given(*(None if name is None else Path(name).expanduser() for name in (options, vocabulary, token_embeddings)))
     for name in (given.options, given.vocabulary, given.token_embeddings):
         if name is not None and not name.is_file():
             raise PolysemeError(f"{name}: no such file")
     with telling(path, "read"):
         place = fetch(path)
     model = _read_folder(place, given) if place.is_dir() else _read_file(place, given)
-    note = f" ({allennlp.ASSUMED})" if (model.source or "").endswith(f"({allennlp.ASSUMED})") else ""
-    model.source = f"{path}{note}"
+    model.source = f"{path} ({model.source})" if model.source == allennlp.ASSUMED else str(path)
     return model.to(target).eval()
 
 
@@ -103,7 +99,7 @@ def _read_folder(folder: Path, given: Given) -> Elmo:
             return allennlp.read(folder / name, options=given.options, folder=folder)
     if _is_transformers(folder):
         raise FormatError(folder, "is a model of the transformers library, which polyseme cannot read yet")
-    raise FormatError(folder, f"holds no model that polyseme knows (found: {_told(inside)}); expected {EXPECTED}")
+    raise FormatError(folder, f"holds no model that polyseme knows (found: {scan.listed(inside)}); expected {EXPECTED}")
 
 
 def _read_file(path: Path, given: Given) -> Elmo:
@@ -113,7 +109,7 @@ def _read_file(path: Path, given: Given) -> Elmo:
         raise FormatError(path, f"is an empty file; expected {EXPECTED}")
     if hdf5.is_hdf5(path):
         if scan.hdf5_kind(path) != "weights":
-            raise FormatError(path, f"holds no LSTM weights (found: {_told(sorted(hdf5.shapes(path)))})")
+            raise FormatError(path, f"holds no LSTM weights (found: {scan.listed(sorted(hdf5.shapes(path)))})")
         return _read_bilm(path, path.parent, given, scan.Hdf5Files())
     if is_torch_file(path):
         given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP state dict")
@@ -140,18 +136,18 @@ def _read_bilm(weights: Path, folder: Path, given: Given, beside: scan.Hdf5Files
 
 
 def _read_archive(archive: Path, given: Given) -> Elmo:
-    with tempfile.TemporaryDirectory(prefix="polyseme-") as name:
+    with tempfile.TemporaryDirectory(prefix="polyseme-", ignore_cleanup_errors=True) as name:
         root = Path(name).resolve()
         unpack(archive, root)
         inside = [path for path in root.iterdir() if not path.name.startswith((".", "__MACOSX"))]
         folder = inside[0] if len(inside) == 1 and inside[0].is_dir() else root
         try:
             return _read_folder(folder, given)
-        except FormatError as error:  # name the archive: the temporary folder says nothing and is gone
-            if root not in (error.path, *error.path.parents):
+        except PolysemeError as error:  # name the archive: the temporary folder says nothing and is gone
+            if str(root) not in str(error):
                 raise
-            what = str(error).removeprefix(f"{error.path}: ")
-            raise FormatError(archive / error.path.relative_to(root), what.replace(f"{root}/", "")) from error
+            what = str(error).removeprefix(f"{root}: ").replace(f"{root}/", "")
+            raise FormatError(archive, what) from error
 
 
 def _is_archive(path: Path) -> bool:
@@ -165,13 +161,7 @@ def _is_archive(path: Path) -> bool:
 
 def _is_transformers(folder: Path) -> bool:
     path = folder / "config.json"
-    if not path.is_file():
-        return False
-    try:
-        values = json.loads(read_bytes(path))
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(values, dict) and bool({"model_type", "architectures"} & values.keys())
+    return path.is_file() and bool({"model_type", "architectures"} & (scan.json_object(path) or {}).keys())
 
 
 def _device(name: str | None) -> torch.device:
@@ -181,7 +171,3 @@ def _device(name: str | None) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         reason = str(error).strip().splitlines()[0]
         raise UsageError(f"device {name!r} cannot be used ({reason})") from error
-
-
-def _told(names: list[str]) -> str:
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

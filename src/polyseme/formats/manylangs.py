@@ -77,9 +77,7 @@ def read(folder: Path) -> Elmo:
     for rules, state, file in parts:
         check(rules, {name: tuple(value.shape) for name, value in state.items()}, folder / file, thing="tensor")
         tensors |= to_ours(rules, state.__getitem__)
-    return assemble(
-        config, tensors, where=folder, splitter=splitter("whitespace"), vocabulary=words, alphabet=characters
-    )
+    return assemble(config, tensors, where=folder, splitter=splitter("whitespace"), vocabulary=words, alphabet=characters)
 
 
 def read_dictionary(path: Path, rows: int, marks: Sequence[str]) -> list[str]:
@@ -149,9 +147,7 @@ def _rows(shapes: dict[str, Shape], name: str, path: Path) -> int:
     return shapes[name][0]
 
 
-def _config(
-    options: ManyLangsOptions, words: Vocabulary | None, characters: list[str] | None, where: Path
-) -> ElmoConfig:
+def _config(options: ManyLangsOptions, words: Vocabulary | None, characters: list[str] | None, where: Path) -> ElmoConfig:
     tokens, encoder = options.token_embedder, options.encoder
     room = tokens.max_characters_per_token - 2  # words are cut to it before anything looks at them
     with telling_mistakes(where):

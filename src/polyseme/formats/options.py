@@ -150,9 +150,7 @@ def _known(kind: type[Config], values: Mapping[str, Any], place: str, strange: l
             strange.append(f"{place}{name}")
             continue
         inner = [part for part in (hints[name], *typing.get_args(hints[name])) if _is_config(part)]
-        kept[name] = (
-            _known(inner[0], value, f"{place}{name}.", strange) if inner and isinstance(value, Mapping) else value
-        )
+        kept[name] = _known(inner[0], value, f"{place}{name}.", strange) if inner and isinstance(value, Mapping) else value
     return kept
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,7 +19,19 @@ from polyseme.base.errors import FormatError
 from polyseme.base.files import starts_with, telling
 
 _OLD = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # how torch before 1.6 began its files
-_DAMAGE = (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, IndexError, TypeError, AttributeError)
+# torch tells damage in many voices, depending on where its reader stumbles
+_DAMAGE = (
+    pickle.UnpicklingError,
+    zipfile.BadZipFile,
+    zlib.error,
+    RuntimeError,
+    OSError,
+    EOFError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+)
 
 
 def is_torch_file(path: Path) -> bool:
@@ -33,9 +46,11 @@ def is_torch_file(path: Path) -> bool:
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a state dict, by name; numbers in other precisions become float32."""
+    with telling(path, "read"):
+        path.open("rb").close()  # a file that may not be read is told apart from one that cannot be understood
     try:
-        with telling(path, "read"):
-            state = torch.load(path, map_location="cpu", weights_only=True)
+        _check_sums(path)
+        state = torch.load(path, map_location="cpu", weights_only=True)
     except _DAMAGE as error:
         raise FormatError(path, _reason(error)) from error
     if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
@@ -43,10 +58,17 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     return {str(name): value.detach().float() for name, value in state.items()}
 
 
+def _check_sums(path: Path) -> None:
+    """torch does not look at the checksums of its zip files; a flipped bit would be another model."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as entries:
+            damaged = entries.testzip()
+        if damaged is not None:
+            raise ValueError(f"wrong checksum of {damaged}")
+
+
 def _reason(error: Exception) -> str:
     text = str(error)
     if isinstance(error, pickle.UnpicklingError) and "global" in text.lower():
         return "holds code or objects besides tensors; it was refused, and nothing in it was executed"
-    return (
-        f"is a cut or damaged PyTorch file ({text.strip().splitlines()[0] if text.strip() else type(error).__name__})"
-    )
+    return f"is a cut or damaged PyTorch file ({text.strip().splitlines()[0] if text.strip() else type(error).__name__})"

@@ -11,12 +11,14 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from polyseme.base.errors import FormatError
 from polyseme.base.files import read_bytes, read_json, telling
 from polyseme.formats import hdf5
 
-_LARGEST_OPTIONS = 1 << 20
+_LARGEST = 1 << 20  # bytes; options have a few hundred
+_PARTS = ("RNN", "RNN_0", "RNN_1", "CNN", "char_embed")  # any of them makes a file the weights of an ELMo, if a bad one
 
 
 @dataclass(frozen=True)
@@ -47,31 +49,41 @@ def hdf5_files(folder: Path) -> Hdf5Files:
 
 def hdf5_kind(path: Path) -> str | None:
     """`weights`, `softmax` or `token_embeddings`; None for an HDF5 file that is no part of an ELMo."""
-    names = hdf5.shapes(path).keys()
-    if any(name.startswith(("RNN", "CNN", "char_embed")) for name in names):
+    found, entries = hdf5.top(path, *_PARTS, "softmax/W", "embedding")
+    if set(found) & set(_PARTS):
         return "weights"
-    if "softmax/W" in names:
+    if "softmax/W" in found:
         return "softmax"
-    return "token_embeddings" if set(names) == {"embedding"} else None
+    return "token_embeddings" if found and entries == 1 else None
+
+
+def json_object(path: Path) -> dict[str, Any] | None:
+    """The JSON object that a small file holds; None where it holds another thing."""
+    with telling(path, "read"):
+        if path.stat().st_size > _LARGEST:
+            return None
+    try:
+        values = json.loads(read_bytes(path))
+    except (ValueError, RecursionError, FormatError):
+        return None
+    return values if isinstance(values, dict) else None
+
+
+def is_options(path: Path) -> bool:
+    """Whether a file holds ELMo options, whatever its name."""
+    return "lstm" in (json_object(path) or {})
 
 
 def options_file(folder: Path) -> Path:
     """The one JSON file of a folder that has ELMo options."""
-    found, broken = [], []
-    for path in files(folder):
-        if path.suffix != ".json" or path.stat().st_size > _LARGEST_OPTIONS:
-            continue
-        try:
-            values = json.loads(read_bytes(path))
-        except (ValueError, RecursionError):
-            broken.append(path)
-            continue
-        if isinstance(values, dict) and "lstm" in values:
-            found.append(path)
-    if not found and broken:
-        read_json(broken[0])  # says what is wrong with it
+    candidates = [path for path in files(folder) if path.suffix == ".json"]
+    found = [path for path in candidates if is_options(path)]
     if not found:
-        raise FormatError(folder, f"holds no options, a JSON file with the key lstm (found: {listed(files(folder))})")
+        for path in candidates:
+            if "options" in path.name:
+                read_json(path)  # says what is wrong with it
+        names = listed(path.name for path in files(folder))
+        raise FormatError(folder, f"holds no options, a JSON file with the key lstm (found: {names})")
     return only(found, "options")
 
 
@@ -84,14 +96,12 @@ def vocabulary_file(folder: Path) -> Path | None:
 def only(paths: list[Path], what: str) -> Path:
     """The one path of a list, or an error that lists all."""
     if len(paths) > 1:
-        raise FormatError(
-            paths[0].parent,
-            f"holds {len(paths)} files of {what}: {listed(paths)}; expected one, or name it in the call",
-        )
+        names = listed(path.name for path in paths)
+        raise FormatError(paths[0].parent, f"holds {len(paths)} files of {what} ({names}): name one in the call")
     return paths[0]
 
 
-def listed(paths: Iterable[Path]) -> str:
+def listed(names: Iterable[str]) -> str:
     """Some names, for people."""
-    names = [path.name for path in paths]
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "") or "nothing"
+    known = list(names)
+    return ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")

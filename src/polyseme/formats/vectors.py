@@ -3,10 +3,11 @@
     .hdf5 .h5     as bilm-tf wrote it: one dataset a line, named by the line's number from 0, (layers, words, dim)
     .npz          the same as NumPy arrays: np.load(file)["0"]
     .parquet      one row a line: line, words, layers, dim, vectors (flat, to be reshaped to (layers, words, dim))
-    .jsonl        one JSON object a line: {"line": 0, "words": [...], "vectors": [layers][words][dim]}; .jsonl.gz likewise
+    .jsonl        one object a line: {"line": 0, "words": [...], "vectors": [layers][words][dim]}; .jsonl.gz likewise
 
-A writer works inside a folder (`OUT.part`) and can be taken up again after it was killed at any moment: `commit` makes all
-that was written so far safe and gives a *mark*; a writer made with that mark goes on from there, whatever came after it.
+A writer works inside a folder (`OUT.part`) and can be taken up again after it was killed at any moment: `commit` makes
+all that was written so far safe and gives a *mark*; a writer made with that mark goes on from there, whatever came
+after it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A file that only grows: what JSON lines and npz share. Its mark is its size, and going on means cutting it to that."""
+"""A file that only grows: what JSON lines and npz share. Its mark is its size; going on means cutting it to that."""
 
 from __future__ import annotations
 

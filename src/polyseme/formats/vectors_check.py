@@ -1,7 +1,8 @@
-"""Does a model still give the vectors that it gave? Against vectors kept beside its weights, or against somebody's file.
+"""Does a model still give the vectors that it gave? Against some kept beside its weights, or against anybody's file.
 
-Reference vectors are kept in `verify.safetensors` in the model's folder: all layers of a few sentences of ours in float32,
-with the sentences and their words in the file's metadata. They are taken by the model's own start state on the processor.
+Reference vectors are kept in `verify.safetensors` in the model's folder: all layers of a few sentences of ours in
+float32, with the sentences and their words in the file's metadata. They are taken by the model's own start state on the
+processor.
 """
 
 from __future__ import annotations
@@ -123,9 +124,7 @@ class _Largest:
         if theirs.ndim == 2:  # AllenNLP wrote a single layer without its axis
             theirs = theirs[None]
         if ours.shape != theirs.shape:
-            raise FormatError(
-                path, f"holds (layers, words, dim) = {theirs.shape} for {name}; the model gives {ours.shape}"
-            )
+            raise FormatError(path, f"holds (layers, words, dim) = {theirs.shape} for {name}; the model gives {ours.shape}")
         if ours.size == 0:
             return
         difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
@@ -151,6 +150,13 @@ def open_vectors(path: str | Path) -> Iterator[Callable[[int], np.ndarray | None
         except (OSError, ValueError, zipfile.BadZipFile) as error:
             raise FormatError(path, f"is a damaged npz file ({error})") from error
         with arrays:
-            yield lambda line: arrays[str(line)] if str(line) in arrays else None
+            yield lambda line: arrays.get(str(line))
     else:
         raise FormatError(path, "is neither HDF5 nor npz with one array a line")
+
+
+def difference(one: Elmo, other: Elmo) -> float:
+    """Largest absolute difference between two models' vectors of our sentences."""
+    texts = [words for words in map(one.words, SENTENCES) if _takes(one, words)]
+    pairs = zip(one.embed(texts), other.embed(texts), strict=True)
+    return max((float(np.abs(a - b).max()) for a, b in pairs if a.size), default=0.0)

@@ -1,7 +1,7 @@
 """Vectors as HDF5, exactly as bilm-tf wrote them: dataset "0" is the first line, (layers, words, dim), and so on.
 
-The root holds nothing but the lines, so that tools which count its names still work; where the vectors come from stands in
-the root's attributes. In the oldest layout of the format (h5py's default), which every version of HDF5 reads.
+The root holds nothing but the lines, so that tools which count its names still work; where the vectors come from stands
+in the root's attributes. In the oldest layout of the format (h5py's default), which every version of HDF5 reads.
 """
 
 from __future__ import annotations

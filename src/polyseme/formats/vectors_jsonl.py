@@ -1,7 +1,8 @@
 """Vectors as JSON lines, plain or gzip.
 
-Numbers are written with as many digits as bring the same float back (9 for 32 bits, 5 for 16), which halves the file against
-Python's own digits of a double. A gzip file is a row of gzip members, one for each commit, which all tools read as one.
+Numbers are written with as many digits as bring the same float back (9 for 32 bits, 5 for 16), which halves the file
+against Python's own digits of a double. A gzip file is a row of gzip members, one for each commit, which all tools read
+as one.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class GzipJsonlWriter(JsonlWriter):
 
     def write(self, rows: Sequence[Row]) -> None:
         if self._member is None:
-            self._member = gzip.GzipFile(filename="", mode="wb", fileobj=self._file, mtime=0)  # type: ignore[arg-type]
+            self._member = gzip.GzipFile(filename="", mode="wb", fileobj=self._file, mtime=0, compresslevel=3)
         for row in rows:
             self._member.write(json_line(row))
 

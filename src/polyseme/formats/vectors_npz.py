@@ -1,9 +1,9 @@
 """Vectors as npz: a zip file with one uncompressed NumPy array for each line.
 
-Written by hand against NumPy's `savez` and Python's `zipfile`, which keep the table of contents (and `savez` the arrays) in
-memory until the end and cannot go on after a kill. A zip file is its entries one after the other, then the table of contents:
-so entries are only ever added, and at the end the table is made by walking over them once more, in constant memory.
-Layout: PKWARE's APPNOTE.TXT, 4.3.7 (entry), 4.3.12 (table), 4.3.14-16 (end), 4.5.3 (sizes over 4 GiB).
+Written by hand against NumPy's `savez` and Python's `zipfile`, which keep the table of contents (and `savez` the
+arrays) in memory until the end and cannot go on after a kill. A zip file is its entries one after the other, then the
+table of contents: so entries are only ever added, and at the end the table is made by walking over them once more, in
+constant memory. Layout: PKWARE's APPNOTE.TXT, 4.3.7 (entry), 4.3.12 (table), 4.3.14-16 (end), 4.5.3 (sizes over 4 GiB).
 """
 
 from __future__ import annotations
@@ -50,9 +50,7 @@ class NpzWriter:
         crc = zlib.crc32(body, zlib.crc32(head))
         title = name.encode("ascii")
         extra = _LARGE_SIZES.pack(1, 16, size, size)
-        self._file.write(
-            _ENTRY.pack(b"PK\3\4", _VERSION, 0, 0, 0, _DATE, crc, _FULL32, _FULL32, len(title), len(extra))
-        )
+        self._file.write(_ENTRY.pack(b"PK\3\4", _VERSION, 0, 0, 0, _DATE, crc, _FULL32, _FULL32, len(title), len(extra)))
         self._file.write(title + extra + head)
         self._file.write(body)
 

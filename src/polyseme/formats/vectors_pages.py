@@ -1,9 +1,10 @@
 """A file that a library rewrites here and there, and that is nevertheless whole after a kill at any moment.
 
-HDF5 changes its tables in place, so a file that was open when its process died is often unreadable. The cure is a database's
-rollback journal. The part of the file that the last commit settled is not touched between commits: changes to it are held in
-memory, page by page (new data, which goes to the end, is written at once). A commit first saves the pages' old content in a
-file of its own, then changes the pages. If the process dies in between, going on puts the old pages back and cuts the end off.
+HDF5 changes its tables in place, so a file that was open when its process died is often unreadable. The cure is a
+database's rollback journal. The part of the file that the last commit settled is not touched between commits: changes
+to it are held in memory, page by page (new data, which goes to the end, is written at once). A commit first saves the
+pages' old content in a file of its own, then changes the pages. If the process dies in between, going on puts the old
+pages back and cuts the end off.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     row = pq.read_table("vectors.parquet").slice(0, 1).to_pylist()[0]
     vectors = np.reshape(row["vectors"], (row["layers"], len(row["words"]), row["dim"]))
 
-A Parquet file cannot be added to, so each commit closes a file of its own, and at the end their row groups are copied, one at
-a time, into the whole. For that moment the disk holds the vectors twice.
+A Parquet file cannot be added to, so each commit closes a file of its own, and at the end their row groups are copied,
+one at a time, into the whole. For that moment the disk holds the vectors twice.
 """
 
 from __future__ import annotations

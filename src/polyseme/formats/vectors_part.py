@@ -47,9 +47,7 @@ class Part:
                 raise PolysemeError(f"another process is writing {self.out}: wait for it, or stop it") from error
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._lock.close()
 
     def journal(self) -> dict[str, Any] | None:
@@ -81,4 +79,5 @@ class Part:
         """Give the finished file its name, and tidy up."""
         whole.replace(self.out)
         sync_folder(self.out.parent)
+        (self.folder / "journal.json").unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)

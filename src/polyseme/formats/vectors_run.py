@@ -1,7 +1,8 @@
 """From lines of text to a file of vectors, in memory bounded by a batch, and taken up again where a stop left it.
 
-Lines are read, split and embedded in chunks (`embed_rows`), and `store` puts the chunks into a file. Vectors do not depend on
-how lines are cut into chunks, except with `start="carry"`, where chunks hold whole batches and a stopped run starts again.
+Lines are read, split and embedded in chunks (`embed_rows`), and `store` puts the chunks into a file. Vectors do not
+depend on how lines are cut into chunks, except with `start="carry"`, where chunks hold whole batches and a stopped run
+starts again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The character network of ELMo: convolutions over a word's characters, the maximum over places, highways.
 
 Kim et al. 2016, "Character-aware neural language models"; sizes as in Peters et al. 2018. It runs on *distinct* words: the
-encoder gathers the words of a text back from them. Two equal ways through the convolutions stand here: one convolution for
-each width (`convolve`, plain), and all widths as one matrix product over windows as wide as the widest filter
-(`window_product`), which leaves out the places that hold nothing but padding. The padding character has a trained vector that
+encoder gathers the words of a text back from them. Two equal ways through the convolutions stand here: each width for itself
+over all places (`convolve`, plain), and all widths as one matrix product over windows as wide as the widest filter, which
+leaves out the places that hold nothing but padding. The padding character has a trained vector that
 counts in the maximum, so padding may be cut, but one window of it must stay.
 """
 
@@ -45,9 +45,7 @@ class CharactersConfig(Config):
         if not self.filters or any(width < 1 or count < 1 for width, count in self.filters):
             raise ConfigError(f"filters are {self.filters}; each is (width, count), both at least 1")
         if self.max_length < max(3, self.widest):
-            raise ConfigError(
-                f"max_length is {self.max_length}; it must be at least 3 and the widest filter ({self.widest})"
-            )
+            raise ConfigError(f"max_length is {self.max_length}; it must be at least 3 and the widest filter ({self.widest})")
         if self.alphabet == "utf8" and self.symbols != 262:
             raise ConfigError(f"symbols is {self.symbols}; the utf8 alphabet has 262")
         if self.dim < 1 or self.highways < 0:
@@ -80,6 +78,19 @@ class Highway(nn.Module):
         return torch.lerp(x, torch.relu(candidate), torch.sigmoid(gate))
 
 
+class Filters(nn.Module):
+    """All filters of one width: weight (count, dim, width), bias (count,)."""
+
+    def __init__(self, dim: int, count: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(count, dim, width).uniform_(-0.05, 0.05))
+        self.bias = nn.Parameter(torch.zeros(count))
+
+    def padded(self, width: int) -> Tensor:
+        """The filters over a window of `width` characters, zeros behind: (count, width * dim)."""
+        return F.pad(self.weight, (0, width - self.weight.shape[2])).transpose(1, 2).flatten(1)
+
+
 class CharCnn(nn.Module):
     """Character ids (words, max_length) and lengths used (words,) -> vectors (words, filters in all)."""
 
@@ -87,21 +98,23 @@ class CharCnn(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = nn.Parameter(torch.empty(config.symbols, config.dim).uniform_(-1, 1))
-        self.convolutions = nn.ModuleList(nn.Conv1d(config.dim, count, width) for width, count in config.filters)
-        for convolution in self.convolutions:
-            nn.init.uniform_(convolution.weight, -0.05, 0.05)
-            nn.init.zeros_(convolution.bias)
+        self.convolutions = nn.ModuleList(Filters(config.dim, count, width) for width, count in config.filters)
         self.highways = nn.ModuleList(Highway(config.output) for _ in range(config.highways))
+
+    @property
+    def filters(self) -> list[Filters]:
+        """The filters by width, in the order of the config."""
+        return list(self.convolutions)  # type: ignore[arg-type]
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
         lengths, order = torch.sort(lengths, stable=True)  # words of like length together waste no places
         order = order.to(ids.device)
         block = BLOCK_CUDA if ids.is_cuda else BLOCK_CPU
-        longest = lengths[block - 1 :: block].tolist() + [int(lengths[-1])]
-        weight, bias = self.window_weight()
+        longest = [*lengths[block - 1 :: block].tolist(), int(lengths[-1])]
+        weight = torch.cat([filters.padded(self.config.widest) for filters in self.filters])
         blocks = zip(ids.index_select(0, order).split(block), longest, strict=False)
         x = torch.cat([self._block(rows, longest, weight) for rows, longest in blocks])
-        x = x.index_select(0, torch.argsort(order)) + bias
+        x = x.index_select(0, torch.argsort(order)) + torch.cat([filters.bias for filters in self.filters])
         x = torch.relu(x) if self.config.activation == "relu" else torch.tanh(x)
         for highway in self.highways:
             x = highway(x)
@@ -109,26 +122,25 @@ class CharCnn(nn.Module):
 
     def _block(self, ids: Tensor, longest: int, weight: Tensor) -> Tensor:
         """The maximum over places for words of at most `longest` characters, without bias: (words, filters in all)."""
-        if longest + self.config.widest <= self.config.max_length:
-            return self.window_product(ids, longest, weight)
-        return self.convolve(ids)
+        widest = self.config.widest
+        if longest + widest > self.config.max_length:  # no room for a window of padding behind the longest
+            return self.convolve(ids)
+        # the window at `longest` is all padding, and every later one equals it
+        return _highest(F.embedding(ids[:, : longest + widest], self.embedding), weight, widest)
 
     def convolve(self, ids: Tensor) -> Tensor:
-        """One convolution for each width over all places."""
-        x = F.embedding(ids, self.embedding).transpose(1, 2)  # (words, dim, characters)
-        return torch.cat([F.conv1d(x, c.weight).amax(-1) for c in self.convolutions], dim=1)
+        """The plain way: each width for itself, over all places."""
+        x = F.embedding(ids, self.embedding)
+        widths = [filters.weight.shape[2] for filters in self.filters]
+        found = [_highest(x, filters.padded(width), width) for filters, width in zip(self.filters, widths, strict=True)]
+        return torch.cat(found, dim=1)
 
-    def window_product(self, ids: Tensor, longest: int, weight: Tensor) -> Tensor:
-        """All widths as one product; there must be room for one window of padding behind the longest word."""
-        widest, dim = self.config.widest, self.config.dim
-        places = longest + 1  # the window at `longest` is all padding; every later one equals it
-        x = F.embedding(ids[:, : longest + widest], self.embedding)  # (words, characters, dim)
-        windows = x.unfold(1, widest, 1)[:, :places].transpose(2, 3)  # (words, places, widest, dim)
-        products = windows.reshape(-1, widest * dim) @ weight.T
-        return products.view(len(ids), places, -1).amax(1)
 
-    def window_weight(self) -> tuple[Tensor, Tensor]:
-        """All filters as rows over a window of the widest width, zeros behind the narrow ones, and their biases."""
-        weights = [F.pad(c.weight, (0, self.config.widest - c.weight.shape[2])) for c in self.convolutions]
-        weight = torch.cat(weights).transpose(1, 2).reshape(self.config.output, -1)  # (filters, widest * dim)
-        return weight, torch.cat([c.bias for c in self.convolutions])
+def _highest(x: Tensor, weight: Tensor, width: int) -> Tensor:
+    """Characters (words, characters, dim), filters (count, width * dim) -> the maximum over places, (words, count).
+
+    A product over windows, not `conv1d`: on a GPU that would round to TF32 unless told otherwise.
+    """
+    windows = x.unfold(1, width, 1).transpose(2, 3)  # (words, places, width, dim)
+    products = windows.flatten(2).flatten(0, 1) @ weight.T
+    return products.view(len(x), windows.shape[1], -1).amax(1)

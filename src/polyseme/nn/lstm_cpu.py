@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from polyseme.nn.lstm import BiLstm, LstmLayer, State
+from polyseme.nn.packing import blocks, last_words
 from polyseme.nn.products import ARM, Precision, product
 
 BLOCK = 256  # words whose input products are made at once
@@ -94,7 +95,7 @@ class _Stack:
         cells: Tensor,
     ) -> None:
         """Fills outputs (layers, words, output) and end_hidden; brings `cells` from the start to the end state."""
-        last = _last_words(sizes)
+        last = last_words(sizes)
         for level, layer in enumerate(self.layers):
             below = outputs[level - 1] if level else None
             self._layer(layer, distinct, index, below, sizes, hidden[level], outputs[level], cells[level])
@@ -146,18 +147,11 @@ class _Stack:
                 yield torch.index_select(table, 0, index[offset : offset + size], out=gates[:size])
                 offset += size
             return
-        block, begin, end = None, 0, 0
-        for step, size in enumerate(sizes):
-            if offset == end:
-                begin, count, end = offset, step, offset
-                while count < len(sizes) and (end == begin or end + sizes[count] - begin <= BLOCK):
-                    end += sizes[count]
-                    count += 1
-                rows = distinct.index_select(0, index[begin:end]) if below is None else below[begin:end]
-                block = self._products(layer, rows, "gates")
-            assert block is not None
-            yield block[offset - begin : offset - begin + size]
-            offset += size
+        for steps in blocks(sizes, BLOCK):
+            places = slice(offset, offset + sum(steps))
+            rows = distinct.index_select(0, index[places]) if below is None else below[places]
+            yield from self._products(layer, rows, "gates").split(steps)
+            offset = places.stop
 
     def _products(self, layer: _Prepared, rows: Tensor, name: str) -> Tensor:
         buffer = self._buffer(name, len(rows), 4 * layer.dim)
@@ -192,15 +186,6 @@ def _sigmoid_cell(gates: Tensor, c: Tensor, y: Tensor, dim: int, clip: float | N
     if clip is not None:
         c.clamp_(-clip, clip)
     torch.mul(c, 2.0, out=y).sigmoid_().sub_(0.5).mul_(gates[:, 2 * dim : 3 * dim])
-
-
-def _last_words(sizes: list[int]) -> Tensor:
-    """The packed place of each sorted row's last word."""
-    counts = torch.tensor(sizes)
-    starts = torch.cumsum(counts, 0) - counts
-    rows = torch.arange(sizes[0])
-    lengths = (rows < counts[:, None]).sum(0)
-    return starts[lengths - 1] + rows
 
 
 _workers: ThreadPoolExecutor | None = None

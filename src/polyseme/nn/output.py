@@ -27,7 +27,5 @@ class FullSoftmax(nn.Module):
         """Log-probabilities of the target words alone: (n, dim), (n,) -> (n,), at most `numbers` scores at a time."""
         step = max(1, numbers // len(self.weight))
         slices = range(0, len(states), step)
-        parts = [
-            self(states[i : i + step]).gather(1, targets[i : i + step, None]).squeeze(1) for i in slices
-        ]
+        parts = [self(states[i : i + step]).gather(1, targets[i : i + step, None]).squeeze(1) for i in slices]
         return torch.cat(parts) if parts else states.new_zeros(0)

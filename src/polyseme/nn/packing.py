@@ -7,6 +7,8 @@ share it: the backward one puts its t-th word *from the end* in the place where 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
@@ -28,3 +30,33 @@ class Packing:
         self.sizes: list[int] = inside.sum(1).tolist()
         self.steps, place = inside.nonzero(as_tuple=True)
         self.rows = self.order[place]
+
+
+def last_words(sizes: list[int]) -> Tensor:
+    """The packed place of each sorted row's last word.
+
+    >>> last_words([2, 1, 1]).tolist()
+    [3, 1]
+    """
+    counts = torch.tensor(sizes)
+    starts = torch.cumsum(counts, 0) - counts
+    rows = torch.arange(sizes[0])
+    lengths = (rows < counts[:, None]).sum(0)
+    return starts[lengths - 1] + rows
+
+
+def blocks(sizes: list[int], words: int) -> Iterator[list[int]]:
+    """Runs of steps with at most `words` words together (a larger step stands alone).
+
+    >>> list(blocks([2, 1, 1], 3))
+    [[2, 1], [1]]
+    """
+    block: list[int] = []
+    total = 0
+    for size in sizes:
+        if block and total + size > words:
+            yield block
+            block, total = [], 0
+        block.append(size)
+        total += size
+    yield block

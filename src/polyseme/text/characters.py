@@ -92,9 +92,7 @@ class CodePointCharacters:
         places = {symbol: place for place, symbol in enumerate(symbols)}  # of duplicates the last one counts
         missing = [name for name in ("<bow>", "<eow>", "<oov>", "<pad>", "<bos>", "<eos>") if name not in places]
         if missing:
-            raise PolysemeError(
-                f"the character list lacks {', '.join(missing)}; a list of this scheme holds all six marks"
-            )
+            raise PolysemeError(f"the character list lacks {', '.join(missing)}; a list of this scheme holds all six marks")
         self.padding = places["<pad>"]
         self._marks = (places["<eow>"], places["<bow>"], self.padding)
         self._sentence_marks = {word: places[word] for word in (self.begin, self.end)}
@@ -115,9 +113,7 @@ class CodePointCharacters:
 
 def _checked(max_length: int) -> int:
     if max_length < 3:
-        raise PolysemeError(
-            f"max_length is {max_length}; a row holds a begin mark, a character and an end mark: 3 or more"
-        )
+        raise PolysemeError(f"max_length is {max_length}; a row holds a begin mark, a character and an end mark: 3 or more")
     return max_length
 
 

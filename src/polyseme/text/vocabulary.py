@@ -30,9 +30,7 @@ class Vocabulary:
     ([3, 2], 'cat', 5)
     """
 
-    def __init__(
-        self, words: Sequence[str], *, unknown: str | None = "<UNK>", begin: str = "<S>", end: str = "</S>"
-    ) -> None:
+    def __init__(self, words: Sequence[str], *, unknown: str | None = "<UNK>", begin: str = "<S>", end: str = "</S>") -> None:
         self.words = list(words)
         self.unknown = unknown
         self.begin = begin
@@ -40,9 +38,7 @@ class Vocabulary:
         self._ids = {word: place for place, word in enumerate(self.words)}
 
     @classmethod
-    def read(
-        cls, path: str | Path, *, unknown: str | None = "<UNK>", begin: str = "<S>", end: str = "</S>"
-    ) -> Vocabulary:
+    def read(cls, path: str | Path, *, unknown: str | None = "<UNK>", begin: str = "<S>", end: str = "</S>") -> Vocabulary:
         """Read a file of one word per line, UTF-8, plain or gzip."""
         words = [line for line in _lines(path) if line != _SKIPPED]
         if not any(words):
@@ -93,9 +89,7 @@ def _lines(path: str | Path) -> list[str]:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise FormatError(
-            f"{path}:{line}", f"is not UTF-8 (byte 0x{data[error.start]:02x}); convert the file"
-        ) from error
+        raise FormatError(f"{path}:{line}", f"is not UTF-8 (byte 0x{data[error.start]:02x}); convert the file") from error
     lines = text.removeprefix(_BYTE_ORDER_MARK).split("\n")
     if not lines[-1]:  # behind the last line end; a blank line before it is a line
         lines.pop()

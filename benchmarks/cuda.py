@@ -1,0 +1,76 @@
+"""How much faster than the plain loop, on this GPU: `python -m benchmarks.cuda [--size original]`.
+
+As `benchmarks.cpu`, on CoNLL-2003 testa (3,250 sentences; the plain loop on the first 640 of them). Both bring their
+vectors to the host, as a user's `embed` does; `device` leaves them on the GPU. FLOPs as there, against an 8192-wide fp32 product.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+import torch
+from benchmarks import reference
+from benchmarks.workload import cosine, difference, flops, limit, sentences, turns
+
+from polyseme.encoders.base import BATCH_CUDA
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import SIZES
+from polyseme.text.batches import by_words
+
+
+def on_device(model: Elmo, texts: list[list[str]]) -> None:
+    """All layers of all texts, left on the GPU."""
+    with torch.inference_mode():
+        for rows in by_words([len(text) for text in texts], words=BATCH_CUDA[0], rows=BATCH_CUDA[1]):
+            model.read([texts[row] for row in rows], start=None, chunk=BATCH_CUDA[0])
+    torch.cuda.synchronize()
+
+
+def measure(size: str, times: int) -> dict[str, float]:
+    """All ratios of one size."""
+    torch.manual_seed(0)
+    torch.backends.cudnn.allow_tf32 = False  # else the plain loop's convolutions are off by 1e-4
+    model = Elmo(SIZES[size]).eval().cuda()
+    texts, few = sentences(3250), sentences(640)
+    words, few_words = sum(map(len, texts)), sum(map(len, few))
+
+    def cold() -> None:
+        model.cache.clear()
+        model.embed(texts)
+
+    result: dict[str, float] = {"words": words}
+    exact = model.embed(texts)
+    result["max_difference"] = difference(reference.embed(model, few), exact[: len(few)])
+    runs = {
+        "plain": lambda: reference.embed(model, few),
+        "cold": cold,
+        "seen": lambda: model.embed(texts),
+        "device": lambda: on_device(model, texts),
+    }
+    found = turns(runs, times)
+    rate = {name: (few_words if name == "plain" else words) / seconds for name, seconds in found.items()}
+    result |= {f"{name}_words_per_second": value for name, value in rate.items()}
+    result |= {f"{name}_ratio": rate[name] / rate["plain"] for name in ("cold", "seen", "device")}
+    result["share_of_limit_device"] = flops(model, texts, BATCH_CUDA) / found["device"] / limit("cuda", 8192)
+    for precision in ("fp16", "bf16"):
+        model.precision = precision
+        result[f"{precision}_cosine"] = cosine(exact, model.embed(texts))
+        result[f"{precision}_ratio"] = words / turns({"seen": runs["seen"]}, times)["seen"] / rate["plain"]
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", action="append", choices=sorted(SIZES), help="small and original when left out")
+    parser.add_argument("--runs", type=int, default=5)
+    arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        sys.exit("this benchmark needs a CUDA device")
+    for size in arguments.size or ["small", "original"]:
+        print(json.dumps({"size": size, "device": torch.cuda.get_device_name(), **measure(size, arguments.runs)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

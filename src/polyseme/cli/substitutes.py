@@ -1,0 +1,85 @@
+"""`polyseme substitutes`: which words could stand in a place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from polyseme.base.errors import UsageError
+from polyseme.cli import show
+from polyseme.cli.options import (
+    Device,
+    Json,
+    Model,
+    Options,
+    Precision,
+    PrecisionOption,
+    SplitOnSpaces,
+    StartOption,
+    VocabularyFile,
+    open_model,
+)
+
+Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="A sentence, in quotes.")]
+Word = Annotated[str | None, typer.Option("--word", "-w", metavar="WORD", help="The word to replace.")]
+Position = Annotated[int | None, typer.Option("--position", "-p", metavar="N", help="Or its place in the sentence, from 0.")]
+Count = Annotated[int, typer.Option("--count", "-n", min=1, help="How many words to show.")]
+
+
+def substitutes(
+    sentence: Sentence,
+    word: Word = None,
+    position: Position = None,
+    count: Count = 10,
+    model: Model = None,
+    split_on_spaces: SplitOnSpaces = False,
+    json: Json = False,
+    options: Options = None,
+    vocabulary: VocabularyFile = None,
+    device: Device = None,
+    start: StartOption = None,
+    precision: PrecisionOption = Precision.fp32,
+) -> None:
+    """List the words that fit best into a place of a sentence.
+
+    The model looks at what stands before and after the place, and not at the word that stands there. It needs its
+    output layer and vocabulary. The probabilities of all words of the vocabulary sum to 1.
+
+    Example:
+
+        polyseme substitutes "The bank of the river ." --word bank --model my-model
+    """
+    loaded = open_model(model, options=options, vocabulary=vocabulary, device=device, precision=precision)
+    words = sentence.split() if split_on_spaces else loaded.words(sentence)
+    place = _place(words, word, position)
+    found = loaded.substitutes(words, place, count=count, start=start.value if start else None)
+    if json:
+        answers = [{"word": each.word, "probability": math.exp(each.log_prob), "log_prob": each.log_prob} for each in found]
+        show.as_json({"words": words, "position": place, "substitutes": answers})
+        return
+    marked = [f"[{each}]" if number == place else each for number, each in enumerate(words)]
+    show.line(show.short(" ".join(marked), 100))
+    for each in found:
+        show.line(f"{math.exp(each.log_prob):10.4%}  {show.short(each.word)}")
+
+
+def _place(words: Sequence[str], word: str | None, position: int | None) -> int:
+    """The place that the user means."""
+    if (word is None) == (position is None):
+        raise UsageError(f"give --word WORD or --position N; the words are {_numbered(words)}")
+    if position is not None:
+        return position
+    places = [number for number, each in enumerate(words) if each == word]
+    if len(places) == 1:
+        return places[0]
+    if places:
+        raise UsageError(f"{word!r} stands at {', '.join(map(str, places))}: choose one with --position")
+    raise UsageError(f"{word!r} is not in the sentence; its words are {_numbered(words)}")
+
+
+def _numbered(words: Sequence[str]) -> str:
+    more = f" and {len(words) - 30} more" if len(words) > 30 else ""
+    return ", ".join(f"{number}: {show.short(word, 20)}" for number, word in enumerate(words[:30])) + more

@@ -1,0 +1,129 @@
+"""The two LSTM stacks on a GPU: both directions as one batched product a step, the cell as one kernel.
+
+A step of one layer is four launches (recurrent product, cell, projection, clip) where the plain loop has some fifty. Input
+products are made for many steps at once, in layer 0 only for distinct words; the cell's kernel gathers them itself. Where
+Triton is missing, the cell takes a handful of plain operations. Forward only: gradients take the plain path.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from polyseme.base.errors import UsageError
+from polyseme.nn.lstm import BiLstm, LstmLayer, State
+from polyseme.nn.packing import blocks, last_words
+from polyseme.nn.products import Precision
+
+NUMBERS = 1 << 28  # in one table of input products (1 GiB of fp32); more words than fit go block by block
+_TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+CellStep = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, float | None], None]
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """One layer of both directions, laid out for batched products; (2, inputs, outputs) each."""
+
+    input: Tensor
+    recurrent: Tensor
+    bias: Tensor
+    projection: Tensor | None
+
+
+class CudaLstm:
+    """The weights of a `BiLstm`, prepared; call it like one. It must be made anew when they change."""
+
+    def __init__(self, lstm: BiLstm, precision: Precision = "fp32", cell_step: CellStep | None = None) -> None:
+        if precision not in _TYPES:
+            raise UsageError(f"precision {precision!r} is for the CPU; on a GPU allowed: {', '.join(_TYPES)}")
+        self._type = _TYPES[precision]
+        self._config = lstm.config
+        self._step = cell_step or _cell_step()
+        with torch.no_grad():
+            self._layers = [self._prepare(pair) for pair in zip(*lstm.stacks(), strict=True)]
+
+    def _prepare(self, pair: tuple[LstmLayer, ...]) -> _Layer:
+        def both(name: str) -> Tensor:
+            return torch.stack([getattr(layer, name).mT for layer in pair]).to(self._type).contiguous()
+
+        bias = torch.stack([layer.bias[None] for layer in pair]).to(self._type)
+        projection = both("projection_weight") if self._config.projection is not None else None
+        return _Layer(both("input_weight"), both("recurrent_weight"), bias, projection)
+
+    def __call__(self, distinct: Tensor, index: Tensor, sizes: list[int], state: State) -> tuple[Tensor, State]:
+        shape = (len(self._layers), 2, index.shape[1], self._config.output)
+        outputs = torch.empty(shape, device=distinct.device, dtype=self._type)
+        end = State(torch.empty_like(state.hidden), torch.empty_like(state.cell))
+        last = last_words(sizes).to(distinct.device)
+        distinct = distinct.to(self._type)
+        for level, layer in enumerate(self._layers):
+            cell = state.cell[:, level].float().clone(memory_format=torch.contiguous_format)
+            products = self._products(layer, distinct, index, outputs[level - 1] if level else None, sizes)
+            self._layer(layer, products, state.hidden[:, level].to(self._type), cell, outputs[level])
+            end.cell[:, level] = cell
+            end.hidden[:, level] = outputs[level].index_select(1, last)
+            if level and self._config.residual:
+                outputs[level] += outputs[level - 1]
+        return outputs.float(), end
+
+    def _layer(self, layer: _Layer, products: Iterator[_Products], hidden: Tensor, cell: Tensor, out: Tensor) -> None:
+        """Fills `out` (2, words, output) and brings `cell` (2, rows, dim) from the start to the end state."""
+        clip, dim = self._config.projection_clip, self._config.dim
+        rows = cell.shape[1]
+        gates, middle = out.new_empty(2 * rows * 4 * dim), out.new_empty(2 * rows * dim)
+        offset = 0
+        for block in products:
+            place = 0
+            for size in block.sizes:
+                recurrent = gates[: 2 * size * 4 * dim].view(2, size, 4 * dim)
+                m = middle[: 2 * size * dim].view(2, size, dim)
+                torch.bmm(hidden[:, :size], layer.recurrent, out=recurrent)
+                self._step(recurrent, block.table, block.index[:, place:], cell, m, self._config.cell_clip)
+                hidden = out[:, offset : offset + size]
+                if layer.projection is None:
+                    hidden.copy_(m)
+                else:
+                    torch.bmm(m, layer.projection, out=hidden)
+                    if clip is not None:
+                        hidden.clamp_(-clip, clip)
+                offset += size
+                place += size
+
+    def _products(
+        self, layer: _Layer, distinct: Tensor, index: Tensor, below: Tensor | None, sizes: list[int]
+    ) -> Iterator[_Products]:
+        """Input products for blocks of steps; in layer 0 one table of distinct words for all steps, where it fits."""
+        most = NUMBERS // (8 * self._config.dim)
+        if below is None and len(distinct) <= most:
+            yield _Products(torch.baddbmm(layer.bias, distinct.expand(2, -1, -1), layer.input), index, sizes)
+            return
+        offset = 0
+        for steps in blocks(sizes, most):
+            places = slice(offset, offset + sum(steps))
+            rows = distinct[index[:, places]] if below is None else below[:, places]
+            straight = torch.arange(sum(steps), device=index.device).repeat(2, 1)
+            yield _Products(torch.baddbmm(layer.bias, rows, layer.input), straight, steps)
+            offset = places.stop
+
+
+@dataclass(frozen=True)
+class _Products:
+    """Input products (2, n, 4 dim) with their bias, and which of them each word of some steps takes (2, words)."""
+
+    table: Tensor
+    index: Tensor
+    sizes: list[int]
+
+
+def _cell_step() -> CellStep:
+    if importlib.util.find_spec("triton") is None:
+        from polyseme.nn.cell_plain import cell_step as plain
+
+        return plain
+    from polyseme.nn.cell_triton import cell_step
+
+    return cell_step

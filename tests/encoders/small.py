@@ -1,0 +1,52 @@
+"""Small random models for tests."""
+
+from __future__ import annotations
+
+import random
+
+import torch
+
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
+from polyseme.nn.char_cnn import CharactersConfig
+from polyseme.nn.lstm import LstmConfig
+from polyseme.nn.output import FullSoftmax
+from polyseme.text.vocabulary import Vocabulary
+
+WORDS = "the a cat dog sat on mat bank river money of in , . antidisestablishmentarianism naïve 漢字 😀".split()
+CHARACTERS = CharactersConfig(dim=4, filters=((1, 4), (2, 6), (3, 6)), highways=1)
+LSTM = LstmConfig(dim=12, projection=8)
+
+
+def vocabulary() -> Vocabulary:
+    return Vocabulary(["<S>", "</S>", "<UNK>", *WORDS])
+
+
+def elmo(
+    *, form: str = "characters", start: str = "zero", output: bool = False, lstm: LstmConfig = LSTM, seed: int = 0
+) -> Elmo:
+    """A model that reads characters, words or both."""
+    torch.manual_seed(seed)
+    words = WordsConfig(size=len(vocabulary()), dim=5) if form != "characters" else None
+    config = ElmoConfig(
+        characters=CHARACTERS if form != "words" else None,
+        words=words,
+        dim=8,
+        lstm=lstm,
+        start=start,  # type: ignore[arg-type]
+    )
+    needs_words = words is not None or output
+    model = Elmo(
+        config,
+        vocabulary=vocabulary() if needs_words else None,
+        output=FullSoftmax(len(vocabulary()), lstm.output) if output else None,
+    )
+    if model.learned is not None:
+        for parameter in model.learned.values():
+            torch.nn.init.normal_(parameter)
+    return model.eval()
+
+
+def sentences(count: int, seed: int = 0, longest: int = 12) -> list[list[str]]:
+    source = random.Random(seed)
+    return [source.choices(WORDS, k=source.randint(0, longest)) for _ in range(count)]

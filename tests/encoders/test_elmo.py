@@ -1,0 +1,236 @@
+"""What every ELMo holds to: the same vectors in any company, each start state, texts of any length, gradients."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import UsageError
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import SIZES, ElmoConfig
+from polyseme.nn.lstm import LstmConfig, plain_only
+from tests.encoders.small import CHARACTERS, WORDS, elmo, sentences
+
+TEXTS = sentences(40)
+
+
+def close(found: list[np.ndarray], expected: list[np.ndarray], atol: float = 1e-6) -> None:
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, atol=atol)
+
+
+@pytest.mark.parametrize("form", ["characters", "words", "both"])
+def test_shapes(form: str) -> None:
+    found = elmo(form=form).embed(["the cat", [], ["river"]])
+    assert [array.shape for array in found] == [(3, 2, 16), (3, 0, 16), (3, 1, 16)]
+    assert all(array.dtype == np.float32 for array in found)
+    np.testing.assert_array_equal(found[0][0, :, :8], found[0][0, :, 8:])
+
+
+def test_context_changes_the_upper_layers_only() -> None:
+    river, money = elmo().embed(["the bank of the river", "the bank money"])
+    np.testing.assert_allclose(river[0, 1], money[0, 1], atol=1e-6)
+    assert np.abs(river[1:, 1] - money[1:, 1]).max() > 1e-3
+
+
+@pytest.mark.parametrize("start", ["zero", "learned", "warm"])
+def test_company_does_not_matter(start: str) -> None:
+    model = elmo(start="learned")
+    alone = [model.embed([text], start=start)[0] for text in TEXTS]
+    order = np.random.default_rng(0).permutation(len(TEXTS))
+    close(model.embed(TEXTS, start=start), alone)
+    close(model.embed([TEXTS[i] for i in order], start=start, batch_words=30, batch_size=5), [alone[i] for i in order])
+    with plain_only():
+        close(model.embed(TEXTS, start=start, batch_size=3), alone)
+
+
+def test_start_states_differ_and_the_config_says_which_is_taken() -> None:
+    model = elmo(start="learned")
+    found = {start: model.embed([["cat"]], start=start)[0] for start in ("zero", "learned", "warm")}
+    assert np.abs(found["zero"] - found["learned"]).max() > 1e-3
+    assert np.abs(found["zero"] - found["warm"]).max() > 1e-4
+    close(model.embed([["cat"]]), [found["learned"]])
+    close(elmo().embed([["cat"]]), [found["zero"]])
+
+
+def test_warm_is_the_state_after_fifty_readings() -> None:
+    model = elmo()
+    for _ in range(50):
+        model.embed([["."]], start="carry", batch_size=1)
+    expected = model.embed([["cat", "sat"]], start="carry", batch_size=1)
+    close(model.embed([["cat", "sat"]], start="warm"), expected)
+
+
+def test_carry_keeps_rows_in_arrival_order() -> None:
+    """Row k goes on from row k of the batch before; a shorter batch leaves the rows beyond it alone."""
+    model = elmo()
+    batches = [TEXTS[0:3], TEXTS[3:5], TEXTS[5:8]]
+    found = [array for batch in batches for array in model.embed(batch, start="carry", batch_size=3)]
+    expected: list[np.ndarray] = [np.zeros(0)] * 8
+    for places in ([0, 3, 5], [1, 4, 6], [2, 7]):
+        alone = elmo()
+        for place in places:
+            expected[place] = alone.embed([TEXTS[place]], start="carry", batch_size=1)[0]
+
+    close(found, expected)
+    model.reset_state()
+    close(model.embed(TEXTS[:3], start="carry"), model.embed(TEXTS[:3], start="zero"))
+
+
+@pytest.mark.parametrize("start", ["zero", "carry"])
+def test_chunks_change_nothing(start: str) -> None:
+    texts = [["the", "cat", "sat", "on"] * 25, ["bank"], ["river", "money"] * 20]
+    model = elmo()
+    whole = model.embed(texts, start=start, batch_words=10_000, batch_size=3)
+    model.reset_state()
+    close(model.embed(texts, start=start, batch_words=7, batch_size=3), whole)
+
+
+def test_a_long_text_needs_little_beyond_its_vectors() -> None:
+    """200,000 words: the vectors are 38 MB; without chunks the LSTMs alone would take four times that."""
+    code = (
+        "import resource, sys\n"
+        "from tests.encoders.small import elmo\n"
+        "model = elmo(); model.embed([['cat'] * 5000])\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "vectors = model.embed([['the', 'cat', 'sat'] * 66_667])[0]\n"
+        "after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "print((after - before) * 1024 / vectors.nbytes)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert float(found) < 2.7  # the vectors, their copy out of the batch, and small change
+
+
+@pytest.mark.parametrize("choice", ["top", "mean", 0, 1, 2])
+def test_layer_choice(choice: str | int) -> None:
+    model = elmo()
+    full, chosen = model.embed(TEXTS), model.embed(TEXTS, layers=choice)  # type: ignore[arg-type]
+    pick = {"top": lambda a: a[2:], "mean": lambda a: a.mean(0, keepdims=True)}.get(str(choice), lambda a: a[[choice]])
+    close(chosen, [pick(array) for array in full])
+
+
+def test_forward_gives_what_embed_gives() -> None:
+    model = elmo(start="learned")
+    texts = [text for text in TEXTS[:6] if text]
+    layers = model(model.prepare(texts))
+    assert layers.states.shape == (3, len(texts), max(map(len, texts)), 16)
+    assert layers.ends is not None and layers.ends.shape == (3, len(texts), 2, 16)
+    for row, (text, array) in enumerate(zip(texts, model.embed(texts), strict=True)):
+        np.testing.assert_allclose(layers.states[:, row, : len(text)].detach(), array, atol=1e-6)
+        assert layers.mask[row].sum() == len(text)
+        assert not layers.states[:, row, len(text) :].any()
+
+
+@pytest.mark.parametrize("form", ["characters", "words", "both"])
+def test_gradients_reach_every_weight_and_freezing_stops_them(form: str) -> None:
+    model = elmo(form=form, start="learned")
+    model(model.prepare(["the cat sat", "a dog"])).states.square().sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+    model.zero_grad(set_to_none=True)
+    model.freeze()
+    model.unfreeze("layer2")
+    model(model.prepare(["the cat sat"])).states.square().sum().backward()
+    trained = {name for name, p in model.named_parameters() if p.grad is not None}
+    assert trained and all("_layers.1." in name for name in trained)
+
+
+def test_training_changes_what_embed_gives() -> None:
+    """The word cache and the prepared weights follow the weights."""
+    model = elmo()
+    before = model.embed(["the cat"])[0]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(model.prepare(["the cat"])).states.square().sum().backward()
+    optimizer.step()
+    after = model.embed(["the cat"])[0]
+    assert np.abs(before - after).max() > 1e-3
+    with plain_only():
+        close([after], model.embed(["the cat"]))
+
+
+def test_odd_words() -> None:
+    odd = ["", " ", "\x00", "\ud800", "x" * 1_000_000, "\n", "<S>", "</S>", "👩‍👩‍👧", "ß" * 49]
+    vectors = elmo().embed([odd])[0]
+    assert vectors.shape == (3, len(odd), 16) and np.isfinite(vectors).all()
+
+
+def test_encode() -> None:
+    model = elmo()
+    texts = ["the cat sat", "", "dog"]
+    found = model.encode(texts)
+    expected = [array.mean(0).mean(0) if array.size else np.zeros(16) for array in model.embed(texts)]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert model.encode("dog").shape == (16,)
+    assert isinstance(model.encode(texts, convert_to_tensor=True), torch.Tensor)
+    np.testing.assert_allclose(np.linalg.norm(model.encode(texts, normalize_embeddings=True), axis=1), [1, 0, 1], atol=1e-6)
+    assert model.encode(texts, layers="all", pooling="ends").shape == (3, 96)
+    assert model.encode([], layers="all").shape == (0, 48)
+
+
+def test_progress_counts_every_sentence() -> None:
+    seen: list[int] = []
+    elmo().embed(TEXTS, batch_size=7, progress=seen.append)
+    assert sum(seen) == len(TEXTS) and len(seen) > 1
+
+
+def test_a_full_device_goes_on_with_half_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = elmo()
+    expected = model.embed(TEXTS)
+    read = model.read
+
+    def small(texts: list[list[str]], **options: object) -> object:
+        if len(texts) > 4:
+            raise torch.OutOfMemoryError("too small")
+        return read(texts, **options)
+
+    monkeypatch.setattr(model, "read", small)
+    close(model.embed(TEXTS), expected)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda m: m.embed("one string"), "expected a list of sentences, got one string"),
+        (lambda m: m.embed([["cat", 3]]), "this one holds 3"),
+        (lambda m: m.embed(["cat"], layers=3), "layers is 3; allowed: all, top, mean, or a number from 0 to 2"),
+        (lambda m: m.embed(["cat"], layers="last"), "layers is 'last'"),
+        (lambda m: m.embed(["cat"], start="wram"), r"unknown start 'wram' \(did you mean 'warm'\?\)"),
+        (lambda m: m.embed(["cat"], start="learned"), "has not learned a start state; allowed: zero, warm, carry"),
+        (lambda m: m(m.prepare(["cat"]), start="carry"), "'carry' belongs to embed"),
+        (lambda m: m.embed(["cat"], batch_words=0), "batch_words is 0"),
+        (lambda m: m.freeze("layer3"), r"unknown part 'layer3' \(did you mean 'layer"),
+        (lambda m: setattr(m, "precision", "fp8"), r"unknown precision 'fp8'"),
+    ],
+)
+def test_mistakes(call: object, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        call(elmo())  # type: ignore[operator]
+
+
+def test_a_model_needs_an_input() -> None:
+    with pytest.raises(ConfigError, match="neither characters nor words"):
+        ElmoConfig(characters=None)
+    with pytest.raises(ConfigError, match="set project to true"):
+        ElmoConfig(characters=CHARACTERS, dim=8, project=False)
+    with pytest.raises(ConfigError, match="needs a vocabulary"):
+        Elmo(elmo(form="words").config)
+
+
+@pytest.mark.parametrize(("size", "count"), [("small", 13_593_296), ("medium", 28_027_728), ("original", 93_600_848)])
+def test_published_parameter_counts(size: str, count: int) -> None:
+    with torch.device("meta"):
+        model = Elmo(SIZES[size])
+    # the published count leaves out the row for padding, which is never read
+    assert sum(p.numel() for p in model.parameters()) - SIZES[size].characters.dim == count
+
+
+def test_layers_of_different_width_are_padded() -> None:
+    model = elmo(lstm=LstmConfig(dim=6, projection=None))
+    vectors = model.embed([WORDS])[0]
+    assert vectors.shape[2] == 16
+    assert vectors[0].all(axis=0).any() and not vectors[1:, :, 6:8].any() and not vectors[1:, :, 14:].any()

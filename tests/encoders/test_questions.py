@@ -1,0 +1,92 @@
+"""Language-model questions, checked against probabilities worked out from the layers that `embed` gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.encoders.elmo import Elmo
+from tests.encoders.small import elmo, sentences, vocabulary
+
+TEXT = ["the", "bank", "of", "zebra", "river"]
+IDS = {word: place for place, word in enumerate(vocabulary().words)}
+
+
+def by_hand(model: Elmo, text: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Distributions over the vocabulary at each place, with marks: (words + 2, vocabulary) from the left and the right."""
+    layers = model(model.prepare([text]))
+    assert layers.ends is not None
+    states = torch.cat([layers.ends[-1, 0, :1], layers.states[-1, 0], layers.ends[-1, 0, 1:]]).detach().double().numpy()
+    weight, bias = (value.detach().double().numpy() for value in (model.output.weight, model.output.bias))
+    result = []
+    for half in (states[:, :8], states[:, 8:]):
+        scores = half @ weight.T + bias
+        result.append(scores - np.log(np.exp(scores).sum(1, keepdims=True)))
+    return result[0], result[1]
+
+
+def test_log_probs() -> None:
+    model = elmo(output=True)
+    left, right = by_hand(model, TEXT)
+    found = model.log_probs([["cat"], TEXT])[1]
+    ids = [IDS.get(word, IDS["<UNK>"]) for word in TEXT]
+    np.testing.assert_allclose(found.forward, [left[i, w] for i, w in enumerate([*ids, IDS["</S>"]])], atol=1e-5)
+    expected = [right[i + 2, w] for i, w in enumerate(ids)] + [right[1, IDS["<S>"]]]
+    np.testing.assert_allclose(found.backward, expected, atol=1e-5)
+    assert found.known.tolist() == [True, True, True, False, True]
+    assert found.score == pytest.approx((found.forward.sum() + found.backward.sum()) / 2)
+
+
+def test_a_word_is_not_seen_by_its_own_prediction() -> None:
+    model = elmo(output=True)
+    a, b = model.log_probs([["the", "cat", "sat"], ["the", "dog", "sat"]])
+    assert a.forward[0] == pytest.approx(b.forward[0], abs=1e-6)
+    assert a.backward[2] == pytest.approx(b.backward[2], abs=1e-6)
+    assert a.forward[2] != pytest.approx(b.forward[2], abs=1e-4)
+
+
+def test_perplexity_and_score() -> None:
+    model = elmo(output=True)
+    texts = sentences(20)
+    found = model.log_probs(texts)
+    forward = np.concatenate([each.forward for each in found])
+    backward = np.concatenate([each.backward for each in found])
+    perplexity = model.perplexity(texts)
+    assert perplexity.predictions == sum(len(text) + 1 for text in texts)
+    assert perplexity.forward == pytest.approx(np.exp(-forward.mean()))
+    assert perplexity.backward == pytest.approx(np.exp(-backward.mean()))
+    assert perplexity.mean == pytest.approx(np.exp(-(forward.mean() + backward.mean()) / 2))
+    np.testing.assert_allclose(model.score(texts), [each.score for each in found])
+
+
+def test_probabilities_sum_to_one() -> None:
+    model = elmo(output=True)
+    states = torch.randn(5, 8)
+    torch.testing.assert_close(model.output(states).exp().sum(1), torch.ones(5))
+    whole = model.output(states).gather(1, torch.arange(5)[:, None])[:, 0]
+    torch.testing.assert_close(model.output.log_probs(states, torch.arange(5), numbers=1), whole)
+
+
+def test_substitutes() -> None:
+    model = elmo(output=True)
+    left, right = by_hand(model, TEXT)
+    both = left[1] + right[3]  # for the word "bank": what is left of it and what is right of it
+    both[[IDS["<S>"], IDS["</S>"], IDS["<UNK>"]]] = -np.inf
+    both -= np.log(np.exp(both).sum())
+    best = np.argsort(-both)[:4]
+    found = model.substitutes(TEXT, 1, count=4)
+    assert [each.word for each in found] == [vocabulary()[int(i)] for i in best]
+    np.testing.assert_allclose([each.log_prob for each in found], both[best], atol=1e-5)
+    everything = model.substitutes(TEXT, 1, count=1000)
+    assert len(everything) == len(IDS) - 3
+
+
+def test_mistakes() -> None:
+    with pytest.raises(PolysemeError, match="no output layer"):
+        elmo().score(["the cat"])
+    with pytest.raises(UsageError, match="position is 5; the sentence has words 0 to 4"):
+        elmo(output=True).substitutes(TEXT, 5)
+    with pytest.raises(UsageError, match="at least one sentence"):
+        elmo(output=True).perplexity([])

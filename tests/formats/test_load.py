@@ -1,0 +1,144 @@
+"""Telling formats apart by content: names, places and packings that published models come in."""
+
+import gzip
+import json
+import tarfile
+import zipfile
+
+import h5py
+import numpy as np
+import pytest
+import torch
+from tests.formats.compare import bilm_oracle, same_log_probs, same_vectors
+from tests.oracle.make import VOCABULARY, write_bilm, write_hdf5
+
+from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.formats.load import load
+
+
+def test_names_do_not_matter(tmp_path):
+    folder = write_bilm(tmp_path)
+    oracle = bilm_oracle(folder)
+    (folder / "weights.hdf5").rename(folder / "elmo")
+    (folder / "options.json").rename(folder / "settings of it.json")
+    (folder / "meta.json").write_text('{"author": "someone"}')
+    (folder / "sentences.json").write_text('["a"]')
+    (folder / "broken.json").write_text("{")
+    (folder / ".hidden.json").write_text('{"lstm": {}}')
+    write_hdf5(folder / "weights.hdf5", {"0": np.zeros((3, 2, 16)), "1": np.zeros((3, 4, 16))})  # outputs of a model
+    model = load(folder)
+    same_vectors(model, oracle)
+    assert model.source == str(folder)
+
+
+def test_a_weights_file_itself(tmp_path):
+    folder = write_bilm(tmp_path / "model")
+    same_vectors(load(folder / "weights.hdf5"), bilm_oracle(folder))
+    apart = (folder / "weights.hdf5").rename(tmp_path / "lonely.hdf5")
+    with pytest.raises(FormatError, match=r"holds no options, a JSON file with the key lstm \(found: lonely.hdf5\)"):
+        load(apart)
+    assert load(apart, options=folder / "options.json").layers == 3
+
+
+def test_given_files_go_before_those_found(tmp_path):
+    folder = write_bilm(tmp_path / "model", softmax=True)
+    oracle = bilm_oracle(folder)
+    vocabulary = (folder / "vocab.txt").rename(tmp_path / "words")
+    (folder / "vocab.txt").write_text("wrong\n")
+    (folder / "options.json").rename(tmp_path / "options")
+    (folder / "options.json").write_text('{"lstm": {}}')
+    model = load(folder, options=tmp_path / "options", vocabulary=vocabulary)
+    same_log_probs(model, oracle)
+
+
+def test_a_packed_vocabulary(tmp_path):
+    folder = write_bilm(tmp_path, words_only=True)
+    oracle = bilm_oracle(folder)
+    (folder / "vocab.txt.gz").write_bytes(gzip.compress((folder / "vocab.txt").read_bytes()))
+    (folder / "vocab.txt").unlink()
+    same_vectors(load(folder), oracle)
+
+
+def test_a_vocabulary_beside_a_character_model_is_not_read(tmp_path):
+    folder = write_bilm(tmp_path)
+    (folder / "vocab.txt").write_bytes(b"\xff\xfe")
+    assert load(folder).vocabulary is None
+
+
+@pytest.mark.parametrize("top", ["", "12/", "a/b/"])
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_archives_of_the_nlpl_kind(kind, top, tmp_path):
+    folder = write_bilm(tmp_path / "model", vocabulary=VOCABULARY)
+    (folder / "weights.hdf5").rename(folder / "model.hdf5")
+    (folder / "meta.json").write_text("{}")
+    path = tmp_path / "12.whatever"
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("__MACOSX/._x", b"")
+            for file in folder.iterdir():
+                archive.write(file, f"{top}{file.name}")
+    else:
+        with tarfile.open(path, "w") as archive:
+            for file in folder.iterdir():
+                archive.add(file, f"{top}{file.name}")
+    if top == "a/b/":
+        with pytest.raises(FormatError, match=r"12.whatever: a: holds no model that polyseme knows \(found: b\)"):
+            load(path)
+        return
+    (folder / "model.hdf5").rename(folder / "weights.hdf5")
+    model = load(str(path))
+    same_vectors(model, bilm_oracle(folder))
+    assert model.source == str(path)
+
+
+def test_our_folder_and_our_folder_in_a_zip(tmp_path):
+    model = load(write_bilm(tmp_path / "given", softmax=True))
+    folder = model.save_pretrained(tmp_path / "ours")
+    with zipfile.ZipFile(tmp_path / "ours.zip", "w") as archive:
+        for file in folder.iterdir():
+            archive.write(file, file.name)
+    for path in (folder, tmp_path / "ours.zip"):
+        again = load(path)
+        assert again.source == str(path)
+        for name, value in model.state_dict().items():
+            assert torch.equal(value, again.state_dict()[name])
+    with pytest.raises(UsageError, match="options was given, but a polyseme folder has no use for it"):
+        load(folder, options=folder / "config.json")
+
+
+def test_several_candidates_are_listed(tmp_path):
+    folder = write_bilm(tmp_path)
+    (folder / "more.json").write_text((folder / "options.json").read_text())
+    with pytest.raises(FormatError, match=r"holds 2 files of options \(more.json, options.json\): name one"):
+        load(folder)
+    assert load(folder, options=folder / "more.json").layers == 3
+    (folder / "copy.hdf5").write_bytes((folder / "weights.hdf5").read_bytes())
+    with pytest.raises(FormatError, match=r"holds 2 files of weights \(copy.hdf5, weights.hdf5\): name one"):
+        load(folder)
+
+
+def test_transformers_folders_are_told(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert", "architectures": ["BertModel"]}))
+    with h5py.File(tmp_path / "tf_model.h5", "w") as file:
+        file["bert/embeddings"] = np.zeros(3)
+    with pytest.raises(FormatError, match="is a model of the transformers library, which polyseme cannot read yet"):
+        load(tmp_path)
+
+
+def test_device(tmp_path):
+    folder = write_bilm(tmp_path)
+    assert load(folder, device="cpu").device == torch.device("cpu")
+    with pytest.raises(UsageError, match="device 'toaster' cannot be used"):
+        load(folder, device="toaster")
+
+
+def test_given_files_that_are_not_there(tmp_path):
+    folder = write_bilm(tmp_path)
+    with pytest.raises(PolysemeError, match=r"nowhere.json: no such file"):
+        load(folder, options=folder / "nowhere.json")
+
+
+def test_public_face():
+    import polyseme
+
+    assert polyseme.load is load

@@ -1,0 +1,199 @@
+"""The plain LSTM against an independent loop, and every fast path against the plain one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import UsageError
+from polyseme.nn import lstm_cpu, lstm_cuda
+from polyseme.nn.cell_plain import cell_step as plain_cell
+from polyseme.nn.lstm import BiLstm, LstmConfig, State, plain_only
+from polyseme.nn.packing import Packing
+
+CONFIGS = {
+    "published": LstmConfig(dim=24, projection=8, cell_clip=0.4, projection_clip=0.2),
+    "one layer": LstmConfig(dim=24, projection=8, layers=1, cell_clip=0.4, projection_clip=0.2),
+    "three layers": LstmConfig(dim=12, projection=8, layers=3, cell_clip=0.4, projection_clip=None),
+    "no projection": LstmConfig(dim=8, projection=None, cell_clip=0.4),
+    "no clips": LstmConfig(dim=24, projection=8, cell_clip=None, projection_clip=None),
+    "no residual": LstmConfig(dim=24, projection=8, cell_clip=0.4, projection_clip=0.2, residual=False),
+}
+LENGTHS = torch.tensor([3, 1, 7, 7, 2])
+
+
+@pytest.fixture(params=CONFIGS.values(), ids=CONFIGS.keys())
+def lstm(request: pytest.FixtureRequest) -> BiLstm:
+    torch.manual_seed(1)
+    return BiLstm(8, request.param).eval()
+
+
+class Task:
+    """Random sentences and a random start state, packed."""
+
+    def __init__(self, lstm: BiLstm, lengths: Tensor = LENGTHS, distinct: int = 9) -> None:
+        generator = torch.Generator().manual_seed(2)
+        packing = Packing(lengths)
+        self.sizes = packing.sizes
+        self.distinct = torch.randn(distinct, 8, generator=generator)
+        self.index = torch.randint(distinct, (2, int(lengths.sum())), generator=generator)
+        zero = lstm.zero_state(len(lengths))
+        self.state = State(
+            torch.randn(zero.hidden.shape, generator=generator) / 5, torch.randn(zero.cell.shape, generator=generator) / 5
+        )
+
+    def run(self, lstm: Callable[..., tuple[Tensor, State]]) -> tuple[Tensor, State]:
+        return lstm(self.distinct, self.index, self.sizes, self.state)
+
+
+def independent(lstm: BiLstm, task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Word by word in float64 NumPy, one sentence after another."""
+    config = lstm.config
+    outputs = np.zeros((config.layers, 2, task.index.shape[1], config.output))
+    hidden, cell = task.state.hidden.double().numpy().copy(), task.state.cell.double().numpy().copy()
+    starts = np.cumsum([0, *task.sizes[:-1]])
+    for d, layers in enumerate(lstm.stacks()):
+        for row in range(task.sizes[0]):
+            places = [start + row for start, size in zip(starts, task.sizes, strict=True) if row < size]
+            for place in places:
+                x = task.distinct[task.index[d, place]].double().numpy()
+                for level, layer in enumerate(layers):
+                    weights = {name: value.double().detach().numpy() for name, value in layer.named_parameters()}
+                    h, c = hidden[d, level, row], cell[d, level, row]
+                    z = weights["input_weight"] @ x + weights["recurrent_weight"] @ h + weights["bias"]
+                    i, f, g, o = np.split(z, 4)
+                    c = c / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
+                    c = c if config.cell_clip is None else np.clip(c, -config.cell_clip, config.cell_clip)
+                    h = np.tanh(c) / (1 + np.exp(-o))
+                    if config.projection is not None:
+                        h = weights["projection_weight"] @ h
+                        clip = config.projection_clip
+                        h = h if clip is None else np.clip(h, -clip, clip)
+                    hidden[d, level, row], cell[d, level, row] = h, c
+                    x = h + x if config.residual and level else h
+                    outputs[level, d, place] = x
+    return outputs, hidden, cell
+
+
+def check(found: tuple[Tensor, State], expected: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+    outputs, end = found
+    np.testing.assert_allclose(outputs.detach().numpy(), expected[0], atol=2e-6)
+    np.testing.assert_allclose(end.hidden.detach().numpy(), expected[1], atol=2e-6)
+    np.testing.assert_allclose(end.cell.detach().numpy(), expected[2], atol=2e-6)
+
+
+def test_plain(lstm: BiLstm) -> None:
+    task = Task(lstm)
+    check(task.run(lstm.plain), independent(lstm, task))
+
+
+def test_clips_fire_in_these_tests() -> None:
+    lstm = BiLstm(8, CONFIGS["published"])
+    outputs, end = Task(lstm).run(lstm.plain)
+    assert bool((outputs[0].abs() >= 0.2 - 1e-7).any())
+    assert bool((end.cell.abs() >= 0.4 - 1e-7).any())
+
+
+@pytest.mark.parametrize("curve", ["tanh", "sigmoid"])
+@pytest.mark.parametrize("table", [lstm_cpu.DISTINCT, 0], ids=["distinct words", "block by block"])
+def test_cpu(lstm: BiLstm, curve: str, table: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lstm_cpu, "DISTINCT", table)
+    monkeypatch.setattr(lstm_cpu, "BLOCK", 6)
+    task = Task(lstm)
+    with torch.inference_mode():
+        check(task.run(lstm_cpu.CpuLstm(lstm, "fp32", curve)), independent(lstm, task))
+
+
+def test_cpu_side_by_side(lstm: BiLstm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lstm_cpu, "SIDE_BY_SIDE", 1)
+    task, threads = Task(lstm), torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with torch.inference_mode():
+            check(task.run(lstm_cpu.CpuLstm(lstm)), independent(lstm, task))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+
+
+def cells() -> Iterator[object]:
+    yield pytest.param(plain_cell, id="plain")
+    try:
+        from polyseme.nn.cell_triton import cell_step
+    except ImportError:
+        yield pytest.param(None, id="triton", marks=pytest.mark.skip(reason="Triton is not installed"))
+    else:
+        yield pytest.param(cell_step, id="triton")
+
+
+@pytest.mark.parametrize("cell", list(cells()))
+@pytest.mark.parametrize("numbers", [lstm_cuda.NUMBERS, 64], ids=["distinct words", "block by block"])
+def test_gpu_path(lstm: BiLstm, cell: lstm_cuda.CellStep, numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lstm_cuda, "NUMBERS", numbers)
+    task = Task(lstm)
+    with torch.no_grad():
+        check(task.run(lstm_cuda.CudaLstm(lstm, "fp32", cell)), independent(lstm, task))
+
+
+@pytest.mark.parametrize(("precision", "least"), [("fp16", 0.9999), ("bf16", 0.999), ("int8", 0.995)])
+def test_lower_precision_is_close(precision: str, least: float) -> None:
+    torch.manual_seed(3)
+    lstm = BiLstm(8, LstmConfig(dim=64, projection=32))
+    task = Task(lstm)
+    with torch.inference_mode():
+        exact = task.run(lstm_cpu.CpuLstm(lstm))[0]
+        close = task.run(lstm_cpu.CpuLstm(lstm, precision))[0]  # type: ignore[arg-type]
+    assert not torch.equal(exact, close)
+    assert float(torch.cosine_similarity(exact, close, dim=-1).min()) >= least
+
+
+def test_int8_belongs_to_the_cpu() -> None:
+    with pytest.raises(UsageError, match="precision 'int8' is for the CPU; on a GPU allowed: fp32, fp16, bf16"):
+        lstm_cuda.CudaLstm(BiLstm(8, CONFIGS["published"]), "int8")
+
+
+def test_gradients_take_the_plain_path(lstm: BiLstm, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task(lstm)
+    task.run(lstm)[0].square().sum().backward()
+    assert all(p.grad is not None and bool(p.grad.any()) for p in lstm.parameters())
+
+
+def test_the_fast_path_is_taken_and_follows_the_weights() -> None:
+    lstm = BiLstm(8, CONFIGS["published"])
+    task = Task(lstm)
+    with torch.no_grad():
+        before = task.run(lstm)[0]
+        assert isinstance(lstm._prepared[1], lstm_cpu.CpuLstm)
+        lstm.forward_layers[0].bias += 1.0
+        after = task.run(lstm)[0]
+        with plain_only():
+            plain = task.run(lstm)[0]
+    assert not torch.allclose(before, after, atol=1e-3)
+    torch.testing.assert_close(after, plain, atol=2e-6, rtol=0)
+
+
+def test_other_number_types_take_the_plain_path() -> None:
+    lstm = BiLstm(8, CONFIGS["published"]).double()
+    task = Task(lstm)
+    task.distinct, task.state = task.distinct.double(), State(task.state.hidden.double(), task.state.cell.double())
+    with torch.no_grad():
+        assert task.run(lstm)[0].dtype == torch.float64
+    assert lstm._prepared is None
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ({"dim": 0}, "dim is 0; it must be at least 1"),
+        ({"projection": 0}, "projection is 0; it must be at least 1, or null"),
+        ({"cell_clip": -1.0}, "cell_clip is -1.0; it must be above 0, or null"),
+    ],
+)
+def test_bad_configs(bad: dict, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        LstmConfig(**bad)
