@@ -24,7 +24,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	touch $@
 
 demo: setup
-	$(BIN)/python -m polyseme.cli.demo
+	$(BIN)/python examples/demo.py
 
 style: setup
 	$(BIN)/ruff check .

@@ -1,10 +1,10 @@
-"""How much faster than the plain loop, on this CPU: `python benchmarks/cpu.py [--size small] [--size original]`.
+"""How much faster than the plain loop, on this CPU: `python -m benchmarks.cpu [--size small] [--size original]`.
 
-Random weights of the published sizes; sentences of CoNLL-2003 testa in arrival order when `POLYSEME_DATA` has them, else drawn
-with like lengths. Cold: no word was seen before; seen: all were. Each number is a median over runs, fast and plain in turn, so
-that a busy machine slows both. FLOPs counted for the share of the matrix-product limit: the products that the method needs
-(recurrent, projection and upper input products for each word and mark, layer 0's input products for each distinct word), against
-a 2048 x 2048 x 2048 product in the same run.
+Random weights of the published sizes; sentences of CoNLL-2003 testa in arrival order when `POLYSEME_DATA` has them, else
+drawn with like lengths. Cold: no word was seen before; seen: all were. Each number is a median over runs, fast and plain in
+turn, so that a busy machine slows both. FLOPs counted for the share of the matrix-product limit: the products that the method
+needs (recurrent, projection and upper input products for each word and mark, layer 0's input products for each distinct
+word), against a 2048 x 2048 x 2048 product in the same run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """How much faster than the plain loop, on this GPU: `python -m benchmarks.cuda [--size original]`.
 
 As `benchmarks.cpu`, on CoNLL-2003 testa (3,250 sentences; the plain loop on the first 640 of them). Both bring their
-vectors to the host, as a user's `embed` does; `device` leaves them on the GPU. FLOPs as there, against an 8192-wide fp32 product.
+vectors to the host, as a user's `embed` does; `device` leaves them on the GPU. FLOPs as there, against an 8192-wide fp32
+product.
 """
 
 from __future__ import annotations

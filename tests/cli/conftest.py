@@ -1,50 +1,11 @@
-"""A tiny model, and the command line run inside this process (quick) or as a process of its own (true)."""
+"""A tiny model on disk, and the command line run inside this process."""
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
+from tests.cli.running import Result, tiny
 
 from polyseme.__main__ import main
-from polyseme.encoders.elmo import Elmo, ElmoConfig
-from polyseme.nn.char_cnn import CharactersConfig
-from polyseme.nn.lstm import LstmConfig
-from polyseme.nn.output import FullSoftmax
-from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import splitter
-
-SOURCE = Path(__file__).parents[2] / "src"
-Vectors = dict[int, np.ndarray]
-
-
-@dataclass(frozen=True)
-class Result:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> list:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
-def tiny(output: bool = True, **changes: object) -> Elmo:
-    torch.manual_seed(0)
-    vocabulary = Vocabulary("<S> </S> <UNK> the bank of river . money a The to".split())
-    config = ElmoConfig(
-        characters=CharactersConfig(dim=4, filters=((1, 4), (2, 4), (3, 8))),
-        dim=8,
-        lstm=LstmConfig(dim=16, projection=8),
-    )
-    parts = {"vocabulary": vocabulary, "output": FullSoftmax(len(vocabulary), 8)} if output else {}
-    return Elmo(config.replace(**changes), splitter=splitter("english"), **parts).eval()
 
 
 @pytest.fixture(scope="session")
@@ -61,24 +22,3 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
         return Result(code, seen.out, seen.err)
 
     return call
-
-
-def environment() -> dict[str, str]:
-    paths = [str(SOURCE), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUTF8": "1"}
-
-
-def process(*arguments: object, text: bytes | None = None) -> Result:
-    """The command line as a user starts it."""
-    call = [sys.executable, "-m", "polyseme", *map(os.fsencode, map(str, arguments))]
-    done = subprocess.run(call, input=text, capture_output=True, env=environment(), check=False)
-    return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-def one_sentence(result: Result, code: int = 1) -> str:
-    """A failure is one line on stderr, and nothing else."""
-    assert result.code == code, result
-    assert result.out == ""
-    assert result.err.startswith("polyseme: ") and result.err.count("\n") == 1, result.err
-    assert "Traceback" not in result.err and "bug of ours" not in result.err
-    return result.err

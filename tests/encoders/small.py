@@ -13,7 +13,26 @@ from polyseme.nn.lstm import LstmConfig
 from polyseme.nn.output import FullSoftmax
 from polyseme.text.vocabulary import Vocabulary
 
-WORDS = "the a cat dog sat on mat bank river money of in , . antidisestablishmentarianism naïve 漢字 😀".split()
+WORDS = [
+    "the",
+    "a",
+    "cat",
+    "dog",
+    "sat",
+    "on",
+    "mat",
+    "bank",
+    "river",
+    "money",
+    "of",
+    "in",
+    ",",
+    ".",
+    "antidisestablishmentarianism",
+    "naïve",
+    "漢字",
+    "😀",
+]
 CHARACTERS = CharactersConfig(dim=4, filters=((1, 4), (2, 6), (3, 6)), highways=1)
 LSTM = LstmConfig(dim=12, projection=8)
 

@@ -8,13 +8,13 @@ import sys
 import numpy as np
 import pytest
 import torch
+from tests.encoders.small import CHARACTERS, WORDS, elmo, sentences
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES, ElmoConfig
 from polyseme.nn.lstm import LstmConfig, plain_only
-from tests.encoders.small import CHARACTERS, WORDS, elmo, sentences
 
 TEXTS = sentences(40)
 

@@ -65,8 +65,11 @@ class PageFile:
         return len(data)
 
     def write(self, data: memoryview | bytes) -> int:
-        view = memoryview(bytes(data)) if len(data) == 0 else memoryview(data).cast("B")
-        size = view.nbytes
+        size = memoryview(data).nbytes
+        if size == 0:
+            return 0
+        view = memoryview(data).cast("B")
+        self._reach(self._place)
         while view and self._place < self._settled:
             view = view[self._hold(view) :]
         if self.failure is None:  # after a failure the library may tidy up, but nothing more is written
@@ -80,8 +83,12 @@ class PageFile:
         return size
 
     def truncate(self, size: int | None = None) -> int:
-        self._end = self._place if size is None else size
-        return self._end
+        size = self._place if size is None else size
+        if self.failure is None:
+            os.ftruncate(self._file, max(size, self._settled))
+        self._reach(size)
+        self._end = size
+        return size
 
     def flush(self) -> None:
         """Nothing to do: only a commit makes anything safe."""
@@ -114,6 +121,15 @@ class PageFile:
         if self._file >= 0:
             os.close(self._file)
         self._file = -1
+
+    def _reach(self, size: int) -> None:
+        """Zeros from the end to a place behind it, where a settled part that was given back still has its old bytes."""
+        if self._end < min(size, self._settled):
+            place, self._place = self._place, self._end
+            zeros = memoryview(bytes(min(size, self._settled) - self._end))
+            while zeros:
+                zeros = zeros[self._hold(zeros) :]
+            self._place = place
 
     def _hold(self, view: memoryview) -> int:
         """Take what falls into one settled page; gives how many bytes that were."""

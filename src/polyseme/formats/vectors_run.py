@@ -46,7 +46,7 @@ class Settings:
     batch_size: int = 128
     """Sentences in a batch; with `start="carry"` also the number of states carried side by side."""
     save_every: float = 2.0
-    """Seconds between two moments at which all work so far is made safe."""
+    """Seconds between two moments at which all work so far is made safe; 0: after every chunk."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,8 @@ def _work(
         writer.write(rows)
         words += sum(len(row.words) for row in rows)
         now = time.monotonic()
-        if now - last >= max(settings.save_every, 20 * cost):  # at most a twentieth of the time goes into safety
+        wait = max(settings.save_every, 20 * cost)  # at most a twentieth of the time goes into safety
+        if not settings.save_every or now - last >= wait:
             commit()
             last = time.monotonic()
             cost = last - now

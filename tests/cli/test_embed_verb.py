@@ -1,0 +1,170 @@
+"""`polyseme embed`: every kind of file, every kind of input."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+from tests.cli.running import environment, one_sentence, process, tiny
+from tests.cli.vector_files import KINDS, read_vectors, read_words
+
+import polyseme
+
+LINES = ["The bank of the river.", "", "Money in the bank, isn't it?", "   ", "河岸边的银行", "x"]
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _needs_pyarrow(request):
+    if ".parquet" in getattr(getattr(request.node, "callspec", None), "params", {}).values():
+        pytest.importorskip("pyarrow")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_holds_what_the_library_gives(run, model, text, tmp_path, kind):
+    out = tmp_path / f"vectors{kind}"
+    result = run("embed", "--input", text, "--model", model, "--out", out)
+    assert (result.code, result.err) == (0, "")
+    expected = polyseme.load(model).embed(LINES)
+    found = read_vectors(out)
+    assert sorted(found) == list(range(len(LINES)))
+    for line, array in enumerate(expected):
+        assert found[line].shape == (3, len(polyseme.load(model).words(LINES[line])), 16)
+        np.testing.assert_allclose(found[line], array, atol=1e-6)
+    assert not out.with_name(f"{out.name}.part").exists()
+    if kind in (".parquet", ".jsonl", ".jsonl.gz"):
+        assert read_words(out)[2] == ["Money", "in", "the", "bank", ",", "is", "n't", "it", "?"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("content", [b"", b"\n", b"one", b"a\r\nb"])
+def test_one_row_for_every_line(run, model, tmp_path, kind, content):
+    path, out = tmp_path / "in.txt", tmp_path / f"out{kind}"
+    path.write_bytes(content)
+    assert run("embed", "--input", path, "-m", model, "-o", out).code == 0
+    assert len(read_vectors(out)) == len(content.decode().splitlines())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_precision(run, model, text, tmp_path, kind):
+    out = tmp_path / f"half{kind}"
+    assert run("embed", "-i", text, "-m", model, "-o", out, "--fp16").code == 0
+    for array, exact in zip(read_vectors(out).values(), polyseme.load(model).embed(LINES), strict=False):
+        assert array.dtype == (np.float32 if "jsonl" in kind else np.float16)
+        np.testing.assert_allclose(array.astype(np.float64), exact.astype(np.float16), atol=1e-4)
+
+
+@pytest.mark.parametrize(("choice", "layers"), [("all", 3), ("top", 1), ("mean", 1), ("0", 1)])
+def test_layers(run, model, text, tmp_path, choice, layers):
+    out = tmp_path / "v.npz"
+    assert run("embed", "-i", text, "-m", model, "-o", out, "--layers", choice).code == 0
+    expected = polyseme.load(model).embed(LINES, layers=int(choice) if choice.isdigit() else choice)
+    found = read_vectors(out)
+    assert found[0].shape == (layers, 6, 16)
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-6)
+
+
+def test_hdf5_is_as_bilm_tf_wrote_it(run, model, text, tmp_path):
+    out = tmp_path / "v.hdf5"
+    run("embed", "-i", text, "-m", model, "-o", out)
+    with h5py.File(out) as file:
+        assert set(file) == {str(line) for line in range(len(LINES))}  # nothing but lines, so counting names works
+        assert file["0"].dtype == np.float32 and file["1"].shape == (3, 0, 16)
+        assert file.attrs["splitter"] == "english"
+
+
+def test_gzip_is_told_by_content_and_a_byte_order_mark_is_no_word(run, model, tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbfThe bank\n\nof"))
+    result = run("embed", "-i", path, "-m", model, "--json")
+    assert [row["words"] for row in result.json] == [["The", "bank"], [], ["of"]]
+
+
+def test_split_on_spaces(run, model):
+    assert run("embed", "isn't it?", "-m", model, "--json").json[0]["words"] == ["is", "n't", "it", "?"]
+    rows = run("embed", "isn't it?", "-m", model, "--json", "--split-on-spaces").json
+    assert rows[0]["words"] == ["isn't", "it?"]
+
+
+def test_carry_depends_on_order_and_batch_size(run, tmp_path, model, text):
+    out = tmp_path / "v.npz"
+    assert run("embed", "-i", text, "-m", model, "-o", out, "--start", "carry", "--batch-size", 2).code == 0
+    expected = polyseme.load(model).embed(LINES, start="carry", batch_size=2)
+    for line, array in read_vectors(out).items():
+        np.testing.assert_allclose(array, expected[line], atol=1e-6)
+
+
+def test_what_a_person_sees(run, model):
+    result = run("embed", "The bank", "河岸", "-m", model)
+    assert result.out.splitlines()[0] == "line 0: 2 words, layer 2, the first of 16 numbers"
+    assert result.out.splitlines()[2].startswith("  bank  ")
+    assert result.err == ""
+
+
+def test_odd_words(run, model):
+    odd = ["a" * 1_000_000, "nul \0 inside", "lone \udc80 surrogate", "\u200d \u2028 e\u0301"]
+    result = run("embed", *odd, "-m", model, "--json")
+    assert result.code == 0
+    assert [row["line"] for row in result.json] == [0, 1, 2, 3]
+    assert result.json[2]["words"] == ["lone", "\udc80", "surrogate"]
+    assert run("embed", *odd, "-m", model).code == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_odd_words_in_files(run, model, tmp_path, kind):
+    out = tmp_path / f"v{kind}"
+    assert run("embed", "lone \udc80 \0", "a" * 100_000, "-m", model, "-o", out).code == 0
+    assert read_vectors(out)[0].shape == (3, 3, 16)
+
+
+def test_json_summary_and_an_old_file_is_replaced(run, model, text, tmp_path):
+    out = tmp_path / "deep" / "v.jsonl"
+    out.parent.mkdir()
+    out.write_text("old")
+    result = run("embed", "-i", text, "-m", model, "-o", out, "--json")
+    assert result.json == [{"out": str(out), "lines": 6, "words": 17, "resumed": 0}]
+    assert len(out.read_text().splitlines()) == 6
+
+
+def test_a_learned_start(run, tmp_path):
+    folder = tiny(output=False, start="learned").save_pretrained(tmp_path / "learned")
+    assert run("embed", "a", "-m", folder, "--start", "learned").code == 0
+
+
+def test_standard_input_and_odd_arguments_in_a_process(model):
+    result = process("embed", "--model", model, "--json", text="The bank\n\n河岸\n".encode())
+    assert result.code == 0 and result.err == ""
+    assert [row["words"] for row in result.json] == [["The", "bank"], [], ["河岸"]]
+    bad = process("embed", "--model", model, "--input", "-", text=b"fine\nbad \xff\n")
+    assert bad.code == 1
+    assert bad.err == "polyseme: standard input:2: is not UTF-8 (byte 0xff); convert the text\n"
+
+
+def test_a_closed_pipe_is_no_failure_to_tell(model, tmp_path):
+    path = tmp_path / "many.txt"
+    path.write_text("The bank of the river .\n" * 3000)
+    call = [sys.executable, "-m", "polyseme", "embed", "-i", str(path), "-m", model, "--json"]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as reader:
+        assert json.loads(reader.stdout.readline())["line"] == 0
+        reader.stdout.close()
+        assert reader.stderr.read() == b""
+
+
+def test_wrong_calls(run, model, text, tmp_path):
+    assert "either TEXT or --input" in one_sentence(run("embed", "a", "-i", text, "-m", model), 2)
+    assert "--model" in one_sentence(run("embed", "a"), 2)
+    assert "known: .hdf5" in one_sentence(run("embed", "a", "-m", model, "-o", tmp_path / "v.txt"), 2)
+    assert "all, top, mean" in one_sentence(run("embed", "a", "-m", model, "--layers", "tpo"), 2)
+    assert "from 0 to 2" in one_sentence(run("embed", "a", "-m", model, "--layers", "3"), 2)
+    assert "--layerz" in one_sentence(run("embed", "a", "-m", model, "--layerz", "3"), 2)
+    assert "polyseme embed --help" in one_sentence(run("embed", "a", "--start", "cold"), 2)
+    assert "learned" in one_sentence(run("embed", "a", "-m", model, "--start", "learned"), 2)

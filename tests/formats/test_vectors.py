@@ -1,0 +1,280 @@
+"""Files of vectors: whole or absent, whatever happens to the process that writes them."""
+
+import os
+import resource
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.cli.running import tiny
+from tests.cli.vector_files import KINDS, read_vectors
+
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.formats import vectors_run
+from polyseme.formats.vectors import About, Row, ending, writer_for
+from polyseme.formats.vectors_npz import NpzWriter
+from polyseme.formats.vectors_pages import PageFile
+from polyseme.formats.vectors_part import Part
+from polyseme.formats.vectors_run import Settings, chunks, fingerprint, store
+from polyseme.nn.output import FullSoftmax
+
+LINES = [" ".join(["the", "bank", f"w{line}", "河岸", "river"] * (line % 4)) for line in range(26)]
+SAFE = Settings(save_every=0.0)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny(output=False)
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(request, monkeypatch):
+    monkeypatch.setattr(vectors_run, "CHUNK_LINES", 4)
+    if ".parquet" in getattr(getattr(request.node, "callspec", None), "params", {}).values():
+        pytest.importorskip("pyarrow")
+
+
+def assert_right(path: Path, expected: list[np.ndarray]) -> None:
+    found = read_vectors(path)
+    assert sorted(found) == list(range(len(expected)))
+    for line, array in enumerate(expected):
+        np.testing.assert_allclose(found[line], array, atol=1e-6)
+
+
+class Snapshots:
+    """Copies of a folder as a kill would leave it, before each call that changes the disk and in the middle of writes."""
+
+    def __init__(self, folder: Path, into: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.into, self.count = folder, into, 0
+        for name in ("fsync", "ftruncate", "replace", "unlink"):
+            monkeypatch.setattr(os, name, self._before(getattr(os, name)))
+        write = os.pwrite
+        monkeypatch.setattr(
+            os, "pwrite", self._before(lambda file, data, place: write(file, data[: -(-len(data) // 2)], place))
+        )
+
+    def _before(self, call):
+        def snapshot(*arguments, **keywords):
+            if self.folder.exists() and (self.folder / "journal.json").exists():
+                shutil.copytree(self.folder, self.into / str(self.count))
+                self.count += 1
+            return call(*arguments, **keywords)
+
+        return snapshot
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kill_at_any_moment_is_made_good(model, tmp_path, kind):
+    """Every state of the disk that a kill can leave leads to the same file."""
+    out, states = tmp_path / f"v{kind}", tmp_path / "states"
+    states.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        snapshots = Snapshots(tmp_path / f"v{kind}.part", states, patch)
+        store(model, LINES, out, SAFE)
+    expected = model.embed(LINES)
+    assert_right(out, expected)
+    assert snapshots.count > 20
+    step = max(snapshots.count // 60, 1)
+    resumed = set()
+    for number in range(0, snapshots.count, step):
+        folder = tmp_path / f"again{number}"
+        folder.mkdir()
+        (states / str(number)).rename(folder / f"v{kind}.part")
+        done = store(model, LINES, folder / f"v{kind}", SAFE)
+        assert done.lines == len(LINES)
+        resumed.add(done.resumed)
+        assert_right(folder / f"v{kind}", expected)
+    assert resumed >= {4, 8, 12, 16, 20, 24}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_full_disk_is_told_and_made_good(model, tmp_path, kind):
+    """By a limit on the size of files, which fails as a full disk does."""
+    out = tmp_path / f"v{kind}"
+    lines = [*LINES[:9], "the bank " * 400, *LINES[10:]]
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))
+    try:
+        with pytest.raises(PolysemeError, match=r"cannot write .*: .*File too large"):
+            store(model, lines, out, SAFE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not out.exists()
+    told: list[str] = []
+    done = store(model, lines, out, SAFE, tell=told.append)
+    assert done.resumed >= 8 and told == [f"going on after line {done.resumed}, where an earlier run stopped"]
+    assert_right(out, model.embed(lines))
+
+
+def stop_after(lines: int):
+    def count(done: int) -> None:
+        nonlocal lines
+        lines -= done
+        if lines < 0:
+            raise KeyboardInterrupt
+
+    return count
+
+
+def stopped(model, out, settings=SAFE, lines=LINES):
+    with pytest.raises(vectors_run.Stopped, match="the same command"):
+        store(model, lines, out, settings, count=stop_after(14))
+    assert out.with_name(f"{out.name}.part").is_dir() and not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"layers": "top"}, "another layers"),
+        ({"half": True}, "another number"),
+        ({"start": "warm"}, "another start"),
+        ({"split_on_spaces": True}, "another splitter"),
+    ],
+)
+def test_other_settings_start_anew_and_say_so(model, tmp_path, change, why):
+    out, told = tmp_path / "v.npz", []
+    stopped(model, out)
+    other = Settings(save_every=0.0, **change)
+    done = store(model, LINES, out, other, tell=told.append)
+    assert done.resumed == 0 and len(told) == 1 and why in told[0]
+
+
+def test_another_model_or_text_starts_anew(model, tmp_path):
+    out, told = tmp_path / "v.jsonl", []
+    stopped(model, out)
+    assert store(tiny(output=False, start="warm"), LINES, out, SAFE, tell=told.append).resumed == 0
+    stopped_lines = ["other", *LINES[1:]]
+    out.unlink()
+    stopped(model, out)
+    assert store(model, stopped_lines, out, SAFE, tell=told.append).resumed == 0
+    assert "another model and start" in told[0] and "the text has changed" in told[1]
+    assert_right(out, model.embed(stopped_lines))
+
+
+def test_more_text_at_the_end_is_no_other_text(model, tmp_path):
+    out = tmp_path / "v.hdf5"
+    stopped(model, out)
+    assert store(model, [*LINES, "more"], out, SAFE).resumed == 12
+    assert_right(out, model.embed([*LINES, "more"]))
+
+
+def test_carried_states_start_anew(model, tmp_path):
+    out, told = tmp_path / "v.npz", []
+    carry = Settings(start="carry", batch_size=3, save_every=0.0)
+    stopped(model, out, carry)
+    assert store(model, LINES, out, carry, tell=told.append).resumed == 0
+    assert "start carry" in told[0]
+    model.reset_state()
+    assert_right(out, model.embed(LINES, start="carry", batch_size=3))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lost_data_starts_anew(model, tmp_path, kind):
+    out, told = tmp_path / f"v{kind}", []
+    stopped(model, out)
+    for path in (tmp_path / f"v{kind}.part").iterdir():
+        if path.name not in ("journal.json", "lock"):
+            path.write_bytes(b"") if "parquet" not in kind else path.unlink()
+    assert store(model, LINES, out, SAFE, tell=told.append).resumed == 0
+    assert "damaged" in told[0]
+    assert_right(out, model.embed(LINES))
+
+
+def test_a_damaged_journal_starts_anew(model, tmp_path):
+    out = tmp_path / "v.npz"
+    stopped(model, out)
+    (tmp_path / "v.npz.part" / "journal.json").write_text("{")
+    assert store(model, LINES, out, SAFE).resumed == 0
+
+
+def test_two_processes_do_not_write_one_file(model, tmp_path):
+    with Part(tmp_path / "v.npz"), pytest.raises(PolysemeError, match="another process is writing"):
+        store(model, LINES, tmp_path / "v.npz", SAFE)
+
+
+def test_a_folder_in_the_way_is_told(model, tmp_path):
+    (tmp_path / "v.npz").mkdir()
+    with pytest.raises(PolysemeError, match="it is a folder"):
+        store(model, LINES, tmp_path / "v.npz", SAFE)
+
+
+def test_fingerprints_tell_models_apart(model):
+    other = tiny(output=False)
+    other.output = FullSoftmax(12, 8)  # which changes no vector
+    assert fingerprint(other) == fingerprint(model)
+    other.tokens.projection.bias.data[0] += 1e-3
+    assert fingerprint(other) != fingerprint(model)
+
+
+def test_endings():
+    assert ending("a/B.JSONL.GZ") == ".jsonl.gz"
+    for name in ("v.txt", "hdf5", ".npz", "v.gz"):
+        with pytest.raises(UsageError, match=r"known: \.hdf5"):
+            writer_for(name)
+
+
+def test_chunks_of_carried_batches_are_whole():
+    texts = [["w"] * 10] * 50
+    sizes = [len(chunk) for chunk in chunks(texts, Settings(start="carry", batch_size=3, batch_words=10))]
+    assert sum(sizes) == 50 and all(size % 3 == 0 for size in sizes[:-1])
+    assert [len(chunk) for chunk in chunks(texts, Settings(batch_words=5))][:2] == [2, 2]
+
+
+def test_npz_with_more_entries_than_old_zip_files_count(tmp_path):
+    writer = NpzWriter(tmp_path, About(), None)
+    empty = np.zeros((1, 0, 2), np.float32)
+    writer.write([Row(line, [], empty) for line in range(66_000)])
+    writer.commit()
+    path = writer.finish()
+    writer.close()
+    with zipfile.ZipFile(path) as file:
+        assert len(file.namelist()) == 66_000 and file.namelist()[65_999] == "65999.npy"
+        assert file.getinfo("65999.npy").CRC
+    with np.load(path) as arrays:
+        assert arrays["65999"].shape == (1, 0, 2)
+
+
+def test_npz_is_a_sound_zip_file(tmp_path):
+    writer = NpzWriter(tmp_path, About(), None)
+    writer.write([Row(line, [], np.random.rand(2, line, 3).astype(np.float16)) for line in range(5)])
+    writer.commit()
+    path = writer.finish()
+    writer.close()
+    with zipfile.ZipFile(path) as file:
+        assert file.testzip() is None
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_pages_are_a_file_and_go_back_to_the_last_commit(tmp_path_factory, data):
+    """Against a plain array of bytes, through any sequence of writes, commits and kills."""
+    path = tmp_path_factory.mktemp("pages") / "data"
+    file, plain, mark, settled = PageFile(path, None), bytearray(), None, b""
+    for _ in range(data.draw(st.integers(1, 12))):
+        what = data.draw(st.sampled_from(["write", "write", "write", "cut", "commit", "kill"]))
+        if what == "write":
+            place = data.draw(st.integers(0, max(len(plain), 1) + 5000))
+            chunk = os.urandom(data.draw(st.integers(0, 9000)))
+            file.seek(place)
+            file.write(chunk)
+            if chunk:
+                plain.extend(bytes(max(place + len(chunk) - len(plain), 0)))
+                plain[place : place + len(chunk)] = chunk
+        elif what == "cut" and plain:
+            size = data.draw(st.integers(0, len(plain)))
+            file.truncate(size)
+            del plain[size:]
+        elif what == "commit":
+            mark, settled = file.commit(), bytes(plain)
+        elif what == "kill" and mark:
+            if data.draw(st.booleans()):
+                file.commit()  # whose mark nobody has heard of
+            file.close()
+            file, plain = PageFile(path, mark), bytearray(settled)
+        file.seek(0)
+        assert file.read() == plain
+    file.close()
