@@ -1,6 +1,10 @@
-"""For all tests: one thread for each process, since they run side by side and threads that wait for each other crawl."""
+"""For all tests: one thread for each process, and GPU kernels on the CPU where there is no GPU."""
 
 import os
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported, so it stands before that
-os.environ.setdefault("TRITON_INTERPRET", "1")  # GPU kernels run on the CPU
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side, and threads that wait for each other crawl
+
+import torch
+
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")  # read when Triton is imported

@@ -31,8 +31,7 @@ def read_vectors(path: Path) -> dict[int, np.ndarray]:
     rows = [json.loads(line) for line in _text(path).splitlines()]
     dim = max((len(word) for row in rows for word in row["vectors"][0]), default=16)  # an empty line does not say it
     return {
-        row["line"]: np.asarray(row["vectors"], np.float32).reshape(len(row["vectors"]), len(row["words"]), dim)
-        for row in rows
+        row["line"]: np.asarray(row["vectors"], np.float32).reshape(len(row["vectors"]), len(row["words"]), dim) for row in rows
     }
 
 

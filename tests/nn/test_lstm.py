@@ -136,8 +136,13 @@ def cells() -> Iterator[object]:
 def test_gpu_path(lstm: BiLstm, cell: lstm_cuda.CellStep, numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lstm_cuda, "NUMBERS", numbers)
     task = Task(lstm)
+    expected = independent(lstm, task)
+    device = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU, Triton's interpreter runs the kernel
+    task.distinct, task.index = task.distinct.to(device), task.index.to(device)
+    task.state = State(task.state.hidden.to(device), task.state.cell.to(device))
     with torch.no_grad():
-        check(task.run(lstm_cuda.CudaLstm(lstm, "fp32", cell)), independent(lstm, task))
+        outputs, end = task.run(lstm_cuda.CudaLstm(lstm.to(device), "fp32", cell))
+    check((outputs.cpu(), State(end.hidden.cpu(), end.cell.cpu())), expected)
 
 
 @pytest.mark.parametrize(("precision", "least"), [("fp16", 0.9999), ("bf16", 0.999), ("int8", 0.995)])

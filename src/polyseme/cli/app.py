@@ -32,9 +32,7 @@ def _version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def about(
     context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
 ) -> None:
     """Words in, vectors out that know their context: ELMo on your own text.
 

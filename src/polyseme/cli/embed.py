@@ -38,17 +38,13 @@ _SHOWN = 5  # numbers of a vector that fit a terminal
 
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out", "-o", metavar="FILE", help="File for the vectors: .hdf5, .npz, .parquet, .jsonl or .jsonl.gz."
-    ),
+    typer.Option("--out", "-o", metavar="FILE", help="File for the vectors: .hdf5, .npz, .parquet, .jsonl or .jsonl.gz."),
 ]
 LayersOption = Annotated[str, typer.Option("--layers", metavar="all|top|mean|N", help="Layers to give.")]
 Half = Annotated[bool, typer.Option("--fp16", help="Store 16-bit numbers: half the size, about three digits.")]
 BatchWords = Annotated[
     int,
-    typer.Option(
-        "--batch-words", min=1, help="Words computed at once; less needs less memory.", rich_help_panel="Computing"
-    ),
+    typer.Option("--batch-words", min=1, help="Words computed at once; less needs less memory.", rich_help_panel="Computing"),
 ]
 BatchSize = Annotated[
     int,
@@ -149,9 +145,7 @@ def _show(model: Elmo, lines: Lines, settings: Settings, json: bool) -> None:
             if json:
                 typer.echo(json_line(row), nl=False)
                 continue
-            show.line(
-                f"line {row.line}: {show.count(len(row.words), 'word')}, {layer}, the first of {model.dim} numbers"
-            )
+            show.line(f"line {row.line}: {show.count(len(row.words), 'word')}, {layer}, the first of {model.dim} numbers")
             show.columns([(show.short(word, 24), _numbers(vector)) for word, vector in _words(row)])
 
 

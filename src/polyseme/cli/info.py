@@ -65,9 +65,7 @@ def _format(place: Path) -> str:
     from polyseme.formats import allennlp, hdf5, manylangs
 
     if not place.is_dir():
-        return (
-            "bilm-tf (HDF5)" if hdf5.is_hdf5(place) else "archive or state dict (AllenNLP, ELMoForManyLangs, bilm-tf)"
-        )
+        return "bilm-tf (HDF5)" if hdf5.is_hdf5(place) else "archive or state dict (AllenNLP, ELMoForManyLangs, bilm-tf)"
     names = {path.name for path in place.iterdir()}
     if is_folder(place):
         return "polyseme"

@@ -35,14 +35,10 @@ class Precision(StrEnum):
 
 _FILES, _RUN = "Model", "Computing"
 
-Texts = Annotated[
-    list[str] | None, typer.Argument(metavar="TEXT", help="Sentences; quote each one.", show_default=False)
-]
+Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Sentences; quote each one.", show_default=False)]
 Input = Annotated[
     Path | None,
-    typer.Option(
-        "--input", "-i", metavar="FILE", help="A text file, one sentence a line, plain or gzip; - is standard input."
-    ),
+    typer.Option("--input", "-i", metavar="FILE", help="A text file, one sentence a line, plain or gzip; - is standard input."),
 ]
 Model = Annotated[
     str | None,
@@ -51,9 +47,7 @@ Model = Annotated[
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Folder, file or hub id of the model.")]
 Options = Annotated[
     Path | None,
-    typer.Option(
-        "--options", metavar="FILE", help="options.json, where it is not beside the weights.", rich_help_panel=_FILES
-    ),
+    typer.Option("--options", metavar="FILE", help="options.json, where it is not beside the weights.", rich_help_panel=_FILES),
 ]
 VocabularyFile = Annotated[
     Path | None,
@@ -63,9 +57,7 @@ VocabularyFile = Annotated[
 ]
 Device = Annotated[
     str | None,
-    typer.Option(
-        "--device", metavar="DEVICE", help="cpu (where not given), cuda, cuda:1 or mps.", rich_help_panel=_RUN
-    ),
+    typer.Option("--device", metavar="DEVICE", help="cpu (where not given), cuda, cuda:1 or mps.", rich_help_panel=_RUN),
 ]
 StartOption = Annotated[
     Start | None,
@@ -78,9 +70,7 @@ StartOption = Annotated[
 ]
 PrecisionOption = Annotated[
     Precision,
-    typer.Option(
-        "--precision", help="Numbers to compute with; fp32 is exact, the others are faster.", rich_help_panel=_RUN
-    ),
+    typer.Option("--precision", help="Numbers to compute with; fp32 is exact, the others are faster.", rich_help_panel=_RUN),
 ]
 SplitOnSpaces = Annotated[
     bool,

@@ -98,9 +98,7 @@ class Totals:
     def perplexity(self) -> dict[str, float | None]:
         """exp of the mean loss, for each direction and for both together; None where there was no line."""
         sums = {"forward": self.forward, "backward": self.backward, "mean": (self.forward + self.backward) / 2}
-        return {
-            name: math.exp(min(-value / self.predictions, 700)) if self.lines else None for name, value in sums.items()
-        }
+        return {name: math.exp(min(-value / self.predictions, 700)) if self.lines else None for name, value in sums.items()}
 
 
 def score_lines(model: Elmo, lines: Iterable[str], settings: Settings) -> Iterator[WordLogProbs]:

@@ -25,9 +25,7 @@ from polyseme.cli.options import (
 
 Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="A sentence, in quotes.")]
 Word = Annotated[str | None, typer.Option("--word", "-w", metavar="WORD", help="The word to replace.")]
-Position = Annotated[
-    int | None, typer.Option("--position", "-p", metavar="N", help="Or its place in the sentence, from 0.")
-]
+Position = Annotated[int | None, typer.Option("--position", "-p", metavar="N", help="Or its place in the sentence, from 0.")]
 Count = Annotated[int, typer.Option("--count", "-n", min=1, help="How many words to show.")]
 
 
@@ -59,9 +57,7 @@ def substitutes(
     place = _place(words, word, position)
     found = loaded.substitutes(words, place, count=count, start=start.value if start else None)
     if json:
-        answers = [
-            {"word": each.word, "probability": math.exp(each.log_prob), "log_prob": each.log_prob} for each in found
-        ]
+        answers = [{"word": each.word, "probability": math.exp(each.log_prob), "log_prob": each.log_prob} for each in found]
         show.as_json({"words": words, "position": place, "substitutes": answers})
         return
     marked = [f"[{each}]" if number == place else each for number, each in enumerate(words)]

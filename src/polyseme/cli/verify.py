@@ -28,13 +28,9 @@ if TYPE_CHECKING:
 
 Vectors = Annotated[
     Path | None,
-    typer.Option(
-        "--vectors", metavar="FILE", help="Vectors to compare with: HDF5 as bilm-tf wrote it, or npz; needs --input."
-    ),
+    typer.Option("--vectors", metavar="FILE", help="Vectors to compare with: HDF5 as bilm-tf wrote it, or npz; needs --input."),
 ]
-Write = Annotated[
-    bool, typer.Option("--write", help="Keep reference vectors in the model's folder instead of checking.")
-]
+Write = Annotated[bool, typer.Option("--write", help="Keep reference vectors in the model's folder instead of checking.")]
 Tolerance = Annotated[float, typer.Option("--tolerance", min=0, help="Largest difference allowed.")]
 LayersOption = Annotated[str, typer.Option("--layers", metavar="all|top|mean|N", help="Layers that --vectors holds.")]
 
@@ -82,9 +78,7 @@ def verify(
         show.as_json({"written": str(path)}) if json else show.line(f"{path}: written")
         return
     if vectors is not None:
-        settings = Settings(
-            layers=layer_choice(layers), start=start.value if start else None, split_on_spaces=split_on_spaces
-        )
+        settings = Settings(layers=layer_choice(layers), start=start.value if start else None, split_on_spaces=split_on_spaces)
         check = check_file(loaded, lines_of(None, input), vectors, settings)
     else:
         check = check_reference(loaded, folder)
@@ -109,9 +103,7 @@ def _report(check: Check, tolerance: float, json: bool) -> None:
         size = f"{show.count(check.sentences, 'sentence')}, {show.count(check.words, 'word')}"
         show.line(f"good: {size}, largest difference {check.largest:.2g} (allowed {tolerance:.2g})")
     if check.largest > tolerance:
-        raise PolysemeError(
-            f"the vectors differ by up to {check.largest:.2g} ({check.place}); allowed is {tolerance:.2g}"
-        )
+        raise PolysemeError(f"the vectors differ by up to {check.largest:.2g} ({check.place}); allowed is {tolerance:.2g}")
     if check.resplit:
         which = ", ".join(map(str, check.resplit))
         raise PolysemeError(f"the splitter now splits sentence {which} in another way than when the vectors were kept")

@@ -124,9 +124,7 @@ class _Largest:
         if theirs.ndim == 2:  # AllenNLP wrote a single layer without its axis
             theirs = theirs[None]
         if ours.shape != theirs.shape:
-            raise FormatError(
-                path, f"holds (layers, words, dim) = {theirs.shape} for {name}; the model gives {ours.shape}"
-            )
+            raise FormatError(path, f"holds (layers, words, dim) = {theirs.shape} for {name}; the model gives {ours.shape}")
         if ours.size == 0:
             return
         difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))

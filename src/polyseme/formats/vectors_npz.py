@@ -50,9 +50,7 @@ class NpzWriter:
         crc = zlib.crc32(body, zlib.crc32(head))
         title = name.encode("ascii")
         extra = _LARGE_SIZES.pack(1, 16, size, size)
-        self._file.write(
-            _ENTRY.pack(b"PK\3\4", _VERSION, 0, 0, 0, _DATE, crc, _FULL32, _FULL32, len(title), len(extra))
-        )
+        self._file.write(_ENTRY.pack(b"PK\3\4", _VERSION, 0, 0, 0, _DATE, crc, _FULL32, _FULL32, len(title), len(extra)))
         self._file.write(title + extra + head)
         self._file.write(body)
 

@@ -9,8 +9,10 @@ pages back and cuts the end off.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 from polyseme.formats.vectors import Damaged, Mark
@@ -29,6 +31,7 @@ class PageFile:
         self._settled, self._commits = (mark["size"], mark["commits"]) if mark else (0, 0)
         self._pages: dict[int, bytearray] = {}
         self._place = 0
+        self._given_back = False
         flags = os.O_RDWR | getattr(os, "O_BINARY", 0)
         try:
             self._file = os.open(path, flags if mark else flags | os.O_CREAT | os.O_TRUNC, 0o666)
@@ -72,21 +75,19 @@ class PageFile:
         self._reach(self._place)
         while view and self._place < self._settled:
             view = view[self._hold(view) :]
-        if self.failure is None:  # after a failure the library may tidy up, but nothing more is written
-            try:
+        with self._refusals() as alive:
+            if alive:
                 _write_all(self._file, view, self._place)
-            except OSError as error:
-                self.failure = error
-                raise
         self._place += len(view)
         self._end = max(self._end, self._place)
         return size
 
     def truncate(self, size: int | None = None) -> int:
         size = self._place if size is None else size
-        if self.failure is None:
-            os.ftruncate(self._file, max(size, self._settled))
         self._reach(size)
+        with self._refusals() as alive:
+            if alive:
+                os.ftruncate(self._file, max(size, self._settled))
         self._end = size
         return size
 
@@ -106,7 +107,7 @@ class PageFile:
                 _write_all(self._file, memoryview(held), page * PAGE)
             os.fsync(self._file)
         self._undo(self._commits - 1).unlink(missing_ok=True)  # this commit's own stays until its mark is known
-        self._pages = {}
+        self._pages, self._given_back = {}, self._end < self._settled
         self._settled, self._commits = self._end, self._commits + 1
         return {"size": self._settled, "commits": self._commits}
 
@@ -122,8 +123,20 @@ class PageFile:
             os.close(self._file)
         self._file = -1
 
+    @contextlib.contextmanager
+    def _refusals(self) -> Iterator[bool]:
+        """Remember what the disk refuses; after that the library may tidy up, but nothing more is written."""
+        try:
+            yield self.failure is None
+        except OSError as error:
+            self.failure = error
+            raise
+
     def _reach(self, size: int) -> None:
-        """Zeros from the end to a place behind it, where a settled part that was given back still has its old bytes."""
+        """Zeros from the end to a place behind it, where a part that was given back still has its old bytes."""
+        if self._given_back and self.failure is None:  # the commit is known by now, so nobody needs them any more
+            os.ftruncate(self._file, self._settled)
+            self._given_back = False
         if self._end < min(size, self._settled):
             place, self._place = self._place, self._end
             zeros = memoryview(bytes(min(size, self._settled) - self._end))

@@ -47,9 +47,7 @@ class Part:
                 raise PolysemeError(f"another process is writing {self.out}: wait for it, or stop it") from error
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._lock.close()
 
     def journal(self) -> dict[str, Any] | None:

@@ -1,0 +1,105 @@
+"""What goes wrong is told in one sentence, with the right exit code and no traceback."""
+
+import gzip
+import sys
+
+import pytest
+from tests.cli.running import one_sentence, process, tiny
+
+from polyseme import __main__
+from polyseme.base.errors import PolysemeError
+from polyseme.encoders.elmo import Elmo
+
+
+def test_missing_things(run, model, tmp_path):
+    assert "No such file" in one_sentence(run("embed", "-i", tmp_path / "none.txt", "-m", model))
+    assert "no such file or folder" in one_sentence(run("embed", "a", "-m", tmp_path / "none"))
+    assert "empty folder" in one_sentence(run("info", tmp_path))
+    assert "Is a directory" in one_sentence(run("score", "-i", tmp_path, "-m", model))
+
+
+def test_unreadable_models(run, model, tmp_path):
+    rubbish = tmp_path / "rubbish.hdf5"
+    rubbish.write_bytes(b"no model at all")
+    assert "rubbish.hdf5" in one_sentence(run("info", rubbish))
+    folder = tiny(output=False).save_pretrained(tmp_path / "cut")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:5000])
+    assert "damaged" in one_sentence(run("embed", "a", "-m", folder))
+    assert "'nowhere' cannot be used" in one_sentence(run("embed", "a", "-m", model, "--device", "nowhere"), 2)
+
+
+def test_text_that_is_not_utf8_is_told_by_line(run, model, tmp_path):
+    path, out = tmp_path / "latin.txt", tmp_path / "v.hdf5"
+    path.write_bytes(b"fine\n\nna\xefve\n")
+    for more in ([], ["--out", out]):
+        sentence = run("embed", "-i", path, "-m", model, *more).err
+        assert sentence == f"polyseme: {path}:3: is not UTF-8 (byte 0xef); convert the text\n"
+    assert not out.exists()
+
+
+def test_damaged_gzip(run, model, tmp_path):
+    path = tmp_path / "cut.gz"
+    path.write_bytes(gzip.compress(b"the bank\n" * 50_000)[:-20])
+    result = run("embed", "-i", path, "-m", model, "-o", tmp_path / "v.npz")
+    assert "damaged gzip file" in one_sentence(result)
+
+
+def test_a_missing_package_names_the_command_that_installs_it(run, model, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "polyseme.formats.vectors_parquet", raising=False)
+    sentence = one_sentence(run("embed", "a", "-m", model, "-o", tmp_path / "v.parquet"))
+    assert "pip install polyseme[parquet]" in sentence
+    folder = tiny(output=False).save_pretrained(tmp_path / "zh")
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"english"', '"chinese"'))
+    monkeypatch.setitem(sys.modules, "rjieba", None)
+    assert "pip install polyseme[zh]" in one_sentence(run("embed", "a", "-m", folder))
+
+
+def test_out_cannot_be_written(run, model, tmp_path):
+    (tmp_path / "file").write_text("")
+    sentence = one_sentence(run("embed", "a", "-m", model, "-o", tmp_path / "file" / "v.npz"))
+    assert "cannot write" in sentence
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes")])
+def test_too_little_memory(run, model, monkeypatch, error):
+    def refuse(*arguments, **keywords):
+        raise error
+
+    monkeypatch.setattr(Elmo, "embed", refuse)
+    assert "--batch-words" in one_sentence(run("embed", "a", "-m", model))
+
+
+def test_bugs_of_ours_are_told_in_one_line_too(run, model, monkeypatch):
+    def fail(*arguments, **keywords):
+        raise ZeroDivisionError("two\nlines")
+
+    monkeypatch.setattr(Elmo, "embed", fail)
+    result = run("embed", "a", "-m", model)
+    assert result.code == 1
+    assert result.err == "polyseme: ZeroDivisionError: two lines (a bug of ours; POLYSEME_DEBUG=1 shows where)\n"
+    monkeypatch.setenv("POLYSEME_DEBUG", "1")
+    assert "Traceback" in run("embed", "a", "-m", model).err
+
+
+def test_a_stop_by_the_user(run, model, tmp_path, monkeypatch):
+    def stop(*arguments, **keywords):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Elmo, "embed", stop)
+    assert one_sentence(run("embed", "a", "-m", model), 130) == "polyseme: stopped\n"
+    sentence = one_sentence(run("embed", "a", "-m", model, "-o", tmp_path / "v.npz"), 130)
+    assert "goes on where it stopped" in sentence
+
+
+def test_every_error_of_ours_keeps_to_one_line():
+    assert __main__._explain(PolysemeError("a\nb")) == ("a\nb", 1)  # `_fail` joins the lines
+
+
+def test_in_a_process(tmp_path):
+    result = process("embed", "a", "--model", tmp_path / "none")
+    one_sentence(result, 1)
+    one_sentence(process("embed", "--no-such-option"), 2)
+    one_sentence(process("embde"), 2)

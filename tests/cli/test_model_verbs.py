@@ -1,0 +1,144 @@
+"""`score`, `substitutes`, `convert`, `info` and `verify`."""
+
+import math
+
+import h5py
+import numpy as np
+import pytest
+from tests.cli.running import one_sentence, tiny
+
+import polyseme
+
+
+def test_score(run, model, tmp_path):
+    text = tmp_path / "t.txt"
+    text.write_text("The bank of the river.\n\nzzz bank\n")
+    result = run("score", "-i", text, "-m", model, "--json", "--words")
+    *rows, total = result.json
+    loaded = polyseme.load(model)
+    lines = ["The bank of the river.", "", "zzz bank"]
+    for row, found in zip(rows, loaded.log_probs(lines), strict=True):
+        assert row["mean"] == pytest.approx(found.score, abs=1e-5)
+        assert row["perplexity"] == pytest.approx(math.exp(-found.score / len(found.forward)), rel=1e-5)
+        assert len(row["forward_words"]) == len(row["words"]) == len(row["known"])
+    assert rows[2]["known"] == [False, True]
+    expected = loaded.perplexity(lines)
+    assert total["lines"] == 3 and total["predictions"] == expected.predictions
+    assert total["perplexity"]["mean"] == pytest.approx(expected.mean, rel=1e-5)
+    assert total["perplexity"]["forward"] == pytest.approx(expected.forward, rel=1e-5)
+
+
+def test_score_for_people(run, model, tmp_path):
+    shown = run("score", "The bank", "zzz", "-m", model, "--words").out
+    assert "zzz  (not in the vocabulary)" in shown and "perplexity of 2 lines: forward" in shown
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    result = run("score", "-i", empty, "-m", model, "--json")
+    assert result.json[0]["perplexity"]["mean"] is None and result.code == 0
+
+
+def test_a_model_without_output_layer_cannot_score(run, tmp_path):
+    folder = tiny(output=False).save_pretrained(tmp_path / "bare")
+    result = run("score", "a", "-m", folder, "--json")
+    assert "no output layer" in one_sentence(result)
+
+
+def test_substitutes(run, model):
+    sentence = "The bank of the river."
+    answer = run("substitutes", sentence, "--word", "bank", "-n", 3, "-m", model, "--json").json[0]
+    expected = polyseme.load(model).substitutes(sentence, 1, count=3)
+    assert answer["position"] == 1
+    assert [each["word"] for each in answer["substitutes"]] == [each.word for each in expected]
+    same = run("substitutes", sentence, "--position", 1, "-n", 3, "-m", model)
+    assert same.out.splitlines()[0] == "The [bank] of the river ." and len(same.out.splitlines()) == 4
+
+
+def test_substitutes_called_wrongly(run, model):
+    call = ("substitutes", "the bank of the bank", "-m", model)
+    assert "0: the, 1: bank" in one_sentence(run(*call), 2)
+    assert "stands at 1, 4" in one_sentence(run(*call, "--word", "bank"), 2)
+    assert "is not in the sentence" in one_sentence(run(*call, "--word", "river"), 2)
+    assert "position is 9" in one_sentence(run(*call, "--position", "9"), 2)
+
+
+def test_info(run, model):
+    facts = run("info", model, "--json")
+    assert '"dim": 16' in facts.out and '"format": "polyseme"' in facts.out
+    shown = run("info", model, "--card").out
+    assert "licence            not stated" in shown and "# elmo" in shown
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_convert_and_verify(run, model, tmp_path, precision):
+    out = tmp_path / "converted"
+    result = run("convert", model, out, "--precision", precision, "--json")
+    answer = result.json[0]
+    assert result.code == 0 and "verify.safetensors" in answer["files"]
+    assert answer["largest_difference"] == 0 if precision == "fp32" else 0 < answer["largest_difference"] < 1e-2
+    assert run("verify", out).out.startswith("good: 9 sentences")
+    assert run("verify", out, "--json").json[0]["good"] is True
+    assert "not empty" in one_sentence(run("convert", model, out))
+    assert run("convert", model, out, "--force").code == 0
+
+
+def test_convert_to_bilm_and_back(run, model, tmp_path):
+    assert run("convert", model, tmp_path / "bilm", "--to", "bilm").code == 0
+    assert {path.name for path in (tmp_path / "bilm").iterdir()} >= {"options.json", "weights.hdf5"}
+    assert "bilm-tf" in run("info", tmp_path / "bilm").out
+    assert run("convert", tmp_path / "bilm", tmp_path / "back").code == 0
+    words = [["The", "bank"], []]
+    for ours, theirs in zip(polyseme.load(model).embed(words), polyseme.load(tmp_path / "back").embed(words), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    one_sentence(run("convert", model, tmp_path / "half", "--to", "bilm", "--precision", "fp16"), 2)
+
+
+def test_verify_finds_a_changed_weight(run, tmp_path):
+    model = tiny(output=False)
+    folder = model.save_pretrained(tmp_path / "m")
+    assert "holds no reference vectors" in one_sentence(run("verify", folder))
+    assert run("verify", folder, "--write").code == 0
+    assert run("verify", folder).code == 0
+    model.tokens.projection.bias.data[0] += 1e-3
+    model.save_pretrained(folder)
+    assert "differ by up to 0.001" in one_sentence(run("verify", folder))
+    bad = run("verify", folder, "--json")
+    assert bad.code == 1 and bad.json[0]["good"] is False
+    assert run("verify", folder, "--tolerance", "0.1").code == 0
+
+
+def test_verify_finds_another_splitter(run, tmp_path):
+    folder = tiny(output=False).save_pretrained(tmp_path / "m")
+    run("verify", folder, "--write")
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"english"', '"whitespace"'))
+    assert "in another way" in one_sentence(run("verify", folder))
+
+
+@pytest.mark.parametrize("kind", [".hdf5", ".npz"])
+def test_verify_against_somebodys_file(run, model, tmp_path, kind):
+    text, vectors = tmp_path / "t.txt", tmp_path / f"v{kind}"
+    text.write_text("The bank of the river .\n\nmoney\n")
+    run("embed", "-i", text, "-m", model, "-o", vectors)
+    call = ("verify", model, "--vectors", vectors, "--input", text)
+    assert run(*call).out.startswith("good: 3 lines, 7 words") or run(*call).out.startswith("good: 3 sentences, 7 words")
+    text.write_text("The bank of the river !\n\nmoney\n")
+    assert "line 0, word" in one_sentence(run(*call))
+    text.write_text("The bank\n")
+    assert "(layers, words, dim) = (3, 6, 16) for line 0; the model gives (3, 2, 16)" in one_sentence(run(*call))
+    text.write_text("The bank of the river .\n\nmoney\nmore\n")
+    assert "holds no vectors for line 3" in one_sentence(run(*call))
+    one_sentence(run("verify", model, "--vectors", vectors), 2)
+
+
+def test_verify_reads_a_single_layer_without_its_axis(run, model, tmp_path):
+    text, vectors = tmp_path / "t.txt", tmp_path / "v.hdf5"
+    text.write_text("The bank\n")
+    with h5py.File(vectors, "w") as file:
+        file["0"] = polyseme.load(model).embed(["The bank"], layers="top")[0][0]
+    assert run("verify", model, "--vectors", vectors, "--input", text, "--layers", "top").code == 0
+
+
+def test_damaged_reference_vectors(run, tmp_path):
+    folder = tiny(output=False).save_pretrained(tmp_path / "m")
+    (folder / "verify.safetensors").write_bytes(b"rubbish")
+    assert "is no file of reference vectors" in one_sentence(run("verify", folder))
