@@ -62,3 +62,8 @@ def test_python(pieces: list[str], desk: Path) -> None:
 
 def test_the_readme_has_both() -> None:
     assert len(blocks("bash")) >= 1 and len(blocks("python")) >= 1
+
+
+def test_demo(tmp_path: Path) -> None:
+    said = run([sys.executable, str(ROOT / "examples" / "demo.py")], tmp_path)
+    assert "layer 0: 1.000" in said and "good: " in said

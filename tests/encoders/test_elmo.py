@@ -203,6 +203,7 @@ def test_a_full_device_goes_on_with_half_the_batch(monkeypatch: pytest.MonkeyPat
         (lambda m: m.embed(["cat"], start="learned"), "has not learned a start state; allowed: zero, warm, carry"),
         (lambda m: m(m.prepare(["cat"]), start="carry"), "'carry' belongs to embed"),
         (lambda m: m.embed(["cat"], batch_words=0), "batch_words is 0"),
+        (lambda m: m.embed(["cat"], start="carry", batch_size=0), "batch_size 0"),
         (lambda m: m.freeze("layer3"), r"unknown part 'layer3' \(did you mean 'layer"),
         (lambda m: setattr(m, "precision", "fp8"), r"unknown precision 'fp8'"),
     ],

@@ -162,6 +162,24 @@ def test_more_text_at_the_end_is_no_other_text(model, tmp_path):
     assert_right(out, model.embed([*LINES, "more"]))
 
 
+def test_a_stop_between_commits_loses_nothing(model, tmp_path):
+    out, seldom = tmp_path / "v.hdf5", Settings(save_every=1000.0)
+    stopped(model, out, seldom)
+    assert store(model, LINES, out, seldom).resumed == 12
+    assert_right(out, model.embed(LINES))
+
+
+def test_a_bad_line_loses_nothing(model, tmp_path):
+    def lines():
+        yield from LINES[:10]
+        raise PolysemeError("text.txt:11: is not UTF-8")
+
+    out = tmp_path / "v.jsonl"
+    with pytest.raises(PolysemeError, match="UTF-8"):
+        store(model, lines(), out, Settings(save_every=1000.0))
+    assert store(model, LINES, out, SAFE).resumed == 8
+
+
 def test_carried_states_start_anew(model, tmp_path):
     out, told = tmp_path / "v.npz", []
     carry = Settings(start="carry", batch_size=3, save_every=0.0)

@@ -135,9 +135,12 @@ class Encoder(nn.Module, ABC):
         choose = choose_layers(layers, self.layers)
         texts = self._texts(sentences)
         results: list[np.ndarray] = [np.zeros(0)] * len(texts)
-        words, rows = BATCH_CUDA if self.device.type == "cuda" else BATCH_CPU
-        words = words if batch_words is None else batch_words
-        queue = self._batches(texts, start, words, batch_size or rows)[::-1]
+        usual = BATCH_CUDA if self.device.type == "cuda" else BATCH_CPU
+        words = usual[0] if batch_words is None else batch_words
+        rows = usual[1] if batch_size is None else batch_size
+        if words < 1 or rows < 1:
+            raise UsageError(f"batch_words is {words} and batch_size {rows}; both must be at least 1")
+        queue = self._batches(texts, start, words, rows)[::-1]
         waiting: list[tuple[np.ndarray, Callable[[], list[np.ndarray]]]] = []
 
         def collect() -> None:
@@ -234,8 +237,6 @@ class Encoder(nn.Module, ABC):
         return [self.words(sentence) for sentence in sentences]
 
     def _batches(self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int) -> list[np.ndarray]:
-        if batch_words < 1 or batch_size < 1:
-            raise UsageError(f"batch_words is {batch_words} and batch_size {batch_size}; both must be at least 1")
         return by_words([len(text) for text in texts], words=batch_words, rows=batch_size)
 
     def _embed_batch(

@@ -13,6 +13,7 @@ from pathlib import Path
 import h5py
 
 from polyseme.formats.vectors import About, Damaged, Mark, Row
+from polyseme.formats.vectors_hold import hold_interrupts
 from polyseme.formats.vectors_pages import PageFile
 
 
@@ -44,7 +45,7 @@ class Hdf5Writer:
         return self._pages.commit()
 
     def finish(self) -> Path:
-        with self._refusals():
+        with self._refusals(), hold_interrupts():
             self._file.close()
         self._pages.commit()
         return self._pages.finish()

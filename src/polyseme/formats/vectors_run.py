@@ -7,6 +7,7 @@ starts again.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import time
@@ -24,6 +25,7 @@ from polyseme.base.files import telling
 from polyseme.encoders.base import LayerChoice
 from polyseme.encoders.elmo import Elmo
 from polyseme.formats.vectors import About, Damaged, Mark, Row, VectorWriter, ending, writer_for
+from polyseme.formats.vectors_hold import hold_interrupts
 from polyseme.formats.vectors_part import Part
 
 CHUNK_LINES, CHUNK_BATCHES, CHUNK_CHARACTERS = 1024, 4, 1 << 22
@@ -146,20 +148,32 @@ def _work(
     """Embed and write the rest of the text; gives the number of words."""
 
     def commit() -> None:
-        mark = writer.commit()
-        part.save({"about": about, "lines": text.taken, "digest": text.digest(), "mark": mark})
+        part.save({"about": about, "lines": done[0], "digest": done[1], "mark": writer.commit()})
 
     words, cost, last = 0, 0.0, time.monotonic()
-    for rows in embed_rows(model, text, settings, first=text.taken, count=count):
-        writer.write(rows)
-        words += sum(len(row.words) for row in rows)
-        now = time.monotonic()
-        wait = max(settings.save_every, 20 * cost)  # at most a twentieth of the time goes into safety
-        if not settings.save_every or now - last >= wait:
-            commit()
-            last = time.monotonic()
-            cost = last - now
-    commit()
+    done = (text.taken, text.digest())
+    sound = True  # whether the writer is between two chunks
+    try:
+        for rows in embed_rows(model, text, settings, first=text.taken, count=count):
+            with hold_interrupts():
+                sound = False
+                writer.write(rows)
+                done = (text.taken, text.digest())
+                words += sum(len(row.words) for row in rows)
+                now = time.monotonic()
+                wait = max(settings.save_every, 20 * cost)  # at most a twentieth of the time goes into safety
+                if not settings.save_every or now - last >= wait:
+                    commit()
+                    last = time.monotonic()
+                    cost = last - now
+                sound = True
+    except BaseException:  # a stop, a bad line, too little memory: what is done need not be done again
+        if sound:
+            with contextlib.suppress(OSError), hold_interrupts():
+                commit()
+        raise
+    with hold_interrupts():
+        commit()
     return words
 
 
