@@ -47,7 +47,7 @@ def test_damaged_gzip(run, model, tmp_path):
 
 def test_a_missing_package_names_the_command_that_installs_it(run, model, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.delitem(sys.modules, "polyseme.formats.vectors_parquet", raising=False)
+    monkeypatch.delitem(sys.modules, "polyseme.formats.vectors.parquet", raising=False)
     sentence = one_sentence(run("embed", "a", "-m", model, "-o", tmp_path / "v.parquet"))
     assert "pip install polyseme[parquet]" in sentence
     folder = tiny(output=False).save_pretrained(tmp_path / "zh")

@@ -8,18 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.cli.running import tiny
 from tests.cli.vector_files import KINDS, read_vectors
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.formats import vectors_run
-from polyseme.formats.vectors import About, Row, ending, writer_for
-from polyseme.formats.vectors_npz import NpzWriter
-from polyseme.formats.vectors_pages import PageFile
-from polyseme.formats.vectors_part import Part
-from polyseme.formats.vectors_run import Settings, chunks, fingerprint, store
+from polyseme.formats.vectors import store as vectors_run
+from polyseme.formats.vectors.kinds import About, Row, ending, writer_for
+from polyseme.formats.vectors.npz import NpzWriter
+from polyseme.formats.vectors.store import Settings, chunks, fingerprint, store
+from polyseme.formats.vectors.workplace import Part
 from polyseme.nn.output import FullSoftmax
 
 LINES = [" ".join(["the", "bank", f"w{line}", "河岸", "river"] * (line % 4)) for line in range(26)]
@@ -264,35 +261,3 @@ def test_npz_is_a_sound_zip_file(tmp_path):
     writer.close()
     with zipfile.ZipFile(path) as file:
         assert file.testzip() is None
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.data())
-def test_pages_are_a_file_and_go_back_to_the_last_commit(tmp_path_factory, data):
-    """Against a plain array of bytes, through any sequence of writes, commits and kills."""
-    path = tmp_path_factory.mktemp("pages") / "data"
-    file, plain, mark, settled = PageFile(path, None), bytearray(), None, b""
-    for _ in range(data.draw(st.integers(1, 12))):
-        what = data.draw(st.sampled_from(["write", "write", "write", "cut", "commit", "kill"]))
-        if what == "write":
-            place = data.draw(st.integers(0, max(len(plain), 1) + 5000))
-            chunk = os.urandom(data.draw(st.integers(0, 9000)))
-            file.seek(place)
-            file.write(chunk)
-            if chunk:
-                plain.extend(bytes(max(place + len(chunk) - len(plain), 0)))
-                plain[place : place + len(chunk)] = chunk
-        elif what == "cut" and plain:
-            size = data.draw(st.integers(0, len(plain)))
-            file.truncate(size)
-            del plain[size:]
-        elif what == "commit":
-            mark, settled = file.commit(), bytes(plain)
-        elif what == "kill" and mark:
-            if data.draw(st.booleans()):
-                file.commit()  # whose mark nobody has heard of
-            file.close()
-            file, plain = PageFile(path, mark), bytearray(settled)
-        file.seek(0)
-        assert file.read() == plain
-    file.close()

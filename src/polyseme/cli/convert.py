@@ -73,7 +73,7 @@ def convert(
 
 def _write(model: Elmo, out: Path, to: Kind, precision: str) -> dict[str, Any]:
     from polyseme.formats import bilm
-    from polyseme.formats.vectors_check import REFERENCE, difference, write_reference
+    from polyseme.formats.vectors.check import REFERENCE, difference, write_reference
 
     (out / REFERENCE).unlink(missing_ok=True)  # it would speak of another model
     if to is Kind.bilm:

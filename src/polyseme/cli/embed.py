@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from polyseme.encoders.elmo import Elmo
-    from polyseme.formats.vectors import Row
-    from polyseme.formats.vectors_run import Settings
+    from polyseme.formats.vectors.kinds import Row
+    from polyseme.formats.vectors.store import Settings
 
 _SHOWN = 5  # numbers of a vector that fit a terminal
 
@@ -98,12 +98,12 @@ def embed(
     lines = lines_of(texts, input)
     choice = layer_choice(layers)
     if out is not None:
-        from polyseme.formats.vectors import writer_for
+        from polyseme.formats.vectors.kinds import writer_for
 
         writer_for(out)  # a wrong ending or a missing package is told before the model is read
     loaded = open_model(model, options=options, vocabulary=vocabulary, device=device, precision=precision)
     from polyseme.encoders.base import choose_layers
-    from polyseme.formats.vectors_run import Settings
+    from polyseme.formats.vectors.store import Settings
 
     choose_layers(choice, loaded.layers)
     settings = Settings(
@@ -122,7 +122,7 @@ def embed(
 
 
 def _store(model: Elmo, lines: Lines, out: Path, settings: Settings, json: bool) -> None:
-    from polyseme.formats.vectors_run import store
+    from polyseme.formats.vectors.store import store
 
     total = lines.total() if visible() else None
     with progress("embedding", total) as count:
@@ -135,8 +135,8 @@ def _store(model: Elmo, lines: Lines, out: Path, settings: Settings, json: bool)
 
 
 def _show(model: Elmo, lines: Lines, settings: Settings, json: bool) -> None:
-    from polyseme.formats.vectors_jsonl import json_line
-    from polyseme.formats.vectors_run import embed_rows
+    from polyseme.formats.vectors.jsonl import json_line
+    from polyseme.formats.vectors.store import embed_rows
 
     top = model.layers - 1 if settings.layers in ("all", "top") else settings.layers
     layer = "mean of all layers" if settings.layers == "mean" else f"layer {top}"

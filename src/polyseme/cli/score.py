@@ -29,7 +29,7 @@ from polyseme.cli.options import (
 if TYPE_CHECKING:
     from polyseme.encoders.elmo import Elmo
     from polyseme.encoders.questions import WordLogProbs
-    from polyseme.formats.vectors_run import Settings
+    from polyseme.formats.vectors.store import Settings
 
 EachWord = Annotated[bool, typer.Option("--words", help="Show every word, not only the sentence.")]
 
@@ -59,7 +59,7 @@ def score(
     """
     lines = lines_of(texts, input)
     loaded = open_model(model, options=options, vocabulary=vocabulary, device=device, precision=precision)
-    from polyseme.formats.vectors_run import Settings
+    from polyseme.formats.vectors.store import Settings
 
     settings = Settings(start=start.value if start else None, split_on_spaces=split_on_spaces)
     totals = Totals()
@@ -103,7 +103,7 @@ class Totals:
 
 def score_lines(model: Elmo, lines: Iterable[str], settings: Settings) -> Iterator[WordLogProbs]:
     """Log-probabilities of all lines, read a chunk at a time."""
-    from polyseme.formats.vectors_run import chunks, words_of
+    from polyseme.formats.vectors.store import chunks, words_of
 
     for texts in chunks((words_of(model, line, settings) for line in lines), settings):
         yield from model.log_probs(texts, start=settings.start)  # type: ignore[arg-type]

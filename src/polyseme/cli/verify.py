@@ -24,7 +24,7 @@ from polyseme.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from polyseme.formats.vectors_check import Check
+    from polyseme.formats.vectors.check import Check
 
 Vectors = Annotated[
     Path | None,
@@ -67,8 +67,8 @@ def verify(
         raise UsageError("--write keeps our own vectors; leave --vectors out")
     loaded = open_model(model, options=options, vocabulary=vocabulary, device=device)
     from polyseme.base.hub import fetch
-    from polyseme.formats.vectors_check import check_file, check_reference, write_reference
-    from polyseme.formats.vectors_run import Settings
+    from polyseme.formats.vectors.check import check_file, check_reference, write_reference
+    from polyseme.formats.vectors.store import Settings
 
     folder = fetch(model)
     if write:

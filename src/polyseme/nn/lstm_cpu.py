@@ -64,9 +64,8 @@ class _Prepared:
             factor = torch.ones(len(order), 1)
             factor[: 3 * len(i)] = 0.5 if curve == "tanh" else 1.0
             factor[3 * len(i) :] = 1.0 if curve == "tanh" else 2.0
-            self.input = product(layer.input_weight[order] * factor, precision)
+            self.input = product(layer.input_weight[order] * factor, precision, layer.bias[order] * factor[:, 0])
             self.recurrent = product(layer.recurrent_weight[order] * factor, precision)
-            self.bias = layer.bias[order] * factor[:, 0]
             last = 0.5 if curve == "tanh" else 2.0
             self.scale = last if layer.projection_weight is None else 1.0
             self.projection = (
@@ -128,9 +127,11 @@ class _Stack:
             if layer.projection is None:
                 torch.mul(m, layer.scale, out=h)
             else:
-                layer.projection.into(m, h)
+                projected = layer.projection.times(m, h)
                 if layer.projection_clip is not None:
-                    h.clamp_(-layer.projection_clip, layer.projection_clip)
+                    torch.clamp(projected, -layer.projection_clip, layer.projection_clip, out=h)
+                elif projected is not h:
+                    h.copy_(projected)
             offset += size
             hidden = h
 
@@ -154,8 +155,7 @@ class _Stack:
             offset = places.stop
 
     def _products(self, layer: _Prepared, rows: Tensor, name: str) -> Tensor:
-        buffer = self._buffer(name, len(rows), 4 * layer.dim)
-        return layer.input.into(rows, buffer).add_(layer.bias)
+        return layer.input.times(rows, self._buffer(name, len(rows), 4 * layer.dim))
 
     def _buffer(self, name: str, rows: int, width: int) -> Tensor:
         """(rows, width) of a buffer that grows and is never given back."""

@@ -21,76 +21,87 @@ from polyseme.base.errors import UsageError, nearest
 Precision = Literal["fp32", "fp16", "bf16", "int8"]
 ARM = platform.machine().lower() in ("aarch64", "arm64")
 _LARGE = 1 << 22  # numbers in a matrix from which oneDNN's layout pays
+_HALVES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 _FEW = 8  # rows up to which `linear` is fastest on ARM
 
 
 class Product(Protocol):
-    """x (rows, inputs) -> x @ weight.T, (rows, outputs)."""
+    """x (rows, inputs) -> x @ weight.T + bias, (rows, outputs)."""
 
-    def into(self, x: Tensor, out: Tensor) -> Tensor:
-        """Write the product to `out`."""
+    def times(self, x: Tensor, out: Tensor) -> Tensor:
+        """The product, in `out` or in a tensor of its own: use what is returned."""
 
     def plus(self, x: Tensor, other: Tensor) -> Tensor:
-        """The product plus `other`, which may be overwritten."""
+        """The product plus `other`, which may be overwritten: use what is returned."""
 
 
-def product(weight: Tensor, precision: Precision = "fp32") -> Product:
+def product(weight: Tensor, precision: Precision = "fp32", bias: Tensor | None = None) -> Product:
     """The fastest product with this matrix on this machine."""
+    if precision == "int8":
+        return _Int8(weight, bias)
     if precision == "fp32":
         large = weight.numel() >= _LARGE and torch.backends.mkldnn.is_available()
-        return (_LaidOut if large else _Turned)(weight)
-    if precision == "fp16" or precision == "bf16":
-        return _Half(weight, torch.float16 if precision == "fp16" else torch.bfloat16)
-    if precision == "int8":
-        return _Int8(weight)
+        return _LaidOut(weight, bias) if large else _Turned(weight, bias)
+    if precision in _HALVES:
+        return _Half(weight, bias, _HALVES[precision])
     raise UsageError(f"unknown precision {precision!r}{nearest(precision, get_args(Precision))}")
 
 
 class _Turned:
-    def __init__(self, weight: Tensor) -> None:
-        self.weight = weight
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self.weight, self.bias = weight, bias
         self.turned = weight.t().contiguous()
 
-    def into(self, x: Tensor, out: Tensor) -> Tensor:
+    def times(self, x: Tensor, out: Tensor) -> Tensor:
         if ARM and len(x) <= _FEW:
-            return out.copy_(F.linear(x, self.weight))
-        return torch.mm(x, self.turned, out=out)
+            return F.linear(x, self.weight, self.bias)
+        if self.bias is None:
+            return torch.mm(x, self.turned, out=out)
+        return torch.addmm(self.bias, x, self.turned, out=out)
 
     def plus(self, x: Tensor, other: Tensor) -> Tensor:
         if ARM and len(x) <= _FEW:
-            return other.add_(F.linear(x, self.weight))
+            return other.add_(F.linear(x, self.weight, self.bias))
+        other = other if self.bias is None else other.add_(self.bias)
         return other.addmm_(x, self.turned)
 
 
 class _LaidOut:
-    def __init__(self, weight: Tensor, dtype: torch.dtype = torch.float32) -> None:
-        self.dtype = dtype
-        self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype).contiguous(), 64)
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self.weight, self.bias = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), 64), bias
 
-    def into(self, x: Tensor, out: Tensor) -> Tensor:
-        found = torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.weight, None, "none", [], "")
-        return out.copy_(found)
+    def times(self, x: Tensor, out: Tensor) -> Tensor:
+        return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
 
     def plus(self, x: Tensor, other: Tensor) -> Tensor:
-        return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.weight, None, "add")
+        return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.weight, self.bias, "add")
 
 
-class _Half(_LaidOut):
+class _Half:
     """Weights and activations in 16 bits, sums in 32."""
 
-    def __init__(self, weight: Tensor, dtype: torch.dtype) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
         if not torch.backends.mkldnn.is_available():
             raise UsageError("16-bit products need oneDNN, which this build of PyTorch lacks: use fp32")
-        super().__init__(weight, dtype)
+        self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype).contiguous(), 64)
+        self.bias, self.dtype = bias, dtype
+
+    def times(self, x: Tensor, out: Tensor) -> Tensor:
+        out.copy_(self._product(x))
+        return out if self.bias is None else out.add_(self.bias)
 
     def plus(self, x: Tensor, other: Tensor) -> Tensor:
-        return other.add_(torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.weight, None, "none", [], ""))
+        other = other if self.bias is None else other.add_(self.bias)
+        return other.add_(self._product(x))
+
+    def _product(self, x: Tensor) -> Tensor:
+        return torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.weight, None, "none", [], "")
 
 
 class _Int8:
     """Weights in 8 bits with one scale, activations in 8 bits with a scale found at each call."""
 
-    def __init__(self, weight: Tensor) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         if "onednn" not in torch.backends.quantized.supported_engines:
             raise UsageError("int8 products need oneDNN, which this build of PyTorch lacks: use fp32")
         before = torch.backends.quantized.engine
@@ -100,12 +111,12 @@ class _Int8:
                 warnings.simplefilter("ignore")  # PyTorch warns of a later removal; the pinned release has it
                 scale = max(float(weight.abs().max()), 1e-12) / 127
                 quantised = torch.quantize_per_tensor(weight.contiguous(), scale, 0, torch.qint8)
-                self.packed = torch.ops.quantized.linear_prepack(quantised, None)
+                self.packed = torch.ops.quantized.linear_prepack(quantised, bias)
         finally:
             torch.backends.quantized.engine = before
 
-    def into(self, x: Tensor, out: Tensor) -> Tensor:
-        return out.copy_(torch.ops.quantized.linear_dynamic(x, self.packed))
+    def times(self, x: Tensor, out: Tensor) -> Tensor:
+        return torch.ops.quantized.linear_dynamic(x, self.packed)
 
     def plus(self, x: Tensor, other: Tensor) -> Tensor:
         return other.add_(torch.ops.quantized.linear_dynamic(x, self.packed))

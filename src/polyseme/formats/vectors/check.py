@@ -23,7 +23,7 @@ import polyseme
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import HDF5, ZIP, atomic, starts_with, telling
 from polyseme.encoders.elmo import Elmo
-from polyseme.formats.vectors_run import Settings, embed_rows
+from polyseme.formats.vectors.store import Settings, embed_rows
 
 REFERENCE = "verify.safetensors"
 SENTENCES = (

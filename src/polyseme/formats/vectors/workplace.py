@@ -18,7 +18,6 @@ from typing import Any, Self
 
 from polyseme.base.errors import PolysemeError
 from polyseme.base.files import telling
-from polyseme.formats.vectors_pages import sync_folder
 
 try:
     import fcntl
@@ -81,3 +80,14 @@ class Part:
         sync_folder(self.out.parent)
         (self.folder / "journal.json").unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new names in a folder safe on the disk, where the system can."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

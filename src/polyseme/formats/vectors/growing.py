@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from polyseme.formats.vectors import Damaged, Mark
+from polyseme.formats.vectors.kinds import Damaged, Mark
 
 
 class GrowingFile:

@@ -18,8 +18,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from polyseme.formats.vectors import About, Mark, Row
-from polyseme.formats.vectors_append import GrowingFile
+from polyseme.formats.vectors.growing import GrowingFile
+from polyseme.formats.vectors.kinds import About, Mark, Row
 
 _ENTRY = struct.Struct("<4s5H3I2H")  # signature, version, flags, method, time, date, crc, packed, size, name, extra
 _LISTED = struct.Struct("<4s6H3I5H2I")

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from polyseme.formats.vectors import About, Mark, Row
-from polyseme.formats.vectors_append import GrowingFile
+from polyseme.formats.vectors.growing import GrowingFile
+from polyseme.formats.vectors.kinds import About, Mark, Row
 
 
 class JsonlWriter:

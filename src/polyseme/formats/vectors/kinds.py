@@ -25,12 +25,12 @@ from polyseme.base.errors import UsageError
 Mark = dict[str, int]
 
 _WRITERS = {
-    ".hdf5": "polyseme.formats.vectors_hdf5:Hdf5Writer",
-    ".h5": "polyseme.formats.vectors_hdf5:Hdf5Writer",
-    ".npz": "polyseme.formats.vectors_npz:NpzWriter",
-    ".parquet": "polyseme.formats.vectors_parquet:ParquetWriter",
-    ".jsonl": "polyseme.formats.vectors_jsonl:JsonlWriter",
-    ".jsonl.gz": "polyseme.formats.vectors_jsonl:GzipJsonlWriter",
+    ".hdf5": "polyseme.formats.vectors.hdf5:Hdf5Writer",
+    ".h5": "polyseme.formats.vectors.hdf5:Hdf5Writer",
+    ".npz": "polyseme.formats.vectors.npz:NpzWriter",
+    ".parquet": "polyseme.formats.vectors.parquet:ParquetWriter",
+    ".jsonl": "polyseme.formats.vectors.jsonl:JsonlWriter",
+    ".jsonl.gz": "polyseme.formats.vectors.jsonl:GzipJsonlWriter",
 }
 
 

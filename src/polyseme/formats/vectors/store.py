@@ -24,9 +24,8 @@ from polyseme.base.errors import PolysemeError
 from polyseme.base.files import telling
 from polyseme.encoders.base import LayerChoice
 from polyseme.encoders.elmo import Elmo
-from polyseme.formats.vectors import About, Damaged, Mark, Row, VectorWriter, ending, writer_for
-from polyseme.formats.vectors_hold import hold_interrupts
-from polyseme.formats.vectors_part import Part
+from polyseme.formats.vectors.kinds import About, Damaged, Mark, Row, VectorWriter, ending, writer_for
+from polyseme.formats.vectors.workplace import Part
 
 CHUNK_LINES, CHUNK_BATCHES, CHUNK_CHARACTERS = 1024, 4, 1 << 22
 Count = Callable[[int], None]
@@ -155,25 +154,23 @@ def _work(
     sound = True  # whether the writer is between two chunks
     try:
         for rows in embed_rows(model, text, settings, first=text.taken, count=count):
-            with hold_interrupts():
-                sound = False
-                writer.write(rows)
-                done = (text.taken, text.digest())
-                words += sum(len(row.words) for row in rows)
-                now = time.monotonic()
-                wait = max(settings.save_every, 20 * cost)  # at most a twentieth of the time goes into safety
-                if not settings.save_every or now - last >= wait:
-                    commit()
-                    last = time.monotonic()
-                    cost = last - now
-                sound = True
+            sound = False
+            writer.write(rows)
+            done = (text.taken, text.digest())
+            words += sum(len(row.words) for row in rows)
+            now = time.monotonic()
+            wait = max(settings.save_every, 20 * cost)  # at most a twentieth of the time goes into safety
+            if not settings.save_every or now - last >= wait:
+                commit()
+                last = time.monotonic()
+                cost = last - now
+            sound = True
     except BaseException:  # a stop, a bad line, too little memory: what is done need not be done again
         if sound:
-            with contextlib.suppress(OSError), hold_interrupts():
+            with contextlib.suppress(OSError):
                 commit()
         raise
-    with hold_interrupts():
-        commit()
+    commit()
     return words
 
 

@@ -1,0 +1,80 @@
+"""Vectors as Parquet (extra `parquet`): one row a line, with the words beside the vectors.
+
+import pyarrow.parquet as pq
+row = pq.read_table("vectors.parquet").slice(0, 1).to_pylist()[0]
+vectors = np.reshape(row["vectors"], (row["layers"], len(row["words"]), row["dim"]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyseme.base.errors import MissingExtraError
+from polyseme.formats.vectors.kinds import About, Damaged, Row
+from polyseme.formats.vectors.parts import PartsWriter
+
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ImportError as error:
+    raise MissingExtraError("Parquet files need pyarrow", "parquet") from error
+
+
+class ParquetWriter(PartsWriter):
+    """One row a line; a row group for each batch of lines."""
+
+    ending = ".parquet"
+
+    def create(self, path: Path) -> Any:
+        # Vectors are noise to a compressor and have no two equal numbers, so neither compression nor dictionaries pay.
+        options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+        return pq.ParquetWriter(path, _schema(self.about), **options)
+
+    def add(self, file: Any, rows: Sequence[Row]) -> None:
+        file.write_table(_table(rows, _schema(self.about)))
+
+    def join(self, part: Path, whole: Any) -> None:
+        with pq.ParquetFile(part) as source:
+            for group in range(source.num_row_groups):
+                whole.write_table(source.read_row_group(group))
+
+    def check(self, part: Path) -> None:
+        try:
+            pq.ParquetFile(part).close()
+        except (pa.ArrowException, OSError) as error:
+            raise Damaged(f"{part.name} cannot be opened ({error})") from error
+
+
+def _schema(about: About) -> Any:
+    number = pa.float16() if about.half else pa.float32()
+    columns = [
+        ("line", pa.int64()),
+        ("words", pa.list_(pa.string())),
+        ("layers", pa.int32()),
+        ("dim", pa.int32()),
+        ("vectors", pa.large_list(number)),
+    ]
+    return pa.schema(columns, metadata={name: value.encode("utf-8", "replace") for name, value in about.facts.items()})
+
+
+def _table(rows: Sequence[Row], schema: Any) -> Any:
+    sizes = np.array([0, *(row.vectors.size for row in rows)], dtype=np.int64)
+    values = np.concatenate([row.vectors.reshape(-1) for row in rows])
+    number = schema.field("vectors").type.value_type
+    columns = [
+        pa.array([row.line for row in rows], pa.int64()),
+        pa.array([list(_valid(row.words)) for row in rows], pa.list_(pa.string())),
+        pa.array([row.vectors.shape[0] for row in rows], pa.int32()),
+        pa.array([row.vectors.shape[2] for row in rows], pa.int32()),
+        pa.LargeListArray.from_arrays(pa.array(np.cumsum(sizes)), pa.array(values, number)),
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _valid(words: Iterable[str]) -> Iterator[str]:
+    """Words as Parquet can hold them: a lone surrogate has no UTF-8 and becomes a question mark."""
+    return (word.encode("utf-8", "replace").decode("utf-8") for word in words)
