@@ -14,9 +14,9 @@ import json
 
 import numpy as np
 import torch
+
 from benchmarks import reference
 from benchmarks.workload import cosine, difference, flops, limit, sentences, turns
-
 from polyseme.encoders.base import BATCH_CPU
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES

@@ -12,9 +12,9 @@ import json
 import sys
 
 import torch
+
 from benchmarks import reference
 from benchmarks.workload import cosine, difference, flops, limit, sentences, turns
-
 from polyseme.encoders.base import BATCH_CUDA
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES

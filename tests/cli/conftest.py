@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import pytest
-from tests.cli.running import Result, tiny
 
 from polyseme.__main__ import main
+from tests.cli.running import Result, tiny
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,10 @@ import sys
 import h5py
 import numpy as np
 import pytest
-from tests.cli.running import environment, one_sentence, process, tiny
-from tests.cli.vector_files import KINDS, read_vectors, read_words
 
 import polyseme
+from tests.cli.running import environment, one_sentence, process, tiny
+from tests.cli.vector_files import KINDS, read_vectors, read_words
 
 LINES = ["The bank of the river.", "", "Money in the bank, isn't it?", "   ", "河岸边的银行", "x"]
 

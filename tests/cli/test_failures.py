@@ -4,11 +4,11 @@ import gzip
 import sys
 
 import pytest
-from tests.cli.running import one_sentence, process, tiny
 
 from polyseme import __main__
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.elmo import Elmo
+from tests.cli.running import one_sentence, process, tiny
 
 
 def test_missing_things(run, model, tmp_path):

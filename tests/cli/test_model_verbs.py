@@ -5,9 +5,9 @@ import math
 import h5py
 import numpy as np
 import pytest
-from tests.cli.running import one_sentence, tiny
 
 import polyseme
+from tests.cli.running import one_sentence, tiny
 
 
 def test_score(run, model, tmp_path):

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+
 from tests.cli.running import environment, process
 
 VERBS = ["embed", "score", "substitutes", "convert", "info", "verify"]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.running import environment
-from tests.cli.vector_files import KINDS, read_vectors
 
 import polyseme
+from tests.cli.running import environment
+from tests.cli.vector_files import KINDS, read_vectors
 
 WORDS = ["the", "bank", "of", "a", "river", "money", "to", "Zürich", "河岸", "银行", ",", ".", "!", "book"]
 

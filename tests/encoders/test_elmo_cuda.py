@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.encoders.small import elmo, sentences
 
 from polyseme.nn.lstm import plain_only
 from polyseme.nn.lstm_cuda import CudaLstm
+from tests.encoders.small import elmo, sentences
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 TEXTS = sentences(300, longest=40)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.encoders.small import elmo
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.folder import describe
 from polyseme.text.words import splitter
+from tests.encoders.small import elmo
 
 TEXTS = [["the", "bank", "zebra"], ["river"]]
 

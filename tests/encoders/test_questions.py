@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.encoders.small import elmo, sentences, vocabulary
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.elmo import Elmo
+from tests.encoders.small import elmo, sentences, vocabulary
 
 TEXT = ["the", "bank", "of", "zebra", "river"]
 IDS = {word: place for place, word in enumerate(vocabulary().words)}

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import numpy as np
-from tests.oracle.elmo import OracleElmo
 
 from polyseme.encoders.elmo import Elmo
+from tests.oracle.elmo import OracleElmo
 
 SENTENCES = [
     ["the", "bank", "of", "the", "river", "."],

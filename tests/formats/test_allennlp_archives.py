@@ -6,12 +6,12 @@ import tarfile
 
 import pytest
 import torch
-from tests.formats.compare import bilm_oracle, same_vectors
-from tests.oracle.elmo import OracleElmo
-from tests.oracle.make import ARCHIVE_PREFIX, write_allennlp_archive, write_bilm
 
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.formats.load import load
+from tests.formats.compare import bilm_oracle, same_vectors
+from tests.oracle.elmo import OracleElmo
+from tests.oracle.make import ARCHIVE_PREFIX, write_allennlp_archive, write_bilm
 
 VARIANTS = {
     "default": {},

@@ -12,10 +12,10 @@ import h5py
 import numpy as np
 import pytest
 import torch
-from tests.oracle.make import write_allennlp_archive, write_bilm, write_manylangs
 
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.formats.load import load
+from tests.oracle.make import write_allennlp_archive, write_bilm, write_manylangs
 
 CELL = "RNN_1/RNN/MultiRNNCell/Cell1/LSTMCell"
 

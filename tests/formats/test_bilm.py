@@ -7,8 +7,6 @@ import h5py
 import numpy as np
 import pytest
 import torch
-from tests.formats.compare import SENTENCES, bilm_oracle, lines, same_log_probs, same_vectors
-from tests.oracle.make import VOCABULARY, write_bilm, write_hdf5, write_token_embeddings
 
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.encoders.elmo import Elmo
@@ -18,6 +16,8 @@ from polyseme.formats.load import load
 from polyseme.nn.char_cnn import CharactersConfig
 from polyseme.nn.lstm import LstmConfig
 from polyseme.text.vocabulary import Vocabulary
+from tests.formats.compare import SENTENCES, bilm_oracle, lines, same_log_probs, same_vectors
+from tests.oracle.make import VOCABULARY, write_bilm, write_hdf5, write_token_embeddings
 
 # where the scale is 1, the larger one makes a model that blows float32 noise up beyond 1e-5 in five sentences
 VARIANTS = {

@@ -6,11 +6,11 @@ import json
 import h5py
 import numpy as np
 import pytest
-from tests.formats.compare import lines
-from tests.golden_path import golden
 
 from polyseme.formats.load import load
 from polyseme.nn.lstm import plain_only
+from tests.formats.compare import lines
+from tests.golden_path import golden
 
 
 @pytest.fixture(params=["plain", "automatic"])

@@ -9,11 +9,11 @@ import h5py
 import numpy as np
 import pytest
 import torch
-from tests.formats.compare import bilm_oracle, same_log_probs, same_vectors
-from tests.oracle.make import VOCABULARY, write_bilm, write_hdf5
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.formats.load import load
+from tests.formats.compare import bilm_oracle, same_log_probs, same_vectors
+from tests.oracle.make import VOCABULARY, write_bilm, write_hdf5
 
 
 def test_names_do_not_matter(tmp_path):

@@ -6,13 +6,13 @@ import zipfile
 import numpy as np
 import pytest
 import torch
-from tests.formats.compare import SENTENCES, same_vectors
-from tests.oracle.elmo import OracleElmo
-from tests.oracle.make import write_manylangs
 
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.formats.load import load
 from polyseme.formats.manylangs import BUILT_IN, read_dictionary
+from tests.formats.compare import SENTENCES, same_vectors
+from tests.oracle.elmo import OracleElmo
+from tests.oracle.make import write_manylangs
 
 INPUTS = {"both": (6, 5), "characters": (0, 5), "words": (6, 0)}
 AUTHOR = "/users/author/configs/cnn_small.json"

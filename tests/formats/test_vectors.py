@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.running import tiny
-from tests.cli.vector_files import KINDS, read_vectors
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.formats.vectors import store as vectors_run
@@ -18,6 +16,8 @@ from polyseme.formats.vectors.npz import NpzWriter
 from polyseme.formats.vectors.store import Settings, chunks, fingerprint, store
 from polyseme.formats.vectors.workplace import Part
 from polyseme.nn.output import FullSoftmax
+from tests.cli.running import tiny
+from tests.cli.vector_files import KINDS, read_vectors
 
 LINES = [" ".join(["the", "bank", f"w{line}", "河岸", "river"] * (line % 4)) for line in range(26)]
 SAFE = Settings(save_every=0.0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.oracle.mix import layer_norm_mix, pad_batch
 
 from polyseme.base.errors import UsageError
 from polyseme.nn.mix import Mix, Mixes
+from tests.oracle.mix import layer_norm_mix, pad_batch
 
 
 @pytest.fixture

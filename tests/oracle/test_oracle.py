@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+
 from tests.golden_path import golden
 
 from .elmo import OracleElmo, layer_norm_mix, pad_batch

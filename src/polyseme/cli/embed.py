@@ -43,12 +43,17 @@ Out = Annotated[
 LayersOption = Annotated[str, typer.Option("--layers", metavar="all|top|mean|N", help="Layers to give.")]
 Half = Annotated[bool, typer.Option("--fp16", help="Store 16-bit numbers: half the size, about three digits.")]
 BatchWords = Annotated[
-    int,
+    int | None,
     typer.Option("--batch-words", min=1, help="Words computed at once; less needs less memory.", rich_help_panel="Computing"),
 ]
 BatchSize = Annotated[
-    int,
-    typer.Option("--batch-size", min=1, help="Lines computed at once, at most.", rich_help_panel="Computing"),
+    int | None,
+    typer.Option(
+        "--batch-size",
+        min=1,
+        help="Lines computed at once, at most; with --start carry, states carried side by side.",
+        rich_help_panel="Computing",
+    ),
 ]
 SaveEvery = Annotated[
     float,
@@ -76,8 +81,8 @@ def embed(
     device: Device = None,
     start: StartOption = None,
     precision: PrecisionOption = Precision.fp32,
-    batch_words: BatchWords = 4096,
-    batch_size: BatchSize = 128,
+    batch_words: BatchWords = None,
+    batch_size: BatchSize = None,
     save_every: SaveEvery = 2.0,
 ) -> None:
     """Turn every word into vectors that know their sentence.

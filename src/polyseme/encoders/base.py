@@ -137,10 +137,11 @@ class Encoder(nn.Module, ABC):
         results: list[np.ndarray] = [np.zeros(0)] * len(texts)
         usual = BATCH_CUDA if self.device.type == "cuda" else BATCH_CPU
         words = usual[0] if batch_words is None else batch_words
-        rows = usual[1] if batch_size is None else batch_size
-        if words < 1 or rows < 1:
-            raise UsageError(f"batch_words is {words} and batch_size {rows}; both must be at least 1")
-        queue = self._batches(texts, start, words, rows)[::-1]
+        if batch_size is None:  # carried states depend on it, so there it must not depend on the device
+            batch_size = BATCH_CPU[1] if start == "carry" else usual[1]
+        if words < 1 or batch_size < 1:
+            raise UsageError(f"batch_words is {words} and batch_size {batch_size}; both must be at least 1")
+        queue = self._batches(texts, start, words, batch_size)[::-1]
         waiting: list[tuple[np.ndarray, Callable[[], list[np.ndarray]]]] = []
 
         def collect() -> None:
@@ -284,6 +285,8 @@ def to_arrays(states: Tensor, places: list[slice]) -> Callable[[], list[np.ndarr
         if done is not None:
             done.synchronize()
         array = host.numpy()
+        if done is None and len(places) == 1:  # a long text: no second copy of it
+            return [array[:, 0, places[0]]]
         return [array[:, row, place].copy() for row, place in enumerate(places)]
 
     return arrays

@@ -67,10 +67,9 @@ def _write_files(model: Elmo, folder: Path, dtype: torch.dtype, card: str | None
     weights = {name: value for name, value in model.state_dict().items() if not name.startswith("output.")}
     warm = model.warm_state()
     weights |= {"warm.hidden": warm.hidden, "warm.cell": warm.cell}
-    save_file({name: _plain(value, dtype) for name, value in weights.items()}, folder / "model.safetensors")
+    _write_tensors(weights, folder / "model.safetensors", dtype)
     if model.output is not None:
-        output = {name: _plain(value, dtype) for name, value in model.output.state_dict().items()}
-        save_file(output, folder / "output.safetensors")
+        _write_tensors(model.output.state_dict(), folder / "output.safetensors", dtype)
     if model.vocabulary is not None:
         write_text(folder / "vocabulary.txt", model.vocabulary.to_text())
     if model.alphabet is not None:
@@ -86,8 +85,9 @@ def _write_files(model: Elmo, folder: Path, dtype: torch.dtype, card: str | None
     write_text(folder / "README.md", card or model.card or write_card(model.kind, describe(model)))
 
 
-def _plain(value: Tensor, dtype: torch.dtype) -> Tensor:
-    return value.detach().to("cpu", dtype).contiguous().clone()
+def _write_tensors(tensors: dict[str, Tensor], path: Path, dtype: torch.dtype) -> None:
+    save_file({name: value.detach().to("cpu", dtype).contiguous().clone() for name, value in tensors.items()}, path)
+    path.chmod(0o644)  # safetensors lets nobody but the owner read
 
 
 def _move(part: Path, folder: Path) -> None:

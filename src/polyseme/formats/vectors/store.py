@@ -22,7 +22,7 @@ import torch
 import polyseme
 from polyseme.base.errors import PolysemeError
 from polyseme.base.files import telling
-from polyseme.encoders.base import LayerChoice
+from polyseme.encoders.base import BATCH_CPU, LayerChoice
 from polyseme.encoders.elmo import Elmo
 from polyseme.formats.vectors.kinds import About, Damaged, Mark, Row, VectorWriter, ending, writer_for
 from polyseme.formats.vectors.workplace import Part
@@ -43,9 +43,10 @@ class Settings:
     """Store 16-bit floats."""
     split_on_spaces: bool = False
     """Words are separated by white space already; otherwise the model's splitter finds them."""
-    batch_words: int = 4096
-    batch_size: int = 128
-    """Sentences in a batch; with `start="carry"` also the number of states carried side by side."""
+    batch_words: int | None = None
+    """Words in a batch; None: what suits the device."""
+    batch_size: int | None = None
+    """Sentences in a batch, None: what suits the device; with `start="carry"` the number of states carried side by side."""
     save_every: float = 2.0
     """Seconds between two moments at which all work so far is made safe; 0: after every chunk."""
 
@@ -95,14 +96,15 @@ def embed_rows(
 
 def chunks(texts: Iterable[list[str]], settings: Settings) -> Iterator[list[list[str]]]:
     """Texts in chunks of some batches; with `start="carry"` a chunk ends only where a batch does."""
-    step = settings.batch_size if settings.start == "carry" else 1
+    step = (settings.batch_size or BATCH_CPU[1]) if settings.start == "carry" else 1
+    most = CHUNK_BATCHES * (settings.batch_words or BATCH_CPU[0])
     chunk: list[list[str]] = []
     words = characters = 0
     for text in texts:
         chunk.append(text)
         words += len(text)
         characters += sum(map(len, text))
-        full = len(chunk) >= CHUNK_LINES or words >= CHUNK_BATCHES * settings.batch_words
+        full = len(chunk) >= CHUNK_LINES or words >= most
         if (full or characters >= CHUNK_CHARACTERS) and len(chunk) % step == 0:
             yield chunk
             chunk, words, characters = [], 0, 0
