@@ -31,7 +31,7 @@ def _batch(model: Elmo, sentences: list[list[str]]) -> list[np.ndarray]:
     lengths = [len(sentence) for sentence in marked]
     ids = torch.zeros(len(marked), max(lengths), model.config.characters.max_length, dtype=torch.long)
     for row, sentence in enumerate(marked):
-        ids[row, : len(sentence)] = torch.from_numpy(model._spell.encode(sentence)[0])
+        ids[row, : len(sentence)] = torch.from_numpy(model.speller.encode(sentence)[0])
     order = sorted(range(len(marked)), key=lambda row: -lengths[row])
     ids = ids[order].to(device)
     tokens = _tokens(model, ids.flatten(0, 1)).view(*ids.shape[:2], -1)  # (batch, words, dim)

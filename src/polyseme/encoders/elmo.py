@@ -99,7 +99,7 @@ class Elmo(LanguageQuestions, Encoder):
             raise ConfigError("a word table or an output layer needs a vocabulary")
         self.vocabulary = vocabulary
         self.alphabet = list(alphabet) if alphabet is not None else None
-        self._spell = _speller(config, self.alphabet)
+        self.speller = _speller(config, self.alphabet)
         self.tokens = WordEncoder(config)
         self.lstm = BiLstm(config.dim, config.lstm)
         self.output = output
@@ -147,8 +147,8 @@ class Elmo(LanguageQuestions, Encoder):
     def word_inputs(self, words: list[str]) -> WordInputs:
         """Distinct words as tensors on the model's device."""
         characters = lengths = rows = None
-        if self._spell is not None:
-            ids, used = self._spell.encode(words)
+        if self.speller is not None:
+            ids, used = self.speller.encode(words)
             characters, lengths = torch.from_numpy(ids).to(self.device), torch.from_numpy(used)
         if self.config.words is not None:
             assert self.vocabulary is not None
@@ -185,6 +185,16 @@ class Elmo(LanguageQuestions, Encoder):
         rows = torch.arange(len(lengths))
         ends = torch.stack([full[:, :, 0], full[:, rows, lengths - 1]], dim=2)
         return Layers(states=states, mask=batch.mask, ends=ends)
+
+    def top_states(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """What the two directions know at the top, marks included, (batch, words + 2, output) each, with gradients."""
+        inputs: ElmoInputs = batch.inputs
+        distinct = self.tokens(inputs.distinct)
+        lengths = batch.lengths.cpu() + 2
+        state = self.start_state(None, len(lengths))
+        full, _ = self._run(lambda rows: distinct.index_select(0, rows.to(distinct.device)), inputs.index, lengths, state)
+        width, half = self.config.lstm.output, self.config.half
+        return full[-1, :, :, :width], full[-1, :, :, half : half + width]
 
     def _run(
         self,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from polyseme.base.config import Config, ConfigError
@@ -148,6 +149,8 @@ class BiLstm(nn.Module):
         self.config = config
         self.precision: Precision = "fp32"
         """Of the products on the fast path; the plain path and gradients are not touched by it."""
+        self.dropout = 0.0
+        """On the input of every layer, in training only; the residual adds the input as dropped (Peters et al. 2018)."""
         self._prepared: tuple[Any, Callable[..., tuple[Tensor, State]]] | None = None
         widths = [inputs] + [config.output] * (config.layers - 1)
         self.forward_layers = nn.ModuleList(LstmLayer(width, config) for width in widths)
@@ -189,6 +192,7 @@ class BiLstm(nn.Module):
             inputs = distinct.index_select(0, index[direction])
             rows, hs, cs = [], [], []
             for level, layer in enumerate(layers):
+                inputs = F.dropout(inputs, self.dropout, self.training)
                 out, h, c = layer(inputs, sizes, state.hidden[direction, level], state.cell[direction, level])
                 inputs = out + inputs if self.config.residual and level > 0 else out
                 rows.append(inputs)
