@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import io
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -154,6 +157,67 @@ def test_training_changes_what_embed_gives() -> None:
         close([after], model.embed(["the cat"]))
 
 
+def test_threads_may_share_a_model() -> None:
+    model = elmo()
+    texts = sentences(120, seed=5)
+    expected = model.embed(texts)
+    for _ in range(5):
+        model.cache.clear()
+        with ThreadPoolExecutor(4) as threads:
+            found = list(threads.map(lambda start: model.embed(texts[start::4]), range(4)))
+        for start in range(4):
+            close(found[start], expected[start::4])
+
+
+def test_copies() -> None:
+    model = elmo(start="learned")
+    expected = model.embed(TEXTS, start="warm")
+    again = copy.deepcopy(model)
+    close(again.embed(TEXTS, start="warm"), expected)
+    buffer = io.BytesIO()
+    torch.save(model, buffer)
+    buffer.seek(0)
+    close(torch.load(buffer, weights_only=False).embed(TEXTS, start="warm"), expected)
+
+
+def test_autocast() -> None:
+    model = elmo()
+    expected = model.embed(TEXTS[:5])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        close(model.embed(TEXTS[:5]), expected, atol=0.1)
+        layers = model(model.prepare(TEXTS[:5]))
+    layers.states.float().square().sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+
+
+def test_writes_through_data_are_seen() -> None:
+    model = elmo()
+    before = model.embed(["the cat"])[0]
+    for parameter in model.parameters():
+        parameter.data.mul_(0.5)
+    after = model.embed(["the cat"])[0]
+    assert np.abs(before - after).max() > 1e-3
+    model.refresh()
+    close(model.embed(["the cat"]), [after])
+
+
+def test_carried_state_follows_the_model() -> None:
+    model = elmo()
+    model.embed([["cat"]], start="carry")
+    assert model.double().embed([["cat"]], start="carry")[0].shape == (3, 1, 16)
+
+
+def test_a_chosen_layer_does_not_keep_the_others() -> None:
+    array = elmo().embed([["cat"] * 50], layers="top")[0]
+    assert array.base is None or array.base.nbytes <= 2 * array.nbytes
+
+
+def test_reading_builds_no_graph() -> None:
+    model = elmo()
+    states, _ = model.read([["cat", "sat"]], start=None)
+    assert not states.requires_grad
+
+
 def test_odd_words() -> None:
     odd = ["", " ", "\x00", "\ud800", "x" * 1_000_000, "\n", "<S>", "</S>", "👩‍👩‍👧", "ß" * 49]
     vectors = elmo().embed([odd])[0]
@@ -171,6 +235,8 @@ def test_encode() -> None:
     np.testing.assert_allclose(np.linalg.norm(model.encode(texts, normalize_embeddings=True), axis=1), [1, 0, 1], atol=1e-6)
     assert model.encode(texts, layers="all", pooling="ends").shape == (3, 96)
     assert model.encode([], layers="all").shape == (0, 48)
+    plain = model.encode(texts, show_progress_bar=False, convert_to_numpy=True, start="zero")
+    np.testing.assert_allclose(plain, found, atol=1e-6)
 
 
 def test_progress_counts_every_sentence() -> None:
@@ -198,6 +264,10 @@ def test_a_full_device_goes_on_with_half_the_batch(monkeypatch: pytest.MonkeyPat
     [
         (lambda m: m.embed("one string"), "expected a list of sentences, got one string"),
         (lambda m: m.embed([["cat", 3]]), "this one holds 3"),
+        (lambda m: m.embed([None]), "a sentence is a string or a list of words; got None"),
+        (lambda m: m.embed(["cat"], layers=1.0), "layers is 1.0"),
+        (lambda m: m.embed(["cat"], layers=True), "layers is True"),
+        (lambda m: m.embed(["cat"], start=""), "unknown start ''"),
         (lambda m: m.embed(["cat"], layers=3), "layers is 3; allowed: all, top, mean, or a number from 0 to 2"),
         (lambda m: m.embed(["cat"], layers="last"), "layers is 'last'"),
         (lambda m: m.embed(["cat"], start="wram"), r"unknown start 'wram' \(did you mean 'warm'\?\)"),

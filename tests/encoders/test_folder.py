@@ -150,3 +150,47 @@ def test_push_to_hub_sends_the_folder(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(huggingface_hub, "HfApi", Api)
     assert elmo().push_to_hub("me/model", private=True, token="t") == "hub:me/model"
     assert sent == {"token": "t", "private": True, "files": ["README.md", "config.json", "model.safetensors"]}
+
+
+def test_another_model_in_the_same_folder_leaves_nothing_of_the_first(tmp_path: Path) -> None:
+    elmo(output=True).save_pretrained(tmp_path / "m")
+    (tmp_path / "m" / "verify.safetensors").write_bytes(b"of the first")
+    elmo(seed=1).save_pretrained(tmp_path / "m")
+    again = Elmo.from_pretrained(tmp_path / "m")
+    assert isinstance(again, Elmo) and again.output is None and again.vocabulary is None
+    assert not (tmp_path / "m" / "verify.safetensors").exists()
+
+
+def test_fp16_has_its_own_warm_state_and_refuses_what_it_cannot_hold(tmp_path: Path) -> None:
+    model = elmo()
+    model.save_pretrained(tmp_path / "half", precision="fp16")
+    once, twice = Elmo.from_pretrained(tmp_path / "half"), Elmo.from_pretrained(tmp_path / "half")
+    twice.embed(TEXTS)
+    np.testing.assert_array_equal(once.warm_state().cell.numpy(), twice.warm_state().cell.numpy())
+    with torch.no_grad():
+        model.tokens.projection.bias[0] = 1e6
+    with pytest.raises(PolysemeError, match=r"projection\.bias has numbers too large for fp16: save it in fp32"):
+        model.save_pretrained(tmp_path / "other", precision="fp16")
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("config.json", {"splitter": "foo"}, r"names the splitter 'foo'; known: characters"),
+        ("config.json", {"splitter": ["a"]}, "names the splitter"),
+        ("config.json", {"polyseme_format": True}, "has polyseme_format True"),
+        ("vocabulary.txt", None, "lacks vocabulary.txt"),
+        ("vocabulary.txt", "a\nb\n", r"vocabulary\.txt: lacks <S> and </S>"),
+    ],
+)
+def test_damaged_word_models(tmp_path: Path, file: str, content: object, said: str) -> None:
+    folder = elmo(form="words").save_pretrained(tmp_path / "m")
+    if isinstance(content, dict):
+        change(folder / file, **content)
+    elif content is None:
+        (folder / file).unlink()
+    else:
+        (folder / file).write_text(str(content))
+    with pytest.raises(FormatError, match=said):
+        Elmo.from_pretrained(folder)

@@ -83,10 +83,27 @@ def test_substitutes() -> None:
     assert len(everything) == len(IDS) - 3
 
 
+def test_carried_questions_keep_the_order_of_arrival() -> None:
+    texts = sentences(140, seed=2)
+    found = elmo(output=True).log_probs(texts, start="carry")
+    model, expected = elmo(output=True), []
+    for begin in (0, 128):
+        some = texts[begin : begin + 128]
+        states, _ = model.read(some, start="carry")
+        with torch.no_grad():
+            expected += [model._sentence(states[-1, i], text, model.output, model.vocabulary) for i, text in enumerate(some)]
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a.forward, b.forward, atol=1e-5)
+
+
 def test_mistakes() -> None:
+    with pytest.raises(UsageError, match="allowed starts: learned, zero, warm"):
+        elmo(output=True).substitutes(TEXT, 1, start="carry")
+    with pytest.raises(UsageError, match="count is 0"):
+        elmo(output=True).substitutes(TEXT, 1, count=0)
     with pytest.raises(PolysemeError, match="no output layer"):
         elmo().score(["the cat"])
-    with pytest.raises(UsageError, match="position is 5; the sentence has words 0 to 4"):
+    with pytest.raises(UsageError, match="position is 5; the sentence has 5 words, counted from 0"):
         elmo(output=True).substitutes(TEXT, 5)
     with pytest.raises(UsageError, match="at least one sentence"):
         elmo(output=True).perplexity([])

@@ -32,7 +32,15 @@ def test_spans() -> None:
     assert pool_spans(words, torch.zeros(0, 2, dtype=torch.long)).shape == (0, 1)
 
 
+def test_no_words_are_zeros() -> None:
+    empty = torch.zeros(2, 0, 3), torch.zeros(2, 0, dtype=torch.bool)
+    assert pool(*empty, "max").tolist() == [[0, 0, 0]] * 2 and pool(*empty, "ends").shape == (2, 6)
+    assert pool_spans(torch.ones(4, 1), torch.tensor([[1, 1]]), "first").tolist() == [[0]]
+
+
 def test_mistakes() -> None:
+    with pytest.raises(UsageError, match="ends before it starts"):
+        pool_spans(torch.zeros(4, 1), torch.tensor([[3, 1]]))
     with pytest.raises(UsageError, match=r"unknown pooling 'men' \(did you mean 'mean'\?\)"):
         pool(VECTORS, MASK, "men")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="spans reach from 0 to 5; words: 4"):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -20,12 +21,14 @@ from torch import Tensor, nn
 from polyseme.base.config import Config
 from polyseme.base.errors import UsageError, nearest
 from polyseme.base.hub import push
+from polyseme.base.progress import progress
 from polyseme.nn.pooling import Pooling, pool
 from polyseme.text.batches import by_words
 from polyseme.text.words import Splitter
 
 Sentence = str | Sequence[str]
 LayerChoice = Literal["all", "top", "mean"] | int
+ENCODED = 4096  # texts whose words' vectors stand in memory while `encode` pools them
 BATCH_CPU, BATCH_CUDA = (4096, 128), (32768, 1024)  # words and sentences of a batch
 
 
@@ -109,6 +112,8 @@ class Encoder(nn.Module, ABC):
         """The words of a sentence: a string is split the way the model was trained, a list is taken as it is."""
         if isinstance(sentence, str):
             return self.splitter(sentence)
+        if not isinstance(sentence, Iterable):
+            raise UsageError(f"a sentence is a string or a list of words; got {sentence!r}")
         words = list(sentence)
         for word in words:
             if not isinstance(word, str):
@@ -173,30 +178,33 @@ class Encoder(nn.Module, ABC):
         sentences: str | Sequence[Sentence],
         *,
         batch_size: int = 32,
-        normalize_embeddings: bool = False,
+        show_progress_bar: bool | None = None,
+        convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
+        normalize_embeddings: bool = False,
         layers: LayerChoice = "mean",
         pooling: Pooling = "mean",
+        start: str | None = None,
     ) -> np.ndarray | Tensor:
         """One vector a text, (texts, dim), or (dim,) for a single string; names as in sentence-transformers.
 
         The words' vectors (of the chosen layer, or the mean of all) are pooled under their mask. Several layers ("all")
-        are laid side by side.
+        are laid side by side. Texts go through some at a time, so that only their pooled vectors are kept.
         """
         texts: Sequence[Sentence] = [sentences] if isinstance(sentences, str) else sentences
-        vectors = []
-        for array in self.embed(texts, layers=layers, batch_size=batch_size):
-            words = torch.from_numpy(array).transpose(0, 1).flatten(1).unsqueeze(0)  # (1, words, layers * dim)
-            mask = torch.ones(words.shape[:2], dtype=torch.bool)
-            if mask.shape[1] == 0:
-                words, mask = words.new_zeros(1, 1, words.shape[2]), torch.zeros(1, 1, dtype=torch.bool)
-            vectors.append(pool(words, mask, pooling)[0])
+        vectors: list[Tensor] = []
+        with progress("encoding", len(texts), "texts") if show_progress_bar is not False else nullcontext() as advance:
+            for begin in range(0, len(texts), ENCODED):
+                some = self.embed(texts[begin : begin + ENCODED], layers=layers, start=start, batch_size=batch_size)
+                vectors += [_pooled(array, pooling) for array in some]
+                if advance is not None:
+                    advance(len(some))
         width = self.dim * (self.layers if layers == "all" else 1) * (2 if pooling == "ends" else 1)
         result = torch.stack(vectors) if vectors else torch.zeros(0, width)
         if normalize_embeddings:
             result = torch.nn.functional.normalize(result, dim=-1)
         result = result[0] if isinstance(sentences, str) else result
-        return result if convert_to_tensor else result.numpy()
+        return result if convert_to_tensor or not convert_to_numpy else result.numpy()
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Encoder:
@@ -250,6 +258,12 @@ class Encoder(nn.Module, ABC):
         return to_arrays(states, [slice(0, len(text)) for text in texts])
 
 
+def _pooled(array: np.ndarray, how: Pooling) -> Tensor:
+    """A text's words (layers, words, dim) -> one vector, layers side by side."""
+    words = torch.from_numpy(array).transpose(0, 1).flatten(1).unsqueeze(0)  # (1, words, layers * dim)
+    return pool(words, torch.ones(words.shape[:2], dtype=torch.bool), how)[0]
+
+
 def choose_layers(choice: LayerChoice, count: int) -> slice | Literal["mean"]:
     """A choice of layers as a slice of the stack, or "mean".
 
@@ -261,7 +275,7 @@ def choose_layers(choice: LayerChoice, count: int) -> slice | Literal["mean"]:
     if choice == "all":
         return slice(0, count)
     number = count - 1 if choice == "top" else choice
-    if isinstance(number, str) or not 0 <= number < count:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < count:
         raise UsageError(f"layers is {choice!r}; allowed: all, top, mean, or a number from 0 to {count - 1}")
     return slice(number, number + 1)
 
@@ -280,12 +294,13 @@ def to_arrays(states: Tensor, places: list[slice]) -> Callable[[], list[np.ndarr
         done.record()
     else:
         host, done = states.float(), None
+    whole = host.untyped_storage().nbytes() == host.nbytes  # and not some of many layers
 
     def arrays() -> list[np.ndarray]:
         if done is not None:
             done.synchronize()
         array = host.numpy()
-        if done is None and len(places) == 1:  # a long text: no second copy of it
+        if done is None and len(places) == 1 and whole:  # a long text: no second copy of it
             return [array[:, 0, places[0]]]
         return [array[:, row, place].copy() for row, place in enumerate(places)]
 

@@ -113,6 +113,15 @@ class Elmo(LanguageQuestions, Encoder):
         self._warm: tuple[Any, State] | None = None
         self._carried: State | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies compute the warm state anew and carry nothing over."""
+        return {**super().__getstate__(), "_warm": None, "_carried": None}
+
+    def refresh(self) -> None:
+        """Forget all that was derived from the weights: for those who write them behind PyTorch's back, through `.data`."""
+        self.cache.clear()
+        self._warm = self.lstm._prepared = None
+
     @property
     def layers(self) -> int:
         return self.config.lstm.layers + 1
@@ -154,6 +163,13 @@ class Elmo(LanguageQuestions, Encoder):
             assert self.vocabulary is not None
             rows = torch.from_numpy(self.vocabulary.ids([w[: self.config.words.cut] for w in words])).to(self.device)
         return WordInputs(characters, lengths, rows)
+
+    def _read_part(self, word: str) -> str:
+        """As much of a word as can matter: nobody keeps a million letters in a cache."""
+        if len(word) <= 1000 or (self.config.words is not None and self.config.words.cut is None):
+            return word
+        kept = self.config.characters.max_length if self.config.characters is not None else self.config.words.cut  # type: ignore[union-attr]
+        return word.encode("utf-8", "ignore").decode("utf-8")[:kept]
 
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
         texts = self._texts(sentences)
@@ -222,21 +238,23 @@ class Elmo(LanguageQuestions, Encoder):
             wanted = index[rows, places]  # (2, words)
             whole = (chunk or steps) >= steps
             numbers, back = (every, wanted) if whole else torch.unique(wanted, return_inverse=True)
-            table = vectors(numbers)
+            table = vectors(numbers).to(out.dtype)  # under autocast the words come in fewer bits
             order = alive[packing.order].to(self.device)
             read, end = self.lstm(table, back.to(self.device), packing.sizes, state.rows(order))
             rows, places, back = rows.to(self.device), places.to(self.device), back.to(self.device)
+            read = read.to(out.dtype)
             for d in (0, 1):
                 out[0, rows, places[d], d * half : d * half + self.config.dim] = table[back[d]]
                 out[1:, rows, places[d], d * half : d * half + width] = read[:, d]
-            state = State(state.hidden.index_copy(2, order, end.hidden), state.cell.index_copy(2, order, end.cell))
+            hidden, cell = end.hidden.to(state.hidden.dtype), end.cell.to(state.cell.dtype)
+            state = State(state.hidden.index_copy(2, order, hidden), state.cell.index_copy(2, order, cell))
         return out, state
 
     # ---- start states
 
     def start_state(self, start: Start | None, rows: int) -> State:
         """The state from which every one of `rows` sentences begins."""
-        start = start or self.config.start
+        start = self.config.start if start is None else start
         if start not in get_args(Start):
             raise UsageError(f"unknown start {start!r}{nearest(start, get_args(Start))}")
         if start == "carry":
@@ -272,7 +290,9 @@ class Elmo(LanguageQuestions, Encoder):
 
     def _carry(self, rows: int) -> State:
         """The first `rows` rows of the carried state, grown by zeros where there were fewer."""
-        carried = self._carried or self.lstm.zero_state(0)
+        zero = self.lstm.zero_state(0)
+        carried = self._carried or zero
+        carried = State(carried.hidden.to(zero.hidden), carried.cell.to(zero.cell))  # the model may have moved
         have = carried.cell.shape[2]
         if have < rows:
             more = self.lstm.zero_state(rows - have)
@@ -301,6 +321,7 @@ class Elmo(LanguageQuestions, Encoder):
         states, _ = self.read(texts, start=start, chunk=batch_words)  # type: ignore[arg-type]
         return to_arrays(pick(states, choose), [slice(1, len(text) + 1) for text in texts])
 
+    @torch.no_grad()
     def read(self, texts: list[list[str]], *, start: Start | None, chunk: int = 4096) -> tuple[Tensor, Tensor]:
         """All layers of texts with their begin and end marks, without gradients: (layers, batch, words + 2, dim), lengths.
 
@@ -310,7 +331,7 @@ class Elmo(LanguageQuestions, Encoder):
         now = stamp(self.tokens)
 
         def vectors(numbers: Tensor) -> Tensor:
-            wanted = [words[number] for number in numbers.tolist()]
+            wanted = [self._read_part(words[number]) for number in numbers.tolist()]
             return self.cache.lookup(wanted, now, lambda missing: self.tokens(self.word_inputs(missing)))
 
         state = self._carry(len(texts)) if start == "carry" else self.start_state(start, len(texts))

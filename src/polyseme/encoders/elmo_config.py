@@ -46,6 +46,12 @@ class ElmoConfig(Config):
     """The vocabulary's word for all others."""
 
     def __post_init__(self) -> None:
+        sizes = {"dim": self.dim}
+        if self.words is not None:
+            sizes |= {"words.size": self.words.size, "words.dim": self.words.dim}
+        for name, value in sizes.items():
+            if value < 1:
+                raise ConfigError(f"{name} is {value}; it must be at least 1")
         if self.characters is None and self.words is None:
             raise ConfigError("neither characters nor words are given; a model needs one of them")
         if not self.project and self.inputs != self.dim:
@@ -70,5 +76,14 @@ def _size(dim: int, projection: int, highways: int) -> ElmoConfig:
     )
 
 
-SIZES = {"small": _size(1024, 128, 1), "medium": _size(2048, 256, 1), "original": _size(4096, 512, 2)}
-"""The published sizes (2048 filters each): 13.6, 28.0 and 93.6 million parameters."""
+SIZES = {
+    "tiny": ElmoConfig(
+        characters=CharactersConfig(filters=((1, 8), (2, 16), (3, 24)), highways=1),
+        dim=16,
+        lstm=LstmConfig(dim=32, projection=16),
+    ),
+    "small": _size(1024, 128, 1),
+    "medium": _size(2048, 256, 1),
+    "original": _size(4096, 512, 2),
+}
+"""The published sizes (2048 filters each): 13.6, 28.0 and 93.6 million parameters; and `tiny`, for tests and first tries."""

@@ -32,16 +32,19 @@ from polyseme.nn.lstm import State
 from polyseme.nn.output import FullSoftmax
 from polyseme.nn.unfilled import unfilled
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import splitter
+from polyseme.text.words import splitter, splitter_names
 
 FORMAT = 1
+FILES = ("config.json", "model.safetensors", "output.safetensors", "vocabulary.txt", "characters.txt", "README.md")
+REFERENCE = "verify.safetensors"  # vectors of the weights as they were; other weights make them untrue
 _PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16}
 
 
 def is_folder(path: Path) -> bool:
     """Whether a folder is one of ours: its config.json names a `polyseme_format`."""
     config = path / "config.json"
-    return config.is_file() and b'"polyseme_format"' in config.read_bytes()
+    with telling(config, "read"):
+        return config.is_file() and b'"polyseme_format"' in config.read_bytes()
 
 
 def save(model: Encoder, folder: str | Path, *, precision: str = "fp32", card: str | None = None) -> Path:
@@ -65,8 +68,10 @@ def save(model: Encoder, folder: str | Path, *, precision: str = "fp32", card: s
 
 def _write_files(model: Elmo, folder: Path, dtype: torch.dtype, card: str | None) -> None:
     weights = {name: value for name, value in model.state_dict().items() if not name.startswith("output.")}
-    warm = model.warm_state()
-    weights |= {"warm.hidden": warm.hidden, "warm.cell": warm.cell}
+    # the warm state belongs to the weights: one in fewer bits has another, which is found when it is first asked for
+    if dtype == torch.float32:
+        warm = model.warm_state()
+        weights |= {"warm.hidden": warm.hidden, "warm.cell": warm.cell}
     _write_tensors(weights, folder / "model.safetensors", dtype)
     if model.output is not None:
         _write_tensors(model.output.state_dict(), folder / "output.safetensors", dtype)
@@ -86,7 +91,15 @@ def _write_files(model: Elmo, folder: Path, dtype: torch.dtype, card: str | None
 
 
 def _write_tensors(tensors: dict[str, Tensor], path: Path, dtype: torch.dtype) -> None:
-    save_file({name: value.detach().to("cpu", dtype).contiguous().clone() for name, value in tensors.items()}, path)
+    plain = {name: value.detach().to("cpu", dtype).contiguous().clone() for name, value in tensors.items()}
+    for name, value in plain.items():
+        if not bool(torch.isfinite(value).all()):
+            why = "numbers too large for fp16: save it in fp32" if dtype == torch.float16 else "numbers that are not finite"
+            raise PolysemeError(f"{name} has {why}")
+    try:
+        save_file(plain, path)
+    except SafetensorError as error:
+        raise PolysemeError(f"cannot write {path.name}: {error}") from error
     path.chmod(0o644)  # safetensors lets nobody but the owner read
 
 
@@ -94,8 +107,12 @@ def _move(part: Path, folder: Path) -> None:
     if not folder.exists():
         part.replace(folder)
         return
-    for file in sorted(part.iterdir(), key=lambda file: file.name == "config.json"):  # the config last
-        file.replace(folder / file.name)
+    new = {file.name for file in part.iterdir()}
+    (folder / "config.json").unlink(missing_ok=True)  # until the new one is there, this is no model
+    for name in {*FILES, REFERENCE} - new:
+        (folder / name).unlink(missing_ok=True)
+    for name in sorted(new, key=lambda name: name == "config.json"):
+        (part / name).replace(folder / name)
 
 
 def load(path: str | Path) -> Elmo:
@@ -109,7 +126,8 @@ def load(path: str | Path) -> Elmo:
     if (folder / "vocabulary.txt").exists():
         vocabulary = Vocabulary.read(folder / "vocabulary.txt", unknown=config.unknown, begin=config.begin, end=config.end)
     if (folder / "characters.txt").exists():
-        alphabet = read_bytes(folder / "characters.txt").decode("utf-8").split("\n")[:-1]
+        alphabet = _alphabet(folder / "characters.txt", config)
+    _check_words(folder, config, vocabulary, alphabet)
     weights = read_tensors(folder / "model.safetensors")
     warm = {name: weights.pop(f"warm.{name}") for name in ("hidden", "cell") if f"warm.{name}" in weights}
     output = None
@@ -125,6 +143,9 @@ def load(path: str | Path) -> Elmo:
         output=output,
     )
     if len(warm) == 2:
+        zero = model.lstm.zero_state(1)
+        if warm["hidden"].shape != zero.hidden.shape or warm["cell"].shape != zero.cell.shape:
+            raise FormatError(folder / "model.safetensors", "has a warm state of another size than its LSTMs")
         model.set_warm_state(State(warm["hidden"], warm["cell"]))
     if (folder / "README.md").exists():
         model.card = read_bytes(folder / "README.md").decode("utf-8", "replace")
@@ -132,10 +153,33 @@ def load(path: str | Path) -> Elmo:
     return model
 
 
+def _alphabet(path: Path, config: ElmoConfig) -> list[str]:
+    try:
+        symbols = read_bytes(path).decode("utf-8").split("\n")[:-1]
+    except UnicodeDecodeError as error:
+        raise FormatError(path, f"is not UTF-8 ({error.reason} at byte {error.start})") from error
+    if config.characters is not None and len(symbols) != config.characters.symbols:
+        raise FormatError(path, f"has {len(symbols)} symbols; the character table has {config.characters.symbols} rows")
+    return symbols
+
+
+def _check_words(folder: Path, config: ElmoConfig, vocabulary: Vocabulary | None, alphabet: list[str] | None) -> None:
+    """What the config needs must be there, and the marks must be in the vocabulary."""
+    if config.characters is not None and config.characters.alphabet == "code_points" and alphabet is None:
+        raise FormatError(folder, "lacks characters.txt, which a model over code points needs")
+    if config.words is None:
+        return
+    if vocabulary is None:
+        raise FormatError(folder, "lacks vocabulary.txt, which a word table needs")
+    missing = [mark for mark in (config.begin, config.end) if mark not in vocabulary]
+    if missing:
+        raise FormatError(folder / "vocabulary.txt", f"lacks {' and '.join(missing)}, which begin and end every sentence")
+
+
 def _head(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     head = read_json(path)
-    if head.get("polyseme_format") != FORMAT:
+    if head.get("polyseme_format") != FORMAT or isinstance(head.get("polyseme_format"), bool):
         given = head.get("polyseme_format")
         raise FormatError(path, f"has polyseme_format {given!r}; this version reads {FORMAT}: update polyseme")
     known = {"polyseme_format", "polyseme_version", "encoder", "splitter", "config"}
@@ -143,6 +187,8 @@ def _head(folder: Path) -> dict[str, Any]:
         raise FormatError(path, f"lacks {name!r}")
     for name in sorted(set(head) - known):
         raise FormatError(path, f"has an unknown key {name!r}{nearest(name, known)}")
+    if not isinstance(head["splitter"], str) or head["splitter"] not in splitter_names():
+        raise FormatError(path, f"names the splitter {head['splitter']!r}; known: {', '.join(splitter_names())}")
     if head["encoder"] != Elmo.kind:
         raise FormatError(path, f"names the encoder {head['encoder']!r}; known: {Elmo.kind}")
     return head
@@ -152,6 +198,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file as float32."""
     try:
         with telling(path, "read"):
+            path.open("rb").close()  # safetensors calls every file that it cannot open a missing one
             return {name: value.float() for name, value in load_file(path).items()}
     except SafetensorError as error:
         raise FormatError(path, f"is a damaged safetensors file ({error})") from error

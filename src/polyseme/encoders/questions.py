@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.text.batches import by_words
+from polyseme.text.batches import by_words, in_order
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Sentence
@@ -95,7 +95,8 @@ class LanguageQuestions:
         texts = self._texts(sentences)
         results: list[WordLogProbs | None] = [None] * len(texts)
         with torch.inference_mode():
-            for rows in by_words([len(text) for text in texts]):
+            carry = start == "carry"  # which goes on from row to row, so it keeps the order of arrival
+            for rows in in_order(len(texts), 128) if carry else by_words([len(text) for text in texts]):
                 states, _ = self.read([texts[row] for row in rows], start=start)
                 for place, row in enumerate(rows.tolist()):
                     results[row] = self._sentence(states[-1, place], texts[row], output, vocabulary)
@@ -124,9 +125,13 @@ class LanguageQuestions:
         The word that stands there is not looked at: the forward model has read all before it, the backward one all after.
         """
         output, vocabulary = self._language_model()
+        if start == "carry":
+            raise UsageError("substitutes are asked of a sentence alone; allowed starts: learned, zero, warm")
+        if count < 1:
+            raise UsageError(f"count is {count}; it must be at least 1")
         text = self._texts([sentence])[0]
         if not 0 <= position < len(text):
-            raise UsageError(f"position is {position}; the sentence has words 0 to {len(text) - 1}")
+            raise UsageError(f"position is {position}; the sentence has {len(text)} words, counted from 0")
         with torch.inference_mode():
             states, _ = self.read([text], start=start)
             left, right = self._halves(states[-1, 0])

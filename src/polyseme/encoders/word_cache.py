@@ -6,7 +6,9 @@ reserved row and no word that cannot be cached, and a stamp of the weights empti
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +22,15 @@ class WordCache:
 
     def __init__(self, limit: int = 65536) -> None:
         self.limit = limit
+        self._lock = threading.Lock()
         self.clear()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy starts empty: it is cheap to fill, and a lock cannot be copied."""
+        return {"limit": self.limit}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["limit"])  # type: ignore[misc]
 
     def clear(self) -> None:
         """Forget all words."""
@@ -35,7 +45,11 @@ class WordCache:
         return len(self._rows)
 
     def lookup(self, words: list[str], stamp: Stamp, compute: Callable[[list[str]], Tensor]) -> Tensor:
-        """Vectors of these words, each distinct word computed at most once."""
+        """Vectors of these words, each distinct word computed at most once; one caller at a time."""
+        with self._lock:
+            return self._lookup(words, stamp, compute)
+
+    def _lookup(self, words: list[str], stamp: Stamp, compute: Callable[[list[str]], Tensor]) -> Tensor:
         if stamp != self._stamp:
             self.clear()
             self._stamp = stamp

@@ -61,7 +61,7 @@ class LstmConfig(Config):
             raise ConfigError(f"projection is {self.projection}; it must be at least 1, or null for none")
         for name in ("cell_clip", "projection_clip"):
             clip = getattr(self, name)
-            if clip is not None and clip <= 0:
+            if clip is not None and not clip > 0:
                 raise ConfigError(f"{name} is {clip}; it must be above 0, or null for no clip")
 
     @property
@@ -155,6 +155,10 @@ class BiLstm(nn.Module):
         widths = [inputs] + [config.output] * (config.layers - 1)
         self.forward_layers = nn.ModuleList(LstmLayer(width, config) for width in widths)
         self.backward_layers = nn.ModuleList(LstmLayer(width, config) for width in widths)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies prepare their weights anew."""
+        return {**super().__getstate__(), "_prepared": None}
 
     def stacks(self) -> list[list[LstmLayer]]:
         """The layers, forward direction first."""

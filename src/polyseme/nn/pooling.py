@@ -23,6 +23,8 @@ def pool(vectors: Tensor, mask: Tensor, how: Pooling = "mean") -> Tensor:
     """
     if how not in get_args(Pooling):
         raise UsageError(f"unknown pooling {how!r}{nearest(how, get_args(Pooling))}")
+    if mask.shape[1] == 0:
+        return vectors.new_zeros(len(vectors), vectors.shape[2] * (2 if how == "ends" else 1))
     inside = mask.unsqueeze(-1)
     counts = mask.sum(1)
     if how == "mean":
@@ -38,6 +40,8 @@ def pool(vectors: Tensor, mask: Tensor, how: Pooling = "mean") -> Tensor:
 
 def pool_spans(vectors: Tensor, spans: Tensor, how: Pooling = "mean") -> Tensor:
     """Spans of one sentence: words (words, dim), spans (count, 2) as [start, end) -> (count, dim or 2 dim)."""
+    if len(spans) and bool((spans[:, 0] > spans[:, 1]).any()):
+        raise UsageError("a span ends before it starts; spans are [start, end)")
     longest = int((spans[:, 1] - spans[:, 0]).max()) if len(spans) else 0
     if len(spans) and (int(spans.min()) < 0 or int(spans[:, 1].max()) > len(vectors)):
         raise UsageError(f"spans reach from {int(spans.min())} to {int(spans[:, 1].max())}; words: {len(vectors)}")

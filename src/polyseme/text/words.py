@@ -49,6 +49,11 @@ def splitter(name: str) -> Splitter:
     return Splitter(name)
 
 
+def splitter_names() -> list[str]:
+    """The names that `splitter` knows."""
+    return sorted(_WAYS)
+
+
 def normalise_quotes(text: str) -> str:
     """Curly quotes made straight; the length stays.
 
