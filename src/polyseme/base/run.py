@@ -1,0 +1,112 @@
+"""A run as a value: seed, device, place among the processes, precision; and all random states, caught and put back.
+
+Handed down from the command line to whoever needs it, against a global device or a seed set at import: two runs can then
+live in one process, and a test can say which of them it means. Under torchrun the place comes from its variables (RANK,
+WORLD_SIZE, LOCAL_RANK). Random states are plain JSON values, so that a checkpoint needs no pickle.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import os
+import random
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from polyseme.base.errors import UsageError
+
+PRECISIONS = ("fp32", "bf16")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run:
+    """Where and how a computation runs.
+
+    >>> Run(seed=1).device
+    device(type='cpu')
+    """
+
+    seed: int = 0
+    """The one seed; each process derives its own from it."""
+    device: torch.device = dataclasses.field(default_factory=lambda: torch.device("cpu"))
+    """Where the tensors live."""
+    rank: int = 0
+    """Which of the processes this is, from 0."""
+    ranks: int = 1
+    """How many processes train together."""
+    precision: str = "fp32"
+    """fp32, or bf16: products in bfloat16, weights kept in float32 (CUDA only)."""
+
+    def __post_init__(self) -> None:
+        if self.precision not in PRECISIONS:
+            raise UsageError(f"precision is {self.precision!r}; allowed: {' or '.join(PRECISIONS)}")
+        if self.precision == "bf16" and self.device.type != "cuda":
+            raise UsageError(f"precision bf16 needs a CUDA device; on {self.device.type} use fp32")
+        if not 0 <= self.rank < self.ranks:
+            raise UsageError(f"rank is {self.rank}; with {self.ranks} processes it lies between 0 and {self.ranks - 1}")
+
+    @classmethod
+    def from_environment(cls, *, seed: int = 0, device: str | None = None, precision: str | None = None) -> Self:
+        """This process's run: torchrun's place where there is one, a GPU where there is one, bf16 on a GPU."""
+        rank, ranks, local = (_number(name, default) for name, default in (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0)))
+        place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        if place.type == "cuda" and place.index is None:
+            place = torch.device("cuda", local)
+        precision = precision or ("bf16" if place.type == "cuda" else "fp32")
+        return cls(seed=seed, device=place, rank=rank, ranks=ranks, precision=precision)
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the process that writes files and speaks to the user."""
+        return self.rank == 0
+
+    def seed_all(self) -> None:
+        """Seed Python, NumPy and PyTorch (CPU and CUDA); each rank differently, so that dropout differs."""
+        seed = (self.seed + 1_000_003 * self.rank) % 2**63
+        random.seed(seed)
+        np.random.seed(seed % 2**32)
+        torch.manual_seed(seed)
+
+    def random_states(self) -> dict[str, Any]:
+        """Every global random state of this process, as JSON values."""
+        kind, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)
+        version, internal, gauss_next = random.getstate()
+        states = {
+            "python": [version, list(internal), gauss_next],
+            "numpy": [kind, np.asarray(keys).tolist(), int(position), int(has_gauss), float(gauss)],
+            "torch": _to_text(torch.get_rng_state()),
+        }
+        if self.device.type == "cuda":
+            states["cuda"] = _to_text(torch.cuda.get_rng_state(self.device))
+        return states
+
+    def restore_random(self, states: Mapping[str, Any]) -> None:
+        """Put back what `random_states` gave."""
+        version, internal, gauss_next = states["python"]
+        random.setstate((version, tuple(internal), gauss_next))
+        kind, keys, *rest = states["numpy"]
+        np.random.set_state((kind, np.array(keys, dtype=np.uint32), *rest))
+        torch.set_rng_state(_from_text(states["torch"]))
+        if self.device.type == "cuda" and "cuda" in states:
+            torch.cuda.set_rng_state(_from_text(states["cuda"]), self.device)
+
+
+def _number(name: str, default: int) -> int:
+    text = os.environ.get(name, str(default))
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"the environment variable {name} is {text!r}; torchrun sets it to a whole number") from None
+
+
+def _to_text(state: Tensor) -> str:
+    return base64.b64encode(state.numpy().tobytes()).decode("ascii")
+
+
+def _from_text(text: str) -> Tensor:
+    return torch.frombuffer(bytearray(base64.b64decode(text)), dtype=torch.uint8)

@@ -1,0 +1,76 @@
+"""The contract between the loop and what it trains: a `Learner`, its `Batches`, the `Loss` of one batch.
+
+The loop sees nothing else, so that one loop serves every objective and every task. For a resumed run to be the same run,
+all that training changes must lie in one of four places: the learner's `state_dict`, its `carried()` state, the batches'
+`position()`, or the global random states. A learner with a generator of its own puts that generator's state in `carried()`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+
+
+@dataclasses.dataclass
+class Loss:
+    """What one batch gave."""
+
+    total: Tensor
+    """Scalar to back-propagate: the mean for each word."""
+    words: int
+    """The words that it is a mean over."""
+    parts: dict[str, Tensor] = dataclasses.field(default_factory=dict)
+    """Scalars for the log (forward, backward, ...), each a mean over the same words; the same names in every batch."""
+    sampled: bool = False
+    """Whether `total` comes from a sample of the vocabulary: then it compares with no other loss, and is labelled so."""
+
+
+class Learner(nn.Module, ABC):
+    """Something that learns: it gives a loss to descend, a score to choose by, and a folder that users load."""
+
+    score_name: str = "loss"
+    """Which number of `evaluate` is to be made small."""
+
+    @abstractmethod
+    def loss(self, batch: Any) -> Loss:
+        """The loss of one batch; `batch` is whatever the learner's own batches give."""
+
+    @abstractmethod
+    def evaluate(self, dev: Any) -> dict[str, float]:
+        """Numbers on held-out data, `score_name` among them. Called in evaluation mode, without gradients, in float32."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write the usable model to the folder, each file whole or not at all; other things there (`run/`) stay."""
+
+    def carried(self) -> dict[str, Tensor]:
+        """State that lives across batches, such as an LSTM's; kept for each process by itself."""
+        return {}
+
+    def restore(self, carried: Mapping[str, Tensor]) -> None:
+        """Put back what `carried` gave; an empty mapping means the state before the first batch."""
+
+
+class Batches(Protocol):
+    """Endless batches that know where they are.
+
+    Under torchrun each process has its own; `words_per_epoch` counts the words of all processes together.
+    """
+
+    @property
+    def words_per_epoch(self) -> int:
+        """The words that one pass gives, over all processes."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Batches from the current position on, epoch after epoch, for ever."""
+
+    def position(self) -> dict[str, Any]:
+        """Where the next batch begins, as JSON values; batches that were fetched ahead and not yet given do not count."""
+
+    def seek(self, position: dict[str, Any]) -> None:
+        """Go to a position without reading what lies before it; the next `iter` begins there."""

@@ -1,0 +1,84 @@
+"""How far a run goes: its budget as one number, fixed before step 1 and kept in the run.
+
+Steps and minutes count steps, words and epochs count words (batches may differ in size, a pass over the data does not).
+Minutes become steps by a rate measured on a few real steps, against stopping by the clock: the schedule then fits the run,
+and a run that is resumed, on a busier machine too, is still the same run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal
+
+from polyseme.base.config import Config
+from polyseme.base.errors import PolysemeError
+from polyseme.training.config import TrainConfig
+
+EVALUATIONS = 10
+MARGIN = 0.9  # of a budget in minutes: machines slow down, and the last model has to be written
+EVALUATION_SHARE = 0.2  # of a budget in minutes, where the user has not said how often
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan(Config):
+    """The end of a run and the evaluations on the way."""
+
+    unit: Literal["steps", "words"]
+    """What `total` counts."""
+    total: int
+    """Where the run ends."""
+    evaluations: int = EVALUATIONS
+    """Evaluations, evenly over the run; not used where the user set eval_every."""
+
+    def done(self, step: int, words: int) -> int:
+        """How far a run is, in the plan's unit."""
+        return step if self.unit == "steps" else words
+
+    def passes_evaluation(self, before: int, after: int) -> bool:
+        """Whether one of the even evaluation points lies in (before, after].
+
+        >>> plan = Plan(unit="steps", total=25, evaluations=10)
+        >>> [step for step in range(1, 26) if plan.passes_evaluation(step - 1, step)]
+        [3, 5, 8, 10, 13, 15, 18, 20, 23, 25]
+        """
+        return before * self.evaluations // self.total < after * self.evaluations // self.total
+
+
+@dataclasses.dataclass(frozen=True)
+class Rate:
+    """What was measured before step 1, in seconds."""
+
+    step: float
+    evaluation: float
+    spent: float
+
+
+def plan_known(config: TrainConfig, words_per_epoch: int) -> Plan | None:
+    """The plan of a budget in steps, words or epochs; None for minutes, which want a measured rate."""
+    if config.steps is not None:
+        return Plan(unit="steps", total=config.steps)
+    if config.words is not None:
+        return Plan(unit="words", total=config.words)
+    if config.epochs is not None:
+        return Plan(unit="words", total=math.ceil(config.epochs * words_per_epoch))
+    return None
+
+
+def plan_minutes(config: TrainConfig, rate: Rate) -> Plan:
+    """The plan that fits into the minutes at a measured rate, evaluations and the measuring included."""
+    assert config.minutes is not None
+    usable = config.minutes * 60 * MARGIN - rate.spent - rate.evaluation  # the last step is always evaluated
+    if config.eval_every is not None:
+        steps, evaluations = usable / (rate.step + rate.evaluation / config.eval_every), EVALUATIONS
+    else:
+        room = EVALUATION_SHARE * max(usable, 0.0) / rate.evaluation if rate.evaluation > 0 else math.inf
+        evaluations = max(1, min(EVALUATIONS, int(min(room, EVALUATIONS))))
+        steps = (usable - (evaluations - 1) * rate.evaluation) / rate.step
+    if steps < 1:
+        need = (rate.spent + rate.evaluation + rate.step) / MARGIN / 60
+        raise PolysemeError(
+            f"{config.minutes:g} minutes are too few: measuring, one step and one evaluation take {need:.2g}; "
+            "give more minutes, a smaller model or less held-out data"
+        )
+    return Plan(unit="steps", total=int(steps), evaluations=evaluations)

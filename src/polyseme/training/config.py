@@ -1,0 +1,92 @@
+"""How long to train, and how often to look: the settings of the loop."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from polyseme.base.config import Config, ConfigError
+from polyseme.base.errors import PolysemeError
+from polyseme.training.optim import OptimConfig
+
+BUDGETS = ("steps", "epochs", "words", "minutes")
+FREE = {"config.log_every", "config.checkpoint_every", "config.checkpoint_seconds", "run.device"}
+"""What may change when a run is resumed, because the weights do not depend on it (but for rounding, on another device)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainConfig(Config):
+    """One budget (steps, epochs, words or minutes) and the settings of the loop."""
+
+    optim: OptimConfig = dataclasses.field(default_factory=OptimConfig)
+    """How the weights move."""
+    steps: int | None = None
+    """Budget: steps of the optimizer."""
+    epochs: float | None = None
+    """Budget: passes over the training data."""
+    words: int | None = None
+    """Budget: words, over all processes."""
+    minutes: float | None = None
+    """Budget: minutes. A rate measured before step 1 turns it into steps, which the run then keeps."""
+    accumulate: int = 1
+    """Batches for one step; their gradients are averaged, batch by batch."""
+    eval_every: int | None = None
+    """Steps between evaluations; None: ten times a run, evenly."""
+    patience: int | None = None
+    """Stop after this many evaluations without a better score; None: never."""
+    checkpoint_every: int | None = None
+    """Steps between checkpoints; None: by the clock alone."""
+    checkpoint_seconds: float = 600.0
+    """The longest time between checkpoints."""
+    log_every: int = 100
+    """Steps between lines of the log."""
+
+    def __post_init__(self) -> None:
+        given = [name for name in BUDGETS if getattr(self, name) is not None]
+        problems = []
+        if len(given) != 1:
+            what = " and ".join(given) if given else "no budget"
+            problems.append(f"{what} given; give exactly one of {', '.join(BUDGETS)}")
+        counts = (*BUDGETS, "accumulate", "eval_every", "patience", "checkpoint_every", "checkpoint_seconds", "log_every")
+        for name in counts:
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                problems.append(f"{name} is {value}; it must be above 0")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
+    """What differs between two nested settings, by its dotted name; `FREE` ones do not count.
+
+    >>> differences({"run": {"seed": 1}}, {"run": {"seed": 2}})
+    {'run.seed': '1 in the run, 2 now'}
+    """
+    before, now = _flat(old), _flat(new)
+    names = [name for name in {**before, **now} if name not in FREE and before.get(name) != now.get(name)]
+    return {name: f"{before.get(name, 'nothing')!s} in the run, {now.get(name, 'nothing')!s} now" for name in names}
+
+
+def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], *, accept_changes: bool) -> dict[str, str]:
+    """Refuse to resume under other settings, naming them; a change of the number of processes is never accepted."""
+    changed = differences(old, new)
+    if "run.ranks" in changed:
+        raise PolysemeError(f"processes: {changed['run.ranks']}; a run goes on with as many as it began with")
+    if changed and not accept_changes:
+        told = "; ".join(f"{name.removeprefix('config.')}: {how}" for name, how in changed.items())
+        raise PolysemeError(
+            f"this folder holds a run with other settings ({told}); give the old ones to go on, accept the changes to go on "
+            "with the new ones from its last checkpoint, or choose another folder"
+        )
+    return changed
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{above}{name}.")
+        else:
+            flat[f"{above}{name}"] = value
+    return flat

@@ -1,0 +1,78 @@
+"""What happened since the last line of the log: sums in float64, on the device, so that no step waits for its loss.
+
+A loss shown is the sum over the interval divided by its words, against a running average, whose meaning nobody can say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from polyseme.training.base import Loss
+from polyseme.training.distributed import Alone
+
+
+class Interval:
+    """Sums since the last line of the log; kept in checkpoints, so that a resumed run logs the same numbers."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.names: list[str] = []
+        self.sums: Tensor | None = None  # (1 + parts,): the total, then the parts, each times its words
+        self.norms = torch.zeros((), dtype=torch.float64, device=self._device)
+        self.words, self.steps, self.seconds, self.sampled = 0, 0, 0.0, False
+
+    def add_batch(self, loss: Loss) -> None:
+        """One batch's loss."""
+        names = list(loss.parts)
+        values = torch.stack([value.detach().double() for value in (loss.total, *loss.parts.values())]) * loss.words
+        if self.sums is None:
+            self.names, self.sums = names, values
+        elif names != self.names:
+            raise ValueError(f"a learner's loss has the parts {names}; before they were {self.names}")
+        else:
+            self.sums += values
+        self.words += loss.words
+        self.sampled |= loss.sampled
+
+    def add_step(self, norm: Tensor) -> None:
+        """One step of the optimizer."""
+        self.norms += norm.detach()
+        self.steps += 1
+
+    def finite(self, ranks: Alone) -> bool:
+        """Whether every loss and gradient was a number, in all processes."""
+        own = 0.0 if self.sums is None else float(self.sums.sum() + self.norms)  # waits for the device
+        return math.isfinite(ranks.sums([own])[0])
+
+    def summary(self, ranks: Alone) -> dict[str, Any]:
+        """The line of the log, over all processes."""
+        own = [] if self.sums is None else self.sums.tolist()
+        words, *sums = ranks.sums([float(self.words), *own])
+        label = "sampled_loss" if self.sampled else "loss"
+        means = {name: value / words for name, value in zip([label, *self.names], sums, strict=True)}
+        speed = words / self.seconds if self.seconds else 0.0
+        return means | {"gradient_norm": float(self.norms) / max(self.steps, 1), "words_per_second": round(speed, 1)}
+
+    def state(self) -> dict[str, Any]:
+        """JSON values; floats keep every bit in JSON."""
+        sums = None if self.sums is None else self.sums.tolist()
+        plain = {name: getattr(self, name) for name in ("names", "words", "steps", "seconds", "sampled")}
+        return plain | {"sums": sums, "norms": float(self.norms)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Put back what `state` gave."""
+        self.clear()
+        for name in ("names", "words", "steps", "seconds", "sampled"):
+            setattr(self, name, state[name])
+        if state["sums"] is not None:
+            self.sums = torch.tensor(state["sums"], dtype=torch.float64, device=self._device)
+        self.norms.fill_(state["norms"])

@@ -1,0 +1,129 @@
+"""Optimizers and the schedule of the learning rate.
+
+AdamW is the default; Adagrad is the paper's (rate 0.2, accumulators from 1.0, no epsilon, as TensorFlow computes it).
+The schedule is a pure function of how much of the run is done, in whatever unit the budget has, against a scheduler object
+with a state of its own: nothing to save, and nothing to drift when a run is resumed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from polyseme.base.config import Config, ConfigError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OptimConfig(Config):
+    """How the weights move."""
+
+    optimizer: Literal["adamw", "adagrad"] = "adamw"
+    """adamw, or the paper's adagrad (with learning_rate 0.2, decay constant)."""
+    learning_rate: float = 1e-3
+    """The highest rate of the run."""
+    weight_decay: float = 0.01
+    """AdamW's decay of the weights towards zero; biases and other one-dimensional tensors are left alone."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """AdamW's two memories."""
+    epsilon: float = 1e-8
+    """AdamW's guard against division by zero."""
+    initial_accumulator: float = 1.0
+    """Where Adagrad's sums of squares begin; above zero, since there is no epsilon."""
+    warmup: float = 0.02
+    """The share of the run in which the rate climbs from zero."""
+    decay: Literal["linear", "cosine", "constant"] = "linear"
+    """How the rate falls to zero after the warm-up."""
+    clip_norm: float | None = 1.0
+    """The longest gradient (norm over all weights); None clips nothing."""
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not self.learning_rate > 0:
+            problems.append(f"learning_rate is {self.learning_rate}; it must be above 0")
+        if not 0 <= self.warmup < 1:
+            problems.append(f"warmup is {self.warmup}; it is a share of the run, from 0 to below 1")
+        if self.clip_norm is not None and not self.clip_norm > 0:
+            problems.append(f"clip_norm is {self.clip_norm}; it must be above 0, or null to clip nothing")
+        if self.optimizer == "adagrad" and not self.initial_accumulator > 0:
+            problems.append(f"initial_accumulator is {self.initial_accumulator}; Adagrad divides by its root: above 0")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+
+def learning_rate(config: OptimConfig, done: int, total: int) -> float:
+    """The rate of the step that begins when `done` of `total` steps (or words) are done.
+
+    The climb ends at `warmup * total`, the fall at `total`; the first step already moves.
+
+    >>> config = OptimConfig(learning_rate=1.0, warmup=0.5)
+    >>> [learning_rate(config, step, 6) for step in (0, 1, 2, 3, 4, 5)]
+    [0.25, 0.5, 0.75, 1.0, 0.6666666666666666, 0.3333333333333333]
+    """
+    climb = config.warmup * total
+    if done < climb:
+        return config.learning_rate * (done + 1) / (climb + 1)
+    left = max(0.0, (total - done) / (total - climb))
+    if config.decay == "linear":
+        return config.learning_rate * left
+    if config.decay == "cosine":
+        return config.learning_rate * 0.5 * (1.0 + math.cos(math.pi * (1.0 - left)))
+    return config.learning_rate
+
+
+def build_optimizer(config: OptimConfig, learner: nn.Module) -> torch.optim.Optimizer:
+    """The optimizer over the learner's trainable weights, in a decayed and an undecayed group."""
+    groups = _groups(config, learner)
+    if config.optimizer == "adagrad":
+        start = config.initial_accumulator
+        return torch.optim.Adagrad(groups, lr=config.learning_rate, initial_accumulator_value=start, eps=0.0)
+    fused = all(weight.is_cuda for group in groups for weight in group["params"])
+    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon, fused=fused)
+
+
+def _groups(config: OptimConfig, learner: nn.Module) -> list[dict[str, Any]]:
+    named = [(name, weight) for name, weight in learner.named_parameters() if weight.requires_grad]
+    decay = config.weight_decay if config.optimizer == "adamw" else 0.0
+    groups = []
+    for chosen, amount in ((True, decay), (False, 0.0)):
+        members = [(name, weight) for name, weight in named if (weight.dim() > 1) is chosen]
+        names, weights = [name for name, _ in members], [weight for _, weight in members]
+        if weights:
+            groups.append({"params": weights, "names": names, "weight_decay": amount})
+    return groups
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """The rate of the next step, for all groups."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+def clip_gradients(config: OptimConfig, optimizer: torch.optim.Optimizer) -> Tensor:
+    """Shorten a gradient that is longer than `clip_norm`; gives its norm from before, without waiting for the device."""
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    return nn.utils.clip_grad_norm_(weights, math.inf if config.clip_norm is None else config.clip_norm)
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimizer's memory under the names of the weights: `lstm.weight/exp_avg`."""
+    return {
+        f"{name}/{key}": value
+        for group in optimizer.param_groups
+        for name, weight in zip(group["names"], group["params"], strict=True)
+        for key, value in optimizer.state.get(weight, {}).items()
+    }
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put back what `optimizer_tensors` gave."""
+    names = [name for group in optimizer.param_groups for name in group["names"]]
+    number = {name: i for i, name in enumerate(names)}  # state_dict counts the weights through all groups
+    state: dict[int, dict[str, Tensor]] = {}
+    for path, value in tensors.items():
+        name, _, key = path.rpartition("/")
+        state.setdefault(number[name], {})[key] = value.clone()
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -1,0 +1,85 @@
+"""The record of a run: `log.jsonl`, one JSON object a line, always; TensorBoard where the package is installed.
+
+A resumed run cuts the log back to where its checkpoint was, so that no step stands in it twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+from io import FileIO
+from pathlib import Path
+from typing import Any, Self
+
+from polyseme.base.files import telling
+
+_log = logging.getLogger(__name__)
+
+
+class Record:
+    """Open for one process, the first; the others have no folder and write nothing."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._file: FileIO | None = None
+        self._board: Any = None
+
+    def open(self, *, size: int = 0, step: int = 0) -> None:
+        """Go on behind the first `size` bytes, which were written up to `step`."""
+        if self._folder is None:
+            return
+        path = self._folder / "log.jsonl"
+        with telling(path, "write"):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("ab", buffering=0)  # nothing is left to write when a full disk ends the run
+            self._file.truncate(min(size, path.stat().st_size))
+        self._board = _board(self._folder / "tensorboard", step)
+
+    def write(self, step: int, kind: str, values: dict[str, Any]) -> None:
+        """One line: the step, `train` or `dev`, and the numbers."""
+        if self._file is None:
+            return
+        line = json.dumps({"step": step, "kind": kind, **values}).encode() + b"\n"
+        with telling(str(self._file.name), "write"):
+            while line:  # the system may take a part only
+                line = line[self._file.write(line) :]
+        self._draw(step, kind, values)
+
+    def _draw(self, step: int, kind: str, values: dict[str, Any]) -> None:
+        if self._board is None:
+            return
+        try:
+            for name, value in values.items():
+                self._board.add_scalar(f"{kind}/{name}", value, step)
+            self._board.flush()
+        except OSError as error:  # curves are not worth a run; the log tells of a full disk by itself
+            _log.warning("TensorBoard stopped: %s", error)
+            self._board = None
+
+    def size(self) -> int:
+        """Bytes written, safe on the disk."""
+        if self._file is None:
+            return 0
+        with telling(str(self._file.name), "write"):
+            os.fsync(self._file.fileno())
+            return os.fstat(self._file.fileno()).st_size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._file is not None:
+            self._file.close()
+        if self._board is not None:
+            with contextlib.suppress(OSError):
+                self._board.close()
+
+
+def _board(folder: Path, step: int) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:  # the extra is not installed
+        return None
+    return SummaryWriter(str(folder), purge_step=step + 1)

@@ -1,0 +1,59 @@
+"""The training bar on stderr: loss, perplexity, words a second, epoch, time left. Only the first process draws it, only
+on a terminal; elsewhere rich is not imported."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from polyseme.base.progress import visible
+
+
+class Draw(Protocol):
+    """Takes how far the run is and, where there is a new one, a line of the log."""
+
+    def __call__(self, done: int, line: Mapping[str, Any] | None = None) -> None: ...
+
+
+def hidden(done: int, line: Mapping[str, Any] | None = None) -> None:
+    """Draws nothing."""
+
+
+@contextlib.contextmanager
+def screen(total: int, done: int, *, show: bool) -> Iterator[Draw]:
+    """A bar for the time of the block; call what it gives after each step."""
+    if not show or not visible():
+        yield hidden
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("training"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.description}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total, completed=done)
+
+        def draw(done: int, line: Mapping[str, Any] | None = None) -> None:
+            bar.update(task, completed=done, description=None if line is None else describe(line))
+
+        yield draw
+
+
+def describe(line: Mapping[str, Any]) -> str:
+    """A line of the log in a few words; a sampled loss is called so, and has no perplexity.
+
+    >>> describe({"loss": 2.0, "words_per_second": 1234.5, "epoch": 0.5})
+    'loss 2.0000 · perplexity 7.39 · 1,234 words/s · epoch 0.50'
+    """
+    if "sampled_loss" in line:
+        loss = f"sampled loss {line['sampled_loss']:.4f}"
+    else:
+        loss = f"loss {line['loss']:.4f} · perplexity {math.exp(min(line['loss'], 700.0)):.2f}"
+    return f"{loss} · {line['words_per_second']:,.0f} words/s · epoch {line['epoch']:.2f}"

@@ -1,0 +1,87 @@
+"""The whole state of a run, caught and put back: what a checkpoint holds, and what measuring the rate must undo."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from polyseme.base.errors import PolysemeError
+from polyseme.base.run import Run
+from polyseme.training.base import Batches, Learner
+from polyseme.training.interval import Interval
+from polyseme.training.optim import optimizer_tensors, restore_optimizer
+
+
+@dataclasses.dataclass
+class Progress:
+    """Counters of a run, over all its sessions."""
+
+    step: int = 0
+    words: int = 0
+    seconds: float = 0.0
+    best: float | None = None
+    best_step: int | None = None
+    waited: int = 0
+    """Evaluations since the best one."""
+    scores: dict[str, float] = dataclasses.field(default_factory=dict)
+    """The numbers of the best evaluation."""
+    ended: str | None = None
+    """Why the run is over: budget or patience; None: it is not."""
+
+
+@dataclasses.dataclass
+class Parts:
+    """All that training changes."""
+
+    learner: Learner
+    optimizer: torch.optim.Optimizer
+    batches: Batches
+    interval: Interval
+    run: Run
+
+    def shared(self) -> dict[str, Tensor]:
+        """What is the same in every process: weights, and the optimizer's memory. Views, not copies."""
+        weights = {f"model/{name}": value for name, value in self.learner.state_dict().items()}
+        return weights | {f"optimizer/{name}": value for name, value in optimizer_tensors(self.optimizer).items()}
+
+    def own(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """What belongs to this process: the carried state; and position, random states and sums as JSON values."""
+        carried = {name: value.detach().cpu().clone() for name, value in self.learner.carried().items()}
+        values = {
+            "position": self.batches.position(),
+            "random": self.run.random_states(),
+            "interval": self.interval.state(),
+        }
+        return carried, values
+
+    def restore_shared(self, tensors: Mapping[str, Tensor], *, optimizer: bool = True) -> None:
+        """Put back what `shared` gave, with or without the optimizer's memory; a run of another model is refused."""
+        groups: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}}
+        for path, value in tensors.items():
+            group, _, name = path.partition("/")
+            if group in groups:
+                groups[group][name] = value
+        expected = self.learner.state_dict()
+        wrong = sorted(set(expected) ^ set(groups["model"]))
+        wrong += [name for name, value in groups["model"].items() if name in expected and expected[name].shape != value.shape]
+        if wrong:
+            raise PolysemeError(f"this folder holds a run of another model (its {wrong[0]} differs); choose another folder")
+        self.learner.load_state_dict(groups["model"])
+        if optimizer:
+            restore_optimizer(self.optimizer, groups["optimizer"])
+        self.optimizer.zero_grad()
+
+    def restore_own(self, carried: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
+        """Put back what `own` gave; the random states last, since building things uses them."""
+        self.learner.restore({name: value.to(self.run.device) for name, value in carried.items()})
+        self.batches.seek(values["position"])
+        self.interval.restore(values["interval"])
+        self.run.restore_random(values["random"])
+
+    def finite(self) -> bool:
+        """Whether every weight is a number."""
+        return all(bool(torch.isfinite(weight).all()) for weight in self.learner.parameters())

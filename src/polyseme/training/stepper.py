@@ -1,0 +1,122 @@
+"""One step, one evaluation, and how long they take. The loop decides when; this file knows how."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from polyseme.base.errors import PolysemeError
+from polyseme.base.files import telling
+from polyseme.training.base import Loss
+from polyseme.training.budget import Rate
+from polyseme.training.config import TrainConfig
+from polyseme.training.distributed import Alone
+from polyseme.training.optim import clip_gradients, set_learning_rate
+from polyseme.training.state import Parts
+
+MEASURING_SHARE = 0.02  # of a budget in minutes
+
+
+class Stepper:
+    """Steps and evaluations of one learner."""
+
+    def __init__(self, config: TrainConfig, parts: Parts, ranks: Alone) -> None:
+        self._config, self._parts, self._ranks = config, parts, ranks
+        self._model = ranks.wrap(parts.learner)
+        self._source: Iterator[Any] | None = None
+        parts.learner.train()
+
+    def rewind(self) -> None:
+        """Take the next batch from the batches' position, after a `seek`."""
+        self._source = None
+
+    def step(self, rate: float) -> int:
+        """One step of the optimizer; gives the words of this process."""
+        parts, count = self._parts, self._config.accumulate
+        words = 0
+        for number in range(count):
+            last = number == count - 1
+            with contextlib.nullcontext() if last else self._ranks.held(self._model):
+                loss = self._loss()
+                (loss.total / count).backward()
+            parts.interval.add_batch(loss)
+            words += loss.words
+        norm = clip_gradients(self._config.optim, parts.optimizer)
+        set_learning_rate(parts.optimizer, rate)
+        parts.optimizer.step()
+        parts.optimizer.zero_grad()
+        parts.interval.add_step(norm)
+        return words
+
+    def _loss(self) -> Loss:
+        if self._source is None:
+            self._source = iter(self._parts.batches)
+        try:
+            batch = next(self._source)
+        except StopIteration:
+            raise PolysemeError("the training data gave no more batches; is it empty, or shorter than one batch?") from None
+        run = self._parts.run
+        with torch.autocast(run.device.type, dtype=torch.bfloat16, enabled=run.precision == "bf16"):
+            loss: Loss = self._model(batch)
+        return loss
+
+    def evaluate(self, dev: Any) -> dict[str, float]:
+        """The learner's numbers; every process computes them (none waits and times out), rank 0's count."""
+        learner = self._parts.learner
+        carried = {name: value.clone() for name, value in learner.carried().items()}
+        learner.eval()
+        with torch.no_grad():
+            scores = {name: float(value) for name, value in learner.evaluate(dev).items()}
+        learner.train()
+        learner.restore(carried)
+        if learner.score_name not in scores:
+            raise ValueError(f"evaluate gave {sorted(scores)}; the learner's score_name is {learner.score_name!r}")
+        result: dict[str, float] = self._ranks.from_first(scores)
+        return result
+
+    def measure(self, dev: Any, room: Path) -> Rate:
+        """Time a few steps, an evaluation and writing the model (somewhere in `room`), then undo them to the bit."""
+        begun = time.monotonic()
+        minutes, parts = self._config.minutes or 0.0, self._parts
+        shared = {name: value.detach().clone() for name, value in parts.shared().items()}
+        carried, values = parts.own()
+        values = json.loads(json.dumps(values))  # a copy, and the same way as through a checkpoint
+        self._time(2)  # first steps allocate and compile
+        once = self._time(1)
+        step = self._time(max(3, min(50, int(MEASURING_SHARE * minutes * 60 / max(once, 1e-9)))))
+        evaluation = self._time_evaluation(dev, room)
+        parts.restore_shared(shared)
+        parts.restore_own(carried, values)
+        self.rewind()
+        rate = Rate(step=step, evaluation=evaluation, spent=time.monotonic() - begun)
+        agreed: Rate = self._ranks.from_first(rate)
+        return agreed
+
+    def _time_evaluation(self, dev: Any, room: Path) -> float:
+        if dev is None:
+            return 0.0
+        begun = time.monotonic()
+        self.evaluate(dev)
+        if self._parts.run.first:
+            with telling(room, "write"):
+                room.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryDirectory(prefix=".measure-", dir=room) as folder:
+                    self._parts.learner.save(Path(folder))
+        return time.monotonic() - begun
+
+    def _time(self, steps: int) -> float:
+        device = self._parts.run.device
+        begun = time.monotonic()
+        for _ in range(steps):
+            self.step(0.0)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        seconds: float = self._ranks.from_first((time.monotonic() - begun) / steps)
+        return seconds

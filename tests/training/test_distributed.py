@@ -1,0 +1,96 @@
+"""Two processes under torchrun on the CPU, against one with the same global batch."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from tests.training import program
+from tests.training.compare import assert_same_run, log, newest
+
+ROOT = Path(__file__).parents[2]
+
+
+def torchrun(out: Path, options: dict[str, Any]) -> subprocess.Popen[str]:
+    program = ["-m", "tests.training.program", str(out), json.dumps(options)]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", *program]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def pair(processes: Any, out: Path, options: dict[str, Any]) -> list[Any]:
+    """Two processes without torchrun, which takes seconds to start."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    made = [processes.Process(target=program.train_rank, args=(rank, 2, port, out, options)) for rank in range(2)]
+    for process in made:
+        process.start()
+    return made
+
+
+def test_two_processes_train_as_one(tmp_path: Path) -> None:
+    options = {"learner": {"dropout": 0.0}, "config": {"accumulate": 2, "steps": 30}}
+    process = torchrun(tmp_path / "two", options)
+    program.train(tmp_path / "one", options)
+    said, error = process.communicate(timeout=120)
+    assert process.returncode == 0, error
+    assert all(f"rank {rank} ended by budget after 30" in said for rank in range(2))
+    one, two = (load_file(newest(tmp_path / name, "safetensors")) for name in ("one", "two"))
+    for name, value in one.items():
+        if name.startswith(("model/", "optimizer/")):
+            torch.testing.assert_close(value, two[name], rtol=1e-4, atol=1e-6)
+    halves = [two["rank0/hidden"], two["rank1/hidden"]]  # each process carries its own lanes
+    torch.testing.assert_close(one["rank0/hidden"], torch.cat(halves, 1), rtol=1e-4, atol=1e-5)
+    for single, double in zip(log(tmp_path / "one"), log(tmp_path / "two"), strict=True):
+        assert single.pop("kind") == double.pop("kind")
+        assert single == pytest.approx(double, rel=1e-4)
+
+
+def test_two_processes_stopped_and_resumed(tmp_path: Path, processes: Any) -> None:
+    """A signal to one stops both after the same step; dropout differs in the two, and comes back in both."""
+    options = {"config": {"steps": 400, "checkpoint_every": 1000, "log_every": 10, "eval_every": 100}}
+    cut = pair(processes, tmp_path / "cut", options)
+    path = tmp_path / "cut" / "run" / "log.jsonl"
+    while cut[0].is_alive() and not (path.exists() and path.stat().st_size > 500):
+        time.sleep(0.005)
+    os.kill(cut[1].pid, signal.SIGTERM)
+    assert finish(cut) == [0, 0]
+    assert 0 < json.loads(newest(tmp_path / "cut", "json").read_text())["step"] < 400
+    assert finish(pair(processes, tmp_path / "cut", options)) == [0, 0]
+    assert finish(pair(processes, tmp_path / "whole", options)) == [0, 0]
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
+
+
+def finish(pair: list[Any]) -> list[int]:
+    for process in pair:
+        process.join(60)
+    return [process.exitcode for process in pair]
+
+
+@pytest.mark.slow
+def test_torchrun_stopped_and_resumed(tmp_path: Path) -> None:
+    """SIGTERM to torchrun, as a cluster stops a job."""
+    options = {"config": {"steps": 1500, "checkpoint_every": 1000, "log_every": 20, "eval_every": 250}}
+    process = torchrun(tmp_path, options)
+    path = tmp_path / "run" / "log.jsonl"
+    while process.poll() is None and not (path.exists() and path.stat().st_size > 500):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120)
+    assert 0 < json.loads(newest(tmp_path, "json").read_text())["step"] < 1500
+    again = torchrun(tmp_path, options)
+    said, error = again.communicate(timeout=120)
+    assert again.returncode == 0, error
+    assert "rank 1 ended by budget after 1500" in said

@@ -1,0 +1,43 @@
+"""SIGKILL at random moments: the run that was killed and started again ends as the one that was not."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.training import program
+from tests.training.compare import assert_same_run
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_and_started_again(tmp_path: Path, processes: Any, kills: int) -> None:
+    # a checkpoint every few milliseconds, so that some kills hit one half-written
+    options = {"config": {"steps": 100 * kills, "checkpoint_every": 3, "eval_every": 40}}
+    begun = time.monotonic()
+    assert program.train(tmp_path / "whole", options) == 0
+    pause = (time.monotonic() - begun) / kills
+    chance = random.Random(kills)
+    reached = []
+    for _ in range(kills):
+        process = processes.Process(target=program.train, args=(tmp_path / "cut", options))
+        process.start()
+        _wait_until_it_trains(tmp_path / "cut", process)
+        time.sleep(chance.uniform(0, pause))
+        process.kill()
+        process.join()
+        reached.append(process.exitcode)
+    assert reached.count(-9) >= kills // 2  # most were killed on the way, not after the end
+    assert program.train(tmp_path / "cut", options) == 0
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
+    assert not [file.name for file in (tmp_path / "cut" / "run").iterdir() if file.name.startswith(".")]
+
+
+def _wait_until_it_trains(out: Path, process: Any) -> None:
+    log = out / "run" / "log.jsonl"
+    before = log.stat().st_mtime_ns if log.exists() else 0
+    while process.is_alive() and (not log.exists() or log.stat().st_mtime_ns == before):
+        time.sleep(0.001)

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.base.run import Run
+from polyseme.training.base import Loss
+from polyseme.training.budget import Plan, Rate, plan_minutes
+from polyseme.training.config import TrainConfig
+from polyseme.training.loop import Result, Trainer
+from polyseme.training.optim import OptimConfig
+from polyseme.training.session import DivergedError
+from tests.training import toy
+from tests.training.compare import assert_same_run, log, newest
+
+
+def fit(out: Path, learner: toy.ToyLearner | None = None, **changes: Any) -> Result:
+    return Trainer(toy.config(**changes), toy.RUN).fit(learner or toy.learner(), toy.ToyBatches(), toy.dev(), out)
+
+
+def test_it_learns_and_keeps_the_best(tmp_path: Path) -> None:
+    result = fit(tmp_path, steps=400, eval_every=20, optim=OptimConfig(learning_rate=0.03))
+    scores = [line["perplexity"] for line in log(tmp_path) if line["kind"] == "dev"]
+    assert scores[0] > 9 and result.best == min(scores) < 8
+    again = toy.learner()
+    again.load_state_dict(toy.best(tmp_path))
+    with torch.no_grad():
+        assert again.eval().evaluate(toy.dev())["perplexity"] == result.best
+
+
+def test_the_log_tells_the_mean_for_each_word(tmp_path: Path) -> None:
+    """Against the losses that the learner saw, summed here."""
+    seen: list[tuple[float, int]] = []
+
+    class Watched(toy.ToyLearner):
+        def loss(self, batch: Tensor) -> Loss:
+            loss = super().loss(batch[:, : 3 + len(seen) % 3])  # batches of different sizes
+            seen.append((loss.total.item(), loss.words))
+            return loss
+
+    torch.manual_seed(3)
+    fit(tmp_path, Watched(), steps=10)
+    lines = [line for line in log(tmp_path) if line["kind"] == "train"]
+    assert [line["step"] for line in lines] == [4, 8, 10]
+    for line, (start, end) in zip(lines, [(0, 4), (4, 8), (8, 10)], strict=True):
+        expected = sum(loss * words for loss, words in seen[start:end]) / sum(words for _, words in seen[start:end])
+        assert line["loss"] == pytest.approx(expected, rel=1e-12)
+        assert line["half"] == pytest.approx(expected / 2, rel=1e-6)
+        assert line["epoch"] == sum(words for _, words in seen[:end]) / toy.ToyBatches().words_per_epoch
+        assert line["gradient_norm"] > 0 and line["learning_rate"] > 0
+    raw = json.loads((tmp_path / "run" / "log.jsonl").read_text().splitlines()[0])
+    assert raw["words_per_second"] > 0 and raw["seconds"] > 0
+
+
+def test_a_sampled_loss_is_called_sampled(tmp_path: Path) -> None:
+    class Sampled(toy.ToyLearner):
+        def loss(self, batch: Tensor) -> Loss:
+            loss = super().loss(batch)
+            return Loss(loss.total, loss.words, sampled=True)
+
+    fit(tmp_path, Sampled(), steps=4)
+    line = log(tmp_path)[0]
+    assert "sampled_loss" in line and "loss" not in line
+
+
+def test_nan_stops_with_the_last_good_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(DivergedError) as told:
+        fit(tmp_path, toy.learner(broken_at=17))
+    assert "no longer a number at step 17; the last good checkpoint, of step 14, is kept" in str(told.value)
+    assert "lower the learning rate (it is 0.01)" in str(told.value)
+    assert newest(tmp_path, "json").name == "checkpoint-00000014.json"
+    fit(tmp_path / "whole")
+    fit(tmp_path)  # mended
+    assert_same_run(tmp_path / "whole", tmp_path)
+
+
+def test_an_infinite_gradient_never_reaches_a_checkpoint(tmp_path: Path) -> None:
+    class Steep(toy.ToyLearner):
+        def loss(self, batch: Tensor) -> Loss:
+            loss = super().loss(batch)
+            if self.losses == 14:  # a step with a checkpoint
+                loss.total = loss.total + (self.table.weight * 0).sum().sqrt()  # finite, but its slope is not
+            return loss
+
+    torch.manual_seed(3)
+    with pytest.raises(DivergedError, match=r"at step 14; the last good checkpoint, of step 7,"):
+        fit(tmp_path, Steep())
+
+
+def test_a_held_out_score_that_is_no_number_stops_too(tmp_path: Path) -> None:
+    class Lost(toy.ToyLearner):
+        def evaluate(self, dev: list[Tensor]) -> dict[str, float]:
+            return {"perplexity": math.nan}
+
+    with pytest.raises(DivergedError, match="perplexity on the held-out data is nan at step 10"):
+        fit(tmp_path, Lost())
+
+
+class Worsening(toy.ToyLearner):
+    def evaluate(self, dev: list[Tensor]) -> dict[str, float]:
+        return {"perplexity": float(abs(self.losses - 20))}
+
+
+def test_patience(tmp_path: Path) -> None:
+    result = fit(tmp_path, Worsening(), steps=400, patience=3)
+    assert (result.ended, result.steps, result.best, result.best_step) == ("patience", 50, 0.0, 20)
+    assert fit(tmp_path, Worsening(), steps=400, patience=3).steps == 50
+    assert log(tmp_path)[-1]["step"] == 50
+
+
+def test_without_held_out_data_the_newest_is_kept(tmp_path: Path) -> None:
+    learner = toy.learner()
+    result = Trainer(toy.config(), toy.RUN).fit(learner, toy.ToyBatches(), None, tmp_path)
+    assert result.best is None
+    assert all(torch.equal(value, learner.state_dict()[name]) for name, value in toy.best(tmp_path).items())
+
+
+def test_accumulated_batches_are_one_larger_batch(tmp_path: Path) -> None:
+    """Two batches of two lanes, against one of four; without dropout and from a fresh state each time."""
+
+    class Fresh(toy.ToyLearner):
+        def loss(self, batch: Tensor) -> Loss:
+            self.state = None
+            return super().loss(batch)
+
+    class Halves(toy.ToyBatches):
+        def __iter__(self) -> Any:
+            for batch in super().__iter__():
+                yield from batch.chunk(2)
+
+    made = []
+    for batches, accumulate in ((toy.ToyBatches(), 1), (Halves(), 2)):
+        torch.manual_seed(3)
+        learner = Fresh(dropout=0.0)
+        Trainer(toy.config(accumulate=accumulate), toy.RUN).fit(learner, batches, None, tmp_path / str(accumulate))
+        made.append(learner.state_dict())
+    for name, value in made[0].items():
+        torch.testing.assert_close(value, made[1][name], rtol=1e-4, atol=1e-5)
+
+
+class Clock:
+    """Time that passes only where a learner says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class Slow(toy.ToyLearner):
+    clock: Clock
+
+    def loss(self, batch: Tensor) -> Loss:
+        self.clock.now += 0.1
+        return super().loss(batch)
+
+    def evaluate(self, dev: list[Tensor]) -> dict[str, float]:
+        self.clock.now += 0.5
+        return super().evaluate(dev)
+
+    def save(self, folder: Path) -> None:
+        self.clock.now += 0.5
+        super().save(folder)
+
+
+def test_minutes_become_steps_that_the_run_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Slow.clock = Clock()
+    for module in ("session", "stepper"):
+        monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
+    torch.manual_seed(3)
+    result = fit(tmp_path / "timed", Slow(), minutes=1, eval_every=20)
+    # 54 s, less 14 timed steps (or 15, by rounding), an evaluation, and the last one; 20 steps and an evaluation take 3 s
+    assert result.steps in (int((54 - 1.4 - 1 - 1) / 0.15), int((54 - 1.5 - 1 - 1) / 0.15))
+    assert result.ended == "budget" and 50 < result.seconds <= 54
+    plan = json.loads(newest(tmp_path / "timed", "json").read_text())["values"]["plan"]
+    assert (plan["unit"], plan["total"]) == ("steps", result.steps)
+    # what the measuring did is undone to the bit: the same steps without it give the same run
+    fit(tmp_path / "counted", steps=result.steps, eval_every=20)
+    assert log(tmp_path / "timed") == log(tmp_path / "counted")
+
+
+def test_a_minutes_run_resumed_has_the_same_end(tmp_path: Path) -> None:
+    with pytest.raises(DivergedError):
+        fit(tmp_path, toy.learner(broken_at=60), minutes=0.05)
+    plan = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
+    assert fit(tmp_path, minutes=0.05).steps == plan["total"]
+
+
+def test_minutes_by_hand() -> None:
+    rate = Rate(step=0.1, evaluation=1.0, spent=3.0)
+    # 60 s x 0.9 - 3 s - 1 s = 50 s; a fifth of it is room for ten evaluations, nine more of which take 9 s
+    assert plan_minutes(TrainConfig(minutes=1), rate) == Plan(unit="steps", total=410, evaluations=10)
+    assert plan_minutes(TrainConfig(minutes=1, eval_every=10), rate).total == 250  # 50 s / (0.1 + 1 / 10)
+    slow = Rate(step=0.1, evaluation=5.0, spent=3.0)  # 46 s left, room for one
+    assert plan_minutes(TrainConfig(minutes=1), slow) == Plan(unit="steps", total=460, evaluations=1)
+    with pytest.raises(PolysemeError, match="1 minutes are too few"):
+        plan_minutes(TrainConfig(minutes=1), Rate(step=60.0, evaluation=0.0, spent=1.0))
+
+
+def test_budgets(tmp_path: Path) -> None:
+    assert fit(tmp_path / "epochs", epochs=1.5).words == 400  # 390 of 260 a pass, 20 a step
+    assert fit(tmp_path / "words", words=95).words == 100
+    with pytest.raises(ConfigError, match=r"steps and minutes given; give exactly one of.*patience is 0"):
+        TrainConfig(steps=1, minutes=1, patience=0)
+    with pytest.raises(ConfigError, match="no budget given"):
+        TrainConfig()
+
+
+def test_no_batches(tmp_path: Path) -> None:
+    class Nothing(toy.ToyBatches):
+        def __iter__(self) -> Any:
+            return iter(())
+
+    with pytest.raises(PolysemeError, match="gave no more batches"):
+        Trainer(toy.config(), toy.RUN).fit(toy.learner(), Nothing(), None, tmp_path)
+
+
+def test_run_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("RANK", "3"), ("WORLD_SIZE", "4"), ("LOCAL_RANK", "1")):
+        monkeypatch.setenv(name, value)
+    run = Run.from_environment(seed=2, device="cpu")
+    assert (run.seed, run.rank, run.ranks, run.precision, run.first) == (2, 3, 4, "fp32", False)
+    assert Run.from_environment(device="cuda").device == torch.device("cuda:1")
+    monkeypatch.setenv("RANK", "many")
+    with pytest.raises(UsageError, match="RANK is 'many'"):
+        Run.from_environment()
+    with pytest.raises(UsageError, match="bf16 needs a CUDA device"):
+        Run(precision="bf16")
+
+
+def test_tensorboard_where_it_is_installed(tmp_path: Path) -> None:
+    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    fit(tmp_path)
+    events = reader.EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
+    expected = [(line["step"], line["loss"]) for line in log(tmp_path) if line["kind"] == "train"]
+    assert [(event.step, event.value) for event in events.Scalars("train/loss")] == [
+        (step, pytest.approx(loss)) for step, loss in expected
+    ]
+
+
+def test_the_bar_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("polyseme.training.screen.visible", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    fit(tmp_path)
+    shown = capsys.readouterr()
+    assert shown.out == "" and "perplexity" in shown.err and "words/s" in shown.err and "epoch" in shown.err

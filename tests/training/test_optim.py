@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from polyseme.base.config import ConfigError
+from polyseme.training.optim import OptimConfig, build_optimizer, clip_gradients, learning_rate, set_learning_rate
+
+
+def net() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Linear(3, 2).double()
+
+
+def gradients(steps: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    chance = np.random.default_rng(0)
+    return [(chance.normal(size=(2, 3)), chance.normal(size=2)) for _ in range(steps)]
+
+
+def train(config: OptimConfig, steps: int) -> nn.Module:
+    module = net()
+    optimizer = build_optimizer(config, module)
+    for number, (weight, bias) in enumerate(gradients(steps)):
+        module.weight.grad, module.bias.grad = torch.tensor(weight), torch.tensor(bias)
+        clip_gradients(config, optimizer)
+        set_learning_rate(optimizer, learning_rate(config, number, steps))
+        optimizer.step()
+    return module
+
+
+def clipped(pair: tuple[np.ndarray, np.ndarray], limit: float) -> list[np.ndarray]:
+    norm = math.sqrt(sum(float((part**2).sum()) for part in pair))
+    return [part * min(1.0, limit / (norm + 1e-6)) for part in pair]
+
+
+def test_adagrad_as_the_paper_has_it() -> None:
+    config = OptimConfig(optimizer="adagrad", learning_rate=0.2, warmup=0.0, decay="constant", clip_norm=None)
+    expected = [parameter.detach().numpy().copy() for parameter in net().parameters()]
+    sums = [np.ones_like(value) for value in expected]
+    for pair in gradients(30):
+        for value, total, gradient in zip(expected, sums, pair, strict=True):
+            total += gradient**2
+            value -= 0.2 * gradient / np.sqrt(total)
+    for found, value in zip(train(config, 30).parameters(), expected, strict=True):
+        np.testing.assert_allclose(found.detach().numpy(), value, rtol=1e-12)
+
+
+def test_adamw_with_clip_decay_and_schedule() -> None:
+    config = OptimConfig(learning_rate=0.1, weight_decay=0.5, betas=(0.8, 0.9), warmup=0.25, decay="cosine", clip_norm=0.7)
+    expected = [parameter.detach().numpy().copy() for parameter in net().parameters()]
+    first, second = ([np.zeros_like(value) for value in expected] for _ in range(2))
+    for number, pair in enumerate(gradients(16)):
+        rate = 0.1 * (number + 1) / 5 if number < 4 else 0.05 * (1 + math.cos(math.pi * (number - 4) / 12))
+        for i, gradient in enumerate(clipped(pair, 0.7)):
+            first[i] = 0.8 * first[i] + 0.2 * gradient
+            second[i] = 0.9 * second[i] + 0.1 * gradient**2
+            expected[i] *= 1 - rate * (0.5 if i == 0 else 0.0)  # the bias does not decay
+            mean, square = first[i] / (1 - 0.8 ** (number + 1)), second[i] / (1 - 0.9 ** (number + 1))
+            expected[i] -= rate * mean / (np.sqrt(square) + 1e-8)
+    for found, value in zip(train(config, 16).parameters(), expected, strict=True):
+        np.testing.assert_allclose(found.detach().numpy(), value, rtol=1e-10)
+
+
+def test_schedules_by_hand() -> None:
+    half = {"learning_rate": 2.0, "warmup": 0.5}
+    for decay, expected in {
+        "linear": [0.4, 0.8, 1.2, 1.6, 2.0, 1.5, 1.0, 0.5, 0.0],
+        "cosine": [0.4, 0.8, 1.2, 1.6, 2.0, 1 + math.sqrt(0.5), 1.0, 1 - math.sqrt(0.5), 0.0],
+        "constant": [0.4, 0.8, 1.2, 1.6, 2.0, 2.0, 2.0, 2.0, 2.0],
+    }.items():
+        config = OptimConfig.from_dict({**half, "decay": decay})
+        assert [learning_rate(config, step, 8) for step in range(9)] == pytest.approx(expected)
+    assert learning_rate(OptimConfig(learning_rate=2.0, warmup=0.0), 0, 10) == 2.0
+    assert learning_rate(OptimConfig(), 150, 100) == 0.0  # words overshoot by part of a batch
+
+
+def test_frozen_weights_are_left_out() -> None:
+    module = net()
+    module.weight.requires_grad_(False)
+    (group,) = build_optimizer(OptimConfig(), module).param_groups
+    assert (group["names"], group["weight_decay"]) == (["bias"], 0.0)
+
+
+def test_all_mistakes_at_once() -> None:
+    with pytest.raises(ConfigError, match=r"learning_rate is 0.*warmup is 1.5.*clip_norm is -1.*initial_accumulator is 0"):
+        OptimConfig(optimizer="adagrad", learning_rate=0, warmup=1.5, clip_norm=-1, initial_accumulator=0)

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from polyseme.base.errors import PolysemeError
+from polyseme.training.base import Loss
+from polyseme.training.loop import Result, Trainer
+from polyseme.training.optim import OptimConfig
+from tests.training import toy
+from tests.training.compare import assert_same_run, log, newest
+
+
+class Stopped(Exception):
+    """The power cut."""
+
+
+class Stopping(toy.ToyLearner):
+    """Fails, or asks itself to stop, at one moment."""
+
+    moment, number, signal = "loss", 0, 0
+
+    def _maybe(self, moment: str) -> None:
+        if moment == self.moment:
+            self.number -= 1
+            if self.number == 0:
+                if not self.signal:
+                    raise Stopped
+                os.kill(os.getpid(), self.signal)
+
+    def loss(self, batch: Tensor) -> Loss:
+        self._maybe("loss")
+        return super().loss(batch)
+
+    def evaluate(self, dev: list[Tensor]) -> dict[str, float]:
+        self._maybe("evaluate")
+        return super().evaluate(dev)
+
+    def save(self, folder: Path) -> None:
+        self._maybe("before save")
+        super().save(folder)
+        self._maybe("after save")
+
+
+def fit(out: Path, learner: toy.ToyLearner | None = None, **changes: Any) -> Result:
+    return Trainer(toy.config(**changes), toy.RUN).fit(learner or toy.learner(), toy.ToyBatches(), toy.dev(), out)
+
+
+def stopping(moment: str, number: int, by: int = 0) -> Stopping:
+    torch.manual_seed(3)
+    learner = Stopping()
+    learner.moment, learner.number, learner.signal = moment, number, by
+    return learner
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("whole")
+    result = fit(out)
+    assert (result.steps, result.words, result.ended) == (40, 40 * 20, "budget")
+    return out
+
+
+MOMENTS = [("loss", 1), ("loss", 2), ("loss", 8), ("loss", 23), ("loss", 40)]
+MOMENTS += [("evaluate", 1), ("evaluate", 4), ("before save", 2), ("after save", 1)]
+
+
+@pytest.mark.parametrize(("moment", "number"), MOMENTS)
+def test_a_run_cut_off_goes_on_as_if_nothing_had_happened(tmp_path: Path, whole: Path, moment: str, number: int) -> None:
+    with pytest.raises(Stopped):
+        fit(tmp_path, stopping(moment, number))
+    fit(tmp_path)
+    assert_same_run(whole, tmp_path)
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_step_and_writes_a_checkpoint(
+    tmp_path: Path, whole: Path, by: signal.Signals, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = signal.getsignal(by)
+    result = fit(tmp_path, stopping("loss", 18, by), checkpoint_every=1000)
+    assert (result.steps, result.ended, result.stopped_by) == (18, None, by.name)
+    assert f"stopped by {by.name} at step 18; the same command goes on from there" in caplog.text
+    assert signal.getsignal(by) is before
+    assert newest(tmp_path, "json").name == "checkpoint-00000018.json"
+    fit(tmp_path)
+    assert_same_run(whole, tmp_path)
+
+
+def test_many_short_sittings(tmp_path: Path, whole: Path) -> None:
+    """Also: other random numbers used, and another first model, between the sittings."""
+    for sitting in range(1, 30):
+        torch.rand(sitting)
+        if fit(tmp_path, stopping("loss", 1 + sitting % 3, signal.SIGTERM)).ended:
+            break
+    assert_same_run(whole, tmp_path)
+
+
+def test_a_finished_run_is_left_alone(tmp_path: Path) -> None:
+    first = fit(tmp_path)
+    files = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*") if file.is_file()}
+    again = fit(tmp_path, stopping("loss", 1))
+    assert dataclasses.replace(again, seconds=0) == dataclasses.replace(first, seconds=0)
+    assert files == {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*") if file.is_file()}
+
+
+def test_checkpoints_by_the_clock_change_nothing(tmp_path: Path, whole: Path) -> None:
+    fit(tmp_path, checkpoint_every=None, checkpoint_seconds=1e-9)
+    assert_same_run(whole, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"epochs": 2.5}, {"words": 700, "accumulate": 2}, {"optim": OptimConfig(optimizer="adagrad")}]
+)
+def test_other_settings_resume_as_well(tmp_path: Path, changes: dict[str, Any]) -> None:
+    fit(tmp_path / "whole", **changes)
+    with pytest.raises(Stopped):
+        fit(tmp_path / "cut", stopping("loss", 27), **changes)
+    fit(tmp_path / "cut", **changes)
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_other_settings_are_named(tmp_path: Path) -> None:
+    with pytest.raises(Stopped):
+        fit(tmp_path, stopping("loss", 20))
+    with pytest.raises(PolysemeError) as told:
+        fit(tmp_path, optim=OptimConfig(learning_rate=0.02), log_every=5, patience=3)
+    assert "patience: None in the run, 3 now" in str(told.value)
+    assert "optim.learning_rate: 0.01 in the run, 0.02 now" in str(told.value)
+    assert "log_every" not in str(told.value)
+    with pytest.raises(PolysemeError, match=r"settings.corpus: nothing in the run, abc now"):
+        trainer = Trainer(toy.config(), toy.RUN)
+        trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"corpus": "abc"})
+    with pytest.raises(PolysemeError, match=r"a run of another model"):
+        fit(tmp_path, toy.learner(dim=9))
+
+
+def test_changes_can_be_accepted(tmp_path: Path) -> None:
+    fit(tmp_path)
+    changed = toy.config(steps=60, optim=OptimConfig(optimizer="adagrad"))
+    result = Trainer(changed, toy.RUN).fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, accept_changes=True)
+    assert (result.steps, result.ended) == (60, "budget")
+    assert [line["step"] for line in log(tmp_path) if line["kind"] == "train"] == list(range(4, 61, 4))
