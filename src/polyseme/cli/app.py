@@ -8,8 +8,10 @@ import typer
 
 from polyseme import __version__
 from polyseme.cli.convert import convert
+from polyseme.cli.corpus import corpus
 from polyseme.cli.embed import embed
 from polyseme.cli.info import info
+from polyseme.cli.pretrain import app as pretrain
 from polyseme.cli.score import score
 from polyseme.cli.substitutes import substitutes
 from polyseme.cli.verify import verify
@@ -45,3 +47,5 @@ def about(
 
 for verb in (embed, score, substitutes, convert, info, verify):
     app.command()(verb)
+app.add_typer(corpus)
+app.add_typer(pretrain, name="pretrain")

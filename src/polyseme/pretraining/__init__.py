@@ -1,0 +1,1 @@
+"""One file per system: text in, a trained encoder out."""

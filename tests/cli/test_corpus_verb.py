@@ -1,0 +1,102 @@
+"""`polyseme corpus`: what it prints, what it writes, and how it fails."""
+
+import json
+
+import pytest
+
+from polyseme.base.errors import PolysemeError
+from tests.cli.running import one_sentence, process
+
+LINES = ["The bank of the river.", "The bank.", "A bank? The bank."]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("\n".join(LINES) + "\n")
+    return folder
+
+
+def test_help(run):
+    for arguments in (["corpus", "--help"], ["corpus", "check", "--help"], ["corpus", "vocab", "--help"]):
+        result = run(*arguments)
+        assert result.code == 0 and result.err == "" and "text" in result.out
+
+
+def test_check(run, folder):
+    result = run("corpus", "check", folder)
+    assert result.code == 0 and result.err == ""
+    rows = dict(line.rsplit("  ", 1) for line in result.out.splitlines() if "  " in line)
+    found = {name.strip(): value for name, value in rows.items()}
+    assert found["files"] == "1" and found["lines"] == "3" and found["sentences"] == "4" and found["words"] == "15"
+    assert "15 words in all is little" in result.out
+
+
+def test_check_as_json(run, folder):
+    (folder / "empty.txt").write_text("")
+    result = run("corpus", "check", folder, "--json", "--words", "whitespace", "--sentences", "lines")
+    (report,) = result.json
+    assert result.code == 0 and report["words"] == sum(len(line.split()) for line in LINES)
+    assert report["distinct_words"] == len({word for line in LINES for word in line.split()})
+    assert report["empty_files"] == [str(folder / "empty.txt")] and len(report["problems"]) == 2
+
+
+def test_check_fails_on_what_training_could_not_read(run, folder, tmp_path):
+    (folder / "b.txt").write_bytes(b"na\xefve\n")
+    result = run("corpus", "check", folder)
+    assert result.code == 1 and "1 line is bad" in result.out
+    assert result.err == "polyseme: 1 bad line: training would stop there unless told to skip them\n"
+    (tmp_path / "empty.txt").write_text("")
+    result = run("corpus", "check", tmp_path / "empty.txt")
+    assert result.code == 1 and "no words to train on" in result.err
+
+
+def test_vocab(run, folder, tmp_path):
+    out = tmp_path / "made" / "v.txt"
+    result = run("corpus", "vocab", folder, "--out", out)
+    assert result.code == 0 and result.out == f"{out}: 11 lines, from 15 words of text\n"
+    # bank 4; . and The 3 each; A, ?, of, river, the 1 each: ties in the order of code points
+    assert out.read_text().split() == ["<S>", "</S>", "<UNK>", "bank", ".", "The", "?", "A", "of", "river", "the"]
+    run("corpus", "vocab", folder, "--out", out, "--size", 5)
+    assert out.read_text().split() == ["<S>", "</S>", "<UNK>", "bank", "."]
+    result = run("corpus", "vocab", folder / "*.txt", "--out", out, "--min-count", 3, "--json")
+    assert result.json == [{"written": str(out), "size": 6, "words": 15}]
+    assert out.read_text().split() == ["<S>", "</S>", "<UNK>", "bank", ".", "The"]
+
+
+def test_vocab_stops_at_a_bad_line_and_keeps_what_was_there(run, folder, tmp_path):
+    out = tmp_path / "v.txt"
+    out.write_text("before")
+    (folder / "b.txt").write_bytes(b"fine\nna\xefve\n")
+    sentence = one_sentence(run("corpus", "vocab", folder, "--out", out))
+    assert "b.txt:2: is not UTF-8 (byte 0xef)" in sentence and out.read_text() == "before"
+    assert run("corpus", "vocab", folder, "--out", out, "--skip-bad-lines").code == 0
+    assert "fine" in out.read_text().split()
+
+
+def test_wrong_calls(run, folder, tmp_path):
+    out = tmp_path / "v.txt"
+    assert "no such file or folder" in one_sentence(run("corpus", "check", tmp_path / "none"))
+    assert "out" in one_sentence(run("corpus", "vocab", folder), 2)
+    assert "no room for a word" in one_sentence(run("corpus", "vocab", folder, "-o", out, "--size", 2), 2)
+    assert "'klingon'" in one_sentence(run("corpus", "check", folder, "--words", "klingon"), 2)
+    assert "no word comes 99 times" in one_sentence(run("corpus", "vocab", folder, "-o", out, "--min-count", 99))
+    assert not out.exists()
+
+
+def test_a_vanished_file_in_the_middle(run, folder, monkeypatch):
+    from polyseme.text.sources import Source
+
+    def vanish(self):
+        raise PolysemeError("cannot read a.txt: No such file or directory")
+
+    monkeypatch.setattr(Source, "chunks", vanish)
+    assert "No such file" in one_sentence(run("corpus", "check", folder))
+
+
+def test_standard_input_in_a_process():
+    result = process("corpus", "check", "-", "--json", text=b"One two. Three.\n")
+    assert result.code == 0 and json.loads(result.out)["sentences"] == 2
+    result = process("corpus", "check", "-", "--workers", 2, "--json", text=b"One two. Three.\n")
+    assert result.code == 0 and json.loads(result.out)["sentences"] == 2

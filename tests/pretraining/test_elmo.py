@@ -1,0 +1,117 @@
+"""Pre-training: the loss against the model's own probabilities, learning, and the published tiny training set."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import polyseme
+from polyseme.base.run import Run
+from polyseme.pretraining.elmo import ElmoObjective
+from polyseme.pretraining.fit import ElmoPretraining, build, pretrain
+from polyseme.text.corpus import Corpus
+from polyseme.text.shards import Shards
+from polyseme.text.stream import SentenceBatches
+from polyseme.training.config import TrainConfig
+from polyseme.training.optim import OptimConfig
+from tests.golden_path import golden
+
+TEXT = "\n".join(f"the {a} sat on the {b} and saw a {a} ." for a in ("cat", "dog", "bird") for b in ("mat", "bank", "river"))
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    (tmp_path / "text.txt").write_text(TEXT * 4, encoding="utf-8")
+    return Corpus(tmp_path / "text.txt", words="whitespace", sentences="lines", workers=0)
+
+
+def objective(corpus: Corpus, tmp_path: Path, **settings: object) -> tuple[ElmoObjective, SentenceBatches]:
+    torch.manual_seed(0)
+    shards = Shards.build(corpus, tmp_path / "shards")
+    config = ElmoPretraining(size="tiny", dropout=0.0, **settings)  # type: ignore[arg-type]
+    model = build(shards, config, corpus)
+    return ElmoObjective(model, shards.types, dropout=0.0, negatives=config.negatives), SentenceBatches(
+        shards, range(len(shards)), words=200
+    )
+
+
+@pytest.mark.parametrize("form", ["characters", "words", "both"])
+def test_loss_is_the_mean_of_what_the_model_says(corpus: Corpus, tmp_path: Path, form: str) -> None:
+    learner, batches = objective(corpus, tmp_path, input=form, vocabulary=12)
+    batch = next(iter(batches))
+    types = Shards.build(corpus, tmp_path / "shards").types
+    texts = [[types[i] for i in row[1 : n + 1]] for row, n in zip(batch.types, batch.lengths, strict=True)]
+    found = learner.model.eval().log_probs(texts)
+    count = sum(len(each.forward) for each in found)
+    forward = -sum(each.forward.sum() for each in found) / count
+    backward = -sum(each.backward.sum() for each in found) / count
+    loss = learner.loss(batch)
+    assert loss.total.item() == pytest.approx((forward + backward) / 2, rel=1e-5)
+    assert loss.parts["forward"].item() == pytest.approx(forward, rel=1e-5)
+    assert loss.words == sum(map(len, texts)) and not loss.sampled
+    scores = learner.evaluate([batch])
+    assert scores["perplexity"] == pytest.approx(math.exp((forward + backward) / 2), rel=1e-5)
+    assert scores["backward"] == pytest.approx(math.exp(backward), rel=1e-5)
+
+
+def test_gradients_reach_every_weight(corpus: Corpus, tmp_path: Path) -> None:
+    learner, batches = objective(corpus, tmp_path, input="both", negatives=5)
+    loss = learner.loss(next(iter(batches)))
+    loss.total.backward()
+    assert loss.sampled
+    assert all(p.grad is not None and bool(torch.isfinite(p.grad).all()) for p in learner.parameters())
+
+
+def test_batches_hold_every_sentence_once_and_can_be_taken_up(corpus: Corpus, tmp_path: Path) -> None:
+    shards = Shards.build(corpus, tmp_path / "shards")
+    batches = SentenceBatches(shards, range(len(shards)), words=100, seed=3)
+    plan = batches.plan(0)
+    assert sorted(np.concatenate(plan).tolist()) == list(range(len(shards)))
+    assert any(a.tolist() != b.tolist() for a, b in zip(plan, batches.plan(1), strict=False))
+    stream = iter(batches)
+    for _ in range(len(plan) + 2):
+        next(stream)
+    place = batches.position()
+    expected = [next(stream).types for _ in range(3)]
+    again = SentenceBatches(shards, range(len(shards)), words=100, seed=3)
+    again.seek(place)
+    assert place["epoch"] == 1
+    for a, b in zip(expected, again, strict=False):
+        np.testing.assert_array_equal(a, b.types)
+    shares = [SentenceBatches(shards, range(len(shards)), words=100, seed=3, rank=rank, ranks=2).plan(0) for rank in (0, 1)]
+    assert len(shares[0]) == len(shares[1])
+
+
+def test_from_text_to_vectors(corpus: Corpus, tmp_path: Path) -> None:
+    config = ElmoPretraining(
+        size="tiny", vocabulary=100, batch_words=300, train=TrainConfig(epochs=12.0, optim=OptimConfig(learning_rate=1e-2))
+    )
+    result = pretrain(corpus, tmp_path / "model", config, Run(seed=1))
+    assert result.ended == "budget" and result.scores["perplexity"] < 8
+    model = polyseme.load(tmp_path / "model")
+    assert model.config.start == "learned" and model.splitter.name == "whitespace"
+    assert model.embed(["the cat sat"])[0].shape == (3, 3, 32)
+    held_out = [line.split() for line in (TEXT * 4).splitlines()[-1:]]
+    assert model.perplexity(held_out).mean == pytest.approx(result.scores["perplexity"], rel=1e-4)
+
+
+@pytest.mark.parametrize("form", ["characters", "words", "both"])
+def test_published_training_set(tmp_path: Path, form: str) -> None:
+    """bilm-tf's own bar: a perplexity under 20 on its tiny text after 50 epochs."""
+    folder = golden("bilm-tf-train")
+    corpus = Corpus(folder / "data.txt", words="whitespace", sentences="lines", workers=0)
+    shards = Shards.build(corpus, tmp_path)
+    torch.manual_seed(0)
+    config = ElmoPretraining(size="tiny", input=form, vocabulary=33, dropout=0.0)  # type: ignore[arg-type]
+    learner = ElmoObjective(build(shards, config, corpus), shards.types, dropout=0.0)
+    batches = SentenceBatches(shards, range(len(shards)), words=120)
+    optimizer = torch.optim.Adam(learner.parameters(), lr=1e-2)
+    for _, batch in zip(range(50 * len(batches.plan(0))), batches, strict=False):
+        optimizer.zero_grad()
+        learner.loss(batch).total.backward()
+        optimizer.step()
+    assert learner.evaluate(batches.in_order())["perplexity"] < 20

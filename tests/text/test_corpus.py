@@ -1,0 +1,177 @@
+"""The corpus: the same sentences whatever the number of workers, a fingerprint of all that matters, and an honest report."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+import os
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from polyseme.base.errors import FormatError, MissingExtraError, PolysemeError, UsageError
+from polyseme.text.corpus import RULES, Corpus
+from polyseme.text.distinct import Distinct, hashes_of
+from polyseme.text.sentences import sentence_splitter
+from polyseme.text.words import normalise_quotes, splitter
+from tests.text.test_english import EXAMPLES
+from tests.text.test_sentences import CHINESE, ENGLISH
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three files of a megabyte in all, so that there are several blocks."""
+    folder = tmp_path_factory.mktemp("corpus")
+    chance = random.Random(1)
+    examples = [text for text, _ in EXAMPLES] + [text.replace("|", "") for text in ENGLISH]
+    for number in range(3):
+        paragraphs = (" ".join(chance.choices(examples, k=6)).replace("\n", " ") for _ in range(1500))
+        (folder / f"{number}.txt").write_text("\n".join(paragraphs), encoding="utf-8")
+    return folder
+
+
+def slowly(folder: Path) -> list[list[str]]:
+    """The sentences of English files, by the plain parts and one after another."""
+    split, cut = splitter("english"), sentence_splitter("english")
+    paragraphs = [line for path in sorted(folder.iterdir()) for line in path.read_text(encoding="utf-8").split("\n")]
+    return [split(sentence) for line in paragraphs for sentence in cut(normalise_quotes(line))]
+
+
+def test_any_number_of_workers_gives_the_same_sentences(folder: Path) -> None:
+    expected = slowly(folder)
+    assert len(expected) > 10_000
+    here, beside = Corpus(folder, workers=0), Corpus(folder, workers=2)
+    assert list(here) == list(here) == list(beside) == expected
+    assert [list(block.ids) for block in here.blocks()] == [list(block.ids) for block in beside.blocks()]
+    assert here.check() == beside.check()
+
+
+def test_what_is_left_of_a_pass_stops_its_workers(folder: Path) -> None:
+    sentences = iter(Corpus(folder, workers=1))
+    assert next(sentences)
+    sentences.close()
+
+
+def test_ways_to_split(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("“It’s late. Go.”\r\n\nB, c\n", encoding="utf-8")
+    assert next(iter(Corpus(path))) == ['"', "It", "'s", "late", "."]
+    assert next(iter(Corpus(path, normalise_quotes=False))) == ["“", "It", "’s", "late", "."]
+    spaces = Corpus(path, words="whitespace", sentences="lines")
+    assert list(spaces) == [["“It’s", "late.", "Go.”"], ["B,", "c"]]
+    path.write_text("我走。你来！", encoding="utf-8")
+    assert list(Corpus(path, words="characters", sentences="chinese")) == [["我", "走", "。"], ["你", "来", "！"]]
+
+
+def test_wrong_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_text("x")
+    with pytest.raises(UsageError, match="workers is -1"):
+        Corpus(tmp_path, workers=-1)
+    with pytest.raises(UsageError, match="split words called 'englich'"):
+        Corpus(tmp_path, words="englich")
+    monkeypatch.setitem(__import__("sys").modules, "rjieba", None)
+    with pytest.raises(MissingExtraError):
+        Corpus(tmp_path, words="chinese", workers=2)
+
+
+def test_errors_come_through_workers(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"fine\n\xff\n")
+    with pytest.raises(FormatError, match=r"a.txt:2: is not UTF-8"):
+        list(Corpus(tmp_path, workers=1))
+    assert list(Corpus(tmp_path, bad="skip", workers=0)) == [["fine"]]
+
+
+def test_fingerprint(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.txt", tmp_path / "copy" / "b.txt"
+    second.parent.mkdir()
+    first.write_text("One. Two.")
+    second.write_text("One. Two.")
+    known = Corpus(first).fingerprint()
+    assert known == Corpus(second, workers=3).fingerprint()
+    changes = [{"words": "whitespace"}, {"sentences": "lines"}, {"normalise_quotes": False}, {"bad": "skip"}, {"field": "x"}]
+    others = [Corpus(first, **change).fingerprint() for change in changes]
+    others += [Corpus([first, second]).fingerprint()]
+    second.write_text("One. Two!")
+    others += [Corpus(second).fingerprint()]
+    others += [Corpus([first, second]).fingerprint(), Corpus([second, first]).fingerprint()]
+    assert len({known, *others}) == len(others) + 1
+    second.unlink()
+    corpus = Corpus(first)
+    first.unlink()
+    with pytest.raises(PolysemeError, match="cannot read"):
+        corpus.fingerprint()
+
+
+def test_rules_have_a_number() -> None:
+    """If this fails, the rules have changed: raise RULES, so that nobody's old shards are taken for new ones.
+
+    (A new example changes the digest only.)
+    """
+    split = [splitter("english")(text) for text, _ in EXAMPLES]
+    split += [sentence_splitter("english")(text.replace("|", "")) for text in ENGLISH]
+    split += [sentence_splitter("chinese")(text.replace("|", "")) for text in CHINESE]
+    digest = hashlib.sha256(repr(split).encode()).hexdigest()[:16]
+    assert (RULES, digest) == (1, "6e9477066d52625a")
+
+
+def test_report(tmp_path: Path) -> None:
+    long = "x" * 49
+    body = ["One two three.", "Repeated line.", "Repeated line.", "", f"{long} {'y' * 48} {long}", "Ä" * 25, "Repeated line."]
+    data = "\n".join(body).encode() + b"\nbad \xff line\n"
+    (tmp_path / "a.txt").write_bytes(data)
+    (tmp_path / "b.txt").write_text("")
+    (tmp_path / "c.txt").write_text(" \n\n")
+    report = Corpus(tmp_path, workers=0).check()
+    words = [word for line in body for word in splitter("english")(line)]
+    assert (report.files, report.bytes, report.lines) == (3, len(data) + 3, 10)
+    assert (report.sentences, report.words, report.distinct_words) == (6, len(words), len(set(words)))
+    assert (report.longest_sentence, report.duplicate_lines, report.bad_lines) == (4, 2, 1)
+    assert (report.long_words, report.long_word_examples) == (3, (long, "Ä" * 25))
+    assert report.empty_files == (str(tmp_path / "b.txt"), str(tmp_path / "c.txt"))
+    assert report.exact and not report.usable
+    problems = report.problems()
+    assert problems[0].startswith("1 line is bad") and problems[1].startswith("2 files hold no text")
+    assert problems[2].startswith(f"{len(words)} words in all is little")
+    assert problems[3].startswith("2 lines (20 %) equal to an earlier one")
+    assert problems[4].startswith("3 words are longer than 48 bytes and will be cropped by the model: xxxxxxxxxxxxxxxxxxxx…, Ä")
+
+
+def test_report_of_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("\n")
+    report = Corpus(tmp_path).check()
+    assert report.words == 0 and not report.usable and len(report.problems()) == 1
+
+
+def test_distinct_in_bounded_memory() -> None:
+    chance = random.Random(2)
+    things = [str(chance.randrange(40_000)) for _ in range(100_000)]
+    exact, sampled = Distinct(), Distinct(limit=2000)
+    for start in range(0, len(things), 777):
+        for seen in (exact, sampled):
+            seen.add(hashes_of(things[start : start + 777]))
+    true = len(Counter(things))
+    assert exact.exact and (exact.distinct, exact.repeats) == (true, len(things) - true)
+    assert not sampled.exact and len(sampled._seen) <= 2000
+    assert abs(sampled.distinct / true - 1) < 0.1 and abs(sampled.repeats / (len(things) - true) - 1) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "sentences", "count"),
+    [("en/en-heldout.txt.xz", "english", "english", 350_000), ("zh/zh-heldout.txt.xz", "characters", "chinese", 440_000)],
+)
+def test_real_text(name: str, words: str, sentences: str, count: int) -> None:
+    root = os.environ.get("POLYSEME_DATA")
+    path = Path(root or "", "corpora", name)
+    if not root or not path.exists():
+        pytest.skip(f"real text: set POLYSEME_DATA to a folder with corpora/{name}")
+    text = lzma.decompress(path.read_bytes()).decode()
+    corpus = Corpus(path, words=words, sentences=sentences, normalise_quotes=False, workers=0)
+    found = list(corpus)
+    assert "".join(word for sentence in found for word in sentence) == "".join(text.split())
+    report = corpus.check()
+    assert report.lines == text.count("\n") and report.sentences == len(found) and report.bad_lines == 0
+    assert report.words == sum(map(len, found)) and 0.7 * count < report.words < 1.3 * count
+    assert 15 < report.words / report.sentences < 60
+    assert report.usable and report.duplicate_lines < 0.01 * report.lines
