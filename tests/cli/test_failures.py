@@ -1,6 +1,7 @@
 """What goes wrong is told in one sentence, with the right exit code and no traceback."""
 
 import gzip
+import subprocess
 import sys
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from polyseme import __main__
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.elmo import Elmo
-from tests.cli.running import one_sentence, process, tiny
+from tests.cli.running import Result, environment, one_sentence, process, tiny
 
 
 def test_missing_things(run, model, tmp_path):
@@ -103,3 +104,11 @@ def test_in_a_process(tmp_path):
     one_sentence(result, 1)
     one_sentence(process("embed", "--no-such-option"), 2)
     one_sentence(process("embde"), 2)
+
+
+def test_a_closed_standard_input(model):
+    for more in ("", " --input -"):
+        call = f"exec {sys.executable} -m polyseme embed --model {model}{more} <&-"
+        done = subprocess.run(["bash", "-c", call], capture_output=True, env=environment(), check=False)
+        result = Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+        assert "standard input is closed" in one_sentence(result, 2)

@@ -1,12 +1,15 @@
 """`score`, `substitutes`, `convert`, `info` and `verify`."""
 
 import math
+import os
 
 import h5py
 import numpy as np
 import pytest
 
 import polyseme
+from polyseme.formats import bilm
+from polyseme.formats.vectors.check import difference
 from tests.cli.running import one_sentence, tiny
 
 
@@ -98,8 +101,10 @@ def test_verify_finds_a_changed_weight(run, tmp_path):
     assert "holds no reference vectors" in one_sentence(run("verify", folder))
     assert run("verify", folder, "--write").code == 0
     assert run("verify", folder).code == 0
+    reference = (folder / "verify.safetensors").read_bytes()
     model.tokens.projection.bias.data[0] += 1e-3
     model.save_pretrained(folder)
+    (folder / "verify.safetensors").write_bytes(reference)
     assert "differ by up to 0.001" in one_sentence(run("verify", folder))
     bad = run("verify", folder, "--json")
     assert bad.code == 1 and bad.json[0]["good"] is False
@@ -142,3 +147,77 @@ def test_damaged_reference_vectors(run, tmp_path):
     folder = tiny(output=False).save_pretrained(tmp_path / "m")
     (folder / "verify.safetensors").write_bytes(b"rubbish")
     assert "is no file of reference vectors" in one_sentence(run("verify", folder))
+
+
+def test_a_model_that_gives_no_numbers_is_not_converted(run, tmp_path):
+    folder = bilm.write(tiny(output=False), tmp_path / "source")
+    with h5py.File(folder / "weights.hdf5", "r+") as file:
+        file["CNN_proj/b_proj"][0] = np.nan
+    for kind in ("bilm", "polyseme"):
+        one_sentence(run("convert", folder, tmp_path / "out", "--to", kind))
+        assert not (tmp_path / "out").exists()
+
+
+def test_differences_that_are_no_numbers():
+    one, other = tiny(output=False), tiny(output=False)
+    assert difference(one, other) == 0
+    one.tokens.projection.bias.data[0] = float("nan")
+    assert difference(one, other) == difference(other, one) == math.inf
+
+
+def test_convert_keeps_a_splitter(run, tmp_path):
+    folder = bilm.write(tiny(output=False), tmp_path / "source")
+    assert run("embed", "isn't it?", "-m", folder, "--splitter", "english", "--json").json[0]["words"][:2] == ["is", "n't"]
+    assert run("convert", folder, tmp_path / "out", "--splitter", "english").code == 0
+    assert polyseme.load(tmp_path / "out").splitter.name == "english"
+    call = ("embed", "a", "-m", folder, "--splitter", "english", "--split-on-spaces")
+    assert "give one of them" in one_sentence(run(*call), 2)
+
+
+def test_score_says_what_is_missing_before_its_table(run, tmp_path):
+    folder = tiny(output=False).save_pretrained(tmp_path / "bare")
+    assert "no output layer" in one_sentence(run("score", "a", "-m", folder))
+
+
+def test_verify_options_that_would_be_ignored(run, model, tmp_path):
+    assert "--layers and --start" in one_sentence(run("verify", model, "--start", "warm", "--layers", "top"), 2)
+    run("embed", "a", "-m", model, "-o", tmp_path / "v.npz")
+    (tmp_path / "none.txt").write_text("")
+    call = ("verify", model, "--vectors", tmp_path / "v.npz", "--input", tmp_path / "none.txt")
+    assert "no lines to compare" in one_sentence(run(*call))
+
+
+@pytest.mark.parametrize("kind", [".hdf5", ".npz"])
+def test_verify_against_a_damaged_file(run, model, tmp_path, kind):
+    text, vectors = tmp_path / "t.txt", tmp_path / f"v{kind}"
+    text.write_text("The bank of the river .\n")
+    call = ("verify", model, "--vectors", vectors, "--input", text)
+    if kind == ".npz":
+        run("embed", "-i", text, "-m", model, "-o", vectors)
+        content = bytearray(vectors.read_bytes())
+        content[len(content) // 2] ^= 1
+        vectors.write_bytes(bytes(content))
+        assert "line 0 cannot be read" in one_sentence(run(*call))
+        np.savez(vectors, **{"0": np.array([{}, None], dtype=object)})
+        assert "line 0 cannot be read" in one_sentence(run(*call))
+    with h5py.File(tmp_path / "v.hdf5", "w") as file:
+        file["0"] = [b"a", b"b"]
+    call = ("verify", model, "--vectors", tmp_path / "v.hdf5", "--input", text)
+    assert "expected numbers" in one_sentence(run(*call))
+    with h5py.File(tmp_path / "v.hdf5", "w") as file:
+        file.create_group("0")
+    assert "line 0 cannot be read" in one_sentence(run(*call))
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is unreadable for root")
+def test_unreadable_reference_vectors(run, tmp_path):
+    folder = tiny(output=False).save_pretrained(tmp_path / "m")
+    run("verify", folder, "--write")
+    (folder / "verify.safetensors").chmod(0)
+    assert "Permission denied" in one_sentence(run("verify", folder))
+
+
+def test_reference_vectors_that_are_a_folder(run, tmp_path):
+    folder = tiny(output=False).save_pretrained(tmp_path / "m")
+    (folder / "verify.safetensors").mkdir()
+    assert "Is a directory" in one_sentence(run("verify", folder))

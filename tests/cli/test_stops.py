@@ -1,6 +1,7 @@
 """Real kills, and memory, in processes of their own."""
 
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -77,3 +78,38 @@ def test_memory_is_bounded_by_the_batch(model, tmp_path, kind):
     call = [sys.executable, "-c", _PEAK, model, str(path), str(tmp_path / f"v{kind}")]
     done = subprocess.run(call, capture_output=True, text=True, env=environment(), check=True)
     assert int(done.stderr) < 60_000, f"{done.stderr} KB"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGINT"), reason="no such signal")
+def test_every_interrupt_is_heard(run, model, tmp_path):
+    """At many moments, most of them inside HDF5: one Ctrl-C is enough, and the work goes on from there."""
+    text, out = tmp_path / "text.txt", tmp_path / "v.hdf5"
+    text.write_text("the\n" * 60_000)
+    arguments = ["embed", "-i", str(text), "-m", model, "-o", str(out), "--batch-words", "2048"]
+    journal = tmp_path / "v.hdf5.part" / "journal.json"
+    draw = random.Random(3)
+    for _ in range(6):
+        call = [sys.executable, "-m", "polyseme", *arguments, "--save-every", "0"]
+        before = journal.stat().st_mtime_ns if journal.exists() else 0
+        with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:
+            while process.poll() is None and not (journal.exists() and journal.stat().st_mtime_ns != before):
+                time.sleep(0.001)
+            time.sleep(draw.random() / 5)
+            process.send_signal(signal.SIGINT)
+            told = process.stderr.read().decode().splitlines()
+        assert process.returncode == 130 and told[-1] == "polyseme: stopped; the same command goes on where it stopped", told
+        assert all("going on after line" in line for line in told[:-1])
+    assert run(*arguments).code == 0
+    assert sorted(read_vectors(out)) == list(range(60_000))
+
+
+def test_an_interrupt_while_waiting_for_input_stops_at_once(model, tmp_path):
+    call = [sys.executable, "-m", "polyseme", "embed", "-m", model, "-o", str(tmp_path / "v.hdf5")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(call, **pipes, env=environment()) as process:
+        while not (tmp_path / "v.hdf5.part" / "lock").exists():
+            time.sleep(0.01)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 130
+    assert list(tmp_path.iterdir()) == []

@@ -90,8 +90,9 @@ def test_options_of_another_model_are_refused(tmp_path):
 
 
 def test_archive_equals_the_weights_it_was_made_from(tmp_path):
-    path = write_allennlp_archive(tmp_path / "model.tar.gz", options_inside=True, seed=3)
-    same_vectors(load(path), bilm_oracle(write_bilm(tmp_path / "bilm", seed=3)))
+    # weights of ordinary size: larger ones carry the rounding of the stored +1 from sentence to sentence and make it grow
+    path = write_allennlp_archive(tmp_path / "model.tar.gz", options_inside=True, seed=3, scale=1.0)
+    same_vectors(load(path), bilm_oracle(write_bilm(tmp_path / "bilm", seed=3, scale=1.0)))
 
 
 @pytest.mark.parametrize("prefix", ["", "_elmo.", "a.very.deep.place._elmo."])

@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import tarfile
+import warnings
 import zipfile
 
 import h5py
@@ -221,8 +222,13 @@ def test_pickles_with_code_are_refused_and_not_run(tmp_path):
         folder = write_manylangs(tmp_path / "model", word_dim=6, char_dim=5)
         torch.save({"a": Trap(trap)}, folder / "encoder.pkl", _use_new_zipfile_serialization=not legacy)
         refused(folder, "encoder.pkl: holds code or objects besides tensors; it was refused, and nothing in it was executed")
-    (folder / "encoder.pkl").write_bytes(pickle.dumps(Trap(trap), protocol=2))
-    refused(folder, "encoder.pkl: ")
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        (folder / "encoder.pkl").write_bytes(pickle.dumps(Trap(trap), protocol=protocol))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            refused(
+                folder, "encoder.pkl: holds code or objects besides tensors; it was refused, and nothing in it was executed"
+            )
     assert not trap.exists()
 
 
@@ -300,7 +306,7 @@ def test_empty_things(tmp_path):
     refused(tmp_path / "nothing", "nothing: is an empty file; expected")
     with zipfile.ZipFile(tmp_path / "empty.zip", "w"):
         pass
-    refused(tmp_path / "empty.zip", "empty.zip: is an empty folder; expected")
+    refused(tmp_path / "empty.zip", "empty.zip: is an empty archive; expected")
 
 
 def test_unknown_things(tmp_path):
@@ -323,3 +329,44 @@ def test_unreadable_paths(tmp_path):
             load(folder)
     finally:
         folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+@pytest.mark.parametrize("place", [12, 0.5, -30])
+def test_damaged_packed_archives(kind, place, tmp_path):
+    path = tmp_path / "model.packed"
+    with tarfile.open(path, f"w:{kind}") as archive:
+        entry = tarfile.TarInfo("a")
+        entry.size = 200_000
+        archive.addfile(entry, io.BytesIO(random.Random(1).randbytes(200_000)))
+    content = bytearray(path.read_bytes())
+    start = int(len(content) * place) if isinstance(place, float) else place % len(content)
+    content[start : start + 20] = bytes(20)
+    path.write_bytes(bytes(content))
+    refused(path, "model.packed: is a damaged archive")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damaged_zips(method, tmp_path):
+    path = tmp_path / "model.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("weights.hdf5", random.Random(1).randbytes(200_000))
+    content = bytearray(path.read_bytes())
+    content[60:200] = b"\xff" * 140
+    path.write_bytes(bytes(content))
+    refused(path, r"model.zip: is a damaged archive \(.+\)")
+
+
+@pytest.mark.parametrize("names", [("a", "a/b"), ("a/b", "a"), ("x" * 300,), ("x/" * 3000 + "x",)])
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_archives_with_impossible_names(kind, names, tmp_path):
+    path = tmp_path / f"model.{kind}"
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(name, "x")
+    else:
+        with tarfile.open(path, "w") as archive:
+            for name in names:
+                archive.addfile(tarfile.TarInfo(name))
+    refused(path, rf"model.{kind}: holds the entry '.+', which cannot be unpacked \(.+\)")

@@ -228,7 +228,7 @@ def test_written_files_carry_no_half_states(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(h5py.File, "create_dataset", lambda *args, **kwargs: (_ for _ in ()).throw(OSError(28, "disk")))
     with pytest.raises(PolysemeError, match=r"cannot write .*weights.hdf5"):
         bilm.write(model, tmp_path / "home")
-    assert list((tmp_path / "home").iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["given"]
 
 
 def test_word_models_need_the_marks_of_a_sentence(tmp_path):
@@ -236,3 +236,17 @@ def test_word_models_need_the_marks_of_a_sentence(tmp_path):
     (folder / "vocab.txt").write_text("\n".join(["s", "t", *VOCABULARY[2:]]), encoding="utf-8")
     with pytest.raises(FormatError, match=r"vocab.txt: lacks <S> and </S>"):
         load(folder)
+
+
+def test_a_folder_is_written_whole_or_not_at_all(tmp_path):
+    model = load(write_bilm(tmp_path / "given", softmax=True))
+    other = bilm.write(model, tmp_path / "other")
+    before = {path.name: path.read_bytes() for path in other.iterdir()}
+    model.vocabulary = Vocabulary([*VOCABULARY[:-1], "two\nlines"])
+    with torch.no_grad():
+        model.tokens.projection.bias += 1
+    for folder in (other, tmp_path / "new"):
+        with pytest.raises(PolysemeError, match="cannot stand on a line"):
+            bilm.write(model, folder)
+    assert {path.name: path.read_bytes() for path in other.iterdir()} == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["given", "other"]

@@ -76,7 +76,7 @@ def test_a_model_by_word_ids_gives_the_same_vectors(path, record_property):
     expected = top_layers(folder)
     worst(record_property, got, expected)
     for a, b in zip(got, expected, strict=True):
-        np.testing.assert_allclose(a, b, atol=2e-6, rtol=1e-5)
+        np.testing.assert_allclose(a, b, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["en-char", "zh-word", "zh-word-char"])

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.formats import bilm
 from polyseme.formats.load import load
 from tests.formats.compare import bilm_oracle, same_log_probs, same_vectors
 from tests.oracle.make import VOCABULARY, write_bilm, write_hdf5
@@ -142,3 +143,27 @@ def test_public_face():
     import polyseme
 
     assert polyseme.load is load
+
+
+def test_the_output_layer_beside_a_weights_file(tmp_path, caplog):
+    folder = bilm.write(load(write_bilm(tmp_path / "given", softmax=True)), tmp_path / "model")
+    (folder / "broken.hdf5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
+    model = load(folder / "weights.hdf5")
+    assert model.output is not None and list(model.vocabulary) == VOCABULARY
+    write_bilm(tmp_path / "another")
+    (tmp_path / "another" / "weights.hdf5").rename(folder / "other.hdf5")
+    assert load(folder / "weights.hdf5").output is None  # whose is it?
+    assert "left out softmax_weights.hdf5" in caplog.text
+
+
+def test_a_splitter_for_a_model_that_names_none(tmp_path):
+    folder = write_bilm(tmp_path)
+    assert load(folder).words("isn't it?") == ["isn't", "it?"]
+    assert load(folder, splitter="english").words("isn't it?") == ["is", "n't", "it", "?"]
+    with pytest.raises(UsageError, match="no way to split words called 'englsh'"):
+        load(folder, splitter="englsh")
+
+
+def test_devices_that_hold_no_numbers(tmp_path):
+    with pytest.raises(UsageError, match="'meta' cannot be used; allowed: cpu, cuda, mps"):
+        load(write_bilm(tmp_path), device="meta")

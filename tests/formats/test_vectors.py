@@ -3,16 +3,20 @@
 import os
 import resource
 import shutil
+import signal
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.formats.vectors import hdf5 as vectors_hdf5
 from polyseme.formats.vectors import store as vectors_run
 from polyseme.formats.vectors.kinds import About, Row, ending, writer_for
 from polyseme.formats.vectors.npz import NpzWriter
+from polyseme.formats.vectors.stop import Stop
 from polyseme.formats.vectors.store import Settings, chunks, fingerprint, store
 from polyseme.formats.vectors.workplace import Part
 from polyseme.nn.output import FullSoftmax
@@ -261,3 +265,47 @@ def test_npz_is_a_sound_zip_file(tmp_path):
     writer.close()
     with zipfile.ZipFile(path) as file:
         assert file.testzip() is None
+
+
+def test_a_full_part_in_memory_is_written(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(vectors_hdf5, "HELD", 5_000)
+    parts, finish, seldom = [], Part.finish, Settings(save_every=1000.0)
+    monkeypatch.setattr(Part, "finish", lambda self, whole: parts.extend(self.folder.glob("part-*")) or finish(self, whole))
+    out = tmp_path / "v.hdf5"
+    store(model, LINES, out, seldom)
+    assert len(parts) > 2
+    assert_right(out, model.embed(LINES))
+
+
+def test_a_file_without_room_is_not_begun(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(vectors_hdf5, "HELD", 5_000)
+    monkeypatch.setattr(vectors_hdf5.shutil, "disk_usage", lambda path: SimpleNamespace(free=10_000))
+    with pytest.raises(PolysemeError, match=r"cannot write .*v.hdf5: No space left on device"):
+        store(model, LINES, tmp_path / "v.hdf5", SAFE)
+    assert not (tmp_path / "v.hdf5.part" / "data.hdf5").exists()
+
+
+def test_a_second_interrupt_stops_at_once_and_the_old_handler_comes_back():
+    before = signal.getsignal(signal.SIGINT)
+    with Stop() as stop:
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            stop.check()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+    with Stop() as stop, pytest.raises(KeyboardInterrupt), stop.waiting():
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_nothing_is_left_where_nothing_was_done(model, tmp_path):
+    with pytest.raises(PolysemeError):
+        store(model, LINES, tmp_path / "v.hdf5", Settings(start="learned"))
+    with pytest.raises(PolysemeError):
+        store(model, iter(_bad()), tmp_path / "v.jsonl", SAFE)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _bad():
+    raise PolysemeError("text.txt:1: is not UTF-8")
+    yield ""

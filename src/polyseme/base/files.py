@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import json
+import lzma
 import os
 import shutil
 import tarfile
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -17,6 +20,13 @@ from typing import Any
 from polyseme.base.errors import FormatError, PolysemeError
 
 GZIP, ZIP, HDF5 = b"\x1f\x8b", b"PK\x03\x04", b"\x89HDF\r\n\x1a\n"
+PACKED = (ZIP, GZIP, b"BZh", b"\xfd7zXZ\0")
+"""How archives begin, packed ones included."""
+
+# what the readers of archives raise at damage; an OSError is damage too where it is not the system's (bz2, gzip)
+_DAMAGE = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, RuntimeError, ValueError)
+# the system's refusals of names that only a bad archive has: too long, or a file where a folder should be
+_BAD_NAMES = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL, errno.ELOOP)
 
 
 @contextlib.contextmanager
@@ -39,6 +49,34 @@ def atomic(path: str | Path) -> Iterator[Path]:
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def folder_at_once(folder: str | Path, *, last: str) -> Iterator[Path]:
+    """A new folder beside `folder` to write files to; they get their place when the block ends well, `last` as the last.
+
+    What else a folder that is there already holds stays.
+    """
+    folder = Path(folder)
+    with telling(folder, "write"):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
+    try:
+        try:
+            yield part
+        except PolysemeError as error:  # name the folder that the user knows
+            if str(part) not in str(error):
+                raise
+            raise PolysemeError(str(error).replace(str(part), str(folder))) from error
+        with telling(folder, "write"):
+            part.chmod(0o755)
+            if not folder.exists():
+                part.replace(folder)
+                return
+            for file in sorted(part.iterdir(), key=lambda file: file.name == last):
+                file.replace(folder / file.name)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -89,43 +127,62 @@ def read_json(path: str | Path) -> dict[str, Any]:
 def unpack(archive: str | Path, folder: str | Path) -> None:
     """Unpack a zip or tar file; an entry that would leave the folder, a link or a device is refused."""
     archive, folder = Path(archive), Path(folder)
+    packed = any(starts_with(archive, magic) for magic in PACKED)
     try:
         if zipfile.is_zipfile(archive):
             _unpack_zip(archive, folder)
         elif tarfile.is_tarfile(archive):
             _unpack_tar(archive, folder)
         else:
-            raise FormatError(archive, "is neither a zip nor a tar file")
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, RuntimeError) as error:
+            what = "is a damaged archive, or none of zip or tar" if packed else "is neither a zip nor a tar file"
+            raise FormatError(archive, what)
+    except _DAMAGE as error:
+        raise FormatError(archive, f"is a damaged archive ({error})") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise PolysemeError(f"cannot unpack {archive}: {error.strerror}") from error
         raise FormatError(archive, f"is a damaged archive ({error})") from error
 
 
 def _unpack_zip(archive: Path, folder: Path) -> None:
     with zipfile.ZipFile(archive) as entries:
         for entry in entries.infolist():
-            target = _inside(folder, entry.filename, archive)
-            if entry.is_dir():
-                target.mkdir(parents=True, exist_ok=True)
-                continue
-            with entries.open(entry) as source, telling(target, "write"):
-                _copy(source, target)
+            with _telling_names(archive, entry.filename):
+                target = _inside(folder, entry.filename, archive)
+                if entry.is_dir():
+                    target.mkdir(parents=True, exist_ok=True)
+                    continue
+                with entries.open(entry) as source:
+                    _copy(source, target)
 
 
 def _unpack_tar(archive: Path, folder: Path) -> None:
     with tarfile.open(archive) as entries:
         for entry in entries:
-            target = _inside(folder, entry.name, archive)
-            if entry.isdir():
-                target.mkdir(parents=True, exist_ok=True)
-                continue
-            source = entries.extractfile(entry) if entry.isreg() else None
-            if source is None:
-                raise FormatError(archive, f"holds {entry.name!r}, which is no plain file; refused")
-            with source, telling(target, "write"):
-                _copy(source, target)
+            with _telling_names(archive, entry.name):
+                target = _inside(folder, entry.name, archive)
+                if entry.isdir():
+                    target.mkdir(parents=True, exist_ok=True)
+                    continue
+                source = entries.extractfile(entry) if entry.isreg() else None
+                if source is None:
+                    raise FormatError(archive, f"holds {entry.name!r}, which is no plain file; refused")
+                with source:
+                    _copy(source, target)
         stream = entries.fileobj
         while stream is not None and stream.read(1 << 20):
             pass  # to its end, where a packed stream has its checksum
+
+
+@contextlib.contextmanager
+def _telling_names(archive: Path, name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _BAD_NAMES:
+            raise
+        short = name if len(name) <= 60 else f"{name[:60]}..."
+        raise FormatError(archive, f"holds the entry {short!r}, which cannot be unpacked ({error.strerror})") from error
 
 
 def _copy(source: Any, target: Path) -> None:

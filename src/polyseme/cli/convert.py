@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shutil
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +12,7 @@ import typer
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.cli import show
-from polyseme.cli.options import Json, Options, VocabularyFile, open_model
+from polyseme.cli.options import Json, Options, SplitterOption, VocabularyFile, open_model
 
 if TYPE_CHECKING:
     from polyseme.encoders.elmo import Elmo
@@ -45,12 +47,16 @@ def convert(
     force: Force = False,
     options: Options = None,
     vocabulary: VocabularyFile = None,
+    splitter: SplitterOption = None,
     json: Json = False,
 ) -> None:
     """Convert a model into our folder, or into the files that bilm-tf and AllenNLP read.
 
     Our folder holds no code and no pickle: config.json, safetensors, plain text, a model card, and a few reference
     vectors for `polyseme verify`. The result is read back and compared with the source.
+
+    Published models do not say how raw text is split into words: they take it to be split at white space. --splitter
+    says otherwise, and our folder keeps it.
 
     Example:
 
@@ -62,8 +68,14 @@ def convert(
         raise PolysemeError(f"cannot write {out}: it is a file, and the result is a folder")
     if out.is_dir() and any(out.iterdir()) and not force:
         raise PolysemeError(f"{out} is not empty: choose another folder, or add --force to write into it")
-    model = open_model(source, options=options, vocabulary=vocabulary)
-    result = _write(model, out, to, precision.value)
+    forced = out.is_dir() and any(out.iterdir())
+    model = open_model(source, options=options, vocabulary=vocabulary, splitter=splitter)
+    try:
+        result = _write(model, out, to, precision.value)
+    except BaseException:
+        if not forced:  # all of it is ours
+            shutil.rmtree(out, ignore_errors=True)
+        raise
     if json:
         show.as_json(result)
     else:
@@ -81,6 +93,10 @@ def _write(model: Elmo, out: Path, to: Kind, precision: str) -> dict[str, Any]:
     else:
         model.save_pretrained(out, precision=precision)
     written = open_model(str(out))
+    largest = difference(model, written)
+    if not math.isfinite(largest):
+        cause = "; its numbers may be too large for fp16: try --precision fp32" if precision == "fp16" else ""
+        raise PolysemeError(f"{out} is unusable: its vectors, or those of the source, are not finite numbers{cause}")
     if to is Kind.polyseme:
         write_reference(written, out)
     files = {path.name: path.stat().st_size for path in sorted(out.iterdir()) if path.is_file()}
@@ -90,5 +106,5 @@ def _write(model: Elmo, out: Path, to: Kind, precision: str) -> dict[str, Any]:
         "precision": precision,
         "bytes": sum(files.values()),
         "files": list(files),
-        "largest_difference": difference(model, written),
+        "largest_difference": largest,
     }

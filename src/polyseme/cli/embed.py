@@ -20,9 +20,11 @@ from polyseme.cli.options import (
     Precision,
     PrecisionOption,
     SplitOnSpaces,
+    SplitterOption,
     StartOption,
     Texts,
     VocabularyFile,
+    check_splitting,
     layer_choice,
     open_model,
 )
@@ -78,6 +80,7 @@ def embed(
     json: Json = False,
     options: Options = None,
     vocabulary: VocabularyFile = None,
+    splitter: SplitterOption = None,
     device: Device = None,
     start: StartOption = None,
     precision: PrecisionOption = Precision.fp32,
@@ -96,17 +99,18 @@ def embed(
 
     Examples:
 
-        polyseme embed "The bank of the river." --model my-model
+        polyseme embed "The bank of the river ." --model my-model
 
         polyseme embed --input corpus.txt --model my-model --out vectors.hdf5 --layers top
     """
+    check_splitting(split_on_spaces, splitter)
     lines = lines_of(texts, input)
     choice = layer_choice(layers)
     if out is not None:
         from polyseme.formats.vectors.kinds import writer_for
 
         writer_for(out)  # a wrong ending or a missing package is told before the model is read
-    loaded = open_model(model, options=options, vocabulary=vocabulary, device=device, precision=precision)
+    loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
     from polyseme.encoders.base import choose_layers
     from polyseme.formats.vectors.store import Settings
 

@@ -33,6 +33,8 @@ def lines_of(texts: Sequence[str] | None, path: Path | None) -> Lines:
     if path is not None and str(path) != "-":
         with telling(path, "read"), path.open("rb"):
             return FileLines(path)
+    if sys.stdin is None:
+        raise UsageError("standard input is closed: add TEXT or --input FILE")
     if path is None and sys.stdin.isatty():
         raise UsageError("no text given: add TEXT, --input FILE, or pipe text in")
     return PipedLines()

@@ -33,6 +33,15 @@ class Precision(StrEnum):
     int8 = "int8"
 
 
+class Splitter(StrEnum):
+    """Ways to split words."""
+
+    english = "english"
+    chinese = "chinese"
+    characters = "characters"
+    whitespace = "whitespace"
+
+
 _FILES, _RUN = "Model", "Computing"
 
 Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Sentences; quote each one.", show_default=False)]
@@ -70,11 +79,24 @@ StartOption = Annotated[
 ]
 PrecisionOption = Annotated[
     Precision,
-    typer.Option("--precision", help="Numbers to compute with; fp32 is exact, the others are faster.", rich_help_panel=_RUN),
+    typer.Option(
+        "--precision",
+        help="Numbers to compute with. fp32 is exact. bf16 and int8 are faster on processors with matrix units; fp16 may "
+        "not be. Vectors by int8 depend slightly on the batch.",
+        rich_help_panel=_RUN,
+    ),
 ]
 SplitOnSpaces = Annotated[
     bool,
     typer.Option("--split-on-spaces", help="Words are separated by spaces already; do not split the text."),
+]
+SplitterOption = Annotated[
+    Splitter | None,
+    typer.Option(
+        "--splitter",
+        help="How text is split into words. Not given: as the model says, which for all but our own folders is whitespace.",
+        rich_help_panel=_FILES,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -84,6 +106,7 @@ def open_model(
     *,
     options: Path | None = None,
     vocabulary: Path | None = None,
+    splitter: Splitter | None = None,
     device: str | None = None,
     precision: Precision = Precision.fp32,
 ) -> Elmo:
@@ -92,10 +115,16 @@ def open_model(
         raise UsageError("no model given: add --model PATH, or --model owner/name for one on the Hugging Face Hub")
     from polyseme.formats.load import load
 
-    model = load(name, options=options, vocabulary=vocabulary, device=device)
+    model = load(name, options=options, vocabulary=vocabulary, splitter=splitter.value if splitter else None, device=device)
     if precision is not Precision.fp32:
         model.precision = precision.value  # type: ignore[assignment]
     return model
+
+
+def check_splitting(split_on_spaces: bool, splitter: Splitter | None) -> None:
+    """Two ways to split the same text are one too many."""
+    if split_on_spaces and splitter is not None:
+        raise UsageError("--split-on-spaces and --splitter both say how text is split: give one of them")
 
 
 def layer_choice(text: str) -> LayerChoice:

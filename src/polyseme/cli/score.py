@@ -20,9 +20,11 @@ from polyseme.cli.options import (
     Precision,
     PrecisionOption,
     SplitOnSpaces,
+    SplitterOption,
     StartOption,
     Texts,
     VocabularyFile,
+    check_splitting,
     open_model,
 )
 
@@ -43,6 +45,7 @@ def score(
     json: Json = False,
     options: Options = None,
     vocabulary: VocabularyFile = None,
+    splitter: SplitterOption = None,
     device: Device = None,
     start: StartOption = None,
     precision: PrecisionOption = Precision.fp32,
@@ -57,11 +60,13 @@ def score(
 
         polyseme score "The bank of the river ." "river bank the of The ." --model my-model
     """
+    check_splitting(split_on_spaces, splitter)
     lines = lines_of(texts, input)
-    loaded = open_model(model, options=options, vocabulary=vocabulary, device=device, precision=precision)
+    loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
     from polyseme.formats.vectors.store import Settings
 
     settings = Settings(start=start.value if start else None, split_on_spaces=split_on_spaces)
+    loaded.log_probs([], start=settings.start)  # type: ignore[arg-type]  # what it lacks is told before the table begins
     totals = Totals()
     if not json:
         show.line(f"{'forward':>12}{'backward':>12}{'mean':>12}{'perplexity':>14}  sentence")

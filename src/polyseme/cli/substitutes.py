@@ -18,8 +18,10 @@ from polyseme.cli.options import (
     Precision,
     PrecisionOption,
     SplitOnSpaces,
+    SplitterOption,
     StartOption,
     VocabularyFile,
+    check_splitting,
     open_model,
 )
 
@@ -36,6 +38,7 @@ def substitutes(
     count: Count = 10,
     model: Model = None,
     split_on_spaces: SplitOnSpaces = False,
+    splitter: SplitterOption = None,
     json: Json = False,
     options: Options = None,
     vocabulary: VocabularyFile = None,
@@ -52,7 +55,8 @@ def substitutes(
 
         polyseme substitutes "The bank of the river ." --word bank --model my-model
     """
-    loaded = open_model(model, options=options, vocabulary=vocabulary, device=device, precision=precision)
+    check_splitting(split_on_spaces, splitter)
+    loaded = open_model(model, options=options, vocabulary=vocabulary, device=device, precision=precision, splitter=splitter)
     words = sentence.split() if split_on_spaces else loaded.words(sentence)
     place = _place(words, word, position)
     found = loaded.substitutes(words, place, count=count, start=start.value if start else None)

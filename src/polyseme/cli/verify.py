@@ -65,6 +65,10 @@ def verify(
         raise UsageError("--vectors FILE and --input FILE go together: the vectors, and the lines they were made from")
     if write and vectors is not None:
         raise UsageError("--write keeps our own vectors; leave --vectors out")
+    if vectors is None:
+        given = {"--layers": layers != "all", "--start": start is not None, "--split-on-spaces": split_on_spaces}
+        if names := [name for name, was in given.items() if was]:
+            raise UsageError(f"{' and '.join(names)} say how --vectors were made: give --vectors and --input too")
     loaded = open_model(model, options=options, vocabulary=vocabulary, device=device)
     from polyseme.base.hub import fetch
     from polyseme.formats.vectors.check import check_file, check_reference, write_reference

@@ -16,7 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.files import write_text
+from polyseme.base.files import folder_at_once, write_text
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
 from polyseme.encoders.folder import assemble, fill
@@ -173,14 +173,16 @@ def write(model: Elmo, folder: str | Path) -> Path:
     rules = names.bilm_characters(config) + names.bilm_lstm(config)
     if config.words is not None:
         rules += names.bilm_words(config.words.size, config.words.dim)
-    hdf5.write(folder / WEIGHTS, to_theirs(rules, model.state_dict()))
-    if model.output is not None:
-        output = model.output.state_dict()
-        hdf5.write(folder / SOFTMAX, to_theirs(names.bilm_output(*output["weight"].shape), output))
+    texts = {OPTIONS: json.dumps(to_options(config, model.vocabulary), indent=2) + "\n"}
     if model.vocabulary is not None:
-        write_text(folder / VOCABULARY, model.vocabulary.to_text())
-    text = json.dumps(to_options(config, model.vocabulary), indent=2)
-    write_text(folder / OPTIONS, text + "\n")
+        texts[VOCABULARY] = model.vocabulary.to_text()
+    with folder_at_once(folder, last=OPTIONS) as part:
+        hdf5.write(part / WEIGHTS, to_theirs(rules, model.state_dict()))
+        if model.output is not None:
+            output = model.output.state_dict()
+            hdf5.write(part / SOFTMAX, to_theirs(names.bilm_output(*output["weight"].shape), output))
+        for name, text in texts.items():
+            write_text(part / name, text)
     return folder
 
 

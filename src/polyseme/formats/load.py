@@ -20,17 +20,19 @@ from pathlib import Path
 import torch
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
-from polyseme.base.files import GZIP, ZIP, read_json, starts_with, telling, unpack
+from polyseme.base.files import PACKED, read_json, starts_with, telling, unpack
 from polyseme.base.hub import fetch
 from polyseme.encoders import folder as ours
 from polyseme.encoders.elmo import Elmo
 from polyseme.formats import allennlp, bilm, hdf5, manylangs, scan
 from polyseme.formats.pickles import is_torch_file
+from polyseme.text.words import Splitter
 
 EXPECTED = (
     "a polyseme folder, HDF5 weights with options.json (bilm-tf, AllenNLP, NLPL), encoder.pkl with token_embedder.pkl "
     "(ELMoForManyLangs), an AllenNLP model.tar.gz, or a zip of one of these"
 )
+_DEVICES = ("cpu", "cuda", "mps")
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,14 @@ def load(
     options: str | Path | None = None,
     vocabulary: str | Path | None = None,
     token_embeddings: str | Path | None = None,
+    splitter: str | None = None,
     device: str | None = None,
 ) -> Elmo:
     """Read an ELMo from a folder, a file or a hub id, ready to use (in evaluation mode), on `device`.
 
     `options`, `vocabulary`: files to use where they are not beside the weights; `token_embeddings`: cached vectors of
-    the vocabulary's words (HDF5), to be used instead of the characters.
+    the vocabulary's words (HDF5), to be used instead of the characters; `splitter`: how raw text becomes words (see
+    `polyseme.text.words`), where the model does not say it or says it wrongly.
 
     >>> import polyseme                                  # doctest: +SKIP
     >>> model = polyseme.load("elmo_2x4096_512/")        # doctest: +SKIP
@@ -67,6 +71,7 @@ def load(
     (3, 6, 1024)
     """
     target = _device(device)
+    words = None if splitter is None else Splitter(splitter)
     given = Given(*(None if name is None else Path(name).expanduser() for name in (options, vocabulary, token_embeddings)))
     for name in (given.options, given.vocabulary, given.token_embeddings):
         if name is not None and not name.is_file():
@@ -75,6 +80,8 @@ def load(
         place = fetch(path)
     model = _read_folder(place, given) if place.is_dir() else _read_file(place, given)
     model.source = f"{path} ({model.source})" if model.source == allennlp.ASSUMED else str(path)
+    if words is not None:
+        model.splitter = words
     return model.to(target).eval()
 
 
@@ -110,7 +117,7 @@ def _read_file(path: Path, given: Given) -> Elmo:
     if hdf5.is_hdf5(path):
         if scan.hdf5_kind(path) != "weights":
             raise FormatError(path, f"holds no LSTM weights (found: {scan.listed(sorted(hdf5.shapes(path)))})")
-        return _read_bilm(path, path.parent, given, scan.Hdf5Files())
+        return _read_bilm(path, path.parent, given, scan.beside(path))
     if is_torch_file(path):
         given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP state dict")
         return allennlp.read(path, options=given.options)
@@ -139,6 +146,8 @@ def _read_archive(archive: Path, given: Given) -> Elmo:
     with tempfile.TemporaryDirectory(prefix="polyseme-", ignore_cleanup_errors=True) as name:
         root = Path(name).resolve()
         unpack(archive, root)
+        if not any(root.iterdir()):
+            raise FormatError(archive, f"is an empty archive; expected {EXPECTED}")
         inside = [path for path in root.iterdir() if not path.name.startswith((".", "__MACOSX"))]
         folder = inside[0] if len(inside) == 1 and inside[0].is_dir() else root
         try:
@@ -151,7 +160,7 @@ def _read_archive(archive: Path, given: Given) -> Elmo:
 
 
 def _is_archive(path: Path) -> bool:
-    if starts_with(path, ZIP) or starts_with(path, GZIP) or zipfile.is_zipfile(path):
+    if any(starts_with(path, magic) for magic in PACKED) or zipfile.is_zipfile(path):
         return True
     try:
         return tarfile.is_tarfile(path)
@@ -167,7 +176,10 @@ def _is_transformers(folder: Path) -> bool:
 def _device(name: str | None) -> torch.device:
     """The device, tried before minutes are spent on reading."""
     try:
-        return torch.empty(0, device=name or "cpu").device
+        device = torch.empty(0, device=name or "cpu").device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).strip().splitlines()[0]
         raise UsageError(f"device {name!r} cannot be used ({reason})") from error
+    if device.type not in _DEVICES:
+        raise UsageError(f"device {name!r} cannot be used; allowed: {', '.join(_DEVICES)}")
+    return device

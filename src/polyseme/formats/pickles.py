@@ -7,6 +7,7 @@ tensors and stops at any other; a file that holds one is refused as a whole.
 from __future__ import annotations
 
 import pickle
+import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -50,7 +51,9 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         path.open("rb").close()  # a file that may not be read is told apart from one that cannot be understood
     try:
         _check_sums(path)
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's advice on pickles, which is not for our users
+            state = torch.load(path, map_location="cpu", weights_only=True)
     except _DAMAGE as error:
         raise FormatError(path, _reason(error)) from error
     if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
@@ -69,6 +72,6 @@ def _check_sums(path: Path) -> None:
 
 def _reason(error: Exception) -> str:
     text = str(error)
-    if isinstance(error, pickle.UnpicklingError) and "global" in text.lower():
+    if isinstance(error, pickle.UnpicklingError) and text.startswith("Weights only load failed"):
         return "holds code or objects besides tensors; it was refused, and nothing in it was executed"
     return f"is a cut or damaged PyTorch file ({text.strip().splitlines()[0] if text.strip() else type(error).__name__})"

@@ -7,16 +7,19 @@ a model), so a name says little.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polyseme.base.errors import FormatError
+from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import read_bytes, read_json, telling
 from polyseme.formats import hdf5
 
+log = logging.getLogger(__name__)
 _LARGEST = 1 << 20  # bytes; options have a few hundred
 _PARTS = ("RNN", "RNN_0", "RNN_1", "CNN", "char_embed")  # any of them makes a file the weights of an ELMo, if a bad one
 
@@ -45,6 +48,24 @@ def hdf5_files(folder: Path) -> Hdf5Files:
             if kind is not None:
                 getattr(found, kind).append(path)
     return found
+
+
+def beside(weights: Path) -> Hdf5Files:
+    """The output layer that lies beside a weights file, where it can only be of these weights.
+
+    The user has named one file, so all others in its folder are taken with care: it may be a folder of downloads.
+    """
+    found = Hdf5Files()
+    for path in files(weights.parent):
+        with contextlib.suppress(PolysemeError):  # what is wrong with another file is not asked here
+            if hdf5.is_hdf5(path) and (kind := hdf5_kind(path)) is not None:
+                getattr(found, kind).append(path)
+    if len(found.weights) == len(found.softmax) == 1:
+        return Hdf5Files(softmax=found.softmax)
+    if found.softmax:
+        names = listed(path.name for path in found.softmax)
+        log.warning("%s: left out %s, for it may be of other weights in the folder", weights.name, names)
+    return Hdf5Files()
 
 
 def hdf5_kind(path: Path) -> str | None:

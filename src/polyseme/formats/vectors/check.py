@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +25,9 @@ import polyseme
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import HDF5, ZIP, atomic, starts_with, telling
 from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.folder import REFERENCE
 from polyseme.formats.vectors.store import Settings, embed_rows
 
-REFERENCE = "verify.safetensors"
 SENTENCES = (
     "The river had broken its bank twice, so the bank refused the farmer's loan.",
     "Please book a table by the window, and bring the book you can't put down.",
@@ -37,6 +39,10 @@ SENTENCES = (
     f"A word of two hundred letters: {'ab' * 100}",
     "naïve e\u0301te\u0301 \u200d 👩\u200d🔬 ½ №7 <S> </S> <UNK> 3.14 http://example.org/?q=1",
 )
+
+
+# what h5py and NumPy raise at a damaged array, or at one of objects
+_DAMAGE = (OSError, RuntimeError, KeyError, ValueError, TypeError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,11 @@ def write_reference(model: Elmo, folder: str | Path) -> Path:
     }
     path = Path(folder) / REFERENCE
     with atomic(path) as part:
-        save_file(arrays, part, metadata=metadata)
+        try:
+            save_file(arrays, part, metadata=metadata)
+        except SafetensorError as error:  # its voice for a full disk
+            raise PolysemeError(f"cannot write {path}: {error}") from error
+        part.chmod(0o644)  # safetensors lets nobody but the owner read
     return path
 
 
@@ -84,6 +94,8 @@ def check_reference(model: Elmo, folder: str | Path) -> Check:
     if not path.exists():
         raise PolysemeError(f"{folder} holds no reference vectors ({REFERENCE}): `polyseme verify --write` keeps some")
     try:
+        with telling(path, "read"):
+            path.open("rb").close()  # safetensors says of a file that may not be read that it is not there
         with telling(path, "read"), safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
             words: list[list[str]] = json.loads(metadata["words"])
@@ -111,6 +123,8 @@ def check_file(model: Elmo, lines: Iterable[str], vectors: str | Path, settings:
                 largest.see(f"line {row.line}", row.vectors, given, vectors)
                 words += len(row.words)
             lines_seen += len(rows)
+    if not lines_seen:
+        raise PolysemeError(f"there are no lines to compare with {vectors}")
     return Check(lines_seen, words, largest.value, largest.place)
 
 
@@ -136,27 +150,42 @@ class _Largest:
 
 @contextlib.contextmanager
 def open_vectors(path: str | Path) -> Iterator[Callable[[int], np.ndarray | None]]:
-    """A function from a line's number to its vectors, for a file of one array a line."""
+    """A function from a line's number to its vectors (None: it has none), for a file of one array a line."""
     if starts_with(path, HDF5):
         try:
             file = h5py.File(path, "r")
         except OSError as error:
             raise FormatError(path, f"is a damaged HDF5 file ({error})") from error
         with file:
-            yield lambda line: np.asarray(file[str(line)]) if str(line) in file else None
+            yield lambda line: _array(lambda name: file[name][...] if name in file else None, line, path)
     elif starts_with(path, ZIP):
         try:
             arrays = np.load(path, allow_pickle=False)
         except (OSError, ValueError, zipfile.BadZipFile) as error:
             raise FormatError(path, f"is a damaged npz file ({error})") from error
         with arrays:
-            yield lambda line: arrays.get(str(line))
+            yield lambda line: _array(arrays.get, line, path)
     else:
         raise FormatError(path, "is neither HDF5 nor npz with one array a line")
 
 
+def _array(get: Callable[[str], object], line: int, path: str | Path) -> np.ndarray | None:
+    """One line's vectors; whatever is wrong with them is told with the file's name."""
+    try:
+        found = get(str(line))
+    except _DAMAGE as error:
+        raise FormatError(path, f"is damaged: line {line} cannot be read ({error})") from error
+    if found is None:
+        return None
+    array = np.asarray(found)
+    if array.dtype.kind not in "fiu" or array.ndim not in (2, 3):
+        raise FormatError(path, f"holds {array.dtype} of shape {array.shape} for line {line}; expected numbers of 3 dimensions")
+    return array
+
+
 def difference(one: Elmo, other: Elmo) -> float:
-    """Largest absolute difference between two models' vectors of our sentences."""
+    """Largest absolute difference between two models' vectors of our sentences; infinite where one is no number."""
     texts = [words for words in map(one.words, SENTENCES) if _takes(one, words)]
     pairs = zip(one.embed(texts), other.embed(texts), strict=True)
-    return max((float(np.abs(a - b).max()) for a, b in pairs if a.size), default=0.0)
+    largest = [float(np.abs(a - b).max()) for a, b in pairs if a.size]  # of NumPy's max, which passes NaN on
+    return math.inf if any(map(math.isnan, largest)) else max(largest, default=0.0)

@@ -2,21 +2,36 @@
 
 The root holds nothing but the lines, so that tools which count its names still work; where the vectors come from stands
 in the root's attributes. In the oldest layout of the format (h5py's default), which every version of HDF5 reads.
+
+HDF5 does not get over a full disk: it keeps what it could not write, tries again when the process ends, and crashes. So
+a part is made in memory and written as plain bytes. Only parts that do not fit in memory together are joined by HDF5 on
+the disk, after a look at whether there is room.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import h5py
 
+from polyseme.formats.hdf5 import in_memory
 from polyseme.formats.vectors.kinds import Damaged, Row
 from polyseme.formats.vectors.parts import PartsWriter
 
+try:
+    import resource
+except ImportError:  # a system without limits on files (Windows)
+    resource = None  # type: ignore[assignment]
+
+HELD = 1 << 24  # bytes of a part in memory; its image, made when it is written, takes as much again
+_TABLES = 1.05  # a whole file against its parts: the table of its names may be larger than theirs together
+_DATASET = 512  # bytes that HDF5 keeps about each dataset
 _REASON = re.compile(r"errno = (\d+), error message = '([^']*)'")
 
 
@@ -25,19 +40,29 @@ class Hdf5Writer(PartsWriter):
 
     ending = ".hdf5"
 
-    def create(self, path: Path) -> _File:
-        file = _File(path)
-        with _refusals():
-            for name, value in self.about.facts.items():
-                file.inside.attrs[name] = value.encode("utf-8", "replace").decode("utf-8")
+    def create(self, path: Path) -> _InMemory:
+        file = _InMemory(path)
+        self._tell_facts(file.inside)
         return file
 
-    def add(self, file: _File, rows: Sequence[Row]) -> None:
+    def create_whole(self, path: Path, size: int) -> _InMemory | _OnDisk:
+        if size <= HELD:
+            return self.create(path)
+        _check_room(path, int(size * _TABLES))
+        file = _OnDisk(path)
         with _refusals():
-            for row in rows:
-                file.inside.create_dataset(str(row.line), data=row.vectors)
+            self._tell_facts(file.inside)
+        return file
 
-    def join(self, part: Path, whole: _File) -> None:
+    def add(self, file: _InMemory, rows: Sequence[Row]) -> None:
+        for row in rows:
+            file.inside.create_dataset(str(row.line), data=row.vectors)
+            file.held += row.vectors.nbytes + _DATASET
+
+    def full(self, file: _InMemory) -> bool:
+        return file.held >= HELD
+
+    def join(self, part: Path, whole: _InMemory | _OnDisk) -> None:
         with _refusals(), h5py.File(part, "r") as source:
             for name in sorted(source, key=int):
                 whole.inside.create_dataset(name, data=source[name][...])
@@ -48,8 +73,31 @@ class Hdf5Writer(PartsWriter):
         except OSError as error:
             raise Damaged(f"{part.name} cannot be opened ({error})") from error
 
+    def drop(self, file: _InMemory | _OnDisk) -> None:
+        with contextlib.suppress(OSError, RuntimeError):
+            file.inside.close()
 
-class _File:
+    def _tell_facts(self, file: h5py.File) -> None:
+        for name, value in self.about.facts.items():
+            file.attrs[name] = value.encode("utf-8", "replace").decode("utf-8")
+
+
+class _InMemory:
+    """An HDF5 file that comes to the disk as plain bytes, when it is closed."""
+
+    def __init__(self, path: Path) -> None:
+        self.inside, self.held, self._path = in_memory(), 0, path
+
+    def close(self) -> None:
+        try:
+            self.inside.flush()
+            image = self.inside.id.get_file_image()
+        finally:
+            self.inside.close()
+        self._path.write_bytes(image)
+
+
+class _OnDisk:
     """An HDF5 file that says in the system's words why it cannot be written."""
 
     def __init__(self, path: Path) -> None:
@@ -59,6 +107,17 @@ class _File:
     def close(self) -> None:
         with _refusals():
             self.inside.close()
+
+
+def _check_room(path: Path, size: int) -> None:
+    """Refuse, in the system's words, to begin a file for which there is no room."""
+    if shutil.disk_usage(path.parent).free < size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if resource is None:
+        return
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if limit != resource.RLIM_INFINITY and limit < size:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
 
 
 @contextlib.contextmanager

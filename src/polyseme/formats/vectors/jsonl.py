@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from polyseme.formats.vectors.growing import GrowingFile
-from polyseme.formats.vectors.kinds import About, Mark, Row
+from polyseme.formats.vectors.kinds import About, Between, Mark, Row, nothing
 
 
 class JsonlWriter:
@@ -32,7 +32,7 @@ class JsonlWriter:
     def commit(self) -> Mark:
         return self._file.commit()
 
-    def finish(self) -> Path:
+    def finish(self, between: Between = nothing) -> Path:
         return self._file.path
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ after it.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +23,7 @@ import numpy as np
 from polyseme.base.errors import UsageError
 
 Mark = dict[str, int]
+Between = Callable[[], None]
 
 _WRITERS = {
     ".hdf5": "polyseme.formats.vectors.hdf5:Hdf5Writer",
@@ -59,6 +60,10 @@ class Damaged(Exception):
     """What a mark speaks of is not there any more, so the work begins anew."""
 
 
+def nothing() -> None:
+    """What is done between two steps where nobody asks for more."""
+
+
 class VectorWriter(Protocol):
     """A kind of file being written, inside a folder of its own."""
 
@@ -71,8 +76,11 @@ class VectorWriter(Protocol):
     def commit(self) -> Mark:
         """Make all that was written so far safe on the disk."""
 
-    def finish(self) -> Path:
-        """Make the file whole (all is committed) and close it; gives where it lies in the folder."""
+    def finish(self, between: Between = nothing) -> Path:
+        """Make the file whole (all is committed) and close it; gives where it lies in the folder.
+
+        Where that takes long, `between` is called at moments at which it may stop the work by raising.
+        """
 
     def close(self) -> None:
         """Let go of the file without making it whole; called after `finish` too."""

@@ -19,7 +19,7 @@ from typing import BinaryIO
 import numpy as np
 
 from polyseme.formats.vectors.growing import GrowingFile
-from polyseme.formats.vectors.kinds import About, Mark, Row
+from polyseme.formats.vectors.kinds import About, Between, Mark, Row, nothing
 
 _ENTRY = struct.Struct("<4s5H3I2H")  # signature, version, flags, method, time, date, crc, packed, size, name, extra
 _LISTED = struct.Struct("<4s6H3I5H2I")
@@ -57,11 +57,12 @@ class NpzWriter:
     def commit(self) -> Mark:
         return self._file.commit()
 
-    def finish(self) -> Path:
+    def finish(self, between: Between = nothing) -> Path:
         begin = self._file.size
         count = 0
         with self._file.path.open("rb") as entries:
             for listed in _contents(entries, begin):
+                between()
                 self._file.write(listed)
                 count += 1
         end = self._file.size

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from polyseme.formats.vectors.kinds import About, Damaged, Mark, Row
+from polyseme.formats.vectors.kinds import About, Between, Damaged, Mark, Row, nothing
 
 
 class PartsWriter(ABC):
@@ -35,6 +35,10 @@ class PartsWriter(ABC):
     def create(self, path: Path) -> Any:
         """Open a new file."""
 
+    def create_whole(self, path: Path, size: int) -> Any:
+        """Open the file that the parts, of `size` bytes together, are joined into."""
+        return self.create(path)
+
     @abstractmethod
     def add(self, file: Any, rows: Sequence[Row]) -> None:
         """Add lines to an open file."""
@@ -47,10 +51,21 @@ class PartsWriter(ABC):
     def check(self, part: Path) -> None:
         """`Damaged` where a part that was closed cannot be read."""
 
+    def full(self, file: Any) -> bool:
+        """Whether a part holds as much as it should; the next rows then go to another."""
+        return False
+
+    def drop(self, file: Any) -> None:
+        """Let go of an open file that is not wanted any more."""
+        with contextlib.suppress(OSError, RuntimeError):
+            file.close()
+
     def write(self, rows: Sequence[Row]) -> None:
         if self._open is None:
             self._open = self.create(self._part(self._parts))
         self.add(self._open, rows)
+        if self.full(self._open):
+            self.commit()
 
     def commit(self) -> Mark:
         if self._open is not None:
@@ -60,24 +75,27 @@ class PartsWriter(ABC):
             self._parts += 1
         return {"parts": self._parts}
 
-    def finish(self) -> Path:
+    def finish(self, between: Between = nothing) -> Path:
         if self._parts == 1:
             return self._part(0)
         whole = self._folder / f"data{self.ending}"
-        file = self.create(whole)
+        parts = [self._part(number) for number in range(self._parts)]
+        file = self.create_whole(whole, sum(part.stat().st_size for part in parts))
         try:
-            for number in range(self._parts):
-                self.join(self._part(number), file)
-        finally:
-            file.close()
+            for part in parts:
+                between()
+                self.join(part, file)
+        except BaseException:
+            self.drop(file)
+            raise
+        file.close()
         _sync(whole)
         return whole
 
     def close(self) -> None:
         file, self._open = self._open, None
         if file is not None:
-            with contextlib.suppress(OSError, RuntimeError):
-                file.close()
+            self.drop(file)
 
     def _part(self, number: int) -> Path:
         return self._folder / f"part-{number:06}{self.ending}"

@@ -25,6 +25,7 @@ from polyseme.base.files import telling
 from polyseme.encoders.base import BATCH_CPU, LayerChoice
 from polyseme.encoders.elmo import Elmo
 from polyseme.formats.vectors.kinds import About, Damaged, Mark, Row, VectorWriter, ending, writer_for
+from polyseme.formats.vectors.stop import Stop
 from polyseme.formats.vectors.workplace import Part
 
 CHUNK_LINES, CHUNK_BATCHES, CHUNK_CHARACTERS = 1024, 4, 1 << 22
@@ -129,12 +130,17 @@ def store(
     out = Path(out)
     make = writer_for(out)
     about = identity(model, settings, out)
-    with Part(out) as part, telling(out, "write"):
-        writer, text, resumed = _begin(make, part, about, lines, _facts(model, settings), tell)
-        count(resumed)
+    with Part(out) as part, telling(out, "write"), Stop() as stop:
+
+        def checked(done: int) -> None:
+            count(done)
+            stop.check()
+
+        writer, text, resumed = _begin(make, part, about, _Source(lines, stop), _facts(model, settings), tell)
         try:
-            words = _work(model, writer, text, part, about, settings, count)
-            part.finish(writer.finish())
+            checked(resumed)
+            words = _work(model, writer, text, part, about, settings, checked)
+            part.finish(writer.finish(stop.check))
         except KeyboardInterrupt as error:
             again = "starts again from the first line" if settings.start == "carry" else "goes on where it stopped"
             raise Stopped(f"stopped; the same command {again}") from error
@@ -174,6 +180,22 @@ def _work(
         raise
     commit()
     return words
+
+
+class _Source:
+    """Lines during whose reading a stop is heard at once."""
+
+    def __init__(self, lines: Iterable[str], stop: Stop) -> None:
+        self._lines, self._stop = lines, stop
+
+    def __iter__(self) -> Iterator[str]:
+        lines = iter(self._lines)
+        while True:
+            with self._stop.waiting():
+                line = next(lines, None)
+            if line is None:
+                return
+            yield line
 
 
 class _Taken:

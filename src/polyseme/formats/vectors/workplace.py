@@ -47,6 +47,9 @@ class Part:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        journal = self.journal() if error is not None else None
+        if error is not None and not (journal or {}).get("lines"):  # nothing to go on from
+            shutil.rmtree(self.folder, ignore_errors=True)
         self._lock.close()
 
     def journal(self) -> dict[str, Any] | None:
