@@ -75,7 +75,7 @@ class Highway(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         candidate, gate = F.linear(x, self.weight, self.bias).chunk(2, dim=1)
-        return x + torch.sigmoid(gate) * (torch.relu(candidate) - x)
+        return torch.addcmul(x, torch.sigmoid(gate), torch.relu(candidate) - x)
 
 
 class Filters(nn.Module):
