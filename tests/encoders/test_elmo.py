@@ -22,7 +22,7 @@ from tests.encoders.small import CHARACTERS, WORDS, elmo, sentences
 TEXTS = sentences(40)
 
 
-def close(found: list[np.ndarray], expected: list[np.ndarray], atol: float = 1e-6) -> None:
+def assert_close(found: list[np.ndarray], expected: list[np.ndarray], atol: float = 1e-6) -> None:
     assert len(found) == len(expected)
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, atol=atol)
@@ -47,10 +47,10 @@ def test_company_does_not_matter(start: str) -> None:
     model = elmo(start="learned")
     alone = [model.embed([text], start=start)[0] for text in TEXTS]
     order = np.random.default_rng(0).permutation(len(TEXTS))
-    close(model.embed(TEXTS, start=start), alone)
-    close(model.embed([TEXTS[i] for i in order], start=start, batch_words=30, batch_size=5), [alone[i] for i in order])
+    assert_close(model.embed(TEXTS, start=start), alone)
+    assert_close(model.embed([TEXTS[i] for i in order], start=start, batch_words=30, batch_size=5), [alone[i] for i in order])
     with plain_only():
-        close(model.embed(TEXTS, start=start, batch_size=3), alone)
+        assert_close(model.embed(TEXTS, start=start, batch_size=3), alone)
 
 
 def test_start_states_differ_and_the_config_says_which_is_taken() -> None:
@@ -58,8 +58,8 @@ def test_start_states_differ_and_the_config_says_which_is_taken() -> None:
     found = {start: model.embed([["cat"]], start=start)[0] for start in ("zero", "learned", "warm")}
     assert np.abs(found["zero"] - found["learned"]).max() > 1e-3
     assert np.abs(found["zero"] - found["warm"]).max() > 1e-4
-    close(model.embed([["cat"]]), [found["learned"]])
-    close(elmo().embed([["cat"]]), [found["zero"]])
+    assert_close(model.embed([["cat"]]), [found["learned"]])
+    assert_close(elmo().embed([["cat"]]), [found["zero"]])
 
 
 def test_warm_is_the_state_after_fifty_readings() -> None:
@@ -67,7 +67,7 @@ def test_warm_is_the_state_after_fifty_readings() -> None:
     for _ in range(50):
         model.embed([["."]], start="carry", batch_size=1)
     expected = model.embed([["cat", "sat"]], start="carry", batch_size=1)
-    close(model.embed([["cat", "sat"]], start="warm"), expected)
+    assert_close(model.embed([["cat", "sat"]], start="warm"), expected)
 
 
 def test_carry_keeps_rows_in_arrival_order() -> None:
@@ -81,9 +81,9 @@ def test_carry_keeps_rows_in_arrival_order() -> None:
         for place in places:
             expected[place] = alone.embed([TEXTS[place]], start="carry", batch_size=1)[0]
 
-    close(found, expected)
+    assert_close(found, expected)
     model.reset_state()
-    close(model.embed(TEXTS[:3], start="carry"), model.embed(TEXTS[:3], start="zero"))
+    assert_close(model.embed(TEXTS[:3], start="carry"), model.embed(TEXTS[:3], start="zero"))
 
 
 @pytest.mark.parametrize("start", ["zero", "carry"])
@@ -92,7 +92,7 @@ def test_chunks_change_nothing(start: str) -> None:
     model = elmo()
     whole = model.embed(texts, start=start, batch_words=10_000, batch_size=3)
     model.reset_state()
-    close(model.embed(texts, start=start, batch_words=7, batch_size=3), whole)
+    assert_close(model.embed(texts, start=start, batch_words=7, batch_size=3), whole)
 
 
 def test_a_long_text_needs_little_beyond_its_vectors() -> None:
@@ -116,7 +116,7 @@ def test_layer_choice(choice: str | int) -> None:
     model = elmo()
     full, chosen = model.embed(TEXTS), model.embed(TEXTS, layers=choice)  # type: ignore[arg-type]
     pick = {"top": lambda a: a[2:], "mean": lambda a: a.mean(0, keepdims=True)}.get(str(choice), lambda a: a[[choice]])
-    close(chosen, [pick(array) for array in full])
+    assert_close(chosen, [pick(array) for array in full])
 
 
 def test_forward_gives_what_embed_gives() -> None:
@@ -154,7 +154,7 @@ def test_training_changes_what_embed_gives() -> None:
     after = model.embed(["the cat"])[0]
     assert np.abs(before - after).max() > 1e-3
     with plain_only():
-        close([after], model.embed(["the cat"]))
+        assert_close([after], model.embed(["the cat"]))
 
 
 def test_threads_may_share_a_model() -> None:
@@ -166,25 +166,25 @@ def test_threads_may_share_a_model() -> None:
         with ThreadPoolExecutor(4) as threads:
             found = list(threads.map(lambda start: model.embed(texts[start::4]), range(4)))
         for start in range(4):
-            close(found[start], expected[start::4])
+            assert_close(found[start], expected[start::4])
 
 
 def test_copies() -> None:
     model = elmo(start="learned")
     expected = model.embed(TEXTS, start="warm")
     again = copy.deepcopy(model)
-    close(again.embed(TEXTS, start="warm"), expected)
+    assert_close(again.embed(TEXTS, start="warm"), expected)
     buffer = io.BytesIO()
     torch.save(model, buffer)
     buffer.seek(0)
-    close(torch.load(buffer, weights_only=False).embed(TEXTS, start="warm"), expected)
+    assert_close(torch.load(buffer, weights_only=False).embed(TEXTS, start="warm"), expected)
 
 
 def test_autocast() -> None:
     model = elmo()
     expected = model.embed(TEXTS[:5])
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        close(model.embed(TEXTS[:5]), expected, atol=0.1)
+        assert_close(model.embed(TEXTS[:5]), expected, atol=0.1)
         layers = model(model.prepare(TEXTS[:5]))
     layers.states.float().square().sum().backward()
     assert all(p.grad is not None for p in model.parameters())
@@ -198,7 +198,7 @@ def test_writes_through_data_are_seen() -> None:
     after = model.embed(["the cat"])[0]
     assert np.abs(before - after).max() > 1e-3
     model.refresh()
-    close(model.embed(["the cat"]), [after])
+    assert_close(model.embed(["the cat"]), [after])
 
 
 def test_carried_state_follows_the_model() -> None:
@@ -256,7 +256,7 @@ def test_a_full_device_goes_on_with_half_the_batch(monkeypatch: pytest.MonkeyPat
         return read(texts, **options)
 
     monkeypatch.setattr(model, "read", small)
-    close(model.embed(TEXTS), expected)
+    assert_close(model.embed(TEXTS), expected)
 
 
 @pytest.mark.parametrize(
