@@ -224,6 +224,14 @@ def test_odd_words() -> None:
     assert vectors.shape == (3, len(odd), 16) and np.isfinite(vectors).all()
 
 
+def test_long_words_are_remembered_by_what_is_read_of_them() -> None:
+    model = elmo()
+    words = ["x" * 2000, "\ud800" * 2000 + "cat", "x" * 50 + "y" * 2000]
+    expected = model.tokens(model.word_inputs(words)).detach().numpy()
+    np.testing.assert_allclose(model.embed([words], layers=0)[0][0, :, :8], expected, atol=1e-6)
+    assert max(map(len, model.cache._rows)) <= 50
+
+
 def test_encode() -> None:
     model = elmo()
     texts = ["the cat sat", "", "dog"]
@@ -264,6 +272,7 @@ def test_a_full_device_goes_on_with_half_the_batch(monkeypatch: pytest.MonkeyPat
     [
         (lambda m: m.embed("one string"), "expected a list of sentences, got one string"),
         (lambda m: m.embed([["cat", 3]]), "this one holds 3"),
+        (lambda m: m.prepare([]), "at least one sentence"),
         (lambda m: m.embed([None]), "a sentence is a string or a list of words; got None"),
         (lambda m: m.embed(["cat"], layers=1.0), "layers is 1.0"),
         (lambda m: m.embed(["cat"], layers=True), "layers is True"),

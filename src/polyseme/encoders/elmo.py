@@ -166,13 +166,16 @@ class Elmo(LanguageQuestions, Encoder):
 
     def _read_part(self, word: str) -> str:
         """As much of a word as can matter: nobody keeps a million letters in a cache."""
-        if len(word) <= 1000 or (self.config.words is not None and self.config.words.cut is None):
+        if len(word) <= 1000 or self.speller is None or (self.config.words is not None and self.config.words.cut is None):
             return word
-        kept = self.config.characters.max_length if self.config.characters is not None else self.config.words.cut  # type: ignore[union-attr]
-        return word.encode("utf-8", "ignore").decode("utf-8")[:kept]
+        if isinstance(self.speller, Utf8Characters):  # which drops lone surrogates before it counts
+            word = word.encode("utf-8", "ignore").decode("utf-8")
+        return word[: self.speller.max_length]
 
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
         texts = self._texts(sentences)
+        if not texts:
+            raise UsageError("a batch needs at least one sentence; got none")
         words, index, lengths = self._number(texts)
         mask = torch.arange(index.shape[1] - 2) < (lengths - 2)[:, None]
         inputs = ElmoInputs(self.word_inputs(words), index)
@@ -192,11 +195,8 @@ class Elmo(LanguageQuestions, Encoder):
 
     def forward(self, batch: Batch, *, start: Start | None = None) -> Layers:
         """Run a prepared batch; `start` as in `embed`, except "carry"."""
-        inputs: ElmoInputs = batch.inputs
-        distinct = self.tokens(inputs.distinct)
+        full = self._full(batch, start)
         lengths = batch.lengths.cpu() + 2
-        state = self.start_state(start, len(lengths))
-        full, _ = self._run(lambda rows: distinct.index_select(0, rows.to(distinct.device)), inputs.index, lengths, state)
         states = full[:, :, 1:-1].masked_fill(~batch.mask[..., None], 0.0)
         rows = torch.arange(len(lengths))
         ends = torch.stack([full[:, :, 0], full[:, rows, lengths - 1]], dim=2)
@@ -204,13 +204,17 @@ class Elmo(LanguageQuestions, Encoder):
 
     def top_states(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """What the two directions know at the top, marks included, (batch, words + 2, output) each, with gradients."""
+        full = self._full(batch, None)
+        width, half = self.config.lstm.output, self.config.half
+        return full[-1, :, :, :width], full[-1, :, :, half : half + width]
+
+    def _full(self, batch: Batch, start: Start | None) -> Tensor:
+        """All layers of a prepared batch with its marks, (layers, batch, words + 2, dim); padding holds anything."""
         inputs: ElmoInputs = batch.inputs
         distinct = self.tokens(inputs.distinct)
         lengths = batch.lengths.cpu() + 2
-        state = self.start_state(None, len(lengths))
-        full, _ = self._run(lambda rows: distinct.index_select(0, rows.to(distinct.device)), inputs.index, lengths, state)
-        width, half = self.config.lstm.output, self.config.half
-        return full[-1, :, :, :width], full[-1, :, :, half : half + width]
+        state = self.start_state(start, len(lengths))
+        return self._run(lambda rows: distinct.index_select(0, rows.to(distinct.device)), inputs.index, lengths, state)[0]
 
     def _run(
         self,
