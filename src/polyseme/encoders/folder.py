@@ -9,6 +9,7 @@ README.md            the model card
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 import tempfile
@@ -68,11 +69,9 @@ def save(model: Encoder, folder: str | Path, *, precision: str = "fp32", card: s
 
 def _write_files(model: Elmo, folder: Path, dtype: torch.dtype, card: str | None) -> None:
     weights = {name: value for name, value in model.state_dict().items() if not name.startswith("output.")}
-    # the warm state belongs to the weights: one in fewer bits has another, which is found when it is first asked for
-    if dtype == torch.float32:
-        warm = model.warm_state()
-        weights |= {"warm.hidden": warm.hidden, "warm.cell": warm.cell}
-    _write_tensors(weights, folder / "model.safetensors", dtype)
+    warm = _warm_state(model, dtype)
+    kept = {"warm.hidden": warm.hidden, "warm.cell": warm.cell}
+    _write_tensors(weights, folder / "model.safetensors", dtype, exact=kept)
     if model.output is not None:
         _write_tensors(model.output.state_dict(), folder / "output.safetensors", dtype)
     if model.vocabulary is not None:
@@ -90,8 +89,20 @@ def _write_files(model: Elmo, folder: Path, dtype: torch.dtype, card: str | None
     write_text(folder / "README.md", card or model.card or write_card(model.kind, describe(model)))
 
 
-def _write_tensors(tensors: dict[str, Tensor], path: Path, dtype: torch.dtype) -> None:
+def _warm_state(model: Elmo, dtype: torch.dtype) -> State:
+    """Of the weights as they will be read: those in fewer bits have a warm state of their own."""
+    if dtype != torch.float32:
+        model = copy.deepcopy(model)
+        for parameter in model.parameters():
+            parameter.data = parameter.data.to(dtype).float()
+        model.refresh()
+    return model.warm_state()
+
+
+def _write_tensors(tensors: dict[str, Tensor], path: Path, dtype: torch.dtype, exact: dict[str, Tensor] | None = None) -> None:
+    """Write tensors as `dtype`, and those of `exact` in full."""
     plain = {name: value.detach().to("cpu", dtype).contiguous().clone() for name, value in tensors.items()}
+    plain |= {name: value.detach().to("cpu", torch.float32).contiguous().clone() for name, value in (exact or {}).items()}
     for name, value in plain.items():
         if not bool(torch.isfinite(value).all()):
             why = "numbers too large for fp16: save it in fp32" if dtype == torch.float16 else "numbers that are not finite"
