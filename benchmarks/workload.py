@@ -57,9 +57,9 @@ def turns(runs: dict[str, Callable[[], object]], times: int) -> dict[str, float]
     return {name: statistics.median(values) for name, values in found.items()}
 
 
-def limit(device: str = "cpu", size: int = 2048) -> float:
-    """FLOP/s of a large fp32 product, on all threads or on the GPU."""
-    a, b = torch.randn(size, size, device=device), torch.randn(size, size, device=device)
+def limit(device: str = "cpu", size: int = 2048, kind: torch.dtype = torch.float32) -> float:
+    """FLOP/s of a large product, on all threads or on the GPU."""
+    a, b = (torch.randn(size, size, device=device).to(kind) for _ in range(2))
 
     def run() -> None:
         a @ b

@@ -35,11 +35,41 @@ def test_check(run, folder):
 
 def test_check_as_json(run, folder):
     (folder / "empty.txt").write_text("")
-    result = run("corpus", "check", folder, "--json", "--words", "whitespace", "--sentences", "lines")
+    result = run("corpus", "check", folder, "--json", "--splitter", "whitespace", "--sentences", "lines")
     (report,) = result.json
     assert result.code == 0 and report["words"] == sum(len(line.split()) for line in LINES)
     assert report["distinct_words"] == len({word for line in LINES for word in line.split()})
     assert report["empty_files"] == [str(folder / "empty.txt")] and len(report["problems"]) == 2
+
+
+def test_forecast(run, folder):
+    result = run("corpus", "check", folder, "--size", "tiny", "--epochs", 3, "--device", "cpu", "--json")
+    (report,) = result.json
+    found = report["forecast"]
+    assert result.code == 0 and found["parameters"] > 30_000 and found["memory_bytes"] > 16 * found["parameters"]
+    assert found["seconds"] == pytest.approx(3 * report["words"] / found["words_per_second"])
+    assert found["disk_bytes"] > 9 * 4 * found["parameters"]
+
+
+def test_forecast_for_people(run, folder, monkeypatch):
+    from polyseme.pretraining import forecast
+
+    monkeypatch.setattr(
+        forecast, "forecast", lambda *arguments: forecast.Forecast(14_243_307, 625_000_000, 5123.4, 12_001.0, 1_940_000_000)
+    )
+    shown = run("corpus", "check", folder, "--size", "small", "--device", "cpu").out
+    for name, value in {
+        "parameters": "14,243,307",
+        "training speed": "about 5,123 words a second",
+        "training time": "about 3 h 20 min",
+        "training memory": "about 625 MB",
+        "training disk": "about 1.9 GB",
+    }.items():
+        assert any(line.startswith(name) and line.endswith(value) for line in shown.splitlines()), name
+    assert "training" not in run("corpus", "check", folder).out.replace("for training", "")
+    assert "add --size" in one_sentence(run("corpus", "check", folder, "--epochs", 2), 2)
+    (folder / "a.txt").write_text("\n")
+    assert run("corpus", "check", folder, "--size", "small").code == 1
 
 
 def test_check_fails_on_what_training_could_not_read(run, folder, tmp_path):
@@ -80,7 +110,7 @@ def test_wrong_calls(run, folder, tmp_path):
     assert "no such file or folder" in one_sentence(run("corpus", "check", tmp_path / "none"))
     assert "out" in one_sentence(run("corpus", "vocab", folder), 2)
     assert "no room for a word" in one_sentence(run("corpus", "vocab", folder, "-o", out, "--size", 2), 2)
-    assert "'klingon'" in one_sentence(run("corpus", "check", folder, "--words", "klingon"), 2)
+    assert "'klingon'" in one_sentence(run("corpus", "check", folder, "--splitter", "klingon"), 2)
     assert "no word comes 99 times" in one_sentence(run("corpus", "vocab", folder, "-o", out, "--min-count", 99))
     assert not out.exists()
 

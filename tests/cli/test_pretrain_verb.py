@@ -8,7 +8,7 @@ from pathlib import Path
 import polyseme
 from polyseme.__main__ import main
 
-ARGUMENTS = ["--size", "tiny", "--vocabulary", "50", "--epochs", "2", "--sentences", "lines", "--words", "whitespace"]
+ARGUMENTS = ["--size", "tiny", "--vocabulary", "50", "--epochs", "2", "--sentences", "lines", "--splitter", "whitespace"]
 
 
 def write(path: Path) -> str:
@@ -30,9 +30,78 @@ def test_mistakes(tmp_path: Path, capsys) -> None:
     text = write(tmp_path / "t.txt")
     two = ["pretrain", "elmo", "--corpus", text, "--out", str(tmp_path / "m"), "--epochs", "1", "--minutes", "1"]
     assert main(two) == 2
-    assert capsys.readouterr().err == "polyseme: give one budget: --epochs, --minutes or --total-words\n"
+    assert capsys.readouterr().err == "polyseme: give one budget: --epochs, --minutes or --words\n"
     assert main(["pretrain", "elmo", "--corpus", str(tmp_path / "none"), "--out", str(tmp_path / "m")]) == 1
     assert "none: no such file or folder" in capsys.readouterr().err
     (tmp_path / "empty.txt").write_text("\n")
     assert main(["pretrain", "elmo", "--corpus", str(tmp_path / "empty.txt"), "--out", str(tmp_path / "m")]) == 1
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_transformers(tmp_path: Path, capsys) -> None:
+    text, out = write(tmp_path / "t.txt"), str(tmp_path / "m")
+    assert main(["pretrain", "elmo", "--corpus", text, "--out", out, *ARGUMENTS, "--trunk", "transformer"]) == 0
+    assert polyseme.load(out).config.trunk == "transformer"
+    assert "| trunk | transformer |" in (tmp_path / "m" / "README.md").read_text()
+    capsys.readouterr()
+    assert main(["info", out, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["transformer"] == "2 heads, 64/16"
+    assert main(["embed", "--model", out, "--precision", "int8", "the cat"]) == 2
+    assert "this model has Transformers: leave fp32" in capsys.readouterr().err
+    assert main(["convert", out, str(tmp_path / "bilm"), "--to", "bilm"]) == 1
+    assert "bilm-tf's format holds LSTMs" in capsys.readouterr().err
+
+
+def test_outputs(tmp_path: Path, capsys) -> None:
+    text = write(tmp_path / "t.txt")
+
+    def kind(name: str, *options: str) -> str:
+        assert main(["pretrain", "elmo", "--corpus", text, "--out", str(tmp_path / name), *ARGUMENTS, *options]) == 0
+        newest = max((tmp_path / name / "run").glob("checkpoint-*.json"))
+        said = json.loads(newest.read_text())["values"]["settings"]["settings"]["pretraining"]
+        return f"{type(polyseme.load(tmp_path / name).output).__name__} {said['output']} {said['negatives']}"
+
+    assert kind("a", "--negatives", "5") == "FullSoftmax sampled 5"
+    assert kind("b", "--output", "sampled", "--tied", "--input", "both") == "TiedSoftmax sampled 8192"
+    assert kind("c", "--output", "adaptive") == "AdaptiveSoftmax adaptive 8192"
+    capsys.readouterr()
+    start = ["pretrain", "elmo", "--corpus", text, "--out", str(tmp_path / "d")]
+    assert main([*start, "--output", "adaptive", "--negatives", "5"]) == 2
+    assert "--negatives is for a sampled output; got --output adaptive" in capsys.readouterr().err
+    assert main([*start, "--tied"]) != 0
+    assert "has no word table to tie to: set input to words or both" in capsys.readouterr().err
+
+
+def test_habits_and_other_mistakes(tmp_path: Path, capsys) -> None:
+    start = ["pretrain", "elmo", "--corpus", write(tmp_path / "t.txt"), "--out", str(tmp_path / "m")]
+
+    def said(*arguments: str, code: int = 2) -> str:
+        assert main([*start, *arguments]) == code
+        return capsys.readouterr().err
+
+    assert "--words" in said("--words", "english") and not (tmp_path / "m").exists()
+    assert "--total-words" in said("--total-words", "100")
+    assert "'klingon'" in said("--splitter", "klingon")
+    assert "bf16 needs a CUDA device" in said("--precision", "bf16", "--device", "cpu")
+    assert "set input to words or both" in said("--vectors", str(tmp_path / "v.txt"))
+    assert "No such file" in said("--vectors", str(tmp_path / "v.txt"), "--input", "words", code=1)
+
+
+def test_vectors_adagrad_and_words(tmp_path: Path, capsys) -> None:
+    (tmp_path / "v.txt").write_text("the 1.0 0.5 0.25 0.5\ncat 0.5 0.5 -1.0 2.0\n<unk> 0.1 0.2 0.3 0.4\n", encoding="utf-8")
+    (tmp_path / "t.jsonl").write_text('{"body": "the cat sat . a dog saw ."}\n' * 60 + "no JSON\n", encoding="utf-8")
+    out = tmp_path / "m"
+    call = ["pretrain", "elmo", "-c", str(tmp_path / "t.jsonl"), "-o", str(out), "--size", "tiny", "--words", "900"]
+    call += ["--splitter", "whitespace", "--sentences", "lines", "--field", "body", "--skip-bad-lines", "--workers", "0"]
+    call += ["--input", "words", "--vectors", str(tmp_path / "v.txt"), "--optimizer", "adagrad", "--device", "cpu", "--json"]
+    assert main(call) == 0
+    seen = capsys.readouterr()
+    assert json.loads(seen.out)["words"] >= 900
+    assert seen.err == f"polyseme: {tmp_path / 'v.txt'}: 3 of 10 words found (1 in lower case)\n"
+    assert polyseme.load(out).config.words.dim == 4
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert "optimizer=adagrad, train.optim.learning_rate=0.2" in card and "decay=constant" in card
+    assert "| text | t.jsonl |" in card and str(tmp_path) not in card
+    (tmp_path / "v.txt").write_text("the 1.0 0.5 0.25 0.5\n", encoding="utf-8")
+    assert main(call) == 1
+    assert "settings.vectors" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
 from polyseme.nn.char_cnn import CharactersConfig
 from polyseme.nn.lstm import LstmConfig
 from polyseme.nn.output import FullSoftmax
+from polyseme.nn.transformer import TransformerConfig
 from polyseme.text.vocabulary import Vocabulary
 
 WORDS = [
@@ -35,6 +36,7 @@ WORDS = [
 ]
 CHARACTERS = CharactersConfig(dim=4, filters=((1, 4), (2, 6), (3, 6)), highways=1)
 LSTM = LstmConfig(dim=12, projection=8)
+TRANSFORMER = TransformerConfig(layers=3, heads=2, inner=16)
 
 
 def vocabulary() -> Vocabulary:
@@ -42,7 +44,13 @@ def vocabulary() -> Vocabulary:
 
 
 def elmo(
-    *, form: str = "characters", start: str = "zero", output: bool = False, lstm: LstmConfig = LSTM, seed: int = 0
+    *,
+    form: str = "characters",
+    start: str = "zero",
+    output: bool = False,
+    lstm: LstmConfig = LSTM,
+    transformer: TransformerConfig | None = None,
+    seed: int = 0,
 ) -> Elmo:
     """A model that reads characters, words or both."""
     torch.manual_seed(seed)
@@ -52,13 +60,14 @@ def elmo(
         words=words,
         dim=8,
         lstm=lstm,
+        transformer=transformer,
         start=start,  # type: ignore[arg-type]
     )
     needs_words = words is not None or output
     model = Elmo(
         config,
         vocabulary=vocabulary() if needs_words else None,
-        output=FullSoftmax(len(vocabulary()), lstm.output) if output else None,
+        output=FullSoftmax(len(vocabulary()), config.output) if output else None,
     )
     if model.learned is not None:
         for parameter in model.learned.values():

@@ -34,14 +34,15 @@ def objective(corpus: Corpus, tmp_path: Path, **settings: object) -> tuple[ElmoO
     shards = Shards.build(corpus, tmp_path / "shards")
     config = ElmoPretraining(size="tiny", dropout=0.0, **settings)  # type: ignore[arg-type]
     model = build(shards, config, corpus)
-    return ElmoObjective(model, shards.types, dropout=0.0, negatives=config.negatives), SentenceBatches(
+    return ElmoObjective(model, shards.types, dropout=0.0, negatives=config.sample), SentenceBatches(
         shards, range(len(shards)), words=200
     )
 
 
+@pytest.mark.parametrize("trunk", ["lstm", "transformer"])
 @pytest.mark.parametrize("form", ["characters", "words", "both"])
-def test_loss_is_the_mean_of_what_the_model_says(corpus: Corpus, tmp_path: Path, form: str) -> None:
-    learner, batches = objective(corpus, tmp_path, input=form, vocabulary=12)
+def test_loss_is_the_mean_of_what_the_model_says(corpus: Corpus, tmp_path: Path, form: str, trunk: str) -> None:
+    learner, batches = objective(corpus, tmp_path, input=form, trunk=trunk, vocabulary=12)
     batch = next(iter(batches))
     types = Shards.build(corpus, tmp_path / "shards").types
     texts = [[types[i] for i in row[1 : n + 1]] for row, n in zip(batch.types, batch.lengths, strict=True)]
@@ -58,8 +59,9 @@ def test_loss_is_the_mean_of_what_the_model_says(corpus: Corpus, tmp_path: Path,
     assert scores["backward"] == pytest.approx(math.exp(backward), rel=1e-5)
 
 
-def test_gradients_reach_every_weight(corpus: Corpus, tmp_path: Path) -> None:
-    learner, batches = objective(corpus, tmp_path, input="both", negatives=5)
+@pytest.mark.parametrize("trunk", ["lstm", "transformer"])
+def test_gradients_reach_every_weight(corpus: Corpus, tmp_path: Path, trunk: str) -> None:
+    learner, batches = objective(corpus, tmp_path, input="both", trunk=trunk, output="sampled", negatives=5)
     loss = learner.loss(next(iter(batches)))
     loss.total.backward()
     assert loss.sampled
@@ -86,27 +88,34 @@ def test_batches_hold_every_sentence_once_and_can_be_taken_up(corpus: Corpus, tm
     assert len(shares[0]) == len(shares[1])
 
 
-def test_from_text_to_vectors(corpus: Corpus, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("trunk", "start"), [("lstm", "learned"), ("transformer", "zero")])
+def test_from_text_to_vectors(corpus: Corpus, tmp_path: Path, trunk: str, start: str) -> None:
     config = ElmoPretraining(
-        size="tiny", vocabulary=100, batch_words=300, train=TrainConfig(epochs=12.0, optim=OptimConfig(learning_rate=1e-2))
+        size="tiny",
+        trunk=trunk,  # type: ignore[arg-type]
+        vocabulary=100,
+        batch_words=300,
+        train=TrainConfig(epochs=16.0, optim=OptimConfig(learning_rate=1e-2)),
     )
     result = pretrain(corpus, tmp_path / "model", config, Run(seed=1))
     assert result.ended == "budget" and result.scores["perplexity"] < 8
     model = polyseme.load(tmp_path / "model")
-    assert model.config.start == "learned" and model.splitter.name == "whitespace"
+    assert model.config.trunk == trunk and model.config.start == start and model.splitter.name == "whitespace"
     assert model.embed(["the cat sat"])[0].shape == (3, 3, 32)
     held_out = [line.split() for line in (TEXT * 4).splitlines()[-1:]]
     assert model.perplexity(held_out).mean == pytest.approx(result.scores["perplexity"], rel=1e-4)
 
 
-@pytest.mark.parametrize("form", ["characters", "words", "both"])
-def test_published_training_set(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize(
+    ("trunk", "form"), [("lstm", "characters"), ("lstm", "words"), ("lstm", "both"), ("transformer", "characters")]
+)
+def test_published_training_set(tmp_path: Path, trunk: str, form: str) -> None:
     """bilm-tf's own bar: a perplexity under 20 on its tiny text after 50 epochs."""
     folder = golden("bilm-tf-train")
     corpus = Corpus(folder / "data.txt", words="whitespace", sentences="lines", workers=0)
     shards = Shards.build(corpus, tmp_path)
     torch.manual_seed(0)
-    config = ElmoPretraining(size="tiny", input=form, vocabulary=33, dropout=0.0)  # type: ignore[arg-type]
+    config = ElmoPretraining(size="tiny", trunk=trunk, input=form, vocabulary=33, dropout=0.0)  # type: ignore[arg-type]
     learner = ElmoObjective(build(shards, config, corpus), shards.types, dropout=0.0)
     batches = SentenceBatches(shards, range(len(shards)), words=120)
     optimizer = torch.optim.Adam(learner.parameters(), lr=1e-2)

@@ -77,6 +77,19 @@ def test_a_folder_is_walked_in_order_without_hidden_files(tmp_path: Path) -> Non
     assert lines(Source([tmp_path / "b.txt", tmp_path])) == ["b.txt", "a/y.txt.gz", "a/z.txt"]
 
 
+def test_names_to_publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was given, without the folders around it."""
+    folder = tmp_path / "secret" / "texts"
+    folder.mkdir(parents=True)
+    (folder / "a.txt").write_text(TEXT, encoding="utf-8")
+    assert Source(folder).names == Source(f"{folder}/").names == ("texts",)
+    assert Source([folder / "a.txt", f"{folder}/*.txt", folder / "a.txt"]).names == ("a.txt", "*.txt")
+    monkeypatch.chdir(folder)
+    assert Source(".").names == ("texts",) and Source("..").names == ("secret",)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"text")))
+    assert Source("-").names == ("standard input",)
+
+
 def test_standard_input_can_be_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lzma.compress(TEXT.encode()))))
     source = Source("-")

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.base.errors import PolysemeError
+from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.cli import show
-from polyseme.cli.options import Json
+from polyseme.cli.options import Json, Size, Splitter
+from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, Workers, open_corpus
 
 if TYPE_CHECKING:
-    from polyseme.text.corpus import Corpus
+    from polyseme.pretraining.forecast import Forecast
     from polyseme.text.report import Report
 
 
-class Words(StrEnum):
-    """Ways to split words."""
-
-    english = "english"
-    chinese = "chinese"
-    characters = "characters"
-    whitespace = "whitespace"
-
-
-class Sentences(StrEnum):
-    """Ways to split sentences."""
-
-    english = "english"
-    chinese = "chinese"
-    lines = "lines"
-
-
 corpus = typer.Typer(name="corpus", help="Check a text before training on it, and make its vocabulary.", no_args_is_help=True)
+
+_FORECAST = "Time and memory of training"
 
 SourceArgument = Annotated[
     list[str],
@@ -43,22 +28,24 @@ SourceArgument = Annotated[
         help="Files, folders or quoted globs: text (plain, gzip, xz, zstd), JSON lines, Parquet; - is standard input.",
     ),
 ]
-WordsOption = Annotated[
-    Words, typer.Option("--words", help="How words are split; whitespace where they are divided by blanks already.")
-]
-SentencesOption = Annotated[
-    Sentences, typer.Option("--sentences", help="How sentences are split; lines where each stands on a line already.")
-]
-Field = Annotated[
-    str, typer.Option("--field", metavar="NAME", help="The field of JSON lines, or column of Parquet, with text.")
-]
-Workers = Annotated[
-    int | None,
-    typer.Option("--workers", metavar="N", min=0, help="Processes that split text; not given: one for each core."),
-]
-SkipBad = Annotated[bool, typer.Option("--skip-bad-lines", help="Leave out lines that are not UTF-8 instead of stopping.")]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where the vocabulary goes: one word a line.")]
-Size = Annotated[
+ModelSize = Annotated[
+    Size | None,
+    typer.Option(
+        "--size",
+        help="Try to train a model of this size for some seconds, and tell what all the text would take.",
+        rich_help_panel=_FORECAST,
+    ),
+]
+Epochs = Annotated[
+    float | None,
+    typer.Option("--epochs", min=0, help="Passes over the text; not given: 10.", rich_help_panel=_FORECAST),
+]
+Device = Annotated[
+    str | None,
+    typer.Option("--device", help="cpu or cuda; a GPU is taken where there is one.", rich_help_panel=_FORECAST),
+]
+VocabularySize = Annotated[
     int | None,
     typer.Option(
         "--size",
@@ -75,10 +62,13 @@ MinCount = Annotated[
 @corpus.command()
 def check(
     source: SourceArgument,
-    words: WordsOption = Words.english,
+    splitter: TextSplitter = Splitter.english,
     sentences: SentencesOption = Sentences.english,
     field: Field = "text",
     workers: Workers = None,
+    size: ModelSize = None,
+    epochs: Epochs = None,
+    device: Device = None,
     json: Json = False,
 ) -> None:
     """Count what a text holds, and tell what is wrong with it, before hours of training go into it.
@@ -89,14 +79,18 @@ def check(
 
         polyseme corpus check my-texts/
 
-        polyseme corpus check 'dump/*.jsonl.zst' --field body --words chinese --sentences chinese
+        polyseme corpus check my-texts/ --size small --epochs 5
+
+        polyseme corpus check 'dump/*.jsonl.zst' --field body --splitter chinese --sentences chinese
     """
-    opened = _open(source, words, sentences, field, workers, skip_bad=False)
+    if size is None and (epochs is not None or device is not None):
+        raise UsageError("--epochs and --device are for the forecast of a training: add --size")
+    opened = open_corpus(source, splitter, sentences, field, workers)
     from polyseme.base.progress import progress
 
     with progress("checking", unit="words") as advance:
         report = opened.check(advance)
-    _print(report, json)
+    _print(report, _forecast(report, size, epochs, device) if size is not None and report.words else None, json)
     if not report.words:
         raise PolysemeError(f"{' '.join(source)}: there are no words to train on")
     if report.bad_lines:
@@ -107,9 +101,9 @@ def check(
 def vocab(
     source: SourceArgument,
     out: Out,
-    size: Size = None,
+    size: VocabularySize = None,
     min_count: MinCount = None,
-    words: WordsOption = Words.english,
+    splitter: TextSplitter = Splitter.english,
     sentences: SentencesOption = Sentences.english,
     field: Field = "text",
     workers: Workers = None,
@@ -124,7 +118,7 @@ def vocab(
 
         polyseme corpus vocab my-texts/ --out vocabulary.txt --size 50000
     """
-    opened = _open(source, words, sentences, field, workers, skip_bad=skip_bad_lines)
+    opened = open_corpus(source, splitter, sentences, field, workers, skip_bad=skip_bad_lines)
     from polyseme.base.files import write_text
     from polyseme.base.progress import progress
     from polyseme.text.counts import build_vocabulary, count_words
@@ -141,26 +135,43 @@ def vocab(
         show.line(f"{out}: {show.count(len(vocabulary), 'line')}, from {show.count(counts.total, 'word')} of text")
 
 
-def _open(source: list[str], words: Words, sentences: Sentences, field: str, workers: int | None, *, skip_bad: bool) -> Corpus:
-    from polyseme.text.corpus import Corpus
+def _forecast(report: Report, size: Size, epochs: float | None, device: str | None) -> Forecast:
+    from polyseme.base.run import Run
+    from polyseme.pretraining.fit import ElmoPretraining
+    from polyseme.pretraining.forecast import forecast
+    from polyseme.training.config import TrainConfig
 
-    return Corpus(
-        source, words=words.value, sentences=sentences.value, workers=workers, field=field, bad="skip" if skip_bad else "stop"
-    )
+    config = ElmoPretraining(size=size.value, train=TrainConfig(epochs=10.0 if epochs is None else epochs))
+    run = Run.from_environment(device=device)
+    return forecast(config, report.words, report.distinct_words, report.sentences, run)
 
 
-def _print(report: Report, json: bool) -> None:
+def _print(report: Report, forecast: Forecast | None, json: bool) -> None:
     import dataclasses
 
     facts = dataclasses.asdict(report)
     if json:
-        show.as_json(facts | {"problems": report.problems()})
+        estimated = {"forecast": dataclasses.asdict(forecast)} if forecast is not None else {}
+        show.as_json(facts | {"problems": report.problems()} | estimated)
         return
     about = "" if report.exact else "about "
     rows: dict[str, int | str] = {
         name: value for name, value in facts.items() if isinstance(value, int) and not isinstance(value, bool)
     }
     rows |= {name: f"{about}{rows[name]:,}" for name in ("distinct_words", "duplicate_lines")}
-    show.facts(rows | {"empty_files": len(report.empty_files), "shard_bytes": f"about {report.shard_bytes:,}"})
+    rows |= {"empty_files": len(report.empty_files), "shard_bytes": f"about {report.shard_bytes:,}"}
+    show.facts(rows | (_estimates(forecast) if forecast is not None else {}))
     for problem in report.problems():
         show.line(problem)
+
+
+def _estimates(forecast: Forecast) -> dict[str, int | str]:
+    from polyseme.base.amounts import duration, size
+
+    return {
+        "parameters": forecast.parameters,
+        "training_speed": f"about {forecast.words_per_second:,.0f} words a second",
+        "training_time": f"about {duration(forecast.seconds)}",
+        "training_memory": f"about {size(forecast.memory_bytes)}",
+        "training_disk": f"about {size(forecast.disk_bytes)}",
+    }

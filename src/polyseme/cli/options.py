@@ -33,6 +33,15 @@ class Precision(StrEnum):
     int8 = "int8"
 
 
+class Size(StrEnum):
+    """Sizes of a model."""
+
+    tiny = "tiny"
+    small = "small"
+    medium = "medium"
+    original = "original"
+
+
 class Splitter(StrEnum):
     """Ways to split words."""
 

@@ -1,9 +1,10 @@
-"""ELMo: words from their characters (or a table, or both), read by two stacks of LSTMs, one from each side.
+"""ELMo: words from their characters (or a table, or both), read by two stacks of LSTMs or Transformers, one from each side.
 
 Peters et al. 2018, "Deep contextualized word representations". Layer 0 is the word's own vector (twice, so that all layers
 have the same size); layer l has what the forward LSTM number l knows of the word and of all to its left, beside what the
 backward one knows of the word and of all to its right. Sentences never influence each other unless `start="carry"` asks
 for it: every sentence begins from the same start state, so order, batch size and padding do not change a vector.
+Causal Transformers may stand in the place of the LSTMs; they read a sentence whole and have no state.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from polyseme.encoders.questions import LanguageQuestions
 from polyseme.encoders.word_cache import WordCache
 from polyseme.nn.char_cnn import CharCnn
 from polyseme.nn.lstm import BiLstm, State
-from polyseme.nn.output import FullSoftmax
+from polyseme.nn.output import OutputLayer, TiedSoftmax
 from polyseme.nn.packing import Packing
 from polyseme.nn.products import Precision
 from polyseme.nn.stamp import stamp
+from polyseme.nn.transformer import BiTransformer
 from polyseme.text.batches import in_order
 from polyseme.text.characters import CodePointCharacters, Utf8Characters
 from polyseme.text.vocabulary import Vocabulary
@@ -92,7 +94,7 @@ class Elmo(LanguageQuestions, Encoder):
         splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
         vocabulary: Vocabulary | None = None,
         alphabet: Sequence[str] | None = None,
-        output: FullSoftmax | None = None,
+        output: OutputLayer | None = None,
     ) -> None:
         super().__init__(config, splitter)
         if (config.words is not None or output is not None) and vocabulary is None:
@@ -101,7 +103,10 @@ class Elmo(LanguageQuestions, Encoder):
         self.alphabet = list(alphabet) if alphabet is not None else None
         self.speller = _speller(config, self.alphabet)
         self.tokens = WordEncoder(config)
-        self.lstm = BiLstm(config.dim, config.lstm)
+        if config.transformer is None:  # a model has one of the two: `trunk` is the one that it has
+            self.lstm = BiLstm(config.dim, config.lstm)
+        else:
+            self.transformer = BiTransformer(config.dim, config.transformer)
         self.output = output
         self.learned: nn.ParameterDict | None = None
         if config.start == "learned":
@@ -120,11 +125,18 @@ class Elmo(LanguageQuestions, Encoder):
     def refresh(self) -> None:
         """Forget all that was derived from the weights: for those who write them behind PyTorch's back, through `.data`."""
         self.cache.clear()
-        self._warm = self.lstm._prepared = None
+        self._warm = None
+        if self.config.trunk == "lstm":
+            self.lstm._prepared = None
+
+    @property
+    def trunk(self) -> BiLstm | BiTransformer:
+        """What reads the words' vectors: the two stacks of LSTMs, or the two Transformers."""
+        return self.lstm if self.config.trunk == "lstm" else self.transformer
 
     @property
     def layers(self) -> int:
-        return self.config.lstm.layers + 1
+        return self.config.trunk_layers + 1
 
     @property
     def dim(self) -> int:
@@ -132,18 +144,43 @@ class Elmo(LanguageQuestions, Encoder):
 
     @property
     def precision(self) -> Precision:
-        """Of the LSTMs' products in `embed`: fp32, or fp16, bf16, int8 to trade exactness for speed on a CPU."""
-        return self.lstm.precision
+        """Of the LSTMs' products in `embed`: fp32, or fp16, bf16, int8 to trade exactness for speed on a CPU.
+
+        Transformers have fp32 only.
+        """
+        return self.lstm.precision if self.config.trunk == "lstm" else "fp32"
 
     @precision.setter
     def precision(self, value: Precision) -> None:
         if value not in get_args(Precision):
             raise UsageError(f"unknown precision {value!r}{nearest(value, get_args(Precision))}")
-        self.lstm.precision = value
+        if self.config.trunk == "lstm":
+            self.lstm.precision = value
+        elif value != "fp32":
+            raise UsageError(f"precision is {value!r}, which is for LSTMs; this model has Transformers: leave fp32")
+
+    def tie_output(self) -> TiedSoftmax:
+        """Predict words by the rows of the word table itself, with a bias of their own."""
+        table, width = self.tokens.words, self.config.output
+        if table is None or self.vocabulary is None:
+            raise ConfigError("a tied output layer needs a word table, and this model reads characters alone: give it one")
+        rows, dim = table.weight.shape
+        if dim != width:
+            raise ConfigError(
+                f"a tied output layer needs rows of the size that the encoder gives; the word table's have {dim}, "
+                f"the encoder gives {width}: set words.dim to {width}, or take an output layer that is not tied"
+            )
+        if rows != len(self.vocabulary):
+            raise ConfigError(
+                f"a tied output layer needs a row for each word; the table has {rows} rows, the vocabulary "
+                f"{len(self.vocabulary)} words: set words.size to {len(self.vocabulary)}"
+            )
+        self.output = tied = TiedSoftmax(table)
+        return tied
 
     def parts(self) -> dict[str, nn.Module]:
         parts: dict[str, nn.Module] = {"tokens": self.tokens}
-        for level, pair in enumerate(zip(self.lstm.forward_layers, self.lstm.backward_layers, strict=True), start=1):
+        for level, pair in enumerate(zip(self.trunk.forward_layers, self.trunk.backward_layers, strict=True), start=1):
             parts[f"layer{level}"] = nn.ModuleList(pair)
         if self.learned is not None:
             parts["start"] = self.learned
@@ -205,7 +242,7 @@ class Elmo(LanguageQuestions, Encoder):
     def top_states(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """What the two directions know at the top, marks included, (batch, words + 2, output) each, with gradients."""
         full = self._full(batch, None)
-        width, half = self.config.lstm.output, self.config.half
+        width, half = self.config.output, self.config.half
         return full[-1, :, :, :width], full[-1, :, :, half : half + width]
 
     def _full(self, batch: Batch, start: Start | None) -> Tensor:
@@ -228,8 +265,11 @@ class Elmo(LanguageQuestions, Encoder):
 
         Long texts go through in chunks of steps: a direction never needs what the other one knows, so the forward one
         reads on from the left while the backward one reads on from the right, and only the results are kept whole.
+        Not so for Transformers, which look back at all words: their memory grows with the text, but only in proportion.
         """
-        half, width = self.config.half, self.config.lstm.output
+        if self.config.trunk == "transformer":
+            chunk = None
+        half, width = self.config.half, self.config.output
         # padding is left unwritten, and so unread by callers; only layers narrower than others need their zeros
         make = torch.empty if self.config.dim == width else torch.zeros
         out = make(self.layers, *index.shape, 2 * half, device=self.device, dtype=state.cell.dtype)
@@ -244,7 +284,7 @@ class Elmo(LanguageQuestions, Encoder):
             numbers, back = (every, wanted) if whole else torch.unique(wanted, return_inverse=True)
             table = vectors(numbers).to(out.dtype)  # under autocast the words come in fewer bits
             order = alive[packing.order].to(self.device)
-            read, end = self.lstm(table, back.to(self.device), packing.sizes, state.rows(order))
+            read, end = self.trunk(table, back.to(self.device), packing.sizes, state.rows(order))
             rows, places, back = rows.to(self.device), places.to(self.device), back.to(self.device)
             read = read.to(out.dtype)
             for d in (0, 1):
@@ -261,18 +301,24 @@ class Elmo(LanguageQuestions, Encoder):
         start = self.config.start if start is None else start
         if start not in get_args(Start):
             raise UsageError(f"unknown start {start!r}{nearest(start, get_args(Start))}")
+        if start == "zero":
+            return self.trunk.zero_state(rows)
+        self._needs_states(start)
         if start == "carry":
             raise UsageError("start 'carry' belongs to embed, which keeps its rows in order")
-        if start == "zero":
-            return self.lstm.zero_state(rows)
         if start == "warm":
             return self.warm_state().expand(rows)
         if self.learned is None:
             raise UsageError("this model has not learned a start state; allowed: zero, warm, carry")
         return State(self.learned["hidden"], self.learned["cell"]).expand(rows)
 
+    def _needs_states(self, start: Start) -> None:
+        if self.config.trunk == "transformer":
+            raise UsageError(f"start is {start!r}, but this model's Transformers have no state to start from; allowed: zero")
+
     def warm_state(self) -> State:
         """The state after reading "<S> . </S>" fifty times, computed once for given weights."""
+        self._needs_states("warm")
         now = stamp(self)
         if self._warm is None or self._warm[0] != now:
             with torch.no_grad():
@@ -294,6 +340,7 @@ class Elmo(LanguageQuestions, Encoder):
 
     def _carry(self, rows: int) -> State:
         """The first `rows` rows of the carried state, grown by zeros where there were fewer."""
+        self._needs_states("carry")
         zero = self.lstm.zero_state(0)
         carried = self._carried or zero
         carried = State(carried.hidden.to(zero.hidden), carried.cell.to(zero.cell))  # the model may have moved

@@ -8,6 +8,7 @@ from typing import Literal
 from polyseme.base.config import Config, ConfigError
 from polyseme.nn.char_cnn import CharactersConfig
 from polyseme.nn.lstm import LstmConfig
+from polyseme.nn.transformer import TransformerConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +32,13 @@ class ElmoConfig(Config):
     words: WordsConfig | None = None
     """The word table; None: no table. With both, their vectors are laid side by side, the table's first."""
     dim: int = 512
-    """Size of a word's own vector, which the LSTMs read."""
+    """Size of a word's own vector, which the trunk reads."""
     project: bool = True
     """Bring the input's vector to `dim` by a matrix; without it, its size must be `dim` already."""
     lstm: LstmConfig = field(default_factory=LstmConfig)
-    """The two stacks."""
+    """The two stacks of LSTMs; not used where `transformer` is given."""
+    transformer: TransformerConfig | None = None
+    """Two causal Transformers as wide as the words, in place of the LSTMs; None: LSTMs."""
     start: Literal["learned", "zero", "warm"] = "zero"
     """How a sentence begins where the user does not say."""
     begin: str = "<S>"
@@ -56,6 +59,10 @@ class ElmoConfig(Config):
             raise ConfigError("neither characters nor words are given; a model needs one of them")
         if not self.project and self.inputs != self.dim:
             raise ConfigError(f"dim is {self.dim}, but the input has size {self.inputs}; set project to true")
+        if self.transformer is not None:
+            self.transformer.head_size(self.dim)
+            if self.start != "zero":
+                raise ConfigError(f"start is {self.start!r}, but a Transformer has no state to start from; allowed: 'zero'")
 
     @property
     def inputs(self) -> int:
@@ -63,9 +70,24 @@ class ElmoConfig(Config):
         return (self.words.dim if self.words else 0) + (self.characters.output if self.characters else 0)
 
     @property
+    def trunk(self) -> Literal["lstm", "transformer"]:
+        """What reads the words' vectors."""
+        return "lstm" if self.transformer is None else "transformer"
+
+    @property
+    def trunk_layers(self) -> int:
+        """Layers of the trunk, in each direction."""
+        return self.lstm.layers if self.transformer is None else self.transformer.layers
+
+    @property
+    def output(self) -> int:
+        """Size of the trunk's output in one direction."""
+        return self.lstm.output if self.transformer is None else self.dim
+
+    @property
     def half(self) -> int:
         """Size of one direction's half of a vector: the widest of all layers."""
-        return max(self.dim, self.lstm.output)
+        return max(self.dim, self.output)
 
 
 def _size(dim: int, projection: int, highways: int) -> ElmoConfig:
@@ -87,3 +109,14 @@ SIZES = {
     "original": _size(4096, 512, 2),
 }
 """The published sizes (2048 filters each): 13.6, 28.0 and 93.6 million parameters; and `tiny`, for tests and first tries."""
+
+TRANSFORMERS = {
+    "tiny": TransformerConfig(layers=2, heads=2, inner=64),
+    "small": TransformerConfig(layers=4, heads=2, inner=512),
+    "medium": TransformerConfig(layers=4, heads=4, inner=1024),
+    "original": TransformerConfig(layers=6, heads=8, inner=2048),
+}
+"""The Transformers for each size: heads of 64 numbers (8 for `tiny`) and a feed-forward part of four times the width, as usual.
+
+Twelve such blocks have as many parameters as the two LSTM layers of the same size. Here are a third to a half of them: more
+than two, since a block does less than an LSTM layer, and fewer than twelve, since every layer is one more vector a word."""

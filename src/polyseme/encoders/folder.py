@@ -2,7 +2,8 @@
 
 config.json          polyseme_format, encoder, splitter and the encoder's config
 model.safetensors    the weights (any float precision; float32 in memory)
-output.safetensors   the language-model output layer, where there is one
+output.safetensors   the language-model output layer, where there is one; its tensors' names say which kind:
+                     weight and bias (full), bias alone (tied to the word table), head and tails (adaptive)
 vocabulary.txt       one word a line; characters.txt likewise for models over code points
 README.md            the model card
 """
@@ -10,6 +11,7 @@ README.md            the model card
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import shutil
 import tempfile
@@ -24,13 +26,15 @@ from torch import Tensor, nn
 import polyseme
 from polyseme.base import hub
 from polyseme.base.card import write_card
+from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, nearest
 from polyseme.base.files import read_bytes, read_json, telling, write_text
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
+from polyseme.nn.adaptive import AdaptiveSoftmax
 from polyseme.nn.lstm import State
-from polyseme.nn.output import FullSoftmax
+from polyseme.nn.output import FullSoftmax, OutputLayer
 from polyseme.nn.unfilled import unfilled
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import splitter, splitter_names
@@ -69,8 +73,10 @@ def save(model: Encoder, folder: str | Path, *, precision: str = "fp32", card: s
 
 def _write_files(model: Elmo, folder: Path, dtype: torch.dtype, card: str | None) -> None:
     weights = {name: value for name, value in model.state_dict().items() if not name.startswith("output.")}
-    warm = _warm_state(model, dtype)
-    kept = {"warm.hidden": warm.hidden, "warm.cell": warm.cell}
+    kept: dict[str, Tensor] = {}
+    if model.config.trunk == "lstm":
+        warm = _warm_state(model, dtype)
+        kept = {"warm.hidden": warm.hidden, "warm.cell": warm.cell}
     _write_tensors(weights, folder / "model.safetensors", dtype, exact=kept)
     if model.output is not None:
         _write_tensors(model.output.state_dict(), folder / "output.safetensors", dtype)
@@ -140,10 +146,9 @@ def load(path: str | Path) -> Elmo:
         alphabet = _alphabet(folder / "characters.txt", config)
     _check_words(folder, config, vocabulary, alphabet)
     weights = read_tensors(folder / "model.safetensors")
-    warm = {name: weights.pop(f"warm.{name}") for name in ("hidden", "cell") if f"warm.{name}" in weights}
-    output = None
-    if (folder / "output.safetensors").exists():
-        output = read_output(folder / "output.safetensors")
+    warm: dict[str, Tensor] = {}
+    if config.trunk == "lstm":
+        warm = {name: weights.pop(f"warm.{name}") for name in ("hidden", "cell") if f"warm.{name}" in weights}
     model = assemble(
         config,
         weights,
@@ -151,8 +156,9 @@ def load(path: str | Path) -> Elmo:
         splitter=splitter(head["splitter"]),
         vocabulary=vocabulary,
         alphabet=alphabet,
-        output=output,
     )
+    if (folder / "output.safetensors").exists():
+        _read_output(model, folder / "output.safetensors")
     if len(warm) == 2:
         zero = model.lstm.zero_state(1)
         if warm["hidden"].shape != zero.hidden.shape or warm["cell"].shape != zero.cell.shape:
@@ -215,35 +221,66 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise FormatError(path, f"is a damaged safetensors file ({error})") from error
 
 
-def read_output(path: Path) -> FullSoftmax:
-    """The output layer of a model folder."""
+def _read_output(model: Elmo, path: Path) -> None:
+    """Give a model the output layer of its folder, of the kind that the tensors' names say."""
     tensors = read_tensors(path)
-    if set(tensors) != {"weight", "bias"} or tensors["weight"].dim() != 2:
-        raise FormatError(path, f"holds {sorted(tensors)}; expected weight (vocabulary, dim) and bias")
-    with unfilled():
-        output = FullSoftmax(*tensors["weight"].shape)
+    names = set(tensors)
+    output: OutputLayer
+    if names == {"bias"}:
+        try:
+            output = model.tie_output()
+        except ConfigError as error:
+            raise FormatError(path, f"holds a bias alone, as if tied to the word table: {error}") from error
+    elif names == {"weight", "bias"} and tensors["weight"].dim() == 2:
+        with unfilled():
+            output = FullSoftmax(*tensors["weight"].shape)
+    elif "head.weight" in names and tensors["head.weight"].dim() == 2:
+        output = _adaptive(tensors, path)
+    else:
+        expected = "weight (vocabulary, dim) and bias, bias alone, or head and tails"
+        raise FormatError(path, f"holds {sorted(names)}; expected {expected}")
     fill(output, tensors, path)
-    return output
+    _attach(model, output, path)
+
+
+def _adaptive(tensors: dict[str, Tensor], path: Path) -> AdaptiveSoftmax:
+    """An adaptive output layer of the sizes that its tensors have, yet without them."""
+    rows, dim = tensors["head.weight"].shape
+    found = [value for name, value in tensors.items() if name.startswith("tails.") and name.endswith(".words.bias")]
+    names = [f"tails.{number}.words.bias" for number in range(len(found))]
+    if not names or any(name not in tensors for name in names):
+        raise FormatError(path, "lacks tails of its adaptive output layer: expected tails.0.words.bias and so on")
+    sizes = [rows - len(names), *(tensors[name].numel() for name in names)]
+    ends = tuple(itertools.accumulate(sizes))
+    try:
+        with unfilled():
+            return AdaptiveSoftmax(ends[-1], dim, ends)
+    except ConfigError as error:
+        raise FormatError(path, f"has {rows} rows in its head and {len(names)} tails: {error}") from error
 
 
 def assemble(config: ElmoConfig, weights: dict[str, Tensor], *, where: str | Path, **parts: Any) -> Elmo:
     """An ELMo from its config and weights under our names, ready to use (in evaluation mode)."""
-    output: FullSoftmax | None = parts.pop("output", None)
+    output: OutputLayer | None = parts.pop("output", None)
     vocabulary: Vocabulary | None = parts.get("vocabulary")
     with unfilled():  # no time spent on random weights that are replaced at once
         model = Elmo(config, **parts)
     fill(model, weights, where)
     if output is not None:
-        rows, width = output.weight.shape
-        if vocabulary is None or rows != len(vocabulary):
-            have = "none" if vocabulary is None else f"{len(vocabulary)} words"
-            raise FormatError(where, f"has an output layer of {rows} rows, but its vocabulary has {have}")
-        if width != config.lstm.output:
-            raise FormatError(where, f"has an output layer of width {width}; the LSTMs give {config.lstm.output}")
-        model.output = output
+        _attach(model, output, where)
     if config.words is not None and vocabulary is not None and len(vocabulary) > config.words.size:
         raise FormatError(where, f"has a word table of {config.words.size} rows for {len(vocabulary)} words")
     return model.eval()
+
+
+def _attach(model: Elmo, output: OutputLayer, where: str | Path) -> None:
+    vocabulary, width = model.vocabulary, model.config.output
+    if vocabulary is None or output.size != len(vocabulary):
+        have = "none" if vocabulary is None else f"{len(vocabulary)} words"
+        raise FormatError(where, f"has an output layer of {output.size} rows, but its vocabulary has {have}")
+    if output.dim != width:
+        raise FormatError(where, f"has an output layer of width {output.dim}; the encoder gives {width}")
+    model.output = output.train(model.training)
 
 
 def fill(module: nn.Module, weights: dict[str, Tensor], where: str | Path) -> None:
@@ -266,14 +303,16 @@ def fill(module: nn.Module, weights: dict[str, Tensor], where: str | Path) -> No
 
 def describe(model: Elmo) -> dict[str, Any]:
     """What a model is, as plain values: for the card and for `polyseme info`."""
-    config = model.config
+    config, blocks = model.config, model.config.transformer
     encoder_parameters = sum(p.numel() for n, p in model.named_parameters() if not n.startswith("output."))
     return {
         "encoder": model.kind,
         "layers": model.layers,
         "dim": model.dim,
         "parameters": encoder_parameters,
-        "lstm": f"{config.lstm.dim}/{config.lstm.output}",
+        "trunk": config.trunk,
+        "lstm": f"{config.lstm.dim}/{config.lstm.output}" if blocks is None else None,
+        "transformer": f"{blocks.heads} heads, {blocks.inner}/{config.dim}" if blocks is not None else None,
         "characters": config.characters.alphabet if config.characters else None,
         "word_table": config.words.size if config.words else None,
         "vocabulary": len(model.vocabulary) if model.vocabulary else None,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from polyseme.encoders.base import Sentence
     from polyseme.encoders.elmo import Start
     from polyseme.encoders.elmo_config import ElmoConfig
-    from polyseme.nn.output import FullSoftmax
+    from polyseme.nn.output import OutputLayer
     from polyseme.text.vocabulary import Vocabulary
 
 
@@ -81,7 +81,7 @@ class LanguageQuestions:
     """Answers for an encoder that reads from both sides and has an output layer."""
 
     config: ElmoConfig
-    output: FullSoftmax | None
+    output: OutputLayer | None
     vocabulary: Vocabulary | None
 
     if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class LanguageQuestions:
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         return [Substitute(vocabulary[row], value) for row, value in pairs if value > -np.inf]
 
-    def _language_model(self) -> tuple[FullSoftmax, Vocabulary]:
+    def _language_model(self) -> tuple[OutputLayer, Vocabulary]:
         if self.output is None or self.vocabulary is None:
             raise PolysemeError(
                 "this model has no output layer, so it cannot score words: load it together with its softmax weights "
@@ -153,10 +153,10 @@ class LanguageQuestions:
 
     def _halves(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """One text's top layer (words + 2, dim) -> forward and backward states."""
-        width, half = self.config.lstm.output, self.config.half
+        width, half = self.config.output, self.config.half
         return states[:, :width], states[:, half : half + width]
 
-    def _sentence(self, states: Tensor, words: list[str], output: FullSoftmax, vocabulary: Vocabulary) -> WordLogProbs:
+    def _sentence(self, states: Tensor, words: list[str], output: OutputLayer, vocabulary: Vocabulary) -> WordLogProbs:
         left, right = self._halves(states[: len(words) + 2])
         marked = [self.config.begin, *words, self.config.end]
         ids = torch.from_numpy(vocabulary.ids(marked)).to(states.device)

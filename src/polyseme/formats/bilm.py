@@ -164,7 +164,8 @@ def write(model: Elmo, folder: str | Path) -> Path:
     config, folder = model.config, Path(folder)
     refuse(config)
     files = {OPTIONS, WEIGHTS}
-    files |= {SOFTMAX} if model.output is not None else set()
+    output = _writable_output(model)
+    files |= {SOFTMAX} if output else set()
     files |= {VOCABULARY} if model.vocabulary is not None else set()
     stale = sorted(name for name in {SOFTMAX, VOCABULARY} - files if (folder / name).exists())
     if stale:
@@ -178,12 +179,17 @@ def write(model: Elmo, folder: str | Path) -> Path:
         texts[VOCABULARY] = model.vocabulary.to_text()
     with folder_at_once(folder, last=OPTIONS) as part:
         hdf5.write(part / WEIGHTS, to_theirs(rules, model.state_dict()))
-        if model.output is not None:
-            output = model.output.state_dict()
+        if output:
             hdf5.write(part / SOFTMAX, to_theirs(names.bilm_output(*output["weight"].shape), output))
         for name, text in texts.items():
             write_text(part / name, text)
     return folder
+
+
+def _writable_output(model: Elmo) -> dict[str, Tensor]:
+    """Weight and bias of the output layer (a tied one's weight is the word table), empty where the format has none."""
+    output = model.output
+    return {"weight": output.weight, "bias": output.bias} if isinstance(output, FullSoftmax) else {}
 
 
 def to_options(config: ElmoConfig, vocabulary: Vocabulary | None = None) -> dict[str, Any]:
@@ -217,6 +223,8 @@ def to_options(config: ElmoConfig, vocabulary: Vocabulary | None = None) -> dict
 def refuse(config: ElmoConfig) -> None:
     """Raise one sentence on what of a model this format cannot hold."""
     lstm, reasons = config.lstm, []
+    if config.transformer is not None:
+        raise PolysemeError("bilm-tf's format holds LSTMs; the trunk of this model is a Transformer: keep its polyseme folder")
     if config.characters is not None and config.characters.alphabet != "utf8":
         reasons.append("its characters are code points, not bytes")
     if config.characters is not None and config.words is not None:
@@ -239,6 +247,8 @@ def _warn_of_losses(model: Elmo) -> None:
         log.warning("bilm-tf's format has no %s start state: it is lost, vectors will start from zeros", config.start)
     if model.splitter.name != "whitespace":
         log.warning("bilm-tf's format does not say how words are split: %r is lost", model.splitter.name)
+    if model.output is not None and not _writable_output(model):
+        log.warning("bilm-tf's format has no adaptive output layer: it is lost, the model gives vectors but scores no words")
     needless = []
     if config.characters is not None and config.project and config.characters.output == config.dim:
         needless.append("CNN_proj/W_proj")

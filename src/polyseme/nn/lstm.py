@@ -36,6 +36,11 @@ def plain_only() -> Iterator[None]:
         _plain_only = before
 
 
+def plain_wanted() -> bool:
+    """Whether this runs within `plain_only`."""
+    return _plain_only
+
+
 @dataclass(frozen=True, kw_only=True)
 class LstmConfig(Config):
     """Sizes of the two LSTM stacks."""

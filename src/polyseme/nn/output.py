@@ -2,112 +2,145 @@
 
 Shared by both directions, as in Peters et al. 2018. Scores are made a slice of words at a time, so that (words, vocabulary)
 never stands whole in memory: the original's would be 3 MB for each word. The training loss goes further and makes the
-gradients in the same pass, slice by slice, as they need the scores again.
+gradients in the same pass, slice by slice, as they need the scores again. `FullSoftmax` has a row of its own for each word,
+`TiedSoftmax` takes the rows of the encoder's word table (Press and Wolf 2017); for large vocabularies there are
+`adaptive`, another distribution, and `sampled`, a cheaper training loss over these two.
 """
 
 from __future__ import annotations
 
-import math
+import importlib.util
+from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from polyseme.nn.exponentials import exponentials_
+
 SCORES = 1 << 24  # scores that stand in memory at a time
+WIDEST = 128  # states for the fused loss on a GPU; a core's fast memory holds no wider ones beside their gradients
+Losses = tuple[Tensor, Tensor]
+"""The sum of all losses, with gradients, and the loss of each prediction, without."""
 
 
-class FullSoftmax(nn.Module):
+class OutputLayer(nn.Module, ABC):
+    """From states to probabilities of words; all kinds answer the same three questions."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Words that have a probability."""
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """Size of a state."""
+
+    @abstractmethod
+    def forward(self, states: Tensor) -> Tensor:
+        """Log-probabilities of all words: (n, dim) -> (n, vocabulary)."""
+
+    @abstractmethod
+    def log_probs(self, states: Tensor, targets: Tensor, *, numbers: int = SCORES) -> Tensor:
+        """Log-probabilities of the target words alone: (n, dim), (n,) -> (n,), at most `numbers` scores at a time."""
+
+    @abstractmethod
+    def loss(self, states: Tensor, targets: Tensor) -> Losses:
+        """The losses of the target words: their sum with gradients, in bounded memory, and each without."""
+
+
+class FullSoftmax(OutputLayer):
     """weight (vocabulary, dim), bias (vocabulary)."""
+
+    weight: Tensor
 
     def __init__(self, vocabulary: int, dim: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(vocabulary, dim).normal_(std=dim**-0.5))
         self.bias = nn.Parameter(torch.zeros(vocabulary))
 
+    @property
+    def size(self) -> int:
+        return len(self.weight)
+
+    @property
+    def dim(self) -> int:
+        return self.weight.shape[1]
+
     def forward(self, states: Tensor) -> Tensor:
-        """Log-probabilities of all words: (n, dim) -> (n, vocabulary)."""
         return F.log_softmax(F.linear(states, self.weight, self.bias), dim=-1)
 
     def log_probs(self, states: Tensor, targets: Tensor, *, numbers: int = SCORES) -> Tensor:
-        """Log-probabilities of the target words alone: (n, dim), (n,) -> (n,), at most `numbers` scores at a time."""
-        step = max(1, numbers // len(self.weight))
+        step = max(1, numbers // self.size)
         slices = range(0, len(states), step)
         parts = [self(states[i : i + step]).gather(1, targets[i : i + step, None]).squeeze(1) for i in slices]
         return torch.cat(parts) if parts else states.new_zeros(0)
 
-    def loss(self, states: Tensor, targets: Tensor) -> Tensor:
-        """The sum of the losses of the target words, with gradients, in bounded memory."""
-        return _SlicedLoss.apply(states, self.weight, self.bias, targets)
+    def loss(self, states: Tensor, targets: Tensor) -> Losses:
+        if flash_fits(states, self.weight):
+            from polyseme.nn.softmax_triton import FlashLoss
+
+            each = FlashLoss.apply(states, self.weight, self.bias, targets)
+            return each.sum(), each.detach()
+        found: Losses = _SlicedLoss.apply(states, self.weight, self.bias, targets)
+        return found
+
+
+def flash_fits(states: Tensor, weight: Tensor) -> bool:
+    """Whether the fused loss is for these: on a GPU, in few bits, with states narrow enough; else slices do it."""
+    if not states.is_cuda or states.dtype not in (torch.bfloat16, torch.float16) or weight.shape[1] > WIDEST:
+        return False
+    return importlib.util.find_spec("triton") is not None
+
+
+class TiedSoftmax(FullSoftmax):
+    """The rows of a word table as weight, and a bias of its own.
+
+    The table stays the encoder's: this layer only looks at it, so that it is counted, trained, moved and saved once, and
+    whatever happens to the table happens to the weight.
+    """
+
+    def __init__(self, table: nn.Embedding) -> None:
+        OutputLayer.__init__(self)  # and no weight
+        self._table = (table,)  # in a tuple, where PyTorch does not take it for a part
+        self.bias = nn.Parameter(table.weight.new_zeros(table.num_embeddings))
+
+    @property
+    def weight(self) -> Tensor:  # type: ignore[override]
+        """The table's own Parameter."""
+        return self._table[0].weight
 
 
 class _SlicedLoss(torch.autograd.Function):
-    """Cross-entropy of a linear layer, summed; equal to `F.cross_entropy(F.linear(...), reduction="sum")`."""
+    """Cross-entropy of a linear layer, summed; equal to `F.cross_entropy(F.linear(...), reduction="sum")`.
+
+    Products are made in the type of the states, sums in that of the weight.
+    """
 
     @staticmethod
-    def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-        total = states.new_zeros((), dtype=torch.float32)
+    def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Losses:
+        each = torch.empty(len(states), device=states.device, dtype=weight.dtype)
         grad_states, grad_weight, grad_bias = torch.empty_like(states), torch.zeros_like(weight), torch.zeros_like(bias)
-        step = max(1, SCORES // len(weight))
-        for i in range(0, len(states), step):
-            x, wanted = states[i : i + step], targets[i : i + step, None]
-            scores = F.linear(x, weight, bias).float()
-            top = torch.logsumexp(scores, dim=1, keepdim=True)
-            total += (top - scores.gather(1, wanted)).sum()
-            grad = torch.exp(scores.sub_(top))
-            grad.scatter_add_(1, wanted, grad.new_full((1, 1), -1.0).expand_as(wanted))
-            grad = grad.to(weight.dtype)
-            grad_states[i : i + step] = grad @ weight
-            grad_weight.addmm_(grad.t(), x.to(weight.dtype))
-            grad_bias += grad.sum(0)
+        with torch.autocast(states.device.type, enabled=False):
+            rows, offset = weight.to(states.dtype), bias.to(states.dtype)
+            step = max(1, SCORES // len(weight))
+            for i in range(0, len(states), step):
+                x, wanted = states[i : i + step], targets[i : i + step, None]
+                scores = torch.addmm(offset, x, rows.t())
+                own = scores.gather(1, wanted)[:, 0]
+                each[i : i + step] = exponentials_(scores) - own
+                scores.scatter_add_(1, wanted, scores.new_full((1, 1), -1.0).expand_as(wanted))
+                torch.mm(scores, rows, out=grad_states[i : i + step])
+                grad_weight += scores.t() @ x
+                grad_bias += scores.sum(0, dtype=bias.dtype)
         ctx.save_for_backward(grad_states, grad_weight, grad_bias)
-        return total
+        ctx.mark_non_differentiable(each)
+        return each.sum(), each
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_states, grad_weight, grad_bias = ctx.saved_tensors
-        return grads[0] * grad_states, grads[0] * grad_weight, grads[0] * grad_bias, None
-
-
-class SampledSoftmax:
-    """A cheaper training loss for large vocabularies: the target against `negatives` words drawn by frequency rank.
-
-    Jean et al. 2015, as in bilm-tf: rank r (from 0, words in descending frequency) is drawn with probability
-    log((r + 2) / (r + 1)) / log(vocabulary + 1); distinct words, shared by all targets of a step; scores are corrected by the
-    log of their expected count, and a draw that hits the target itself does not count. A sampled loss is no perplexity.
-    """
-
-    def __init__(self, output: FullSoftmax, negatives: int) -> None:
-        self.output = output
-        self.negatives = min(negatives, len(output.weight))
-
-    def loss(self, states: Tensor, targets: Tensor) -> Tensor:
-        """The sum of the sampled losses of the target words."""
-        drawn, tries = self.draw()
-        drawn = drawn.to(states.device)
-        own = (states * self.output.weight[targets]).sum(1) + self.output.bias[targets]
-        others = F.linear(states, self.output.weight[drawn], self.output.bias[drawn])
-        others = others - self.log_expected(drawn, tries)
-        others = others.masked_fill(drawn == targets[:, None], -torch.inf)
-        scores = torch.cat([(own - self.log_expected(targets, tries))[:, None], others], dim=1)
-        return (torch.logsumexp(scores.float(), dim=1) - scores[:, 0].float()).sum()
-
-    def draw(self) -> tuple[Tensor, int]:
-        """Distinct words by frequency rank, and how many draws it took; from PyTorch's own random numbers."""
-        size = len(self.output.weight)
-        seen = torch.empty(0, dtype=torch.long)
-        while True:
-            fresh = torch.exp(torch.rand(2 * self.negatives, dtype=torch.float64) * math.log(size + 1)) - 1
-            seen = torch.cat([seen, fresh.long().clamp(0, size - 1)])
-            values, inverse = torch.unique(seen, return_inverse=True)
-            if len(values) >= self.negatives:
-                break
-        first = torch.full((len(values),), len(seen)).scatter_reduce(0, inverse, torch.arange(len(seen)), "amin")
-        order = torch.argsort(first)[: self.negatives]
-        return values[order], int(first[order[-1]]) + 1
-
-    def log_expected(self, ids: Tensor, tries: int) -> Tensor:
-        """Log of the expected count of a word among the distinct words of so many draws."""
-        rank = ids.double()
-        chance = torch.log((rank + 2) / (rank + 1)) / math.log(len(self.output.weight) + 1)
-        return torch.log(-torch.expm1(tries * torch.log1p(-chance))).to(self.output.weight.dtype)
+        scale = grads[0]
+        return (scale * grad_states).to(grad_states.dtype), scale * grad_weight, scale * grad_bias, None

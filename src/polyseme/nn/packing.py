@@ -60,3 +60,22 @@ def blocks(sizes: list[int], words: int) -> Iterator[list[int]]:
         block.append(size)
         total += size
     yield block
+
+
+def padded(sizes: list[int]) -> tuple[Tensor, Tensor]:
+    """The way to rows of equal length and back.
+
+    Gives the packed place of each word of (rows, steps), 0 on the padding behind a row, and the number of each packed word
+    among the (rows * steps) padded ones.
+
+    >>> places, numbers = padded([2, 1, 1])
+    >>> places.tolist(), numbers.tolist()
+    ([[0, 2, 3], [1, 0, 0]], [0, 3, 1, 2])
+    """
+    counts = torch.tensor(sizes)
+    starts = torch.cumsum(counts, 0) - counts
+    rows = torch.arange(sizes[0])[:, None]
+    places = torch.where(rows < counts, starts + rows, 0)
+    steps = torch.repeat_interleave(torch.arange(len(sizes)), counts)
+    numbers = (torch.arange(len(steps)) - starts[steps]) * len(sizes) + steps
+    return places, numbers

@@ -17,24 +17,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from polyseme.encoders.base import Batch
-from polyseme.encoders.elmo import Elmo, ElmoInputs, WordInputs
-from polyseme.nn.output import SampledSoftmax
-from polyseme.text.characters import Characters
+from polyseme.encoders.elmo import Elmo, ElmoInputs
+from polyseme.nn.sampled import SampledSoftmax
+from polyseme.pretraining.type_tables import TypeTables
 from polyseme.text.stream import TypeBatch
 from polyseme.training.base import Learner, Loss
-
-UNKNOWN = 2  # type id and output id of the unknown word
-
-
-class Spelling:
-    """The characters of every distinct word of a corpus, spelled once: 100 bytes a word."""
-
-    def __init__(self, speller: Characters, types: list[str], *, at_once: int = 65536) -> None:
-        self.ids = np.empty((len(types), speller.max_length), dtype=np.int16)
-        self.lengths = np.empty(len(types), dtype=np.int64)
-        for begin in range(0, len(types), at_once):
-            end = min(begin + at_once, len(types))
-            self.ids[begin:end], self.lengths[begin:end] = speller.encode(types[begin:end])
 
 
 @dataclass(frozen=True)
@@ -56,29 +43,17 @@ class ElmoObjective(Learner):
         super().__init__()
         assert model.output is not None and model.vocabulary is not None
         self.model = model
-        self.dropout, model.lstm.dropout = dropout, dropout
+        self.dropout, model.trunk.dropout = dropout, dropout
         self.card = card
-        self._spelling = Spelling(model.speller, types) if model.speller is not None else None
+        self._words = TypeTables(model, types)
         self._sampled = SampledSoftmax(model.output, negatives) if negatives is not None else None
 
     def prepare(self, batch: TypeBatch) -> LanguageBatch:
-        """Type ids -> tensors on the model's device; the vocabulary is the most frequent types, so ids carry over."""
-        device = self.model.device
-        distinct, index = np.unique(batch.types, return_inverse=True)
-        outputs = np.where(distinct < len(self.model.output.weight), distinct, UNKNOWN)  # type: ignore[union-attr]
-        characters = lengths = words = None
-        if self._spelling is not None:
-            characters = torch.from_numpy(self._spelling.ids[distinct].astype(np.int64)).to(device)
-            lengths = torch.from_numpy(self._spelling.lengths[distinct])
-        if self.model.config.words is not None:
-            words = torch.from_numpy(outputs).to(device)
-        placed = index.reshape(batch.types.shape)
-        counts = torch.from_numpy(batch.lengths)
-        mask = torch.arange(batch.types.shape[1] - 2) < counts[:, None]
-        inputs = Batch(
-            ElmoInputs(WordInputs(characters, lengths, words), torch.from_numpy(placed)), mask.to(device), counts.to(device)
-        )
-        return LanguageBatch(inputs, torch.from_numpy(outputs[placed]).to(device))
+        """Type ids -> tensors on the model's device."""
+        words, index = self._words.distinct(batch.types)
+        mask = np.arange(batch.types.shape[1] - 2) < batch.lengths[:, None]
+        inputs = Batch(ElmoInputs(words, torch.from_numpy(index)), self._words.move(mask), self._words.move(batch.lengths))
+        return LanguageBatch(inputs, self._words.outputs(batch.types))
 
     def predictions(self, batch: LanguageBatch) -> list[tuple[Tensor, Tensor]]:
         """States and what they should predict, for each direction: (predictions, output), (predictions,)."""
@@ -92,14 +67,18 @@ class ElmoObjective(Learner):
 
     def loss(self, batch: TypeBatch) -> Loss:
         """The mean loss a prediction, over both directions."""
+        left, right = self.predictions(self.prepare(batch))
+        return self.mean_loss(torch.stack([left[0], right[0]]), torch.stack([left[1], right[1]]), batch.words)
+
+    def mean_loss(self, states: Tensor, targets: Tensor, words: int) -> Loss:
+        """Top states (2, n, output) and what they should predict (2, n) -> the mean over both directions, for the loop."""
         output = self._sampled or self.model.output
         assert output is not None
-        sums = []
-        for states, targets in self.predictions(self.prepare(batch)):
-            sums.append(output.loss(F.dropout(states, self.dropout, self.training), targets))
-        count = len(batch.lengths) + batch.words
-        parts = {"forward": sums[0].detach() / count, "backward": sums[1].detach() / count}
-        return Loss(total=(sums[0] + sums[1]) / (2 * count), words=batch.words, parts=parts, sampled=self._sampled is not None)
+        states = F.dropout(states, self.dropout, self.training)
+        total, each = output.loss(states.flatten(0, 1), targets.flatten())
+        forward, backward = each.view(2, -1).mean(1)
+        parts = {"forward": forward, "backward": backward}
+        return Loss(total=total / targets.numel(), words=words, parts=parts, sampled=self._sampled is not None)
 
     def evaluate(self, dev: Iterable[TypeBatch]) -> dict[str, float]:
         """Perplexities by the full distribution: forward, backward, and exp of the mean loss of both."""

@@ -44,6 +44,8 @@ class Source:
         self._spool: tempfile.TemporaryDirectory[str] | None = None
         self.files = tuple(_once(self._find(places)))
         """All files, in the order in which they are read."""
+        self.names = tuple(dict.fromkeys(map(_name, _several(places))))
+        """What was given, without the folders around it: names that can be published."""
 
     def chunks(self) -> Iterator[Chunk]:
         """Some lines at a time, of one file after another."""
@@ -65,7 +67,7 @@ class Source:
         return total
 
     def _find(self, places: Places) -> Iterator[TextFile]:
-        several = [places] if isinstance(places, str | os.PathLike) else list(places)
+        several = _several(places)
         if not several:
             raise UsageError("no text given: name a file, a folder, a glob, or - for standard input")
         for place in several:
@@ -81,6 +83,17 @@ class Source:
             with telling("standard input", "copy"), path.open("wb") as file:
                 shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
         return TextFile(Path(self._spool.name) / "stdin", "standard input")
+
+
+def _several(places: Places) -> list[Place]:
+    return [places] if isinstance(places, str | os.PathLike) else list(places)
+
+
+def _name(place: Place) -> str:
+    """The last part of a path; that of `.` and `..` is the folder's real name."""
+    path = Path(place).expanduser()
+    name = path.name if path.name not in ("", "..") else path.resolve().name
+    return "standard input" if str(place) == "-" else name
 
 
 def _once(files: Iterable[TextFile]) -> Iterator[TextFile]:

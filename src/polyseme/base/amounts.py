@@ -1,0 +1,38 @@
+"""Bytes and seconds as a person says them."""
+
+from __future__ import annotations
+
+
+def size(count: float) -> str:
+    """Bytes in the unit that suits them.
+
+    >>> size(812), size(1_940_000_000), size(56_300_000)
+    ('812 bytes', '1.9 GB', '56 MB')
+    """
+    if count < 1000:
+        return f"{count:.0f} bytes"
+    for unit in ("kB", "MB", "GB", "TB"):
+        count /= 1000
+        if count < 999.5 or unit == "TB":
+            break
+    return f"{count:.1f} {unit}" if count < 9.95 else f"{count:,.0f} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the two units that matter.
+
+    >>> duration(0.31), duration(42), duration(3 * 3600 + 20 * 60 + 1), duration(200_000)
+    ('0.3 s', '42 s', '3 h 20 min', '2 d 8 h')
+    """
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if round(seconds) < 120:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 120:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min"
+    days, hours = divmod(round(seconds / 3600), 24)
+    return f"{days} d {hours} h"

@@ -1,0 +1,259 @@
+"""Word vectors as people publish them: word2vec text and binary, GloVe text; plain, or packed as gzip, xz or zstd.
+
+    word2vec text      "3000000 300", then a line for each word: the word, a blank, its numbers with blanks between
+    GloVe text         the same without the first line
+    word2vec binary    "3000000 300", then for each word: the word, a blank, its numbers as little-endian float32, and
+                       a line end or none (word2vec.c writes one, gensim does not)
+
+Which one it is, the content tells. Files have millions of words and a model wants some thousands of them, so a file is read
+as a stream and only wanted rows are kept; the others are checked as far as that costs nothing (size, count, UTF-8).
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyseme.base.errors import FormatError
+from polyseme.base.files import ZIP, telling
+from polyseme.text.unpacking import unpacked
+from polyseme.text.word_vectors import WordVectors
+
+LONGEST = 1 << 22  # bytes of a line, or of a word; more is no file of word vectors
+_HEADER = re.compile(rb"[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t\r]*")
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+
+def read_vectors(path: str | Path, wanted: Collection[str]) -> WordVectors:
+    """The vectors of the wanted words, in their order; those that the file lacks are left out.
+
+    A word that the file has only in lower case gets that vector. Of a word that comes twice the first row counts.
+    """
+    path = Path(path)
+    rows = _Rows(path, wanted)
+    stream = _Stream(path)
+    first = stream.line(1)
+    header = _HEADER.fullmatch(first)
+    if header is None:
+        rows.dim = _count_numbers(first)
+        _read_text(itertools.chain([first] if first else [], stream.lines(after=1)), rows, line=1)
+    else:
+        rows.promise(int(header[1]), int(header[2]))
+        if _is_binary(stream.peek(LONGEST), rows.dim):
+            _read_binary(stream, rows, rows.promised or 0)
+        else:
+            _read_text(stream.lines(after=1), rows, line=2)
+    return rows.result()
+
+
+class _Rows:
+    """The rows that are wanted, as they come by."""
+
+    def __init__(self, path: Path, wanted: Collection[str]) -> None:
+        self.path = path
+        self.dim = 0
+        self.promised: int | None = None
+        self.total = 0
+        self._wanted = list(dict.fromkeys(wanted))
+        self._either = {*self._wanted, *(word.lower() for word in self._wanted)}
+        self._found: dict[str, NDArray[np.float32]] = {}
+
+    def promise(self, count: int, dim: int) -> None:
+        """What the first line says."""
+        self.promised, self.dim = count, dim
+        if count < 1 or dim < 1:
+            raise FormatError(f"{self.path}:1", f"promises {count} vectors of size {dim}; expected at least 1 of each")
+
+    def wants(self, data: bytes, where: str) -> str | None:
+        """The next row's word, where its numbers are wanted; None where they are not."""
+        self.total += 1
+        try:
+            word = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            what = f"has a word that is not UTF-8 (byte 0x{data[error.start]:02x}); convert the file"
+            raise FormatError(where, what) from error
+        if not word:
+            raise FormatError(where, f"has no word; expected a word and {self.dim} numbers")
+        return word if word in self._either and word not in self._found else None
+
+    def keep(self, word: str, numbers: NDArray[np.float32], where: str) -> None:
+        """A wanted row."""
+        if not np.isfinite(numbers).all():
+            raise FormatError(where, f"has a number for {word!r} that is not finite; mend the file or drop the line")
+        self._found[word] = numbers
+
+    def result(self) -> WordVectors:
+        """All that was found, in the order in which it was wanted."""
+        if self.total == 0:
+            raise FormatError(self.path, "holds no vectors; expected a word and its numbers on each line")
+        if self.promised is not None and self.total != self.promised:
+            raise FormatError(
+                self.path, f"holds {self.total:,} vectors; its first line promises {self.promised:,}: is it whole?"
+            )
+        sources = {word: word if word in self._found else word.lower() for word in self._wanted}
+        words = [word for word, source in sources.items() if source in self._found]
+        vectors = np.empty((len(words), self.dim), dtype=np.float32)
+        for place, word in enumerate(words):
+            vectors[place] = self._found[sources[word]]
+        return WordVectors(words, vectors, self.total, lowered=sum(sources[word] != word for word in words))
+
+
+def _read_text(lines: Iterator[bytes], rows: _Rows, *, line: int) -> None:
+    """Rows of text, of which the first is line number `line` of the file."""
+    for number, row in enumerate(lines, start=line):
+        if rows.dim == 0:
+            what = "is no row of word vectors; expected a word and its numbers, or two whole numbers: how many, of what size"
+            raise FormatError(f"{rows.path}:{number}", what)
+        _read_line(row.rstrip(b" \t\r"), rows, f"{rows.path}:{number}")
+
+
+def _read_line(line: bytes, rows: _Rows, where: str) -> None:
+    if line.count(b" ") == rows.dim:
+        data, _, rest = line.partition(b" ")
+        fields: list[bytes] | None = None
+    else:  # tabs or several blanks, a word with blanks in it, or a wrong row
+        data, fields = _split(line, rows.dim, where)
+        rest = b""
+    word = rows.wants(data, where)
+    if word is None:
+        return
+    fields = rest.split(b" ") if fields is None else fields
+    wrong = [field for field in fields if not _is_number(field)] if b"_" in line else []
+    try:
+        numbers = [] if wrong else list(map(float, fields))
+    except ValueError:
+        wrong = [field for field in fields if not _is_number(field)]
+    if wrong:
+        given = wrong[0][:40].decode("utf-8", "replace")
+        raise FormatError(where, f"has a vector of {word!r} that is no list of numbers ({given!r})")
+    with np.errstate(over="ignore"):
+        rows.keep(word, np.array(numbers, dtype=np.float64).astype(np.float32), where)
+
+
+def _split(line: bytes, dim: int, where: str) -> tuple[bytes, list[bytes]]:
+    """The word and its numbers: the last `dim` fields; what stands before them is the word, blanks in it and all."""
+    parts = line.rsplit(None, dim)
+    blanks = parts[0].split()[1:] if len(parts) == dim + 1 else []
+    if len(parts) != dim + 1 or (blanks and _is_number(blanks[-1])):
+        found = _count_numbers(line)
+        raise FormatError(where, f"has {found} numbers; expected a word and {dim} numbers, as in the lines before")
+    return parts[0], parts[1:]
+
+
+def _count_numbers(line: bytes) -> int:
+    """Numbers at the end of a line; the first field is a word, whatever it looks like."""
+    count = 0
+    for field in reversed(line.split()[1:]):
+        if not _is_number(field):
+            break
+        count += 1
+    return count
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return b"_" not in field  # Python's own 1_000 is none of theirs
+
+
+def _is_binary(start: bytes, dim: int) -> bool:
+    """Whether rows that begin like this hold raw numbers: the first is no line of text, and has bytes that no text has."""
+    line, _, _ = start.partition(b"\n")
+    if _count_numbers(line) >= dim:
+        return False
+    raw = start.partition(b" ")[2][: 4 * dim]
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if error.reason != "unexpected end of data":  # the sample may end inside a character
+            return True
+    return bool(_CONTROL.search(raw))
+
+
+def _read_binary(stream: _Stream, rows: _Rows, count: int) -> None:
+    for number in range(1, count + 1):
+        where = f"{rows.path}: vector {number:,} of {count:,}"
+        if not stream.more():
+            raise FormatError(where, "is missing; the file ends before it: is it whole?")
+        word = rows.wants(stream.until(b" ", where).lstrip(b"\n"), where)
+        data = stream.take(4 * rows.dim)
+        if len(data) < 4 * rows.dim:
+            raise FormatError(where, f"has {len(data):,} bytes of numbers; expected {4 * rows.dim:,}: is the file whole?")
+        if word is not None:
+            rows.keep(word, np.frombuffer(data, dtype="<f4").astype(np.float32), where)
+    if stream.take(2).strip(b"\r\n"):
+        raise FormatError(rows.path, f"goes on after the {count:,} vectors that its first line promises")
+
+
+class _Stream:
+    """The unpacked bytes of a file, read up to a sign or by number; some blocks of it are in memory."""
+
+    def __init__(self, path: Path) -> None:
+        with telling(path, "read"), path.open("rb") as file:
+            magic = file.read(8)
+        if magic.startswith(ZIP):
+            raise FormatError(path, "is a zip archive; unpack it and give the file of vectors in it")
+        if magic.startswith(b"\xba\x16\x4f\x2f"):
+            raise FormatError(path, "is a fastText model; give its vectors as text (the .vec file)")
+        self._path = path
+        self._blocks = unpacked(path, str(path), magic)
+        self._data, self._place = b"", 0
+
+    def more(self) -> bool:
+        """Whether there is another byte."""
+        return self._place < len(self._data) or self._fill()
+
+    def peek(self, most: int) -> bytes:
+        """The next bytes, at most so many, without taking them."""
+        while len(self._data) - self._place < most and self._fill():
+            pass
+        return self._data[self._place : self._place + most]
+
+    def until(self, sign: bytes, where: str, *, end: bool = False) -> bytes:
+        """The bytes up to the next sign, which is taken too; with `end`, the end of the file will do as well."""
+        begin = self._place
+        while (found := self._data.find(sign, begin)) < 0:
+            seen = len(self._data) - self._place
+            if seen > LONGEST:
+                raise FormatError(where, "does not end; is this a file of word vectors?")
+            if not self._fill():
+                if not end:
+                    raise FormatError(where, "ends inside its word: is the file whole?")
+                found = len(self._data)
+                break
+            begin = self._place + seen
+        data = self._data[self._place : found]
+        self._place = found + len(sign)
+        return data
+
+    def line(self, number: int) -> bytes:
+        """The next line, without its end; empty at the end of the file."""
+        return self.until(b"\n", f"{self._path}:{number}", end=True)
+
+    def lines(self, after: int) -> Iterator[bytes]:
+        """All lines from here to the end of the file; so many were read before."""
+        for number in itertools.count(after + 1):
+            if not self.more():
+                break
+            yield self.line(number)
+
+    def take(self, count: int) -> bytes:
+        """So many bytes, or what is left."""
+        while len(self._data) - self._place < count and self._fill():
+            pass
+        data = self._data[self._place : self._place + count]
+        self._place += len(data)
+        return data
+
+    def _fill(self) -> bool:
+        """Another block behind what is not taken yet; False at the end of the file."""
+        block = next(self._blocks, b"")
+        self._data, self._place = self._data[self._place :] + block, 0
+        return bool(block)

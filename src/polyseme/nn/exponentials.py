@@ -1,0 +1,30 @@
+"""The inner step of every softmax loss: scores become probabilities where they stand."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import torch
+from torch import Tensor
+
+
+def exponentials_(scores: Tensor, own: Tensor | None = None) -> Tensor:
+    """Turns scores (n, words) into exp(score - top) in place and gives top, the log of the sum of exponentials (n,).
+
+    `own` (n,) is one more score of each row that counts in the sum. On a GPU each row is read twice and written once.
+    """
+    if scores.is_cuda and importlib.util.find_spec("triton") is not None:
+        from polyseme.nn.exponentials_triton import exponentials_ as fused
+
+        return fused(scores, own)
+    return plain_exponentials_(scores, own)
+
+
+def plain_exponentials_(scores: Tensor, own: Tensor | None = None) -> Tensor:
+    """The same in plain PyTorch."""
+    kind = torch.promote_types(scores.dtype, torch.float32)
+    top = torch.logsumexp(scores.to(kind), dim=1)
+    if own is not None:
+        top = torch.logaddexp(top, own.to(kind))
+    scores.sub_(top[:, None]).exp_()
+    return top

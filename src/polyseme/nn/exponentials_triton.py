@@ -1,0 +1,52 @@
+"""`exponentials_` as one kernel, a row of scores each program.
+
+Imported only where CUDA is, or where `TRITON_INTERPRET=1` runs the same kernel on a CPU in tests.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+BLOCK = 4096
+
+
+@triton.jit
+def _exponentials(scores, own, top, words, OWN: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    row = tl.program_id(0).to(tl.int64)
+    column = tl.arange(0, BLOCK)
+    high = tl.full([BLOCK], -1e30, tl.float32)  # lower than any score, yet finite: two infinities have no difference
+    total = tl.zeros([BLOCK], tl.float32)
+    for begin in range(0, words, BLOCK):
+        inside = begin + column < words
+        x = tl.load(scores + row * words + begin + column, mask=inside, other=-float("inf")).to(tl.float32)
+        higher = tl.maximum(high, x)
+        total = total * tl.exp(high - higher) + tl.exp(x - higher)
+        high = higher
+    highest = tl.max(high, 0)
+    if OWN:
+        mine = tl.load(own + row).to(tl.float32)
+        highest = tl.maximum(highest, mine)
+    sums = tl.sum(total * tl.exp(high - highest), 0)
+    if OWN:
+        sums += tl.exp(mine - highest)
+    log_sum = highest + tl.log(sums)
+    tl.store(top + row, log_sum)
+    for begin in range(0, words, BLOCK):
+        inside = begin + column < words
+        place = scores + row * words + begin + column
+        x = tl.load(place, mask=inside, other=0.0).to(tl.float32)
+        tl.store(place, tl.exp(x - log_sum).to(scores.dtype.element_ty), mask=inside)
+
+
+def exponentials_(scores: Tensor, own: Tensor | None = None) -> Tensor:
+    """Turns scores (n, words) into exp(score - top) in place and gives top (n,); see `exponentials`."""
+    assert scores.is_contiguous()
+    rows, words = scores.shape
+    top = torch.empty(rows, device=scores.device)
+    if rows:
+        block = min(BLOCK, triton.next_power_of_2(words))
+        _exponentials[(rows,)](scores, top if own is None else own.contiguous(), top, words, OWN=own is not None, BLOCK=block)
+    return top

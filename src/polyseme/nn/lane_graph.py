@@ -1,0 +1,72 @@
+"""The LSTMs over lanes as one recorded CUDA graph: some hundred launches a batch become one.
+
+Lanes have one fixed shape, which is what a graph needs. It is recorded when the first batch comes, forward and backward, and
+replayed for every later one; the weights are read where they lie, so they may change but not move.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from polyseme.nn.lstm import BiLstm, State
+from polyseme.nn.lstm_lanes import read_lanes
+
+
+class LaneGraph:
+    """`read_lanes` for one `BiLstm`, one shape of batch and one precision."""
+
+    def __init__(self, stacks: BiLstm, inputs: Tensor, begins: Tensor | None, start: State, carried: State) -> None:
+        reader = _Reader(stacks, inputs.dtype, begins is not None)
+        self.fits = _key(stacks, inputs, begins)
+        given = _flat(inputs, begins, start, carried)
+        sample = tuple(tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in given)
+        with torch.autocast("cuda", enabled=False):
+            self._replay = torch.cuda.make_graphed_callables(reader, sample, allow_unused_input=True)
+
+    def __call__(self, inputs: Tensor, begins: Tensor | None, start: State, carried: State) -> tuple[Tensor, State]:
+        """As `read_lanes`; what it gives stays true until the next call."""
+        top, hidden, cell = self._replay(*_flat(inputs, begins, start, carried))  # type: ignore[misc]
+        return top, State(hidden, cell)
+
+
+class GraphedLanes:
+    """`read_lanes` for one `BiLstm`; on a GPU through a graph, recorded anew when shapes or weights' places change."""
+
+    def __init__(self, stacks: BiLstm) -> None:
+        self._stacks = stacks
+        self._graph: LaneGraph | None = None
+
+    def __call__(self, inputs: Tensor, begins: Tensor | None, start: State, carried: State) -> tuple[Tensor, State]:
+        """As `read_lanes`."""
+        stacks = self._stacks
+        if not (inputs.is_cuda and stacks.training and inputs.requires_grad):
+            return read_lanes(stacks, inputs, begins, start, carried)
+        if self._graph is None or self._graph.fits != _key(stacks, inputs, begins):
+            self._graph = None  # its memory first
+            self._graph = LaneGraph(stacks, inputs, begins, start, carried)
+        return self._graph(inputs, begins, start, carried)
+
+
+class _Reader(nn.Module):
+    """Tensors in, tensors out, as a graph wants it."""
+
+    def __init__(self, stacks: BiLstm, kind: torch.dtype, sentences: bool) -> None:
+        super().__init__()
+        self.stacks, self._kind, self._sentences = stacks, kind, sentences
+
+    def forward(self, inputs: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        begins = rest[0] if self._sentences else None
+        a, b, c, d = rest[-4:]
+        top, end = read_lanes(self.stacks, inputs, begins, State(a, b), State(c, d))
+        return top, end.hidden, end.cell
+
+
+def _flat(inputs: Tensor, begins: Tensor | None, start: State, carried: State) -> tuple[Tensor, ...]:
+    states = (start.hidden, start.cell, carried.hidden.detach(), carried.cell.detach())
+    return (inputs, *states) if begins is None else (inputs, begins, *states)
+
+
+def _key(stacks: BiLstm, inputs: Tensor, begins: Tensor | None) -> tuple[object, ...]:
+    places = tuple(weight.data_ptr() for weight in stacks.parameters())
+    return (inputs.shape, inputs.dtype, begins is None, stacks.dropout, places)

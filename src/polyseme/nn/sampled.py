@@ -1,0 +1,105 @@
+"""A cheaper training loss for large vocabularies: the target against words drawn by frequency rank.
+
+Jean et al. 2015, as in bilm-tf: rank r (from 0, words in descending frequency) is drawn with probability
+log((r + 2) / (r + 1)) / log(vocabulary + 1); distinct words, shared by all targets of a step; scores are corrected by the
+log of their expected count, and a draw that hits the target itself does not count. A sampled loss is no perplexity.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from polyseme.base.config import ConfigError
+from polyseme.nn.exponentials import exponentials_
+from polyseme.nn.output import SCORES, FullSoftmax, Losses, OutputLayer
+
+SCORES_CPU = 1 << 20  # scores at a time on a CPU, which keeps them in its caches
+
+
+class SampledSoftmax:
+    """The loss of the target against `negatives` words, over the weights of a `FullSoftmax` or a `TiedSoftmax`."""
+
+    def __init__(self, output: OutputLayer, negatives: int) -> None:
+        if not isinstance(output, FullSoftmax):
+            given = type(output).__name__
+            raise ConfigError(
+                f"a sampled loss needs a row for each word (FullSoftmax, TiedSoftmax); got {given}: use its own loss"
+            )
+        if negatives < 1:
+            raise ConfigError(f"negatives is {negatives}; a sample has at least 1 word")
+        self.output = output
+        self.negatives = min(negatives, output.size)
+
+    def loss(self, states: Tensor, targets: Tensor) -> Losses:
+        """The sampled losses of the target words: their sum with gradients, and each without."""
+        drawn, tries = self.draw()
+        drawn = drawn.to(states.device)
+        number = torch.full((self.output.size,), -1, device=states.device)  # a word's place in the sample
+        number[drawn] = torch.arange(len(drawn), device=states.device)
+        ids = torch.cat([drawn, targets])
+        rows, bias = self.output.weight.index_select(0, ids), self.output.bias.index_select(0, ids)
+        bias = bias - self.log_expected(ids, tries)
+        own = (states * rows[len(drawn) :]).sum(1, dtype=bias.dtype) + bias[len(drawn) :]
+        rest = rows[: len(drawn)].to(states.dtype), bias[: len(drawn)]
+        found: Losses = _SampledLoss.apply(states, *rest, own, number[targets])
+        return found
+
+    def draw(self) -> tuple[Tensor, int]:
+        """Distinct words by frequency rank, and how many draws it took; from PyTorch's own random numbers."""
+        size = self.output.size
+        seen = torch.empty(0, dtype=torch.long)
+        while True:
+            fresh = torch.exp(torch.rand(2 * self.negatives, dtype=torch.float64) * math.log(size + 1)) - 1
+            seen = torch.cat([seen, fresh.long().clamp(0, size - 1)])
+            values, inverse = torch.unique(seen, return_inverse=True)
+            if len(values) >= self.negatives:
+                break
+        first = torch.full((len(values),), len(seen)).scatter_reduce(0, inverse, torch.arange(len(seen)), "amin")
+        order = torch.argsort(first)[: self.negatives]
+        return values[order], int(first[order[-1]]) + 1
+
+    def log_expected(self, ids: Tensor, tries: int) -> Tensor:
+        """Log of the expected count of a word among the distinct words of so many draws."""
+        rank = ids.double()
+        chance = torch.log((rank + 2) / (rank + 1)) / math.log(self.output.size + 1)
+        return torch.log(-torch.expm1(tries * torch.log1p(-chance))).to(self.output.weight.dtype)
+
+
+class _SampledLoss(torch.autograd.Function):
+    """states (n, dim), the sample's rows (k, dim) and corrected bias (k,), the targets' own corrected scores (n,) and places
+    in the sample (n,), -1 for none -> summed and single losses. A slice of states at a time, its scores made in place."""
+
+    @staticmethod
+    def forward(ctx: Any, states: Tensor, rows: Tensor, bias: Tensor, own: Tensor, places: Tensor) -> Losses:
+        each = torch.empty_like(own)
+        grad_states, grad_rows, grad_bias = torch.empty_like(states), torch.zeros_like(rows), torch.zeros_like(bias)
+        grad_own = torch.empty_like(own)
+        with torch.autocast(states.device.type, enabled=False):
+            offset = bias.to(states.dtype)
+            step = max(1, (SCORES if states.is_cuda else SCORES_CPU) // len(rows))
+            for i in range(0, len(states), step):
+                x, mine, hit = states[i : i + step], own[i : i + step], places[i : i + step, None]
+                scores = torch.addmm(offset, x, rows.t())
+                # a draw that hits the target does not count; where none does, its first score stays as it is
+                kept = scores.gather(1, hit.clamp(min=0))
+                scores.scatter_(1, hit.clamp(min=0), kept.masked_fill(hit >= 0, -torch.inf))
+                top = exponentials_(scores, mine).to(own.dtype)
+                each[i : i + step] = top - mine
+                grad_own[i : i + step] = torch.exp(mine - top) - 1
+                torch.mm(scores, rows, out=grad_states[i : i + step])
+                grad_rows.addmm_(scores.t(), x)
+                grad_bias += scores.sum(0, dtype=bias.dtype)
+        ctx.save_for_backward(grad_states, grad_rows, grad_bias, grad_own)
+        ctx.mark_non_differentiable(each)
+        return each.sum(), each
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        grad_states, grad_rows, grad_bias, grad_own = ctx.saved_tensors
+        scale = grads[0]
+        states, rows = (scale * grad_states).to(grad_states.dtype), (scale * grad_rows).to(grad_rows.dtype)
+        return states, rows, scale * grad_bias, scale * grad_own, None

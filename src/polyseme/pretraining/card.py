@@ -1,0 +1,123 @@
+"""The card of a pre-trained model: what it was taught, by whom it was computed, and how well it predicts.
+
+While the run goes on, the card of the best model so far says that it is not finished; the last one tells the result. Names
+of files are told without their folders: a card is published, and a home folder is nobody's business.
+"""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from polyseme.base.amounts import duration
+from polyseme.base.card import write_card
+from polyseme.base.config import Config
+from polyseme.base.files import read_bytes, write_text
+from polyseme.base.run import Run
+from polyseme.text.workers import cores
+from polyseme.training.loop import Result
+
+UNFINISHED = "**The training of this model is not finished:** it is the best one so far."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """What there is to tell of a run before its result."""
+
+    title: str
+    model: Mapping[str, Any]
+    """What the model is (`encoders.folder.describe`)."""
+    text: Mapping[str, Any]
+    """What it is taught: sources, words, sentences."""
+    options: Mapping[str, Any]
+    """How it is taught: the config as a nested dictionary."""
+    run: Run
+    words_per_epoch: int
+    held_out: int
+    """Sentences of the validation."""
+
+    def unfinished(self) -> str:
+        """The card while the run goes on."""
+        return write_card(_cell(self.title), self._facts({}), text=UNFINISHED)
+
+    def finished(self, result: Result) -> str:
+        """The card of the run's end."""
+        best = f"{result.best_step:,} of {result.steps:,}" if result.best_step is not None else None
+        facts = {
+            "steps": result.steps,
+            "best_model_after_step": best,
+            "words_seen": result.words,
+            "epochs": f"{result.words / max(self.words_per_epoch, 1):.4g}",
+            "ended_by": result.ended,
+            "training_time": duration(result.seconds),
+            "machine": machine(self.run),
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        }
+        scores = ", ".join(f"{name} {result.scores[name]:,.2f}" for name in ("forward", "backward") if name in result.scores)
+        text = ""
+        if "perplexity" in result.scores:
+            text = (
+                f"Perplexity {result.scores['perplexity']:,.2f} ({scores}), by the full softmax over the vocabulary, on "
+                f"{self.held_out:,} held-out sentences: the end of the text, which training never saw."
+            )
+        return write_card(_cell(self.title), self._facts(facts), text=text)
+
+    def _facts(self, result: Mapping[str, Any]) -> dict[str, str]:
+        facts = {**self.model, **self.text, "options": _listed(self.options), **result}
+        return {name: _cell(value) for name, value in facts.items() if value is not None}
+
+
+def write_finished(out: Path, story: Story, result: Result) -> None:
+    """Put the finished card into the model's folder; one that is finished already, and perhaps edited, stays as it is."""
+    path = out / "README.md"
+    if result.ended is None or (path.exists() and UNFINISHED not in read_bytes(path).decode("utf-8", "replace")):
+        return
+    write_text(path, story.finished(result))
+
+
+def machine(run: Run) -> str:
+    """What computes, without the machine's own name."""
+    if run.device.type == "cuda":
+        name = torch.cuda.get_device_name(run.device)
+    else:
+        name = f"{_processor()}, {cores()} cores" + (f", {run.device.type}" if run.device.type != "cpu" else "")
+    processes = "1 process" if run.ranks == 1 else f"{run.ranks} processes"
+    return f"{name}; {run.precision}, {processes}, PyTorch {torch.__version__}"
+
+
+def _processor() -> str:
+    """The model of the processor; Linux tells it for x86 in a file, others at least tell their kind."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return next(filter(None, names), "") or platform.processor() or platform.machine()
+
+
+def _listed(values: Mapping[str, Any], above: str = "") -> str:
+    """Nested options on one line; those without a value are left out."""
+    found = []
+    for name, value in values.items():
+        if isinstance(value, Mapping | Config):
+            found.append(_listed(value if isinstance(value, Mapping) else value.to_dict(), f"{above}{name}."))
+        elif value is not None:
+            found.append(f"{above}{name}={value}")
+    return ", ".join(filter(None, found))
+
+
+def _cell(value: Any) -> str:
+    """A value as it may stand in a table of Markdown."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_cell, value))
+    return " ".join(str(value).split()).replace("|", "\\|")

@@ -1,0 +1,62 @@
+"""Teach an ELMo its language from lanes: batches of one shape, the LSTMs' state carried from each to the next.
+
+The fast way to train, and the original's: back-propagation is cut at the edge of a batch, the state is not. Either a sentence
+begins from the learned start state, as it will when the model is used (`sentences`), or from whatever the sentence before
+left (a stream, as bilm-tf trained).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from polyseme.encoders.elmo import Elmo, WordInputs
+from polyseme.nn.lane_graph import GraphedLanes
+from polyseme.nn.lstm import State
+from polyseme.pretraining.elmo import ElmoObjective
+from polyseme.text.lanes import LaneBatch
+from polyseme.training.base import Loss
+
+
+class LaneObjective(ElmoObjective):
+    """The bidirectional language model over lanes; evaluation is by whole sentences, as ever."""
+
+    def __init__(self, model: Elmo, types: list[str], *, stream: bool = False, **options: Any) -> None:
+        super().__init__(model, types, **options)
+        self._stream = stream
+        self._carried: State | None = None
+        self._read = GraphedLanes(model.lstm)
+
+    def loss(self, batch: LaneBatch) -> Loss:  # type: ignore[override]
+        """The mean loss a prediction, over both directions."""
+        words, index, targets, begins = self._tensors(batch)
+        table = self.model.tokens(words)
+        lanes = batch.begins.shape[1]
+        start = self.model.start_state("zero" if self._stream else "learned", 1)
+        carried = self._carried if self._carried is not None else start.expand(lanes)
+        # words are gathered in full precision: their gradients are summed there
+        vectors = table.float().index_select(0, index.flatten()).to(table.dtype).view(*index.shape, -1)
+        top, self._carried = self._read(vectors, begins, start, carried)
+        return self.mean_loss(top.flatten(1, 2), targets.flatten(1), batch.words)
+
+    def _tensors(self, batch: LaneBatch) -> tuple[WordInputs, Tensor, Tensor, Tensor | None]:
+        """Distinct words, where they stand, what is predicted, and where sentences begin, on the model's device."""
+        tables = self._words
+        words, index = tables.distinct(batch.inputs)
+        begins = None if self._stream else tables.move(batch.begins)
+        return words, tables.move(index), tables.outputs(batch.targets), begins
+
+    def carried(self) -> dict[str, Tensor]:
+        """The state of every lane."""
+        if self._carried is None:
+            return {}
+        return {"hidden": self._carried.hidden.detach(), "cell": self._carried.cell.detach()}
+
+    def restore(self, carried: Mapping[str, Tensor]) -> None:
+        """Put it back."""
+        self._carried = None
+        if carried:
+            device = self.model.device
+            self._carried = State(carried["hidden"].to(device).clone(), carried["cell"].to(device).clone())

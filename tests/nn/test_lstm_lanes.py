@@ -1,0 +1,127 @@
+"""LSTMs over lanes: the plain way against whole sentences, the fused way and its gradients against the plain one."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+import torch
+from torch import Tensor
+
+from polyseme.nn import lstm_through_time, through_time_torch
+from polyseme.nn.lstm import BiLstm, LstmConfig, State, plain_only
+from polyseme.nn.lstm_lanes import Layer, fused_layer, plain_layer, read_lanes
+from tests.nn.test_lstm import CONFIGS
+
+STEPS, LANES = 6, 5
+
+
+def kernels() -> list[object]:
+    try:
+        from polyseme.nn import through_time_triton
+    except ImportError:
+        return [through_time_torch, pytest.param(None, marks=pytest.mark.skip(reason="Triton is not installed"))]
+    return [pytest.param(through_time_torch, id="torch"), pytest.param(through_time_triton, id="triton")]
+
+
+@pytest.fixture(params=CONFIGS.values(), ids=CONFIGS.keys())
+def config(request: pytest.FixtureRequest) -> LstmConfig:
+    found: LstmConfig = request.param
+    return found
+
+
+class Task:
+    """Random vectors in lanes, sentences that begin here and there, states, and what every weight's gradient is."""
+
+    def __init__(self, config: LstmConfig, *, begins: bool = True) -> None:
+        torch.manual_seed(3)
+        self.lstm = BiLstm(8, config)
+        self.inputs = torch.randn(2, STEPS, LANES, 8, requires_grad=True)
+        self.begins = torch.rand(STEPS, LANES) < 0.3 if begins else None
+        self.start, self.carried = self.state(1), self.state(LANES)
+        self.target = torch.randn(2, STEPS, LANES, config.output)
+
+    def state(self, rows: int) -> State:
+        zero = self.lstm.zero_state(rows)
+        hidden, cell = torch.randn(zero.hidden.shape) / 5, torch.randn(zero.cell.shape) / 5
+        return State(hidden.requires_grad_(), cell.requires_grad_())
+
+    def run(self, layer: Layer) -> tuple[Tensor, State, dict[str, Tensor]]:
+        top, end = read_lanes(self.lstm, self.inputs, self.begins, self.start, self.carried, layer=layer)
+        wanted = {"inputs": self.inputs, **dict(self.lstm.named_parameters())}
+        if self.begins is not None:
+            wanted |= {"start hidden": self.start.hidden, "start cell": self.start.cell}
+        found = torch.autograd.grad((top * self.target).sum(), list(wanted.values()))
+        return top.detach(), end, dict(zip(wanted, found, strict=True))
+
+
+@pytest.mark.parametrize("begins", [True, False], ids=["sentences", "stream"])
+@pytest.mark.parametrize("module", kernels())
+def test_fused_equals_plain(config: LstmConfig, module: ModuleType, begins: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lstm_through_time, "kernels", lambda device: module)
+    task = Task(config, begins=begins)
+    top, end, grads = task.run(plain_layer)
+    found, found_end, found_grads = task.run(fused_layer)
+    torch.testing.assert_close(found, top, atol=2e-6, rtol=1e-5)
+    torch.testing.assert_close(found_end.hidden, end.hidden, atol=2e-6, rtol=1e-5)
+    torch.testing.assert_close(found_end.cell, end.cell, atol=2e-6, rtol=1e-5)
+    for name, grad in grads.items():
+        torch.testing.assert_close(found_grads[name], grad, atol=1e-5, rtol=1e-4, msg=lambda text, name=name: f"{name}: {text}")
+
+
+def test_gradient_of_the_layer_by_differences() -> None:
+    """The fused layer against finite differences, in float64, its carried state included."""
+    torch.manual_seed(0)
+    config = LstmConfig(dim=3, projection=2, cell_clip=0.6, projection_clip=0.5)
+
+    def double(*shape: int) -> Tensor:
+        return (torch.randn(*shape, dtype=torch.float64) / 2).requires_grad_()
+
+    begins = torch.tensor([[0, 1], [1, 0], [0, 0]], dtype=torch.bool)
+    parts = [double(2, 3, 2, 4), double(2, 12, 4), double(2, 12, 2), double(2, 12), double(2, 2, 3)]
+    parts += [double(2, 2, 2), double(2, 2, 3), double(2, 1, 2), double(2, 1, 3)]
+    target = torch.randn(2, 3, 2, 2, dtype=torch.float64)
+    clips = (config.cell_clip, config.projection_clip)
+
+    def value(tensors: list[Tensor]) -> Tensor:
+        return (lstm_through_time.ThroughTime.apply(*tensors, begins, clips)[0] * target).sum()
+
+    grads = torch.autograd.grad(value(parts), parts)
+    for place, grad in enumerate(grads):
+        way = torch.randn_like(grad)
+        ends = [value([p + e * way if i == place else p for i, p in enumerate(parts)]) for e in (1e-6, -1e-6)]
+        assert (grad * way).sum().item() == pytest.approx(((ends[0] - ends[1]) / 2e-6).item(), rel=1e-5)
+
+
+def test_lanes_give_what_whole_sentences_give() -> None:
+    """Two sentences in one lane, cut across batches, equal the same sentences read alone from the start state."""
+    torch.manual_seed(1)
+    lstm = BiLstm(8, CONFIGS["published"]).eval()
+    start = State(torch.randn(2, 2, 1, 8) / 5, torch.randn(2, 2, 1, 24) / 5)
+    words = torch.randn(7, 8)
+    left, right = [0, 1, 2, 3, 4, 5, 6], [2, 1, 0, 6, 5, 4, 3]  # sentences of 3 and 4 words, from both sides
+    begins = torch.tensor([True, False, False, True, False, False, False])[:, None]
+    inputs = words[torch.tensor([left, right])][:, :, None]
+    carried, tops = start.expand(1), []
+    with torch.no_grad():
+        for place in (slice(0, 2), slice(2, 6), slice(6, 7)):
+            top, carried = read_lanes(lstm, inputs[:, place], begins[place], start, carried)
+            tops.append(top[:, :, 0])
+        for sentence in (slice(0, 3), slice(3, 7)):
+            index = torch.tensor([left[sentence], right[sentence]])
+            outputs, _ = lstm.plain(words, index, [1] * index.shape[1], start)
+            torch.testing.assert_close(torch.cat(tops, 1)[:, sentence], outputs[-1], atol=2e-6, rtol=1e-5)
+
+
+def test_dropout_is_the_same_both_ways() -> None:
+    task = Task(CONFIGS["published"])
+    task.lstm.dropout = 0.5
+    found = []
+    for layer in (plain_layer, fused_layer):
+        torch.manual_seed(9)
+        found.append(task.run(layer)[0])
+    torch.testing.assert_close(*found, atol=2e-6, rtol=1e-5)
+    with plain_only():
+        torch.manual_seed(9)
+        top, _ = read_lanes(task.lstm, task.inputs, task.begins, task.start, task.carried)
+    torch.testing.assert_close(top, found[0], atol=0, rtol=0)

@@ -1,0 +1,96 @@
+"""The card of a run: unfinished on the way, whole at the end, and never written twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from polyseme.base.run import Run
+from polyseme.pretraining import fit
+from polyseme.pretraining.card import UNFINISHED, Story, write_finished
+from polyseme.pretraining.elmo import ElmoObjective
+from polyseme.pretraining.fit import ElmoPretraining, pretrain
+from polyseme.text.corpus import Corpus
+from polyseme.training.config import TrainConfig
+from polyseme.training.loop import Result
+
+CONFIG = ElmoPretraining(size="tiny", vocabulary=50, batch_words=100, train=TrainConfig(epochs=2.0))
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    folder = tmp_path / "private" / "my texts"
+    folder.mkdir(parents=True)
+    (folder / "a.txt").write_text("the cat sat on the mat .\na dog saw it .\n" * 150, encoding="utf-8")
+    return Corpus(folder, words="whitespace", sentences="lines", workers=0)
+
+
+def rows(card: str) -> dict[str, str]:
+    cells = [line.strip("| ").split(" | ", 1) for line in card.splitlines() if line.startswith("| ") and " | " in line[2:]]
+    return {pair[0]: pair[1] for pair in cells if len(pair) == 2}
+
+
+def test_a_finished_run(corpus: Corpus, tmp_path: Path) -> None:
+    result = pretrain(corpus, tmp_path / "model", CONFIG, Run(seed=3))
+    path = tmp_path / "model" / "README.md"
+    card = path.read_text(encoding="utf-8")
+    found = rows(card)
+    assert found["text"] == "my texts" and "private" not in card and str(tmp_path) not in card
+    assert found["words of text"] == f"{12 * 150:,}" and found["sentences of text"] == "300"
+    assert found["distinct words of text"] == "10"
+    assert found["steps"] == f"{result.steps:,}" and found["words seen"] == f"{result.words:,}"
+    assert float(found["epochs"]) == pytest.approx(2.0, abs=0.1) and found["ended by"] == "budget"
+    assert "size=tiny" in found["options"] and "optimizer=adamw" in found["options"] and "seed=3" in found["options"]
+    assert torch.__version__ in found["machine"] and "1 process" in found["machine"]
+    assert found["date"][:2] == "20" and found["training time"].endswith((" s", " min"))
+    perplexity = result.scores
+    assert f"Perplexity {perplexity['perplexity']:,.2f} (forward {perplexity['forward']:,.2f}" in card
+    assert "by the full softmax over the vocabulary, on 3 held-out sentences" in card
+    assert UNFINISHED not in card and card.startswith("---\nlibrary_name: polyseme\n")
+
+    path.write_text(card + "\nOur own words.\n", encoding="utf-8")
+    again = pretrain(corpus, tmp_path / "model", CONFIG, Run(seed=3))
+    assert again.steps == result.steps and path.read_text(encoding="utf-8").endswith("Our own words.\n")
+
+
+def test_on_the_way(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best model so far says that there is more to come; a kill before the last card is mended by the next call."""
+    seen = []
+    save = ElmoObjective.save
+
+    def watched(self: ElmoObjective, folder: Path) -> None:
+        save(self, folder)
+        seen.append((folder / "README.md").read_text(encoding="utf-8"))
+
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ElmoObjective, "save", watched)
+    with monkeypatch.context() as patch:
+        patch.setattr(fit, "write_finished", killed)
+        with pytest.raises(KeyboardInterrupt):
+            pretrain(corpus, tmp_path / "model", CONFIG, Run())
+    assert seen and all(UNFINISHED in card and "Perplexity" not in card for card in seen)
+    assert rows(seen[0])["words of text"] == "1,800"
+    path = tmp_path / "model" / "README.md"
+    assert UNFINISHED in path.read_text(encoding="utf-8")
+    pretrain(corpus, tmp_path / "model", CONFIG, Run())
+    assert UNFINISHED not in path.read_text(encoding="utf-8") and "Perplexity" in path.read_text(encoding="utf-8")
+
+
+def story(**changes: object) -> Story:
+    facts: dict[str, object] = {"title": "m", "model": {}, "text": {}, "options": {}, "run": Run(), "words_per_epoch": 10}
+    return Story(**{**facts, "held_out": 1, **changes})  # type: ignore[arg-type]
+
+
+def test_stopped_runs_and_odd_names(tmp_path: Path) -> None:
+    stopped = Result(tmp_path, 5, 10, 1.0, None, None, {}, ended=None, stopped_by="SIGINT")
+    write_finished(tmp_path, story(), stopped)
+    assert not (tmp_path / "README.md").exists()
+    odd = story(title="a|b", text={"text": ("x|y\nz", "w")}, options={"a": None, "b": {"c": 1}})
+    card = odd.finished(Result(tmp_path, 5, 15, 1.0, None, None, {}, ended="patience"))
+    assert "| text | x\\|y z, w |" in card and "| options | b.c=1 |" in card and "| epochs | 1.5 |" in card
+    assert "Perplexity" not in card
+    assert "4 processes" in story(run=Run(ranks=4)).finished(Result(tmp_path, 5, 15, 1.0, None, None, {}, ended="budget"))

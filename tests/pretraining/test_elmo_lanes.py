@@ -1,0 +1,110 @@
+"""Training over lanes: the fast paths against the plain one over many steps, carried state, learning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from polyseme.nn.lstm import plain_only
+from polyseme.pretraining.elmo_lanes import LaneObjective
+from polyseme.pretraining.fit import ElmoPretraining, build
+from polyseme.text.corpus import Corpus
+from polyseme.text.lanes import LaneBatches
+from polyseme.text.shards import Shards
+from polyseme.text.stream import SentenceBatches
+from tests.golden_path import golden
+
+TEXT = [f"the {a} sat on the {b} and saw a {a} ." for a in ("cat", "dog", "bird") for b in ("mat", "bank", "river")] * 4
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    (tmp_path / "text.txt").write_text("\n".join(TEXT), encoding="utf-8")
+    return Corpus(tmp_path / "text.txt", words="whitespace", sentences="lines", workers=0)
+
+
+@pytest.fixture
+def shards(corpus: Corpus, tmp_path: Path) -> Shards:
+    return Shards.build(corpus, tmp_path / "shards")
+
+
+def learner(shards: Shards, corpus: Corpus, *, stream: bool = False, **settings: object) -> LaneObjective:
+    torch.manual_seed(0)
+    config = ElmoPretraining(size="tiny", dropout=0.0, **settings)  # type: ignore[arg-type]
+    return LaneObjective(build(shards, config, corpus), shards.types, dropout=0.0, negatives=config.sample, stream=stream)
+
+
+def losses(learner: LaneObjective, batches: LaneBatches, steps: int, rate: float = 3e-3) -> list[float]:
+    optimizer = torch.optim.Adam(learner.parameters(), lr=rate)
+    found = []
+    for _, batch in zip(range(steps), batches, strict=False):
+        optimizer.zero_grad()
+        loss = learner.loss(batch).total
+        loss.backward()
+        optimizer.step()
+        found.append(loss.item())
+    return found
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["sentences", "stream"])
+@pytest.mark.parametrize("form", ["characters", "both"])
+def test_fifty_steps_the_plain_way_and_the_fast_way(shards: Shards, corpus: Corpus, form: str, stream: bool) -> None:
+    """The fused layers have the plain path's losses, to 1e-4, step after step."""
+    found = []
+    for plain in (True, False):
+        model = learner(shards, corpus, input=form, stream=stream)
+        batches = LaneBatches(shards, range(len(shards)), lanes=4, steps=7, seed=1)
+        if plain:
+            with plain_only():
+                found.append(losses(model, batches, 50))
+        else:
+            found.append(losses(model, batches, 50))
+    assert found[0] == pytest.approx(found[1], rel=1e-4)
+    assert found[0][-1] < 0.7 * found[0][0]
+
+
+def test_a_lane_batch_has_the_loss_of_its_sentences(shards: Shards, corpus: Corpus) -> None:
+    """One lane over whole sentences gives the mean of what the model says of them alone."""
+    model = learner(shards, corpus)
+    length = len(TEXT[0].split()) + 1
+    batches = LaneBatches(shards, range(len(shards)), lanes=2, steps=2 * length)
+    batch = next(iter(batches))
+    texts = [
+        [shards.types[i] for i in batch.inputs[0, part, lane][1:]]
+        for lane in (0, 1)
+        for part in (slice(0, length), slice(length, None))
+    ]
+    said = model.model.eval().perplexity(texts)
+    loss = model.train().loss(batch)
+    assert torch.exp(loss.total).item() == pytest.approx(said.mean, rel=1e-5)
+    assert torch.exp(loss.parts["forward"]).item() == pytest.approx(said.forward, rel=1e-5)
+    assert loss.words == 4 * (length - 1)
+
+
+def test_carried_state_is_given_and_put_back(shards: Shards, corpus: Corpus) -> None:
+    one, other = learner(shards, corpus), learner(shards, corpus)
+    batches = LaneBatches(shards, range(len(shards)), lanes=3, steps=4)
+    stream = iter(batches)
+    assert one.carried() == {}
+    with torch.no_grad():
+        one.loss(next(stream))
+        other.restore(one.carried())
+        batch = next(stream)
+        assert other.loss(batch).total.item() == one.loss(batch).total.item()
+        other.restore({})
+        assert other.loss(batch).total.item() != one.loss(batch).total.item()
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["sentences", "stream"])
+@pytest.mark.parametrize("form", ["characters", "words", "both"])
+def test_published_training_set(tmp_path: Path, form: str, stream: bool) -> None:
+    """bilm-tf's own bar: a perplexity under 20 on its tiny text after 50 epochs, by two lanes of ten steps."""
+    corpus = Corpus(golden("bilm-tf-train") / "data.txt", words="whitespace", sentences="lines", workers=0)
+    shards = Shards.build(corpus, tmp_path)
+    model = learner(shards, corpus, input=form, vocabulary=33, stream=stream)
+    batches = LaneBatches(shards, range(len(shards)), lanes=2, steps=10)
+    losses(model, batches, 50 * (batches.words_per_epoch + len(shards)) // 20, 1e-2)
+    held_out = SentenceBatches(shards, range(len(shards)), words=120).in_order()
+    assert model.evaluate(held_out)["perplexity"] < 20
