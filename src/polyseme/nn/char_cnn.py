@@ -3,12 +3,13 @@
 Kim et al. 2016, "Character-aware neural language models"; sizes as in Peters et al. 2018. It runs on *distinct* words: the
 encoder gathers the words of a text back from them. Two equal ways through the convolutions stand here: each width for itself
 over all places (`convolve`, plain), and all widths as one matrix product over windows as wide as the widest filter, which
-leaves out the places that hold nothing but padding. The padding character has a trained vector that
+leaves out the places that hold nothing but padding (in few bits on a GPU: `char_cnn_triton`). The padding character has a trained vector that
 counts in the maximum, so padding may be cut, but one window of it must stay.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from typing import Literal
 
@@ -91,6 +92,12 @@ class Filters(nn.Module):
         return F.pad(self.weight, (0, width - self.weight.shape[2])).transpose(1, 2).flatten(1)
 
 
+def fused_fits(ids: Tensor, config: CharactersConfig) -> bool:
+    """Whether the fused convolutions are for these: on a GPU, in few bits, with windows that fit a core's fast memory."""
+    fits = config.widest * config.dim <= 128 and config.max_length < 256
+    return ids.is_cuda and fits and torch.is_autocast_enabled("cuda") and importlib.util.find_spec("triton") is not None
+
+
 class CharCnn(nn.Module):
     """Character ids (words, max_length) and lengths used (words,) -> vectors (words, filters in all)."""
 
@@ -107,18 +114,49 @@ class CharCnn(nn.Module):
         return list(self.convolutions)  # type: ignore[arg-type]
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        lengths, order = torch.sort(lengths, stable=True)  # words of like length together waste no places
+        if bool((lengths[1:] >= lengths[:-1]).all()):  # words of like length together waste no places
+            return self._finish(self._sorted(ids, lengths))
+        lengths, order = torch.sort(lengths, stable=True)
         order = order.to(ids.device)
-        block = BLOCK_CUDA if ids.is_cuda else BLOCK_CPU
-        longest = [*lengths[block - 1 :: block].tolist(), int(lengths[-1])]
-        weight = torch.cat([filters.padded(self.config.widest) for filters in self.filters])
-        blocks = zip(ids.index_select(0, order).split(block), longest, strict=False)
-        x = torch.cat([self._block(rows, longest, weight) for rows, longest in blocks])
-        x = x.index_select(0, torch.argsort(order)) + torch.cat([filters.bias for filters in self.filters])
+        x = self._sorted(ids.index_select(0, order), lengths)
+        return self._finish(x.index_select(0, torch.argsort(order)))
+
+    def _finish(self, x: Tensor) -> Tensor:
+        """What follows the maximum over places."""
+        x = x + torch.cat([filters.bias for filters in self.filters])
         x = torch.relu(x) if self.config.activation == "relu" else torch.tanh(x)
         for highway in self.highways:
             x = highway(x)
         return x
+
+    def _sorted(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """The maximum over places, without bias, for words in rising length."""
+        weight = torch.cat([filters.padded(self.config.widest) for filters in self.filters])
+        found = []
+        if fused_fits(ids, self.config):
+            room = self.config.max_length - self.config.widest  # for the longest word that leaves a window of padding
+            short = int(torch.searchsorted(lengths, room, right=True))
+            found.append(self._fused(ids[:short], lengths[:short], weight))
+            ids, lengths = ids[short:], lengths[short:]
+        block = BLOCK_CUDA if ids.is_cuda else BLOCK_CPU
+        for begin in range(0, len(ids), block):
+            rows = slice(begin, begin + block)
+            found.append(self._block(ids[rows], int(lengths[rows][-1]), weight))
+        return torch.cat(found)
+
+    def _fused(self, ids: Tensor, lengths: Tensor, weight: Tensor) -> Tensor:
+        """As `_block` for all words, in two kernels; words of at most `max_length - widest` characters."""
+        from polyseme.nn.char_cnn_triton import WORDS, HighestWindows
+
+        kind = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else weight.dtype
+        if not len(ids):
+            return weight.new_empty(0, len(weight), dtype=kind)
+        longest = [*lengths[WORDS - 1 :: WORDS].tolist(), int(lengths[-1])][: -(-len(ids) // WORDS)]
+        places = torch.tensor([length + 1 for length in longest], dtype=torch.int32)
+        places = places.pin_memory().to(ids.device, non_blocking=True) if ids.is_cuda else places
+        x = F.embedding(ids[:, : longest[-1] + self.config.widest], self.embedding).to(kind)
+        found: Tensor = HighestWindows.apply(x, weight.to(kind), places, longest[-1] + 1)
+        return found
 
     def _block(self, ids: Tensor, longest: int, weight: Tensor) -> Tensor:
         """The maximum over places for words of at most `longest` characters, without bias: (words, filters in all)."""

@@ -21,6 +21,8 @@ class LaneGraph:
         self.fits = _key(stacks, inputs, begins)
         given = _flat(inputs, begins, start, carried)
         sample = tuple(tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in given)
+        # the graph is recorded on a stream of its own, and its gradients are added on the usual one: that is meant so
+        torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
         with torch.autocast("cuda", enabled=False):
             self._replay = torch.cuda.make_graphed_callables(reader, sample, allow_unused_input=True)
 

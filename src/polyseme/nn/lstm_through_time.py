@@ -126,7 +126,7 @@ class ThroughTime(torch.autograd.Function):
             torch.bmm(rows, input_weight).view(directions, steps, lanes, -1),
             torch.bmm(rows.mT, flat),
             torch.bmm(rows.mT, before.view(directions, -1, width)),
-            rows.float().sum(1).to(rows.dtype),
+            rows.sum(1, dtype=torch.promote_types(rows.dtype, torch.float32)).to(rows.dtype),
             grad_projection,
             first,
             grad_cell,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -37,7 +38,8 @@ class SampledSoftmax:
     def loss(self, states: Tensor, targets: Tensor) -> Losses:
         """The sampled losses of the target words: their sum with gradients, and each without."""
         drawn, tries = self.draw()
-        drawn = drawn.to(states.device)
+        if states.is_cuda:
+            drawn = drawn.pin_memory().to(states.device, non_blocking=True)  # no waiting for the GPU
         number = torch.full((self.output.size,), -1, device=states.device)  # a word's place in the sample
         number[drawn] = torch.arange(len(drawn), device=states.device)
         ids = torch.cat([drawn, targets])
@@ -51,16 +53,15 @@ class SampledSoftmax:
     def draw(self) -> tuple[Tensor, int]:
         """Distinct words by frequency rank, and how many draws it took; from PyTorch's own random numbers."""
         size = self.output.size
-        seen = torch.empty(0, dtype=torch.long)
+        seen = np.empty(0, dtype=np.int64)
         while True:
             fresh = torch.exp(torch.rand(2 * self.negatives, dtype=torch.float64) * math.log(size + 1)) - 1
-            seen = torch.cat([seen, fresh.long().clamp(0, size - 1)])
-            values, inverse = torch.unique(seen, return_inverse=True)
+            seen = np.concatenate([seen, fresh.long().clamp(0, size - 1).numpy()])
+            values, first = np.unique(seen, return_index=True)
             if len(values) >= self.negatives:
                 break
-        first = torch.full((len(values),), len(seen)).scatter_reduce(0, inverse, torch.arange(len(seen)), "amin")
-        order = torch.argsort(first)[: self.negatives]
-        return values[order], int(first[order[-1]]) + 1
+        order = np.argsort(first)[: self.negatives]
+        return torch.from_numpy(values[order]), int(first[order[-1]]) + 1
 
     def log_expected(self, ids: Tensor, tries: int) -> Tensor:
         """Log of the expected count of a word among the distinct words of so many draws."""

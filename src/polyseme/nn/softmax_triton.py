@@ -17,7 +17,8 @@ import triton.language as tl
 from torch import Tensor
 
 LOG2E = tl.constexpr(1.4426950408889634)
-_STATES, _WORDS = {"ROWS": 128, "COLUMNS": 64}, {"ROWS": 128, "COLUMNS": 64}
+ROWS, COLUMNS = 64, 64  # of a tile; with these options the fastest of thirteen tried on an H200, for both kernels
+_OPTIONS = {"num_warps": 4, "num_stages": 3}
 
 
 @triton.jit
@@ -78,6 +79,10 @@ def _write(  # type: ignore[no-untyped-def]
     tl.store(grad_bias + word, total, mask=word_ok)
 
 
+def _sizes(dim: int) -> dict[str, int]:
+    return {"DIM": dim, "WIDTH": max(16, triton.next_power_of_2(dim)), "ROWS": ROWS, "COLUMNS": COLUMNS}
+
+
 class FlashLoss(torch.autograd.Function):
     """states (n, dim), weight (words, dim), bias (words,), targets (n,) -> the loss of each target, (n,)."""
 
@@ -88,10 +93,8 @@ class FlashLoss(torch.autograd.Function):
         count, dim = states.shape
         top = torch.empty(count, device=states.device)
         grad = torch.empty(count, dim, device=states.device)
-        sizes = {"DIM": dim, "WIDTH": max(16, triton.next_power_of_2(dim))}
-        _read[(triton.cdiv(count, _STATES["ROWS"]),)](
-            states, rows, bias, top, grad, count, len(rows), **sizes, **_STATES, num_warps=8, num_stages=3
-        )
+        sizes = _sizes(dim)
+        _read[(triton.cdiv(count, ROWS),)](states, rows, bias, top, grad, count, len(rows), **sizes, **_OPTIONS)
         wanted = rows.index_select(0, targets).float()
         losses = top - (states * wanted).sum(1) - bias.index_select(0, targets)
         ctx.save_for_backward(states, rows, bias, targets, top, grad.sub_(wanted))
@@ -105,11 +108,10 @@ class FlashLoss(torch.autograd.Function):
         scale = grads[0].float().contiguous()
         count, dim = states.shape
         grad_weight, grad_bias = torch.empty_like(rows, dtype=torch.float32), torch.empty_like(bias, dtype=torch.float32)
-        sizes = {"DIM": dim, "WIDTH": max(16, triton.next_power_of_2(dim))}
-        _write[(triton.cdiv(len(rows), _WORDS["ROWS"]),)](
-            states, rows, bias, top, scale, grad_weight, grad_bias, count, len(rows), **sizes, **_WORDS,
-            num_warps=8, num_stages=3,
-        )  # fmt: skip
+        sizes = _sizes(dim)
+        _write[(triton.cdiv(len(rows), ROWS),)](
+            states, rows, bias, top, scale, grad_weight, grad_bias, count, len(rows), **sizes, **_OPTIONS
+        )
         grad_weight.index_add_(0, targets, states.float() * -scale[:, None])
         grad_bias.index_add_(0, targets, -scale)
         kinds = ctx.types

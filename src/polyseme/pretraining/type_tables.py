@@ -43,6 +43,8 @@ class TypeTables:
         seen = np.zeros(len(self._number), dtype=bool)
         seen[types] = True
         distinct = np.flatnonzero(seen)
+        if self._spelling is not None:  # in rising length, as the character network wants them
+            distinct = distinct[np.argsort(self._spelling.lengths[distinct], kind="stable")]
         self._number[distinct] = np.arange(len(distinct))
         characters = lengths = words = None
         if self._spelling is not None:
