@@ -23,12 +23,14 @@ import torch
 from benchmarks.plain_pretraining import PlainObjective
 from benchmarks.workload import drawn, limit
 from polyseme.base.run import Run
-from polyseme.pretraining.elmo_lanes import LaneObjective
+from polyseme.pretraining.elmo_lanes import LaneObjective, LaneTensors
 from polyseme.pretraining.fit import ElmoPretraining, build
 from polyseme.text.corpus import Corpus
-from polyseme.text.lanes import LaneBatch, LaneBatches
+from polyseme.text.lanes import LaneBatches
 from polyseme.text.shards import Shards
+from polyseme.training.loop import AHEAD
 from polyseme.training.optim import OptimConfig, build_optimizer, clip_gradients
+from polyseme.training.prepared import Prepared
 
 
 def text(folder: Path, size: int) -> Corpus:
@@ -51,7 +53,7 @@ class Training:
         self.config = OptimConfig()
         self.optimizer = build_optimizer(self.config, objective)
 
-    def step(self, batch: LaneBatch) -> torch.Tensor:
+    def step(self, batch: LaneTensors) -> torch.Tensor:
         """As the loop does it."""
         with torch.autocast(self.run.device.type, dtype=torch.bfloat16, enabled=self.run.precision == "bf16"):
             loss = self.objective.loss(batch).total
@@ -61,7 +63,7 @@ class Training:
         self.optimizer.zero_grad()
         return loss.detach()
 
-    def time(self, batches: Iterator[LaneBatch], steps: int) -> tuple[float, list[float]]:
+    def time(self, batches: Iterator[LaneTensors], steps: int) -> tuple[float, list[float]]:
         """Words a second, and the losses."""
         torch.manual_seed(steps)  # the same dropout and the same negatives for whoever is measured
         losses, words = [], 0
@@ -74,11 +76,10 @@ class Training:
         return words / (time.perf_counter() - begun), [loss.item() for loss in losses]
 
 
-def flops(objective: LaneObjective, batch: LaneBatch, negatives: int | None) -> float:
+def flops(objective: LaneObjective, batch: LaneTensors, negatives: int | None) -> float:
     """Floating-point operations of the products of one step, forward and backward, as computed (distinct words once)."""
     model = objective.model
-    places = batch.inputs.size
-    distinct = len(set(batch.inputs.ravel().tolist()))
+    places, distinct = batch.index.numel(), int(batch.index.max()) + 1
     lstm = sum(p.numel() for p in model.lstm.parameters() if p.dim() == 2) / 2  # each direction reads half the places
     highways = sum(p.numel() for n, p in model.tokens.named_parameters() if p.dim() == 2 and "embedding" not in n)
     output = min(negatives or model.output.size, model.output.size) * model.output.dim  # type: ignore[union-attr]
@@ -106,11 +107,13 @@ def main() -> None:
         settings = {"output": "sampled", "negatives": options.negatives} if options.negatives else {}
         config = ElmoPretraining(size=options.size, vocabulary=options.vocabulary, **settings)  # type: ignore[arg-type]
 
-        def training(kind: type[LaneObjective]) -> tuple[Training, Iterator[LaneBatch]]:
+        def training(kind: type[LaneObjective]) -> tuple[Training, Iterator[LaneTensors]]:
             run.seed_all()
             model = build(shards, config, corpus)
             batches = LaneBatches(shards, range(len(shards)), lanes=options.lanes, steps=options.steps)
-            return Training(kind(model, shards.types, negatives=config.sample), run), iter(batches)
+            objective = kind(model, shards.types, negatives=config.sample)
+            made = Training(objective, run)
+            return made, iter(Prepared(batches, objective.prepare, ahead=AHEAD if run.device.type == "cuda" else 0))
 
         result: dict[str, object] = {
             **vars(options),

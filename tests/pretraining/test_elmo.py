@@ -50,7 +50,7 @@ def test_loss_is_the_mean_of_what_the_model_says(corpus: Corpus, tmp_path: Path,
     count = sum(len(each.forward) for each in found)
     forward = -sum(each.forward.sum() for each in found) / count
     backward = -sum(each.backward.sum() for each in found) / count
-    loss = learner.loss(batch)
+    loss = learner.loss(learner.prepare(batch))
     assert loss.total.item() == pytest.approx((forward + backward) / 2, rel=1e-5)
     assert loss.parts["forward"].item() == pytest.approx(forward, rel=1e-5)
     assert loss.words == sum(map(len, texts)) and not loss.sampled
@@ -62,7 +62,7 @@ def test_loss_is_the_mean_of_what_the_model_says(corpus: Corpus, tmp_path: Path,
 @pytest.mark.parametrize("trunk", ["lstm", "transformer"])
 def test_gradients_reach_every_weight(corpus: Corpus, tmp_path: Path, trunk: str) -> None:
     learner, batches = objective(corpus, tmp_path, input="both", trunk=trunk, output="sampled", negatives=5)
-    loss = learner.loss(next(iter(batches)))
+    loss = learner.loss(learner.prepare(next(iter(batches))))
     loss.total.backward()
     assert loss.sampled
     assert all(p.grad is not None and bool(torch.isfinite(p.grad).all()) for p in learner.parameters())
@@ -121,6 +121,6 @@ def test_published_training_set(tmp_path: Path, trunk: str, form: str) -> None:
     optimizer = torch.optim.Adam(learner.parameters(), lr=1e-2)
     for _, batch in zip(range(50 * len(batches.plan(0))), batches, strict=False):
         optimizer.zero_grad()
-        learner.loss(batch).total.backward()
+        learner.loss(learner.prepare(batch)).total.backward()
         optimizer.step()
     assert learner.evaluate(batches.in_order())["perplexity"] < 20

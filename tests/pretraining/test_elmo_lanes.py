@@ -41,7 +41,7 @@ def losses(learner: LaneObjective, batches: LaneBatches, steps: int, rate: float
     found = []
     for _, batch in zip(range(steps), batches, strict=False):
         optimizer.zero_grad()
-        loss = learner.loss(batch).total
+        loss = learner.loss(learner.prepare(batch)).total
         loss.backward()
         optimizer.step()
         found.append(loss.item())
@@ -77,7 +77,7 @@ def test_a_lane_batch_has_the_loss_of_its_sentences(shards: Shards, corpus: Corp
         for part in (slice(0, length), slice(length, None))
     ]
     said = model.model.eval().perplexity(texts)
-    loss = model.train().loss(batch)
+    loss = model.train().loss(model.prepare(batch))
     assert torch.exp(loss.total).item() == pytest.approx(said.mean, rel=1e-5)
     assert torch.exp(loss.parts["forward"]).item() == pytest.approx(said.forward, rel=1e-5)
     assert loss.words == 4 * (length - 1)
@@ -89,12 +89,12 @@ def test_carried_state_is_given_and_put_back(shards: Shards, corpus: Corpus) -> 
     stream = iter(batches)
     assert one.carried() == {}
     with torch.no_grad():
-        one.loss(next(stream))
+        one.loss(one.prepare(next(stream)))
         other.restore(one.carried())
         batch = next(stream)
-        assert other.loss(batch).total.item() == one.loss(batch).total.item()
+        assert other.loss(other.prepare(batch)).total.item() == one.loss(one.prepare(batch)).total.item()
         other.restore({})
-        assert other.loss(batch).total.item() != one.loss(batch).total.item()
+        assert other.loss(other.prepare(batch)).total.item() != one.loss(one.prepare(batch)).total.item()
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["sentences", "stream"])

@@ -52,7 +52,7 @@ def test_published_training_set(tmp_path: Path, name: str) -> None:
     optimizer = torch.optim.Adam(learner.parameters(), lr=1e-2)
     for _, batch in zip(range(50 * len(batches.plan(0))), batches, strict=False):
         optimizer.zero_grad()
-        loss = learner.loss(batch)
+        loss = learner.loss(learner.prepare(batch))
         loss.total.backward()
         assert all(weight.grad is not None for weight in learner.parameters())
         optimizer.step()

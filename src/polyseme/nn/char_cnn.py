@@ -3,8 +3,8 @@
 Kim et al. 2016, "Character-aware neural language models"; sizes as in Peters et al. 2018. It runs on *distinct* words: the
 encoder gathers the words of a text back from them. Two equal ways through the convolutions stand here: each width for itself
 over all places (`convolve`, plain), and all widths as one matrix product over windows as wide as the widest filter, which
-leaves out the places that hold nothing but padding (in few bits on a GPU: `char_cnn_triton`). The padding character has a trained vector that
-counts in the maximum, so padding may be cut, but one window of it must stay.
+leaves out the places that hold nothing but padding (on a GPU: `char_cnn_triton`). The padding character has a trained vector
+that counts in the maximum, so padding may be cut, but one window of it must stay.
 """
 
 from __future__ import annotations

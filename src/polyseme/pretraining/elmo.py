@@ -30,6 +30,8 @@ class LanguageBatch:
 
     inputs: Batch
     targets: Tensor
+    words: int
+    """Words of the text, marks not counted."""
 
 
 class ElmoObjective(Learner):
@@ -50,10 +52,14 @@ class ElmoObjective(Learner):
 
     def prepare(self, batch: TypeBatch) -> LanguageBatch:
         """Type ids -> tensors on the model's device."""
+        return self.sentences(batch)
+
+    def sentences(self, batch: TypeBatch) -> LanguageBatch:
+        """Whole sentences as type ids -> tensors on the model's device."""
         words, index = self._words.distinct(batch.types)
         mask = np.arange(batch.types.shape[1] - 2) < batch.lengths[:, None]
         inputs = Batch(ElmoInputs(words, torch.from_numpy(index)), self._words.move(mask), self._words.move(batch.lengths))
-        return LanguageBatch(inputs, self._words.outputs(batch.types))
+        return LanguageBatch(inputs, self._words.outputs(batch.types), batch.words)
 
     def predictions(self, batch: LanguageBatch) -> list[tuple[Tensor, Tensor]]:
         """States and what they should predict, for each direction: (predictions, output), (predictions,)."""
@@ -65,9 +71,9 @@ class ElmoObjective(Learner):
             (right[:, 1:][inside], batch.targets[:, :-1][inside]),
         ]
 
-    def loss(self, batch: TypeBatch) -> Loss:
+    def loss(self, batch: LanguageBatch) -> Loss:
         """The mean loss a prediction, over both directions."""
-        left, right = self.predictions(self.prepare(batch))
+        left, right = self.predictions(batch)
         return self.mean_loss(torch.stack([left[0], right[0]]), torch.stack([left[1], right[1]]), batch.words)
 
     def mean_loss(self, states: Tensor, targets: Tensor, words: int) -> Loss:
@@ -88,7 +94,7 @@ class ElmoObjective(Learner):
         self.eval()
         with torch.no_grad():
             for batch in dev:
-                for direction, (states, targets) in enumerate(self.predictions(self.prepare(batch))):
+                for direction, (states, targets) in enumerate(self.predictions(self.sentences(batch))):
                     totals[direction] -= float(self.model.output.log_probs(states, targets).double().sum())
                 count += len(batch.lengths) + batch.words
         self.train(training)

@@ -8,6 +8,7 @@ left (a stream, as bilm-tf trained).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -20,6 +21,20 @@ from polyseme.text.lanes import LaneBatch
 from polyseme.training.base import Loss
 
 
+@dataclass(frozen=True)
+class LaneTensors:
+    """A batch of lanes on the model's device."""
+
+    distinct: WordInputs
+    index: Tensor
+    """(2, steps, lanes): which of the distinct words is read."""
+    targets: Tensor
+    """(2, steps, lanes): output ids to predict."""
+    begins: Tensor | None
+    """(steps, lanes): where the state is put back to the start; None: nowhere."""
+    words: int
+
+
 class LaneObjective(ElmoObjective):
     """The bidirectional language model over lanes; evaluation is by whole sentences, as ever."""
 
@@ -29,24 +44,22 @@ class LaneObjective(ElmoObjective):
         self._carried: State | None = None
         self._read = GraphedLanes(model.lstm)
 
-    def loss(self, batch: LaneBatch) -> Loss:  # type: ignore[override]
-        """The mean loss a prediction, over both directions."""
-        words, index, targets, begins = self._tensors(batch)
-        table = self.model.tokens(words)
-        lanes = batch.begins.shape[1]
-        start = self.model.start_state("zero" if self._stream else "learned", 1)
-        carried = self._carried if self._carried is not None else start.expand(lanes)
-        # words are gathered in full precision: their gradients are summed there
-        vectors = table.float().index_select(0, index.flatten()).to(table.dtype).view(*index.shape, -1)
-        top, self._carried = self._read(vectors, begins, start, carried)
-        return self.mean_loss(top.flatten(1, 2), targets.flatten(1), batch.words)
-
-    def _tensors(self, batch: LaneBatch) -> tuple[WordInputs, Tensor, Tensor, Tensor | None]:
-        """Distinct words, where they stand, what is predicted, and where sentences begin, on the model's device."""
+    def prepare(self, batch: LaneBatch) -> LaneTensors:  # type: ignore[override]
+        """Type ids -> tensors on the model's device."""
         tables = self._words
         words, index = tables.distinct(batch.inputs)
         begins = None if self._stream else tables.move(batch.begins)
-        return words, tables.move(index), tables.outputs(batch.targets), begins
+        return LaneTensors(words, tables.move(index), tables.outputs(batch.targets), begins, batch.words)
+
+    def loss(self, batch: LaneTensors) -> Loss:  # type: ignore[override]
+        """The mean loss a prediction, over both directions."""
+        table = self.model.tokens(batch.distinct)
+        start = self.model.start_state("zero" if self._stream else "learned", 1)
+        carried = self._carried if self._carried is not None else start.expand(batch.index.shape[2])
+        # words are gathered in full precision: their gradients are summed there
+        vectors = table.float().index_select(0, batch.index.flatten()).to(table.dtype).view(*batch.index.shape, -1)
+        top, self._carried = self._read(vectors, batch.begins, start, carried)
+        return self.mean_loss(top.flatten(1, 2), batch.targets.flatten(1), batch.words)
 
     def carried(self) -> dict[str, Tensor]:
         """The state of every lane."""

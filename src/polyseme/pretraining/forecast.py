@@ -24,6 +24,7 @@ from polyseme.training.config import TrainConfig
 from polyseme.training.distributed import Alone
 from polyseme.training.interval import Interval
 from polyseme.training.optim import build_optimizer
+from polyseme.training.prepared import Prepared
 from polyseme.training.state import Parts
 from polyseme.training.stepper import Stepper
 
@@ -121,7 +122,8 @@ def _try(shards: Shards, model: Elmo, config: ElmoPretraining, run: Run, limit: 
     """One step that counts what is kept, then so many more, timed; fewer or none where they would take too long."""
     objective, batches = prepare(shards, range(len(shards)), model, config, run)
     objective.to(run.device)
-    parts = Parts(objective, build_optimizer(config.train.optim, objective), batches, Interval(run.device), run)
+    prepared = Prepared(batches, objective.prepare)
+    parts = Parts(objective, build_optimizer(config.train.optim, objective), prepared, Interval(run.device), run)
     stepper = Stepper(config.train, parts, Alone())
     if run.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(run.device)

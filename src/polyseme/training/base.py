@@ -36,9 +36,16 @@ class Learner(nn.Module, ABC):
     score_name: str = "loss"
     """Which number of `evaluate` is to be made small."""
 
+    def prepare(self, batch: Any) -> Any:
+        """What can be made of a batch before its step, such as tensors on the device; `loss` gets the result.
+
+        On a GPU this runs ahead in another thread: it must draw no random numbers, and look at nothing that training changes.
+        """
+        return batch
+
     @abstractmethod
     def loss(self, batch: Any) -> Loss:
-        """The loss of one batch; `batch` is whatever the learner's own batches give."""
+        """The loss of one prepared batch."""
 
     @abstractmethod
     def evaluate(self, dev: Any) -> dict[str, float]:

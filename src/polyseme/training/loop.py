@@ -23,6 +23,7 @@ from polyseme.training.config import TrainConfig
 from polyseme.training.distributed import joined
 from polyseme.training.interval import Interval
 from polyseme.training.optim import build_optimizer
+from polyseme.training.prepared import Prepared
 from polyseme.training.record import Record
 from polyseme.training.screen import screen
 from polyseme.training.session import Session
@@ -30,6 +31,7 @@ from polyseme.training.signals import StopSignal
 from polyseme.training.state import Parts
 
 _log = logging.getLogger(__name__)
+AHEAD = 3  # batches that are made ready before their step, where a GPU computes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +80,8 @@ class Trainer:
         """
         run, out = self.run, Path(out)
         learner.to(run.device)
-        parts = Parts(learner, build_optimizer(self.config.optim, learner), train, Interval(run.device), run)
+        batches = Prepared(train, learner.prepare, ahead=AHEAD if run.device.type == "cuda" else 0)
+        parts = Parts(learner, build_optimizer(self.config.optim, learner), batches, Interval(run.device), run)
         with (
             joined(run) as ranks,
             StopSignal(patient=run.ranks > 1) as stop,
@@ -89,6 +92,7 @@ class Trainer:
             with screen(session.plan.total, session.done, show=run.first) as draw:
                 while session.progress.ended is None and not session.stopping:
                     session.advance(stop, draw)
+            batches.close()
             return self._result(session, stop.name)
 
     def _settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
