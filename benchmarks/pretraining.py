@@ -111,14 +111,14 @@ def main() -> None:
             run.seed_all()
             model = build(shards, config, corpus)
             batches = LaneBatches(shards, range(len(shards)), lanes=options.lanes, steps=options.steps)
-            objective = kind(model, shards.types, negatives=config.sample)
+            objective = kind(model, shards, negatives=config.sample)
             made = Training(objective, run)
             return made, iter(Prepared(batches, objective.prepare, ahead=AHEAD if run.device.type == "cuda" else 0))
 
         result: dict[str, object] = {
             **vars(options),
             "precision": run.precision,
-            "vocabulary": len(shards.types[: options.vocabulary]),
+            "vocabulary": len(shards.most_frequent(options.vocabulary)),
         }
         fast, batches = training(LaneObjective)
         fast.time(batches, max(3, options.batches // 3))

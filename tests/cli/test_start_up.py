@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.running import environment, process
 
-VERBS = ["embed", "score", "substitutes", "convert", "info", "verify", "corpus", "pretrain"]
+VERBS = ["embed", "score", "substitutes", "convert", "info", "verify", "corpus", "pretrain", "adapt"]
 
 _LOADED = """
 import sys

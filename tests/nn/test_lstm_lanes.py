@@ -14,6 +14,7 @@ from polyseme.nn.lstm_lanes import Layer, fused_layer, plain_layer, read_lanes
 from tests.nn.test_lstm import CONFIGS
 
 STEPS, LANES = 6, 5
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU Triton's kernels run in its interpreter
 
 
 def kernels() -> list[object]:
@@ -35,15 +36,15 @@ class Task:
 
     def __init__(self, config: LstmConfig, *, begins: bool = True) -> None:
         torch.manual_seed(3)
-        self.lstm = BiLstm(8, config)
-        self.inputs = torch.randn(2, STEPS, LANES, 8, requires_grad=True)
-        self.begins = torch.rand(STEPS, LANES) < 0.3 if begins else None
+        self.lstm = BiLstm(8, config).to(DEVICE)
+        self.inputs = torch.randn(2, STEPS, LANES, 8, device=DEVICE, requires_grad=True)
+        self.begins = torch.rand(STEPS, LANES, device=DEVICE) < 0.3 if begins else None
         self.start, self.carried = self.state(1), self.state(LANES)
-        self.target = torch.randn(2, STEPS, LANES, config.output)
+        self.target = torch.randn(2, STEPS, LANES, config.output, device=DEVICE)
 
     def state(self, rows: int) -> State:
         zero = self.lstm.zero_state(rows)
-        hidden, cell = torch.randn(zero.hidden.shape) / 5, torch.randn(zero.cell.shape) / 5
+        hidden, cell = (torch.randn(part.shape, device=DEVICE) / 5 for part in (zero.hidden, zero.cell))
         return State(hidden.requires_grad_(), cell.requires_grad_())
 
     def run(self, layer: Layer) -> tuple[Tensor, State, dict[str, Tensor]]:

@@ -34,7 +34,7 @@ def objective(corpus: Corpus, tmp_path: Path, **settings: object) -> tuple[ElmoO
     shards = Shards.build(corpus, tmp_path / "shards")
     config = ElmoPretraining(size="tiny", dropout=0.0, **settings)  # type: ignore[arg-type]
     model = build(shards, config, corpus)
-    return ElmoObjective(model, shards.types, dropout=0.0, negatives=config.sample), SentenceBatches(
+    return ElmoObjective(model, shards, dropout=0.0, negatives=config.sample), SentenceBatches(
         shards, range(len(shards)), words=200
     )
 
@@ -116,7 +116,7 @@ def test_published_training_set(tmp_path: Path, trunk: str, form: str) -> None:
     shards = Shards.build(corpus, tmp_path)
     torch.manual_seed(0)
     config = ElmoPretraining(size="tiny", trunk=trunk, input=form, vocabulary=33, dropout=0.0)  # type: ignore[arg-type]
-    learner = ElmoObjective(build(shards, config, corpus), shards.types, dropout=0.0)
+    learner = ElmoObjective(build(shards, config, corpus), shards, dropout=0.0)
     batches = SentenceBatches(shards, range(len(shards)), words=120)
     optimizer = torch.optim.Adam(learner.parameters(), lr=1e-2)
     for _, batch in zip(range(50 * len(batches.plan(0))), batches, strict=False):

@@ -33,7 +33,7 @@ def shards(corpus: Corpus, tmp_path: Path) -> Shards:
 def learner(shards: Shards, corpus: Corpus, *, stream: bool = False, **settings: object) -> LaneObjective:
     torch.manual_seed(0)
     config = ElmoPretraining(size="tiny", dropout=0.0, **settings)  # type: ignore[arg-type]
-    return LaneObjective(build(shards, config, corpus), shards.types, dropout=0.0, negatives=config.sample, stream=stream)
+    return LaneObjective(build(shards, config, corpus), shards, dropout=0.0, negatives=config.sample, stream=stream)
 
 
 def losses(learner: LaneObjective, batches: LaneBatches, steps: int, rate: float = 3e-3) -> list[float]:
@@ -48,13 +48,20 @@ def losses(learner: LaneObjective, batches: LaneBatches, steps: int, rate: float
     return found
 
 
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
+
+
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("stream", [False, True], ids=["sentences", "stream"])
-@pytest.mark.parametrize("form", ["characters", "both"])
-def test_fifty_steps_the_plain_way_and_the_fast_way(shards: Shards, corpus: Corpus, form: str, stream: bool) -> None:
-    """The fused layers have the plain path's losses, to 1e-4, step after step."""
+@pytest.mark.parametrize("settings", [{}, {"input": "both", "output": "sampled", "negatives": 9}], ids=["full", "sampled"])
+def test_fifty_steps_the_plain_way_and_the_fast_way(
+    shards: Shards, corpus: Corpus, settings: dict[str, object], stream: bool, device: str
+) -> None:
+    """The fused layers, on a GPU as a recorded graph, have the plain path's losses, to 1e-4, step after step."""
     found = []
     for plain in (True, False):
-        model = learner(shards, corpus, input=form, stream=stream)
+        model = learner(shards, corpus, stream=stream, **settings).to(device)
+        torch.manual_seed(1)
         batches = LaneBatches(shards, range(len(shards)), lanes=4, steps=7, seed=1)
         if plain:
             with plain_only():
@@ -63,6 +70,19 @@ def test_fifty_steps_the_plain_way_and_the_fast_way(shards: Shards, corpus: Corp
             found.append(losses(model, batches, 50))
     assert found[0] == pytest.approx(found[1], rel=1e-4)
     assert found[0][-1] < 0.7 * found[0][0]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("settings", [{}, {"output": "sampled", "negatives": 9}], ids=["full", "sampled"])
+def test_bf16_learns_what_fp32_learns(shards: Shards, corpus: Corpus, settings: dict[str, object]) -> None:
+    """All kernels in few bits: the losses stay near those in full precision."""
+    found = []
+    for few in (False, True):
+        model = learner(shards, corpus, **settings).cuda()
+        torch.manual_seed(1)
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=few):
+            found.append(losses(model, LaneBatches(shards, range(len(shards)), lanes=64, steps=7, seed=1), 50))
+    assert found[0] == pytest.approx(found[1], rel=0.03)
 
 
 def test_a_lane_batch_has_the_loss_of_its_sentences(shards: Shards, corpus: Corpus) -> None:

@@ -44,7 +44,7 @@ def test_published_training_set(tmp_path: Path, name: str) -> None:
     shards = Shards.build(published(), tmp_path)
     torch.manual_seed(0)
     config = ElmoPretraining(size="tiny", vocabulary=33, dropout=0.0, **settings)
-    learner = ElmoObjective(build(shards, config, published()), shards.types, dropout=0.0, negatives=config.sample)
+    learner = ElmoObjective(build(shards, config, published()), shards, dropout=0.0, negatives=config.sample)
     assert type(learner.model.output) is kind
     batches = SentenceBatches(shards, range(len(shards)), words=120)
     before = learner.evaluate(batches.in_order())["perplexity"]
@@ -93,7 +93,7 @@ def test_sizes_of_the_table() -> None:
         ({"tied": True, "input": "words", "output": "adaptive"}, "an adaptive output has no row for each word"),
         (
             {"tied": True, "input": "both", "word_dim": 100},
-            "word_dim is 100, but the output of size 'small' has 128: leave word_dim out, or set it to 128",
+            "word_dim is 100, but the output has 128: leave word_dim out, or set it to 128",
         ),
         ({"negatives": 5}, "negatives is 5, but output is 'full': set output to 'sampled'"),
         ({"negatives": 0, "output": "sampled"}, "negatives is 0; a sample has at least 1 word"),

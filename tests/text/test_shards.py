@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -147,13 +148,52 @@ Shards.build(Corpus(text, words="whitespace", sentences="lines", workers=0), fol
 def test_a_killed_build_leaves_nothing_trusted(text: Path, tmp_path: Path, moment: str) -> None:
     call = [sys.executable, "-c", _KILLED, moment, str(text), str(tmp_path)]
     assert subprocess.run(call, check=False).returncode == -signal.SIGKILL
-    left = list(tmp_path.iterdir())
+    left = [path for path in tmp_path.iterdir() if path.suffix != ".lock"]
     assert len(left) == 1 and left[0].name.endswith(".part")
     with pytest.raises(FormatError, match="no whole shards"):
         Shards.open(left[0])
     shards = Shards.build(corpus(text), tmp_path)
     assert decoded(shards) == list(corpus(text))
     assert list(tmp_path.iterdir()) == [shards.folder]
+
+
+_TOGETHER = """
+import sys, time
+from pathlib import Path
+from polyseme.text import shard_files, shards
+from polyseme.text.corpus import Corpus
+
+locks, text, folder = sys.argv[1:]
+write = shards.write_shards
+
+def slow(*arguments):
+    print("built")
+    write(*arguments)
+    time.sleep(1.0)
+
+shards.write_shards = slow
+if locks == "no locks":
+    shard_files.fcntl = None
+corpus = Corpus(text, words="whitespace", sentences="lines", workers=0)
+while not Path(folder, "go").exists():
+    time.sleep(0.001)
+assert len(shards.Shards.build(corpus, folder)) == 8000
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs locks")
+@pytest.mark.parametrize(("locks", "builds"), [("locks", 1), ("no locks", 3)])
+def test_of_processes_that_come_together_one_builds(text: Path, tmp_path: Path, locks: str, builds: int) -> None:
+    """Where there are no locks all do, and the first to end wins."""
+    call = [sys.executable, "-c", _TOGETHER, locks, str(text), str(tmp_path)]
+    started = [subprocess.Popen(call, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    time.sleep(1.0)
+    (tmp_path / "go").touch()
+    said = [process.communicate(timeout=60)[0] for process in started]
+    assert [process.returncode for process in started] == [0, 0, 0]
+    assert "".join(said).count("built") == builds
+    shards = Shards.build(corpus(text), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["go", shards.folder.name]
 
 
 def test_text_that_changes_while_it_is_read(text: Path, tmp_path: Path) -> None:

@@ -30,8 +30,9 @@ _BAD_NAMES = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, err
 
 
 @contextlib.contextmanager
-def atomic(path: str | Path) -> Iterator[Path]:
-    """A path beside `path` to write to; it takes the name `path` when the block ends well, and is removed when not.
+def atomic(path: str | Path, *, part: Path | None = None) -> Iterator[Path]:
+    """A path beside `path` to write to (`part`, where given); it takes the name `path` when the block ends well, and is
+    removed when not.
 
     >>> import tempfile; folder = Path(tempfile.mkdtemp())
     >>> with atomic(folder / "a.txt") as part: _ = part.write_text("whole")
@@ -39,7 +40,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
     ['a.txt']
     """
     path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = part or path.with_name(f".{path.name}.{os.getpid()}.part")
     with telling(path, "write"):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:

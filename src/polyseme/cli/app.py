@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from polyseme import __version__
+from polyseme.cli.adapt import adapt
 from polyseme.cli.convert import convert
 from polyseme.cli.corpus import corpus
 from polyseme.cli.embed import embed
@@ -49,3 +50,4 @@ for verb in (embed, score, substitutes, convert, info, verify):
     app.command()(verb)
 app.add_typer(corpus)
 app.add_typer(pretrain, name="pretrain")
+app.command()(adapt)

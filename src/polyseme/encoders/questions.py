@@ -158,10 +158,12 @@ class LanguageQuestions:
 
     def _sentence(self, states: Tensor, words: list[str], output: OutputLayer, vocabulary: Vocabulary) -> WordLogProbs:
         left, right = self._halves(states[: len(words) + 2])
-        marked = [self.config.begin, *words, self.config.end]
+        cut = self.config.words.cut if self.config.words is not None else None
+        known_by = [word[:cut] for word in words]  # a model whose table cuts words knows them by no more
+        marked = [self.config.begin, *known_by, self.config.end]
         ids = torch.from_numpy(vocabulary.ids(marked)).to(states.device)
         # a word is predicted from the state one place before it, in the direction of reading
         forward = output.log_probs(left[:-1], ids[1:])
         backward = output.log_probs(right[1:], ids[:-1]).roll(-1)  # the begin mark goes last
-        known = np.array([word in vocabulary for word in words], dtype=bool)
+        known = np.array([word in vocabulary for word in known_by], dtype=bool)
         return WordLogProbs(words, forward.cpu().double().numpy(), backward.cpu().double().numpy(), known)

@@ -3,6 +3,8 @@
 A window of characters lies in memory one number after another, so that all filters over all places are matrix products on the
 characters where they are. The maximum is kept while the places go by, with its place; the gradient goes to that place alone.
 
+Numbers that differ from batch to batch are no reason to compile anew (`do_not_specialize`).
+
 Imported only where CUDA is, or where `TRITON_INTERPRET=1` runs the same kernels on a CPU in tests.
 """
 
@@ -19,7 +21,7 @@ WORDS, FILTERS, SPLIT = 64, 128, 8  # of a program; and how many programs share 
 _OPTIONS = {"num_warps": 4, "num_stages": 2}
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["words"])
 def _forward(  # type: ignore[no-untyped-def]
     x, weight, places, highest, where, words, row,
     DIM: tl.constexpr, FILTERS_IN_ALL: tl.constexpr, WINDOW: tl.constexpr, WIDTH: tl.constexpr,
@@ -46,7 +48,7 @@ def _forward(  # type: ignore[no-untyped-def]
     tl.store(where + out, found.to(tl.uint8), mask=ok)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["words"])
 def _grad_weight(  # type: ignore[no-untyped-def]
     x, places, grad, where, out, words, row,
     DIM: tl.constexpr, FILTERS_IN_ALL: tl.constexpr, WINDOW: tl.constexpr, WIDTH: tl.constexpr,
@@ -73,7 +75,7 @@ def _grad_weight(  # type: ignore[no-untyped-def]
     tl.store(out + to, sums, mask=filter_ok[:, None] & inner_ok[None, :])
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["words", "most"])
 def _grad_windows(  # type: ignore[no-untyped-def]
     weight, places, grad, where, out, words, most,
     FILTERS_IN_ALL: tl.constexpr, WINDOW: tl.constexpr, WIDTH: tl.constexpr, WORDS: tl.constexpr, FILTERS: tl.constexpr,

@@ -6,11 +6,16 @@ replayed for every later one; the weights are read where they lie, so they may c
 
 from __future__ import annotations
 
+import threading
+
 import torch
 from torch import Tensor, nn
 
-from polyseme.nn.lstm import BiLstm, State
+from polyseme.nn.lstm import BiLstm, State, plain_wanted
 from polyseme.nn.lstm_lanes import read_lanes
+
+recording = threading.Lock()
+"""Held while a graph is recorded: another thread that asks the GPU for memory then would spoil it, so it takes this first."""
 
 
 class LaneGraph:
@@ -23,7 +28,7 @@ class LaneGraph:
         sample = tuple(tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in given)
         # the graph is recorded on a stream of its own, and its gradients are added on the usual one: that is meant so
         torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
-        with torch.autocast("cuda", enabled=False):
+        with recording, torch.autocast("cuda", enabled=False):
             self._replay = torch.cuda.make_graphed_callables(reader, sample, allow_unused_input=True)
 
     def __call__(self, inputs: Tensor, begins: Tensor | None, start: State, carried: State) -> tuple[Tensor, State]:
@@ -42,7 +47,8 @@ class GraphedLanes:
     def __call__(self, inputs: Tensor, begins: Tensor | None, start: State, carried: State) -> tuple[Tensor, State]:
         """As `read_lanes`."""
         stacks = self._stacks
-        if not (inputs.is_cuda and stacks.training and inputs.requires_grad):
+        learns = torch.is_grad_enabled() and any(weight.requires_grad for weight in stacks.parameters())
+        if not (inputs.is_cuda and stacks.training and learns) or plain_wanted():
             return read_lanes(stacks, inputs, begins, start, carried)
         if self._graph is None or self._graph.fits != _key(stacks, inputs, begins):
             self._graph = None  # its memory first
@@ -70,5 +76,5 @@ def _flat(inputs: Tensor, begins: Tensor | None, start: State, carried: State) -
 
 
 def _key(stacks: BiLstm, inputs: Tensor, begins: Tensor | None) -> tuple[object, ...]:
-    places = tuple(weight.data_ptr() for weight in stacks.parameters())
-    return (inputs.shape, inputs.dtype, begins is None, stacks.dropout, places)
+    places = tuple((weight.data_ptr(), weight.requires_grad) for weight in stacks.parameters())
+    return (inputs.shape, inputs.dtype, inputs.requires_grad, begins is None, stacks.dropout, places)

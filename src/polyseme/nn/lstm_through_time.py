@@ -2,8 +2,8 @@
 
 Against PyTorch's own gradients of a loop, which keep every small result of every step: here a step keeps its gates, cell and
 output, in place of each other where that can be; a step is two batched products and two element-wise kernels in each
-direction of the pass; and the products with inputs and for weight gradients are made for all steps at once. The element-wise
-kernels are Triton's on a GPU (`through_time_triton`) and PyTorch's elsewhere (`through_time_torch`).
+direction of the pass; and the products with inputs and for weight gradients are made for all steps at once. What a step does
+is Triton's on a GPU (`through_time_triton`) and PyTorch's elsewhere (`through_time_torch`).
 
 Shapes: D = 2 directions, T steps, L lanes; I inputs, H cells, P outputs. Cells are kept in the type of the cell state, which is
 float32 in any precision.
@@ -22,7 +22,7 @@ Clips = tuple[float | None, float | None]
 
 
 def kernels(device: torch.device) -> types.ModuleType:
-    """The element-wise kernels for a device."""
+    """What a step is made of, for a device."""
     if device.type == "cuda" and importlib.util.find_spec("triton") is not None:
         from polyseme.nn import through_time_triton
 
@@ -66,12 +66,12 @@ class ThroughTime(torch.autograd.Function):
         step.begin(hidden, start_hidden, None if begins is None else begins[0], before[:, 0])
         for t in range(steps):
             now = gates[:, t]
-            torch.baddbmm(now, before[:, t], recurrent, out=now)
+            step.add_product(before[:, t], recurrent, now)
             anew = None if begins is None else begins[t]
             step.cell_forward(now, cell if t == 0 else cells[:, t - 1], start_cell, anew, cells[:, t], middle[:, t], clips[0])
             given = middle[:, t]
             if projection is not None:
-                given = torch.bmm(given, projection.mT, out=outputs[:, t])
+                given = step.product(given, projection.mT, outputs[:, t])
             following = before[:, t + 1] if t + 1 < steps else None
             anew = None if begins is None or following is None else begins[t + 1]
             clip = clips[1] if projection is not None else None
@@ -108,11 +108,11 @@ class ThroughTime(torch.autograd.Function):
             step.hidden_backward(grad_outputs[:, t], later, anew, outputs[:, t], grad_hidden[:, t], clip)
             above = grad_hidden[:, t]
             if projection is not None:
-                above = torch.bmm(above, projection, out=grad_middle)
+                above = step.product(above, projection, grad_middle)
             anew = None if begins is None else begins[t]
             previous = cell if t == 0 else cells[:, t - 1]
             step.cell_backward(gates[:, t], previous, start_cell, anew, cells[:, t], above, grad_cell, grad_start, cell_clip)
-            torch.bmm(grad_gates[:, t], recurrent_weight, out=grad_before[:, t])
+            step.product(grad_gates[:, t], recurrent_weight, grad_before[:, t])
         rows = grad_gates.view(directions, steps * lanes, 4 * dim)
         grad_projection = None
         if projection is not None:

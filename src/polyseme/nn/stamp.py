@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import increment_version
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 Stamp = tuple[tuple[int, int, float], ...]
 _PROBES = 16  # numbers of each parameter that are looked at
@@ -17,6 +21,22 @@ def stamp(module: nn.Module) -> Stamp:
     calls `Elmo.refresh`.
     """
     return tuple((p.data_ptr(), 0 if p.is_inference() else p._version, _probe(p)) for p in module.parameters())
+
+
+def _count_writes(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+    """Counts what fused optimizers write, for PyTorch does not."""
+    increment_version(
+        [
+            weight
+            for group in optimizer.param_groups
+            if group.get("fused")
+            for weight in group["params"]
+            if not weight.is_inference()
+        ]
+    )
+
+
+register_optimizer_step_post_hook(_count_writes)
 
 
 def _probe(parameter: Tensor) -> float:

@@ -1,4 +1,4 @@
-"""The element-wise kernels of `lstm_through_time` in PyTorch: for a CPU, and as the words that explain the Triton ones.
+"""What a step of `lstm_through_time` is made of, in PyTorch: for a CPU, and as the words that explain the Triton kernels.
 
 All tensors are one step's, for both directions: (2, lanes, ...). `anew` (lanes,) says which lanes begin a sentence there.
 """
@@ -7,6 +7,19 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+
+
+def product(a: Tensor, b: Tensor, out: Tensor) -> Tensor:
+    """a @ b for both directions; one after the other, since a batched product would copy what it writes."""
+    for direction in range(len(out)):
+        torch.mm(a[direction], b[direction], out=out[direction])
+    return out
+
+
+def add_product(a: Tensor, b: Tensor, out: Tensor) -> None:
+    """Adds a @ b for both directions."""
+    for direction in range(len(out)):
+        out[direction].addmm_(a[direction], b[direction])
 
 
 def begin(hidden: Tensor, start: Tensor, anew: Tensor | None, out: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""The element-wise kernels of `lstm_through_time` in Triton: one launch each where PyTorch needs some ten.
+"""What a step of `lstm_through_time` is made of, on a GPU: Triton kernels, one launch each where PyTorch needs some ten.
 
 `through_time_torch` says in plain words what each does. Imported only where CUDA is, or where `TRITON_INTERPRET=1` runs the
 same kernels on a CPU in tests. A tensor's two directions lie `..._stride` numbers apart; its lanes lie one after another.
@@ -6,6 +6,7 @@ same kernels on a CPU in tests. A tensor's two directions lie `..._stride` numbe
 
 from __future__ import annotations
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -126,6 +127,16 @@ def _cell_backward(  # type: ignore[no-untyped-def]
         tl.store(grad_start + place, known + dc, mask=inside & begins)
         dc = tl.where(begins, 0.0, dc)
     tl.store(grad_cell + place, dc, mask=inside)
+
+
+def product(a: Tensor, b: Tensor, out: Tensor) -> Tensor:
+    """a @ b for both directions at once."""
+    return torch.bmm(a, b, out=out)
+
+
+def add_product(a: Tensor, b: Tensor, out: Tensor) -> None:
+    """Adds a @ b for both directions at once."""
+    torch.baddbmm(out, a, b, out=out)
 
 
 def begin(hidden: Tensor, start: Tensor, anew: Tensor | None, out: Tensor) -> None:

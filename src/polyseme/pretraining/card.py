@@ -41,10 +41,14 @@ class Story:
     words_per_epoch: int
     held_out: int
     """Sentences of the validation."""
+    before: Mapping[str, float] | None = None
+    """The perplexities from which it began, where it began from a model."""
+    licence: str | None = None
+    """That of the model from which it began."""
 
     def unfinished(self) -> str:
         """The card while the run goes on."""
-        return write_card(_cell(self.title), self._facts({}), text=UNFINISHED)
+        return write_card(_cell(self.title), self._facts({}), text=UNFINISHED, licence=self.licence)
 
     def finished(self, result: Result) -> str:
         """The card of the run's end."""
@@ -59,14 +63,15 @@ class Story:
             "machine": machine(self.run),
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         }
-        scores = ", ".join(f"{name} {result.scores[name]:,.2f}" for name in ("forward", "backward") if name in result.scores)
         text = ""
         if "perplexity" in result.scores:
             text = (
-                f"Perplexity {result.scores['perplexity']:,.2f} ({scores}), by the full softmax over the vocabulary, on "
+                f"Perplexity {perplexities(result.scores)}, by the full softmax over the vocabulary, on "
                 f"{self.held_out:,} held-out sentences: the end of the text, which training never saw."
             )
-        return write_card(_cell(self.title), self._facts(facts), text=text)
+            if self.before is not None:
+                text += f" Before training it was {perplexities(self.before)}, on the same sentences and vocabulary."
+        return write_card(_cell(self.title), self._facts(facts), text=text, licence=self.licence)
 
     def _facts(self, result: Mapping[str, Any]) -> dict[str, str]:
         facts = {**self.model, **self.text, "options": _listed(self.options), **result}
@@ -79,6 +84,16 @@ def write_finished(out: Path, story: Story, result: Result) -> None:
     if result.ended is None or (path.exists() and UNFINISHED not in read_bytes(path).decode("utf-8", "replace")):
         return
     write_text(path, story.finished(result))
+
+
+def perplexities(scores: Mapping[str, float]) -> str:
+    """The numbers of an evaluation as people read them.
+
+    >>> perplexities({"perplexity": 20.0, "forward": 16.0, "backward": 25.0})
+    '20.00 (forward 16.00, backward 25.00)'
+    """
+    each = ", ".join(f"{name} {scores[name]:,.2f}" for name in ("forward", "backward") if name in scores)
+    return f"{scores['perplexity']:,.2f} ({each})"
 
 
 def machine(run: Run) -> str:

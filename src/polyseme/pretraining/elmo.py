@@ -20,8 +20,11 @@ from polyseme.encoders.base import Batch
 from polyseme.encoders.elmo import Elmo, ElmoInputs
 from polyseme.nn.sampled import SampledSoftmax
 from polyseme.pretraining.type_tables import TypeTables
+from polyseme.text.shards import Shards
 from polyseme.text.stream import TypeBatch
 from polyseme.training.base import Learner, Loss
+
+_SCORES = 1 << 22  # computed at a time in evaluation, which should not need more memory than training: 16 MB
 
 
 @dataclass(frozen=True)
@@ -40,14 +43,14 @@ class ElmoObjective(Learner):
     score_name = "perplexity"
 
     def __init__(
-        self, model: Elmo, types: list[str], *, dropout: float = 0.1, negatives: int | None = None, card: str | None = None
+        self, model: Elmo, shards: Shards, *, dropout: float = 0.1, negatives: int | None = None, card: str | None = None
     ) -> None:
         super().__init__()
         assert model.output is not None and model.vocabulary is not None
         self.model = model
         self.dropout, model.trunk.dropout = dropout, dropout
         self.card = card
-        self._words = TypeTables(model, types)
+        self._words = TypeTables(model, shards)
         self._sampled = SampledSoftmax(model.output, negatives) if negatives is not None else None
 
     def prepare(self, batch: TypeBatch) -> LanguageBatch:
@@ -95,7 +98,8 @@ class ElmoObjective(Learner):
         with torch.no_grad():
             for batch in dev:
                 for direction, (states, targets) in enumerate(self.predictions(self.sentences(batch))):
-                    totals[direction] -= float(self.model.output.log_probs(states, targets).double().sum())
+                    scores = self.model.output.log_probs(states, targets, numbers=_SCORES)
+                    totals[direction] -= float(scores.double().sum())
                 count += len(batch.lengths) + batch.words
         self.train(training)
         forward, backward = totals / count

@@ -1,8 +1,8 @@
 """Teach an ELMo its language from lanes: batches of one shape, the LSTMs' state carried from each to the next.
 
 The fast way to train, and the original's: back-propagation is cut at the edge of a batch, the state is not. Either a sentence
-begins from the learned start state, as it will when the model is used (`sentences`), or from whatever the sentence before
-left (a stream, as bilm-tf trained).
+begins from the model's own start state, learned or zeros, as it will when the model is used (`sentences`), or from whatever
+the sentence before left (a stream, as bilm-tf trained).
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 from torch import Tensor
 
 from polyseme.encoders.elmo import Elmo, WordInputs
-from polyseme.nn.lane_graph import GraphedLanes
+from polyseme.nn.lane_graph import GraphedLanes, recording
 from polyseme.nn.lstm import State
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.text.lanes import LaneBatch
+from polyseme.text.shards import Shards
 from polyseme.training.base import Loss
 
 
@@ -38,8 +39,8 @@ class LaneTensors:
 class LaneObjective(ElmoObjective):
     """The bidirectional language model over lanes; evaluation is by whole sentences, as ever."""
 
-    def __init__(self, model: Elmo, types: list[str], *, stream: bool = False, **options: Any) -> None:
-        super().__init__(model, types, **options)
+    def __init__(self, model: Elmo, shards: Shards, *, stream: bool = False, **options: Any) -> None:
+        super().__init__(model, shards, **options)
         self._stream = stream
         self._carried: State | None = None
         self._read = GraphedLanes(model.lstm)
@@ -47,14 +48,15 @@ class LaneObjective(ElmoObjective):
     def prepare(self, batch: LaneBatch) -> LaneTensors:  # type: ignore[override]
         """Type ids -> tensors on the model's device."""
         tables = self._words
-        words, index = tables.distinct(batch.inputs)
-        begins = None if self._stream else tables.move(batch.begins)
-        return LaneTensors(words, tables.move(index), tables.outputs(batch.targets), begins, batch.words)
+        with recording:  # this may run in a thread of its own
+            words, index = tables.distinct(batch.inputs)
+            begins = None if self._stream else tables.move(batch.begins)
+            return LaneTensors(words, tables.move(index), tables.outputs(batch.targets), begins, batch.words)
 
     def loss(self, batch: LaneTensors) -> Loss:  # type: ignore[override]
         """The mean loss a prediction, over both directions."""
         table = self.model.tokens(batch.distinct)
-        start = self.model.start_state("zero" if self._stream else "learned", 1)
+        start = self.model.start_state("zero" if self._stream else None, 1)
         carried = self._carried if self._carried is not None else start.expand(batch.index.shape[2])
         # words are gathered in full precision: their gradients are summed there
         vectors = table.float().index_select(0, batch.index.flatten()).to(table.dtype).view(*batch.index.shape, -1)

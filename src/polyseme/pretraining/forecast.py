@@ -17,7 +17,8 @@ import torch
 
 from polyseme.base.run import Run
 from polyseme.encoders.elmo import Elmo
-from polyseme.pretraining.fit import ElmoPretraining, build, prepare
+from polyseme.pretraining.fit import ElmoPretraining, build
+from polyseme.pretraining.teaching import prepare
 from polyseme.text.counts import MARKS
 from polyseme.text.shards import Shards
 from polyseme.training.config import TrainConfig
@@ -35,7 +36,7 @@ _SHARES = (16, 4, 1)  # the first steps take batches of so much less: a slow mac
 _TYPES = 100_000  # distinct words that are invented, where the vocabulary does not need more
 _FLOAT = 4
 _TYPE_BYTES = 16  # of a distinct word in the shards: its count, its letters
-_SPELLING_BYTES = 108  # of a distinct word in memory, spelled
+_SPELLING_BYTES = 102  # of a distinct word beside the shards, spelled
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class Forecast:
     parameters: int
     """Numbers that are learned, the output layer included."""
     memory_bytes: int
-    """On a GPU its highest use in a step. Elsewhere weights, gradients, the optimizer's memory, the tensors that a step keeps
-    for its gradients and the spelling of all words; short-lived tensors and the program itself are not in it."""
+    """On a GPU its highest use in a step. Elsewhere weights, gradients, the optimizer's memory and the tensors that a step
+    keeps for its gradients; short-lived tensors and the program itself are not in it."""
     words_per_second: float
     """Words of the text, in training; where there was time for a part of a batch only, rather too few."""
     seconds: float
@@ -73,14 +74,13 @@ def forecast(
             break
     parameters = sum(weight.numel() for weight in model.parameters())
     memory = tried.state + _FLOAT * parameters + share * tried.kept
-    if model.speller is not None and run.device.type != "cuda":
-        memory += _SPELLING_BYTES * vocabulary
+    type_bytes = _TYPE_BYTES + (_SPELLING_BYTES if model.speller is not None else 0)
     return Forecast(
         parameters=parameters,
         memory_bytes=memory if tried.peak is None else tried.peak,
         words_per_second=tried.rate,
         seconds=_seconds(config.train, words, tried, share),
-        disk_bytes=4 * words + 8 * sentences + _TYPE_BYTES * vocabulary + 3 * tried.state + 2 * _FLOAT * parameters,
+        disk_bytes=4 * words + 8 * sentences + type_bytes * vocabulary + 3 * tried.state + 2 * _FLOAT * parameters,
     )
 
 
@@ -93,13 +93,14 @@ def made_up(config: ElmoPretraining, words: int, vocabulary: int, sentences: int
     types = max(1, min(vocabulary, max(config.vocabulary, _TYPES)))
     ranks = np.exp(source.random(int(lengths.sum())) * np.log(types + 1)).astype(np.int64) - 1  # chance of rank r: 1 / (r + 1)
     endings = source.poisson(4, size=types)
-    shards = Shards.__new__(Shards)  # no files: the arrays are here already
-    shards.words = (ranks.clip(0, types - 1) + len(MARKS)).astype(np.uint32)
-    shards.offsets = np.concatenate([[0], lengths.cumsum()])
-    shards.counts = np.bincount(shards.words, minlength=types + len(MARKS))
-    shards.types = [*MARKS, *(f"{rank}{'x' * ending}" for rank, ending in enumerate(endings.tolist()))]
-    shards.total, shards.fingerprint = len(shards.words), "made up"
-    return shards
+    drawn = (ranks.clip(0, types - 1) + len(MARKS)).astype(np.uint32)
+    return Shards(
+        drawn,
+        np.concatenate([[0], lengths.cumsum()]),
+        np.bincount(drawn, minlength=types + len(MARKS)),
+        fingerprint="made up",
+        types=[*MARKS, *(f"{rank}{'x' * ending}" for rank, ending in enumerate(endings.tolist()))],
+    )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ into one buffer, the ids are looked up in one step, and one mask says where in t
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
@@ -35,6 +36,10 @@ class Characters(Protocol):
     max_length: int
     """Ids in a row, both marks counted."""
 
+    @property
+    def name(self) -> str:
+        """A name for exactly this way to spell, fit for a file's name."""
+
     def encode(self, words: Sequence[str]) -> tuple[Ids, Ids]:
         """The rows, (n, max_length), and how much of each is used, marks included, (n,)."""
         ...
@@ -59,6 +64,11 @@ class Utf8Characters:
 
     def __init__(self, max_length: int = 50) -> None:
         self.max_length = _checked(max_length)
+
+    @property
+    def name(self) -> str:
+        """A name for exactly this way to spell."""
+        return f"utf8-{self.max_length}"
 
     def encode(self, words: Sequence[str]) -> tuple[Ids, Ids]:
         """The rows, (n, max_length), and how much of each is used, marks included, (n,)."""
@@ -97,6 +107,13 @@ class CodePointCharacters:
         self._marks = (places["<eow>"], places["<bow>"], self.padding)
         self._sentence_marks = {word: places[word] for word in (self.begin, self.end)}
         self._ids = _code_point_table(places, unknown=places["<oov>"])
+
+    @property
+    def name(self) -> str:
+        """A name for exactly this way to spell: all that decides the ids is in it."""
+        marks = [*self._marks, *self._sentence_marks.values()]
+        whole = hashlib.sha256(str(marks).encode() + self._ids.astype("<i8").tobytes())
+        return f"points-{whole.hexdigest()[:16]}-{self.max_length}"
 
     def encode(self, words: Sequence[str]) -> tuple[Ids, Ids]:
         """The rows, (n, max_length), and how much of each is used, marks included, (n,)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import shutil
 import socket
@@ -16,6 +17,12 @@ from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import read_json, telling, write_text
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_log = logging.getLogger(__name__)
 TYPES, WORDS, SENTENCES, COUNTS, MANIFEST = "types.txt", "words.bin", "sentences.bin", "counts.bin", "manifest.json"
 FORMAT = 1
 
@@ -82,8 +89,7 @@ def published(place: Path, ready: Callable[[], bool]) -> Iterator[Path]:
     Several processes may do so at once: the first to end wins, and the others find it `ready` and drop theirs. What
     stands at `place` and is not ready is half of something, and is replaced.
     """
-    _sweep(place)
-    part = place.with_name(f".{place.name}.{_host()}.{os.getpid()}.part")
+    part = part_of(place)
     with telling(part, "write"):
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
@@ -102,14 +108,42 @@ def published(place: Path, ready: Callable[[], bool]) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _sweep(place: Path) -> None:
-    """Remove what killed processes of this machine left behind; it could be gigabytes."""
-    if os.name != "posix":
+@contextlib.contextmanager
+def one_at_a_time(place: Path) -> Iterator[None]:
+    """A block that only one process of this machine is in, for what is to be built at `place`; the others wait.
+
+    It saves work and is not needed to be right: where the system or the disk has no locks, all build, and one wins. A
+    killed process loses its lock by itself.
+    """
+    if fcntl is None:
+        yield
         return
-    for old in place.parent.glob(f".shards-*.{_host()}.*.part"):
-        number = old.name.split(".")[-2]
-        if number.isdigit() and not _alive(int(number)):
-            shutil.rmtree(old, ignore_errors=True)
+    lock = place.with_name(f".{place.name}.lock")
+    with telling(lock, "write"):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("wb")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _log.info("waiting for another process, which is making %s", place)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError:
+            pass  # a disk without locks
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def part_of(place: Path) -> Path:
+    """Where this process writes what will be at `place`; what killed processes of this machine left there is removed."""
+    if os.name == "posix":
+        for old in place.parent.glob(f".{place.name.partition('-')[0]}-*.{_host()}.*.part"):  # it could be gigabytes
+            number = old.name.split(".")[-2]
+            if number.isdigit() and not _alive(int(number)):
+                shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink(missing_ok=True)
+    return place.with_name(f".{place.name}.{_host()}.{os.getpid()}.part")
 
 
 def _alive(process: int) -> bool:

@@ -9,6 +9,7 @@ A folder of shards holds
 - `sentences.bin`: where each sentence begins in it, and where the last ends, 64 bits each.
 - `counts.bin`: how often each type comes, 64 bits each.
 - `manifest.json`: written last; sizes and checksums. Without a manifest that fits, the rest is not trusted.
+- `spelling-*.bin`: how every type is spelled for a model, added when one is first trained (see `text/spelling`).
 
 The folder is named by the corpus' fingerprint, so that changed text or rules find no old numbers.
 """
@@ -16,51 +17,70 @@ The folder is named by the corpus' fingerprint, so that changed text or rules fi
 from __future__ import annotations
 
 import functools
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.base.errors import FormatError
+from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import telling
 from polyseme.base.progress import Advance
 from polyseme.text.corpus import Corpus
-from polyseme.text.shard_files import COUNTS, SENTENCES, TYPES, WORDS, Manifest, published
+from polyseme.text.shard_files import COUNTS, SENTENCES, TYPES, WORDS, Manifest, one_at_a_time, published
 from polyseme.text.shard_writer import write_shards
 
 
 class Shards:
     """An encoded corpus; `len()` is the number of sentences. Nothing is in memory but what is being looked at."""
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.folder = folder
-        self.fingerprint = manifest.fingerprint
+    variant = ""
+    """What is added to the names of files that depend on the words, where these are not those of the text."""
+
+    def __init__(
+        self,
+        words: NDArray[np.uint32],
+        offsets: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        *,
+        fingerprint: str,
+        folder: Path | None = None,
+        types: list[str] | None = None,
+    ) -> None:
+        self.words, self.offsets, self.counts = words, offsets, counts
+        """The types of all words, (total,); where each sentence begins, and where the last ends, (sentences + 1,);
+        how often each type comes, (types,)."""
+        self.fingerprint = fingerprint
         """Of the corpus that this is."""
-        self.total = manifest.words
+        self.total = len(words)
         """Words in all."""
-        with telling(folder, "read"):
-            self.words: NDArray[np.uint32] = np.memmap(folder / WORDS, dtype="<u4", mode="r")
-            """The types of all words, (total,)."""
-            self.offsets: NDArray[np.int64] = np.memmap(folder / SENTENCES, dtype="<i8", mode="r")
-            """Where each sentence begins, and where the last ends, (sentences + 1,)."""
-            self.counts: NDArray[np.int64] = np.memmap(folder / COUNTS, dtype="<i8", mode="r")
-            """How often each type comes, (types,)."""
+        self.folder = folder
+        """Where the files are; None: all is in memory, with `types`."""
+        self._types = types
 
     @classmethod
     def open(cls, folder: str | Path) -> Shards:
         """Shards that were built before; a folder that is not whole is a `FormatError`."""
         folder = Path(folder)
-        shards = cls(folder, Manifest.check(folder))
-        if shards.offsets[0] != 0 or shards.offsets[-1] != shards.total:
-            raise FormatError(folder / SENTENCES, f"does not cover the {shards.total:,} words of the shards")
-        return shards
+        manifest = Manifest.check(folder)
+        with telling(folder, "read"):
+            words, offsets, counts = (
+                np.memmap(folder / name, dtype=kind, mode="r")
+                for name, kind in ((WORDS, "<u4"), (SENTENCES, "<i8"), (COUNTS, "<i8"))
+            )
+        if offsets[0] != 0 or offsets[-1] != manifest.words:
+            raise FormatError(folder / SENTENCES, f"does not cover the {manifest.words:,} words of the shards")
+        return cls(words, offsets, counts, fingerprint=manifest.fingerprint, folder=folder)
 
     @classmethod
-    def build(cls, corpus: Corpus, folder: str | Path, progress: Advance | None = None) -> Shards:
+    def build(cls, corpus: Corpus, folder: str | Path, progress: Advance | None = None, *, only_known: bool = False) -> Shards:
         """The shards of a corpus, in a folder of their own in `folder`; encoded now, or found there whole.
 
-        The distinct words are held in memory (about 150 bytes each), the text is not. A build that is stopped leaves
-        nothing that is trusted, and the next one starts anew. `progress` is told the words.
+        Half a million distinct words are held in memory, thirty bytes of each of the others, and nothing of the text. A
+        build that is stopped leaves nothing that is trusted, and the next one starts anew. Of several processes that want
+        the same shards (those of torchrun on one machine), one builds and the others wait for it. `progress` is told the
+        words. With `only_known`, shards of other text in the folder mean that the text has changed, which is an error.
         """
         fingerprint = corpus.fingerprint()
         place = Path(folder) / f"shards-{fingerprint[:16]}"
@@ -73,20 +93,42 @@ class Shards:
             return found if found.fingerprint == fingerprint else None
 
         found = ready()
+        if found is None and only_known and not place.exists() and any(Path(folder).glob("shards-*")):
+            raise PolysemeError(
+                f"the text, or how it is split, is not what the run in {folder} began with; "
+                "give the same text and options to go on, or choose another folder"
+            )
         if found is None:
-            with published(place, lambda: ready() is not None) as part:
-                write_shards(corpus, part, fingerprint, progress)
-            found = cls.open(place)
+            with one_at_a_time(place):
+                found = ready()
+                if found is None:
+                    with published(place, lambda: ready() is not None) as part:
+                        write_shards(corpus, part, fingerprint, progress)
+                    found = cls.open(place)
         return found
 
     @functools.cached_property
     def types(self) -> list[str]:
-        """Every distinct word; read when first asked for."""
-        with telling(self.folder / TYPES, "read"):
-            types = (self.folder / TYPES).read_text(encoding="utf-8").split("\n")[:-1]
-        if len(types) != len(self.counts):
-            raise FormatError(self.folder / TYPES, f"holds {len(types):,} words; expected {len(self.counts):,}")
-        return types
+        """Every distinct word, kept in memory when first asked for: for looking at small texts."""
+        return list(itertools.chain.from_iterable(self.type_blocks()))
+
+    def most_frequent(self, count: int) -> list[str]:
+        """The first so many types, the marks counted: a vocabulary."""
+        return list(itertools.islice(itertools.chain.from_iterable(self.type_blocks()), count))
+
+    def type_blocks(self, size: int = 8192) -> Iterator[list[str]]:
+        """Every distinct word in order, some at a time, so that no more are in memory."""
+        if self.folder is None:
+            assert self._types is not None
+            yield from (self._types[begin : begin + size] for begin in range(0, len(self._types), size))
+            return
+        path, seen = self.folder / TYPES, 0
+        with telling(path, "read"), path.open(encoding="utf-8", newline="\n") as file:
+            while block := [line.removesuffix("\n") for line in itertools.islice(file, size)]:
+                seen += len(block)
+                yield block
+        if seen != len(self.counts):
+            raise FormatError(path, f"holds {seen:,} words; expected {len(self.counts):,}")
 
     def sentence(self, place: int) -> NDArray[np.uint32]:
         """The types of one sentence, (words,)."""

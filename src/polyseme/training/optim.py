@@ -80,7 +80,7 @@ def build_optimizer(config: OptimConfig, learner: nn.Module) -> torch.optim.Opti
     if config.optimizer == "adagrad":
         start = config.initial_accumulator
         return torch.optim.Adagrad(groups, lr=config.learning_rate, initial_accumulator_value=start, eps=0.0)
-    fused = all(weight.is_cuda for group in groups for weight in group["params"])
+    fused = all(weight.device.type in ("cpu", "cuda") for group in groups for weight in group["params"])
     return torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon, fused=fused)
 
 

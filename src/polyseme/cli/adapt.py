@@ -1,0 +1,197 @@
+"""`polyseme adapt`: from any model and a domain's text to a model of that domain."""
+
+from __future__ import annotations
+
+import logging
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from polyseme.base.progress import progress
+from polyseme.cli import show
+from polyseme.cli.options import Json, ModelArgument, Options, Splitter, SplitterOption, VocabularyFile, open_model
+from polyseme.cli.text_options import Field, Sentences, SkipBad, Workers, open_corpus
+from polyseme.cli.training_options import (
+    BatchWords,
+    CorpusOption,
+    Device,
+    Dropout,
+    Epochs,
+    LayoutOption,
+    Minutes,
+    Negatives,
+    Out,
+    Patience,
+    PrecisionOption,
+    Seed,
+    Words,
+    budget,
+    large_pages,
+    sampling,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from polyseme.pretraining.adapt import Adapted
+
+
+class Output(StrEnum):
+    """How a model is trained to predict words."""
+
+    full = "full"
+    sampled = "sampled"
+
+
+SENTENCES = {
+    Splitter.english: Sentences.english,
+    Splitter.chinese: Sentences.chinese,
+    Splitter.characters: Sentences.chinese,
+    Splitter.whitespace: Sentences.lines,
+}
+"""How sentences are split where words are split so, unless told otherwise."""
+
+SentencesOption = Annotated[
+    Sentences | None,
+    typer.Option(
+        "--sentences",
+        help="How sentences are split; not given: as the words are, and one a line where words are divided by blanks.",
+        rich_help_panel="Text",
+    ),
+]
+NewWords = Annotated[
+    int | None,
+    typer.Option(
+        "--new-words", min=0, metavar="N", help="Frequent words of the text that join the vocabulary; not given: up to 10,000."
+    ),
+]
+MinCount = Annotated[int, typer.Option("--min-count", min=1, metavar="N", help="A word joins that comes N times or more.")]
+VocabularySize = Annotated[
+    int,
+    typer.Option(
+        "--vocabulary-size", min=4, metavar="N", help="Most frequent words to predict, for a model without a vocabulary."
+    ),
+]
+OutputOption = Annotated[
+    Output | None, typer.Option("--output", help="Train by all words, or by a sample of a large vocabulary.")
+]
+Freeze = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--freeze",
+        metavar="PART",
+        help="A part that stays as it is: tokens, layer1, layer2, start, output (may be given again).",
+        rich_help_panel="Training",
+    ),
+]
+Rate = Annotated[
+    float | None,
+    typer.Option("--learning-rate", help="Highest learning rate; not given: 0.0003.", rich_help_panel="Training"),
+]
+
+
+def adapt(
+    model: ModelArgument,
+    corpus: CorpusOption,
+    out: Out,
+    new_words: NewWords = None,
+    min_count: MinCount = 2,
+    vocabulary_size: VocabularySize = 50_000,
+    options: Options = None,
+    vocabulary: VocabularyFile = None,
+    splitter: SplitterOption = None,
+    sentences: SentencesOption = None,
+    field: Field = "text",
+    workers: Workers = None,
+    skip_bad_lines: SkipBad = False,
+    epochs: Epochs = None,
+    minutes: Minutes = None,
+    words: Words = None,
+    output: OutputOption = None,
+    negatives: Negatives = None,
+    freeze: Freeze = None,
+    learning_rate: Rate = None,
+    dropout: Dropout = 0.1,
+    layout: LayoutOption = None,
+    batch_words: BatchWords = None,
+    patience: Patience = None,
+    seed: Seed = 0,
+    device: Device = None,
+    precision: PrecisionOption = None,
+    json: Json = False,
+) -> None:
+    """Go on training a model on the text of a domain, and add the domain's words to its vocabulary.
+
+    MODEL is any that polyseme loads. One without an output layer gets a new one. The folder of --out holds the best
+    model so far at any moment, and the same command goes on after a stop; perplexities before and after are by the
+    full vocabulary, the added words included, on the last hundredth of the text. `polyseme convert` brings the result
+    back to bilm-tf's files.
+
+    Example:
+
+        polyseme adapt elmo_2x1024_128_2048cnn_1xhighway_weights.hdf5 --corpus reports/ --out my-domain --splitter english
+    """
+    large_pages()
+    from polyseme.base.run import Run
+    from polyseme.pretraining.adapt import EPOCHS, RATE, ElmoAdaptation
+    from polyseme.pretraining.adapt import adapt as train
+    from polyseme.training.optim import OptimConfig
+
+    logging.basicConfig(format="polyseme: %(message)s")
+    optim = OptimConfig(learning_rate=RATE if learning_rate is None else learning_rate)
+    config = ElmoAdaptation(
+        new_words=new_words,
+        min_count=min_count,
+        vocabulary=vocabulary_size,
+        **sampling(output, negatives),
+        freeze=tuple(freeze or ()),
+        dropout=dropout,
+        layout=layout.value if layout else None,
+        batch_words=batch_words,
+        train=budget(epochs, minutes, words, patience, optim, usual=EPOCHS),
+    )
+    run = Run.from_environment(seed=seed, device=device, precision=precision.value if precision else None)
+    start = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter)
+    cut = Splitter(start.splitter.name)
+    if cut is Splitter.whitespace and splitter is None and run.first:
+        show.note(f"{model} takes words that are divided by blanks, one sentence a line: for raw text add --splitter english")
+    text = open_corpus(corpus, cut, sentences or SENTENCES[cut], field, workers, skip_bad=skip_bad_lines)
+    with progress("encoding text", unit="words") as count:
+        adapted = train(start, text, out, config, run, progress=count)
+    if not run.first:
+        return  # under torchrun one process speaks
+    if json:
+        show.as_json(_values(adapted, out))
+    else:
+        _print(adapted, out)
+
+
+def _values(adapted: Adapted, out: Path) -> dict[str, object]:
+    result = adapted.result
+    return {
+        "out": str(out),
+        "steps": result.steps,
+        "words": result.words,
+        "added_words": len(adapted.added),
+        "before": adapted.before,
+        "after": adapted.after,
+        "better": adapted.better,
+        "ended": result.ended,
+    }
+
+
+def _print(adapted: Adapted, out: Path) -> None:
+    from polyseme.pretraining.card import perplexities
+
+    result, before = adapted.result, adapted.before
+    show.line(f"{out}: {show.count(result.steps, 'step')}, {result.words:,} words, {result.seconds:,.0f} s")
+    show.line(f"added {show.count(len(adapted.added), 'word')}")
+    told = [f"before {perplexities(before)}" if before is not None else "before: no output layer"]
+    told += [f"after {perplexities(adapted.after)}"] if adapted.after else []
+    show.line(f"held-out perplexity: {', '.join(told)}")
+    if adapted.better is False:
+        show.line(
+            f"no better than before: {out} holds the best of what training gave, of step {result.best_step}; "
+            "more text, fewer epochs or a lower --learning-rate may help"
+        )

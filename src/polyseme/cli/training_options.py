@@ -1,0 +1,103 @@
+"""Options of the verbs that train, and what they mean together."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polyseme.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from polyseme.training.config import TrainConfig
+    from polyseme.training.optim import OptimConfig
+
+
+class Layout(StrEnum):
+    """How sentences are laid into batches."""
+
+    lanes = "lanes"
+    stream = "stream"
+    sentences = "sentences"
+
+
+class Precision(StrEnum):
+    """With which numbers a model is trained."""
+
+    fp32 = "fp32"
+    bf16 = "bf16"
+
+
+CorpusOption = Annotated[
+    list[str],
+    typer.Option("--corpus", "-c", metavar="SOURCE", help="A text file, folder or glob (may be given again), or - for stdin."),
+]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Folder for the model, or of a run to go on with.")]
+Epochs = Annotated[float | None, typer.Option("--epochs", min=0, help="Passes over the text.", rich_help_panel="Budget")]
+Minutes = Annotated[float | None, typer.Option("--minutes", min=0, help="Minutes of training.", rich_help_panel="Budget")]
+Words = Annotated[int | None, typer.Option("--words", metavar="N", min=1, help="Words to train on.", rich_help_panel="Budget")]
+Negatives = Annotated[
+    int | None,
+    typer.Option("--negatives", min=1, metavar="N", help="Words of the sample; given, the output is sampled."),
+]
+Dropout = Annotated[float, typer.Option("--dropout", help="Share of numbers dropped in training.", rich_help_panel="Training")]
+LayoutOption = Annotated[
+    Layout | None,
+    typer.Option(
+        "--layout",
+        help="Sentences end to end in lanes, each from the model's start state; as an endless stream, as published; or whole.",
+        rich_help_panel="Training",
+    ),
+]
+BatchWords = Annotated[
+    int | None,
+    typer.Option(
+        "--batch-words",
+        min=8,
+        help="Words of a batch; not given: 2,560, on a GPU 20,480, less for little text.",
+        rich_help_panel="Training",
+    ),
+]
+Patience = Annotated[
+    int | None,
+    typer.Option("--patience", min=1, help="Stop after so many validations without a gain.", rich_help_panel="Training"),
+]
+Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same model.", rich_help_panel="Training")]
+Device = Annotated[
+    str | None,
+    typer.Option("--device", help="cpu or cuda; a GPU is taken where there is one.", rich_help_panel="Training"),
+]
+PrecisionOption = Annotated[
+    Precision | None,
+    typer.Option("--precision", help="Numbers to compute with; not given: bf16 on a GPU.", rich_help_panel="Training"),
+]
+
+
+def large_pages() -> None:
+    """Ask the system for memory in large pages, before PyTorch is loaded: on a CPU small ones cost a fifth of a step."""
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+
+
+def sampling(output: StrEnum | None, negatives: int | None) -> dict[str, Any]:
+    """The output's kind and sample: to say how large a sample is means to take one."""
+    if negatives is None:
+        return {"output": output.value} if output else {}
+    if output is not None and output.value != "sampled":
+        raise UsageError(f"--negatives is for a sampled output; got --output {output}: leave one of them out")
+    return {"output": "sampled", "negatives": negatives}
+
+
+def budget(
+    epochs: float | None, minutes: float | None, words: int | None, patience: int | None, optim: OptimConfig, *, usual: float
+) -> TrainConfig:
+    """The settings of the loop; where no budget is given, it is the `usual` number of epochs."""
+    from polyseme.training.config import TrainConfig
+
+    if sum(value is not None for value in (epochs, minutes, words)) > 1:
+        raise UsageError("give one budget: --epochs, --minutes or --words")
+    if epochs is None and minutes is None and words is None:
+        epochs = usual
+    return TrainConfig(epochs=epochs, minutes=minutes, words=words, patience=patience, optim=optim)

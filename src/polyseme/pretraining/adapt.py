@@ -1,0 +1,244 @@
+"""From a model and a domain's text to a model of that domain: more words, then more of the same training.
+
+Any ELMo can go on: ours or a published one, with its output layer or without. One with an output layer takes the text's
+frequent words into its vocabulary (`encoders/growth` says how) and is compared with itself, before and after, on held-out
+text and over the same words. One without gets a new output layer, trained from random numbers together with the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from polyseme.base.card import licence_of
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import FormatError, UsageError
+from polyseme.base.files import read_json, write_text
+from polyseme.base.progress import Advance
+from polyseme.base.run import Run
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import ElmoConfig
+from polyseme.encoders.folder import describe
+from polyseme.encoders.growth import add_output, add_words, can_grow, known_vocabulary
+from polyseme.pretraining.card import Story, write_finished
+from polyseme.pretraining.elmo import ElmoObjective
+from polyseme.pretraining.teaching import KnownWords, Layout, Teaching, prepare, split, told, validation
+from polyseme.text.corpus import Corpus
+from polyseme.text.counts import MARKS
+from polyseme.text.shards import Shards
+from polyseme.text.stream import TypeBatch
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.training.checkpoint import Checkpoints
+from polyseme.training.config import TrainConfig
+from polyseme.training.loop import Result, Trainer
+from polyseme.training.optim import OptimConfig
+
+_log = logging.getLogger(__name__)
+NEW_WORDS = 10_000
+RATE = 3e-4  # a third of a new model's: what is known should bend and not break
+EPOCHS = 3.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElmoAdaptation(Teaching):
+    """How a model goes on learning; layout None: lanes, with a warm start state stream, Transformers sentences."""
+
+    new_words: int | None = None
+    """At most so many words of the text join the vocabulary, most frequent first; None: 10,000, adaptive outputs none."""
+    min_count: int = 2
+    """A word joins when the text has it so often."""
+    vocabulary: int = 50_000
+    """Words of a model that has no vocabulary, marks counted: the most frequent ones of the text."""
+    output: Literal["full", "sampled"] = "full"
+    """Train by the model's full distribution (an adaptive one by its clusters), or by a sample of it.
+
+    A sample supposes words in falling frequency, as vocabularies have them; the added ones come last. Validation is always
+    by the full distribution."""
+    freeze: tuple[str, ...] = ()
+    """Parts that stay as they are: tokens, layer1, layer2 ..., start, output."""
+    train: TrainConfig = field(default_factory=lambda: TrainConfig(epochs=EPOCHS, optim=OptimConfig(learning_rate=RATE)))
+    """The budget and the loop."""
+
+    def __post_init__(self) -> None:
+        problems = self.problems()
+        if self.new_words is not None and self.new_words < 0:
+            problems.append(f"new_words is {self.new_words}; allowed: 0 (none) or more")
+        if self.min_count < 1:
+            problems.append(f"min_count is {self.min_count}; allowed: 1 or more")
+        if self.vocabulary < 4:
+            problems.append(f"vocabulary is {self.vocabulary}; it counts the three marks, so at least 4")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+    def settled(self, model: Elmo, words: int, run: Run) -> ElmoAdaptation:
+        """With what was left open chosen for a model, a text of so many words and a device."""
+        allowed = layouts(model.config)
+        layout = self.layout or allowed[0]
+        if layout not in allowed:
+            what = "Transformers" if model.config.trunk == "transformer" else f"the start state {model.config.start!r}"
+            raise ConfigError(f"layout is {layout!r}, but this model has {what}; allowed: {', '.join(allowed)}")
+        new_words = self.new_words
+        if new_words is None:
+            new_words = NEW_WORDS if can_grow(model) else 0
+            if not new_words:
+                _log.warning("the adaptive output layer of this model takes no new words: none are added")
+        elif new_words and not can_grow(model):
+            raise ConfigError(f"new_words is {new_words}, but an adaptive output layer cannot take new words: set it to 0")
+        return self.replace(layout=layout, new_words=new_words, batch_words=self.fitting(words, run))
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """How an adaptation stands."""
+
+    result: Result
+    """Of the training; its `scores` are those after it."""
+    before: dict[str, float] | None
+    """The scores before it, over the same words and sentences; None: there was no output layer."""
+    added: list[str]
+    """Words that joined the vocabulary."""
+
+    @property
+    def after(self) -> dict[str, float]:
+        """The scores of the model in the folder; empty where none was written yet."""
+        return self.result.scores
+
+    @property
+    def better(self) -> bool | None:
+        """Whether the model predicts the held-out text better than before; None where there is nothing to compare."""
+        if self.before is None or not self.after:
+            return None
+        return self.after["perplexity"] < self.before["perplexity"]
+
+
+def layouts(config: ElmoConfig) -> tuple[Layout, ...]:
+    """The layouts in which a model can go on learning, the usual one first.
+
+    A stream would leave a learned start state behind. A warm one follows from all weights, so only a stream, which needs no
+    start state, spares computing it anew in each step. Published models learned from streams, and begin from zeros here:
+    lanes teach them that beginning; a stream is for those that go back to programs which carry the state on.
+    """
+    if config.trunk == "transformer":
+        return ("sentences",)
+    if config.start == "learned":
+        return ("lanes", "sentences")
+    return ("stream",) if config.start == "warm" else ("lanes", "stream", "sentences")
+
+
+def adapt(
+    model: Elmo, corpus: Corpus, out: str | Path, config: ElmoAdaptation, run: Run, *, progress: Advance | None = None
+) -> Adapted:
+    """Go on training a model on a corpus; `out` holds the best model at any moment, and `out/run` what a restart needs.
+
+    The model itself is changed, grown and trained to the last step; the best one is the folder's. To go on after a stop, call
+    it again with the same model, loaded anew.
+    """
+    out = Path(out)
+    if model.source and Path(model.source).exists() and out.exists() and out.samefile(model.source):
+        raise UsageError(f"{out} is the model that would be adapted: choose another folder for the result")
+    if model.vocabulary is not None:
+        known_vocabulary(model)
+    built = Shards.build(corpus, out / "run", progress, only_known=bool(Checkpoints(out / "run").steps()))
+    shards = KnownWords(built, model.config)
+    train, held_out = split(shards)
+    config = config.settled(model, shards.total, run)
+    settings = {"adaptation": config.to_dict(), "corpus": shards.fingerprint, "model": fingerprint(model)}
+    run.seed_all()
+    model.splitter = corpus.cutter.words
+    began_with_output = model.output is not None
+    added = _enlarge(model, shards, config)
+    _freeze(model, config.freeze)
+    objective, batches = prepare(shards, train, model, config, run)
+    dev = validation(shards, held_out)
+    before = _before(objective, dev, out / "run" / "before.json", settings, run) if began_with_output else None
+    story = Story(
+        title=out.resolve().name,
+        model=describe(model),
+        text={
+            "adapted_from": Path(model.source).resolve().name if model.source else None,
+            "words_added": len(added),
+            "new_output_layer": None if began_with_output else True,
+            **told(corpus, shards),
+        },
+        options=config.to_dict() | {"seed": run.seed},
+        run=run,
+        words_per_epoch=batches.words_per_epoch,
+        held_out=len(held_out),
+        before=before,
+        licence=licence_of(model.card),
+    )
+    objective.card = story.unfinished()
+    result = Trainer(config.train, run).fit(objective, batches, dev, out, settings=settings)
+    if run.first:
+        write_finished(out, story, result)
+    return Adapted(result, before, added)
+
+
+def fingerprint(model: Elmo) -> str:
+    """A name for exactly this model: a hash of its config, its vocabulary and every number."""
+    whole = hashlib.sha256(json.dumps(model.config.to_dict(), sort_keys=True).encode())
+    whole.update("\n".join(model.vocabulary or ()).encode("utf-8", "surrogatepass"))
+    for name, value in sorted(model.state_dict().items()):
+        whole.update(f"{name} {tuple(value.shape)}".encode())
+        whole.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
+    return whole.hexdigest()
+
+
+def lacking(shards: Shards, vocabulary: Vocabulary, *, limit: int, min_count: int) -> list[str]:
+    """The words of a text that a vocabulary lacks, most frequent first: at most `limit`, each coming `min_count` times."""
+    frequent = int(np.count_nonzero(shards.counts[len(MARKS) :] >= min_count))  # the first ones: counts fall
+    types = itertools.chain.from_iterable(shards.type_blocks())
+    found: dict[str, None] = {}  # a table that cuts words makes some of them equal
+    for word in itertools.islice(types, len(MARKS), len(MARKS) + frequent):
+        if len(found) == limit:
+            break
+        if word not in vocabulary:
+            found[word] = None
+    return list(found)
+
+
+def _enlarge(model: Elmo, shards: Shards, config: ElmoAdaptation) -> list[str]:
+    """Give a model the words and the output layer that it lacks; gives the words that joined its vocabulary."""
+    added: list[str] = []
+    if model.vocabulary is not None:
+        assert config.new_words is not None
+        added = lacking(shards, model.vocabulary, limit=config.new_words, min_count=config.min_count)
+        add_words(model, added)
+    if model.output is None:
+        add_output(model, shards.most_frequent(config.vocabulary))
+    return added
+
+
+def _freeze(model: Elmo, parts: tuple[str, ...]) -> None:
+    for part in parts:
+        model.freeze(part)
+    if not any(weight.requires_grad for weight in model.parameters()):
+        raise UsageError(f"every part is frozen ({', '.join(model.parts())}), so nothing is left to train: freeze fewer")
+
+
+def _before(
+    objective: ElmoObjective, dev: list[TypeBatch], place: Path, settings: Mapping[str, Any], run: Run
+) -> dict[str, float]:
+    """The scores of the model as it begins: computed when a run starts, read from its folder when it goes on."""
+    key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+    if place.exists():
+        try:
+            kept = read_json(place)
+        except FormatError as error:
+            _log.warning("%s; computed anew", error)
+        else:
+            if kept.get("of") == key:
+                return dict(kept["scores"])
+    scores = objective.to(run.device).evaluate(dev)
+    if run.first:
+        write_text(place, json.dumps({"of": key, "scores": scores}) + "\n")
+    return scores

@@ -1,0 +1,81 @@
+"""`polyseme adapt`: what it says before and after, taken up again, back to HDF5, and its mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import polyseme
+from tests.cli.running import one_sentence, tiny
+from tests.oracle.make import write_bilm
+
+LINES = ["the stent of the river .", "a dose to the bank .", "the ward of a bank ."] * 30
+QUICK = ["--epochs", "2", "--learning-rate", "0.01", "--batch-words", "100"]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    (tmp_path / "domain.txt").write_text("\n".join(LINES), encoding="utf-8")
+    return tmp_path / "domain.txt"
+
+
+def test_before_and_after(run, model, text: Path, tmp_path: Path) -> None:
+    call = ["adapt", model, "--corpus", text, "--out", tmp_path / "out", "--sentences", "lines", *QUICK]
+    result = run(*call)
+    assert result.code == 0 and result.err == "", result
+    first, added, scores = result.out.splitlines()
+    assert first.startswith(f"{tmp_path / 'out'}: ") and added == "added 3 words"
+    assert scores.startswith("held-out perplexity: before ") and "), after " in scores and scores.count("forward") == 2
+    found = polyseme.load(tmp_path / "out")
+    assert found.splitter.name == "english" and found.vocabulary.words[-3:] == ["dose", "stent", "ward"]
+    again = run(*call, "--json").json[0]
+    assert again["added_words"] == 3 and again["better"] is True and again["ended"] == "budget"
+    assert again["after"]["perplexity"] < again["before"]["perplexity"]
+    assert f"after {again['after']['perplexity']:,.2f} (forward {again['after']['forward']:,.2f}" in scores
+    changed = one_sentence(run(*call[:-4], "--learning-rate", "0.02"))
+    assert "other settings" in changed and "learning_rate: 0.01 in the run, 0.02 now" in changed
+
+
+def test_without_an_output_layer(run, text: Path, tmp_path: Path) -> None:
+    start = tiny(output=False).save_pretrained(tmp_path / "start")
+    call = ["adapt", start, "-c", text, "-o", tmp_path / "out", *QUICK, "--vocabulary-size", "9", "--freeze", "tokens"]
+    result = run(*call)
+    assert result.code == 0, result
+    assert "added 0 words\nheld-out perplexity: before: no output layer, after " in result.out
+    assert len(polyseme.load(tmp_path / "out").vocabulary) == 9
+    assert run(*call, "--json").json[0]["before"] is None
+
+
+def test_hdf5_and_back(run, text: Path, tmp_path: Path) -> None:
+    source = write_bilm(tmp_path / "elmo", softmax=True, scale=0.8)
+    result = run("adapt", source, "-c", text, "-o", tmp_path / "out", *QUICK, "--new-words", "2", "--negatives", "9")
+    assert result.code == 0 and "takes words that are divided by blanks, one sentence a line" in result.err
+    assert "added 2 words" in result.out
+    assert run("convert", tmp_path / "out", tmp_path / "home", "--to", "bilm").code == 0
+    back = polyseme.load(tmp_path / "home")
+    assert len(back.vocabulary) == back.output.size == 14 and back.splitter.name == "whitespace"
+    assert json.loads(run("info", tmp_path / "out", "--json").out)["vocabulary"] == 14
+    assert run("score", "the stent of the river .", "--model", tmp_path / "home").code == 0
+
+
+def test_no_gain_is_told(run, text: Path, tmp_path: Path) -> None:
+    good = ["adapt", tiny().save_pretrained(tmp_path / "start"), "-c", text, "-o", tmp_path / "good", "--sentences", "lines"]
+    assert run(*good, "--epochs", "20", "--learning-rate", "0.01").code == 0
+    bad = ["adapt", tmp_path / "good", "-c", text, "-o", tmp_path / "bad", "--sentences", "lines"]
+    result = run(*bad, "--epochs", "1", "--learning-rate", "3")
+    assert result.code == 0 and f"no better than before: {tmp_path / 'bad'} holds the best" in result.out
+    assert polyseme.load(tmp_path / "bad").output is not None
+
+
+def test_mistakes(run, model, text: Path, tmp_path: Path) -> None:
+    call = ["adapt", model, "--corpus", text, "--out", tmp_path / "out"]
+    assert "no such file or folder" in one_sentence(run("adapt", model, "-c", tmp_path / "none", "-o", tmp_path / "out"))
+    one_sentence(run("adapt", tmp_path / "none", "-c", text, "-o", tmp_path / "out"))
+    assert "give one budget" in one_sentence(run(*call, "--epochs", "1", "--words", "9"), 2)
+    assert "unknown part 'layer3'" in one_sentence(run(*call, "--freeze", "layer3"), 2)
+    assert run(*call, "--layout", "lanes", "--epochs", "1").code == 0
+    assert "choose another folder" in one_sentence(run("adapt", model, "-c", text, "-o", model), 2)
+    assert not (Path(model) / "run").exists()
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["splitter"] == "english"

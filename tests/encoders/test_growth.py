@@ -1,0 +1,117 @@
+"""New words for old models: the probabilities that were there, shared out exactly, and the vectors that were there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import polyseme
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
+from polyseme.encoders.growth import add_output, add_words
+from polyseme.nn.adaptive import AdaptiveSoftmax
+from polyseme.nn.output import FullSoftmax, TiedSoftmax
+from polyseme.text.vocabulary import Vocabulary
+from tests.encoders.small import LSTM, elmo, sentences, vocabulary
+
+NEW = ["glucose", "stent", "漢方", "-"]
+
+
+def tied() -> Elmo:
+    torch.manual_seed(1)
+    config = ElmoConfig(characters=None, words=WordsConfig(size=len(vocabulary()), dim=8), dim=8, lstm=LSTM)
+    model = Elmo(config, vocabulary=vocabulary())
+    torch.nn.init.normal_(model.tie_output().bias)
+    return model.eval()
+
+
+def with_bias(form: str) -> Elmo:
+    model = elmo(form=form, output=True)
+    assert isinstance(model.output, FullSoftmax)
+    torch.nn.init.normal_(model.output.bias)
+    return model
+
+
+MODELS = {
+    "characters": lambda: with_bias("characters"),
+    "words": lambda: with_bias("words"),
+    "both": lambda: with_bias("both"),
+    "tied": tied,
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_unknown_word_shares_its_probability(kind: str) -> None:
+    model = MODELS[kind]()
+    states = torch.randn(50, 8, dtype=torch.float64)
+    assert model.output is not None
+    old = model.double().output(states).exp()  # type: ignore[misc]
+    add_words(model, NEW)
+    new = model.output(states).exp()
+    size, unknown = old.shape[1], 2
+    assert model.output.size == new.shape[1] == size + len(NEW) == len(model.vocabulary or [])
+    others = [row for row in range(size) if row != unknown]
+    torch.testing.assert_close(new[:, others], old[:, others], rtol=1e-12, atol=0)
+    shares = new[:, [unknown, *range(size, size + len(NEW))]]
+    torch.testing.assert_close(shares.sum(1), old[:, unknown], rtol=1e-12, atol=0)
+    torch.testing.assert_close(shares, (old[:, unknown] / (len(NEW) + 1))[:, None].expand_as(shares), rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_vectors_stay_and_the_folder_holds_it(kind: str, tmp_path: Path) -> None:
+    model = MODELS[kind]()
+    texts = [*sentences(5), ["the", *NEW, "cat"]]
+    before = model.embed(texts)
+    add_words(model, NEW[:2])
+    add_words(model, NEW[2:])
+    assert model.vocabulary is not None and model.vocabulary.words[-4:] == NEW and model.vocabulary.ids(["stent"]) == [22]
+    assert all(weight.requires_grad for weight in model.parameters())
+    for found in (model, polyseme.load(model.save_pretrained(tmp_path / "m"))):
+        for a, b in zip(before, found.embed(texts), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-6)
+    if kind == "tied":
+        assert isinstance(model.output, TiedSoftmax) and model.output.weight is model.tokens.words.weight  # type: ignore[union-attr]
+    if model.config.words is not None:
+        assert model.config.words.size == len(model.vocabulary) == len(model.tokens.words.weight)  # type: ignore[union-attr]
+
+
+def test_rows_that_no_word_had_are_taken() -> None:
+    torch.manual_seed(0)
+    config = ElmoConfig(characters=None, words=WordsConfig(size=30, dim=5), dim=8, lstm=LSTM)
+    model = Elmo(config, vocabulary=vocabulary())
+    add_words(model, NEW)
+    table = model.tokens.words.weight  # type: ignore[union-attr]
+    assert len(table) == 25 and all(torch.equal(table[row], table[2]) for row in range(21, 25))
+
+
+def test_a_new_output_layer() -> None:
+    model = elmo()
+    add_output(model, ["<S>", "</S>", "<UNK>", "a", "b"])
+    assert model.vocabulary is not None and len(model.vocabulary) == 5 and model.output is not None
+    assert model.perplexity([["a", "c"]]).mean < 50 and "output" in model.parts()
+    table = elmo(form="words")
+    add_output(table, ["never", "looked", "at"])
+    assert table.output is not None and table.output.size == len(vocabulary())
+    with pytest.raises(UsageError, match="an output layer already"):
+        add_output(table, [])
+
+
+def test_mistakes() -> None:
+    with pytest.raises(UsageError, match="'cat' is in the vocabulary already"):
+        add_words(elmo(output=True), ["new", "cat"])
+    with pytest.raises(UsageError, match="given twice"):
+        add_words(elmo(output=True), ["new", "new"])
+    with pytest.raises(PolysemeError, match="no vocabulary"):
+        add_words(elmo(), ["new"])
+    clusters = elmo(output=True)
+    clusters.output = AdaptiveSoftmax(len(vocabulary()), 8)
+    with pytest.raises(PolysemeError, match="adaptive output layer cannot take new words"):
+        add_words(clusters, ["new"])
+    lost = elmo(output=True)
+    lost.vocabulary = Vocabulary([word.replace("<UNK>", "<other>") for word in vocabulary()])
+    with pytest.raises(PolysemeError, match="lacks the unknown word '<UNK>'"):
+        add_words(lost, ["new"])

@@ -1,0 +1,266 @@
+"""Models that go on learning: before and after, restarts, every kind of model, and the way back to HDF5."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import polyseme
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.base.run import Run
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.growth import add_words
+from polyseme.formats import bilm
+from polyseme.nn.adaptive import AdaptiveSoftmax
+from polyseme.nn.output import FullSoftmax, TiedSoftmax
+from polyseme.pretraining.adapt import ElmoAdaptation, adapt, fingerprint, lacking, layouts
+from polyseme.pretraining.elmo import ElmoObjective
+from polyseme.pretraining.elmo_lanes import LaneObjective
+from polyseme.pretraining.fit import ElmoPretraining, build
+from polyseme.pretraining.teaching import KnownWords
+from polyseme.text.corpus import Corpus
+from polyseme.text.shards import Shards
+from polyseme.training.base import Loss
+from polyseme.training.config import TrainConfig
+from polyseme.training.optim import OptimConfig
+from tests.encoders.small import TRANSFORMER, elmo
+from tests.golden_path import golden
+from tests.oracle.make import write_bilm, write_manylangs
+
+LINES = [f"the {a} of the {b} had a {a} , {b} ." for a in ("patient", "stent", "dose") for b in ("bank", "ward", "cat")] * 8
+FAST = TrainConfig(steps=30, eval_every=10, optim=OptimConfig(learning_rate=1e-2))
+CONFIG = ElmoAdaptation(batch_words=160, dropout=0.0, train=FAST)
+
+
+def text_of(lines: list[str], folder: Path) -> Corpus:
+    (folder / "domain.txt").write_text("\n".join(lines), encoding="utf-8")
+    return Corpus(folder / "domain.txt", words="whitespace", sentences="lines", workers=0)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    return text_of(LINES, tmp_path)
+
+
+def held_out(lines: list[str]) -> list[list[str]]:
+    return [line.split() for line in lines[-max(1, len(lines) // 100) :]]
+
+
+def from_pretraining(corpus: Corpus, folder: Path, **settings: Any) -> Elmo:
+    """A new model of ours whose vocabulary lacks half of the text's words, loaded as a user would."""
+    shards = Shards.build(corpus, folder / "shards")
+    torch.manual_seed(0)
+    model = build(shards, ElmoPretraining(size="tiny", vocabulary=8, **settings), corpus)
+    return polyseme.load(model.save_pretrained(folder / "start"))
+
+
+OURS: dict[str, tuple[dict[str, Any], str, type]] = {
+    "characters": ({}, "lanes", FullSoftmax),
+    "both": ({"input": "both"}, "lanes", FullSoftmax),
+    "tied": ({"input": "words", "tied": True}, "lanes", TiedSoftmax),
+    "adaptive": ({"output": "adaptive"}, "lanes", AdaptiveSoftmax),
+    "stream": ({"layout": "stream"}, "stream", FullSoftmax),
+    "transformer": ({"trunk": "transformer"}, "sentences", FullSoftmax),
+}
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_models_of_ours(corpus: Corpus, tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    settings, layout, output = OURS[kind]
+    model = from_pretraining(corpus, tmp_path, **settings)
+    old = list(model.vocabulary or ())
+    expected = polyseme.load(tmp_path / "start")
+    adapted = adapt(model, corpus, tmp_path / "out", CONFIG, Run(seed=1))
+    new = {word for line in LINES for word in line.split()} - set(old) if kind != "adaptive" else set()
+    assert set(adapted.added) == new and len(adapted.added) == len(new) and len(old) == 8
+    assert ("takes no new words: none are added" in caplog.text) is (kind == "adaptive")
+    if kind != "adaptive":
+        add_words(expected, adapted.added)
+    said = expected.perplexity(held_out(LINES))
+    assert adapted.before is not None
+    assert adapted.before["perplexity"] == pytest.approx(said.mean, rel=1e-5)
+    assert adapted.before["backward"] == pytest.approx(said.backward, rel=1e-5)
+    assert adapted.better and adapted.after["perplexity"] < 0.8 * said.mean
+    found = polyseme.load(tmp_path / "out")
+    assert type(found.output) is output and list(found.vocabulary or ()) == old + adapted.added
+    assert found.perplexity(held_out(LINES)).mean == pytest.approx(adapted.after["perplexity"], rel=1e-4)
+    checkpoint = json.loads(max((tmp_path / "out" / "run").glob("checkpoint-*.json")).read_text())
+    assert checkpoint["values"]["settings"]["settings"]["adaptation"]["layout"] == layout
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert f"| words added | {len(new)} |" in card and "| adapted from | start |" in card and str(tmp_path) not in card
+    assert f"Before training it was {said.mean:,.2f} (forward {said.forward:,.2f}" in card
+
+
+class Stopping:
+    """Asks the run to stop at one of its batches."""
+
+    def __init__(self, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left = at
+        for kind in (ElmoObjective, LaneObjective):
+            monkeypatch.setattr(kind, "loss", self.wrapped(kind.loss))
+
+    def wrapped(self, loss: Callable[..., Loss]) -> Callable[..., Loss]:
+        def counted(learner: ElmoObjective, batch: Any) -> Loss:
+            self.left -= 1
+            if self.left == 0:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return loss(learner, batch)
+
+        return counted
+
+
+@pytest.mark.parametrize("fresh_output", [False, True], ids=["its own output", "a new output"])
+def test_stopped_and_taken_up(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_output: bool) -> None:
+    def start() -> Elmo:
+        return elmo(form="both", output=not fresh_output, start="learned", seed=5)
+
+    config = CONFIG.replace(dropout=0.1)
+    whole = adapt(start(), corpus, tmp_path / "whole", config, Run(seed=2))
+    with monkeypatch.context() as patch:
+        Stopping(14, patch)
+        cut = adapt(start(), corpus, tmp_path / "cut", config, Run(seed=2))
+        assert cut.result.ended is None and cut.result.steps == 14 and cut.before == whole.before
+    evaluations = []
+    evaluate = ElmoObjective.evaluate
+    monkeypatch.setattr(ElmoObjective, "evaluate", lambda self, dev: evaluations.append(1) or evaluate(self, dev))
+    again = adapt(start(), corpus, tmp_path / "cut", config, Run(seed=2))
+    assert len(evaluations) == 2  # after steps 20 and 30; what was before is known
+    assert again.before == whole.before and again.after == whole.after and again.added == whole.added
+    for name in ("model.safetensors", "output.safetensors", "vocabulary.txt", "config.json"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_another_model_is_refused(corpus: Corpus, tmp_path: Path) -> None:
+    adapt(elmo(output=True), corpus, tmp_path / "out", CONFIG, Run())
+    with pytest.raises(PolysemeError, match=r"settings\.model: "):
+        adapt(elmo(output=True, seed=1), corpus, tmp_path / "out", CONFIG, Run())
+    assert fingerprint(elmo(output=True)) == fingerprint(elmo(output=True)) != fingerprint(elmo(output=True, seed=1))
+    own = polyseme.load(tmp_path / "out")
+    with pytest.raises(UsageError, match="choose another folder"):
+        adapt(own, corpus, tmp_path / "out", CONFIG, Run())
+
+
+def test_no_gain_is_told(corpus: Corpus, tmp_path: Path) -> None:
+    """Far too high a rate: the folder holds a model all the same, and the result says that it is worse."""
+    once = adapt(elmo(output=True), corpus, tmp_path / "once", CONFIG.replace(train=FAST.replace(steps=60)), Run())
+    assert once.better
+    wild = TrainConfig(steps=3, eval_every=1, optim=OptimConfig(learning_rate=3.0, warmup=0.0))
+    worse = adapt(polyseme.load(tmp_path / "once"), corpus, tmp_path / "twice", CONFIG.replace(train=wild), Run())
+    assert worse.better is False and worse.added == []
+    found = polyseme.load(tmp_path / "twice").perplexity(held_out(LINES)).mean
+    assert found == pytest.approx(worse.after["perplexity"], rel=1e-4) and found > worse.before["perplexity"]  # type: ignore[index]
+
+
+def test_frozen_parts_stay(corpus: Corpus, tmp_path: Path) -> None:
+    model = elmo(output=True)
+    start = {name: value.clone() for name, value in model.state_dict().items()}
+    config = CONFIG.replace(freeze=("tokens", "layer1"), new_words=0)
+    assert adapt(model, corpus, tmp_path / "out", config, Run()).added == []
+    same = {name.split(".")[0] for name, value in model.state_dict().items() if torch.equal(value, start[name])}
+    moved = {name for name, value in model.state_dict().items() if not torch.equal(value, start[name])}
+    assert all(name.startswith("tokens.") or "_layers.0." in name for name in start if name not in moved) and "tokens" in same
+    assert any("_layers.1." in name for name in moved) and "output.bias" in moved
+    with pytest.raises(UsageError, match="unknown part 'layer9'"):
+        adapt(elmo(output=True), corpus, tmp_path / "x", CONFIG.replace(freeze=("layer9",)), Run())
+    every = tuple(elmo(output=True).parts())
+    with pytest.raises(UsageError, match="nothing is left to train"):
+        adapt(elmo(output=True), corpus, tmp_path / "y", CONFIG.replace(freeze=every), Run())
+
+
+@pytest.mark.parametrize("layout", ["stream", "lanes", "sentences"])
+def test_every_layout_from_zeros(corpus: Corpus, tmp_path: Path, layout: str) -> None:
+    config = CONFIG.replace(layout=layout, output="sampled", negatives=12)
+    assert adapt(elmo(output=True), corpus, tmp_path / "out", config, Run()).better
+
+
+def test_layouts_and_mistakes(corpus: Corpus, tmp_path: Path) -> None:
+    assert layouts(elmo().config)[0] == "lanes" and layouts(elmo(start="learned").config)[0] == "lanes"
+    assert layouts(elmo(start="warm").config) == ("stream",)
+    assert layouts(elmo(transformer=TRANSFORMER).config) == ("sentences",)
+    with pytest.raises(ConfigError, match="'stream', but this model has the start state 'learned'; allowed: lanes, sentences"):
+        adapt(elmo(start="learned", output=True), corpus, tmp_path / "a", CONFIG.replace(layout="stream"), Run())
+    with pytest.raises(ConfigError, match="but this model has Transformers; allowed: sentences"):
+        adapt(elmo(transformer=TRANSFORMER, output=True), corpus, tmp_path / "b", CONFIG.replace(layout="lanes"), Run())
+    clusters = from_pretraining(corpus, tmp_path, output="adaptive")
+    with pytest.raises(ConfigError, match="new_words is 5, but an adaptive output layer cannot take new words: set it to 0"):
+        adapt(clusters, corpus, tmp_path / "c", CONFIG.replace(new_words=5), Run())
+    with pytest.raises(ConfigError, match=r"new_words is -1; .*min_count is 0; .*vocabulary is 3"):
+        ElmoAdaptation(new_words=-1, min_count=0, vocabulary=3)
+    with pytest.raises(ConfigError, match=r"dropout is 1.0.*negatives is 7, but output is 'full'"):
+        ElmoAdaptation(dropout=1.0, negatives=7)
+    assert ElmoAdaptation.from_dict(CONFIG.to_dict()) == CONFIG
+
+
+def test_which_words_join(tmp_path: Path) -> None:
+    corpus = text_of(["the stent the dose", "stent dose stent once", "the cat sat"], tmp_path)
+    model = elmo(output=True)
+    shards = KnownWords(Shards.build(corpus, tmp_path / "s"), model.config)
+    assert model.vocabulary is not None
+    assert lacking(shards, model.vocabulary, limit=10, min_count=2) == ["stent", "dose"]
+    assert lacking(shards, model.vocabulary, limit=10, min_count=1) == ["stent", "dose", "once"]
+    assert lacking(shards, model.vocabulary, limit=1, min_count=1) == ["stent"]
+    assert lacking(shards, model.vocabulary, limit=0, min_count=1) == []
+
+
+@pytest.mark.parametrize("softmax", [True, False], ids=["softmax", "no softmax"])
+@pytest.mark.parametrize("words_only", [False, True], ids=["characters", "words"])
+def test_from_hdf5_and_back(corpus: Corpus, tmp_path: Path, softmax: bool, words_only: bool) -> None:
+    source = write_bilm(tmp_path / "elmo", softmax=softmax, words_only=words_only, scale=0.8)
+    model = polyseme.load(source)
+    adapted = adapt(model, corpus, tmp_path / "out", CONFIG, Run())
+    assert (adapted.before is None) is not softmax and adapted.better is (True if softmax else None)
+    ours = polyseme.load(tmp_path / "out")
+    home = polyseme.load(bilm.write(ours, tmp_path / "home"))
+    assert home.vocabulary is not None and home.vocabulary.words == (ours.vocabulary and ours.vocabulary.words)
+    assert "stent" in home.vocabulary and home.config.start == ours.config.start == "zero"
+    for a, b in zip(ours.embed(held_out(LINES)), home.embed(held_out(LINES)), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+    assert home.perplexity(held_out(LINES)).mean == pytest.approx(adapted.after["perplexity"], rel=1e-4)
+
+
+def test_published_hdf5(tmp_path: Path) -> None:
+    """The golden model of bilm-tf has no output layer; with its new one it goes on a second time."""
+    config = CONFIG.replace(train=FAST.replace(steps=60))
+    first = adapt(polyseme.load(golden("bilm-tf")), text_of(LINES, tmp_path), tmp_path / "first", config, Run())
+    assert first.before is None and first.better is None and first.after["perplexity"] < 10  # of 14 words
+    home = bilm.write(polyseme.load(tmp_path / "first"), tmp_path / "home")
+    lines = (golden("bilm-tf-train") / "data.txt").read_text(encoding="utf-8").splitlines() * 10
+    second = adapt(polyseme.load(home), text_of(lines, tmp_path), tmp_path / "second", config, Run())
+    assert second.better and "embeddings" in second.added
+    back = polyseme.load(bilm.write(polyseme.load(tmp_path / "second"), tmp_path / "back"))
+    assert back.perplexity(held_out(lines)).mean == pytest.approx(second.after["perplexity"], rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["en-char", "zh-word", "zh-word-char"])
+def test_manylangs(corpus: Corpus, tmp_path: Path, name: str) -> None:
+    model = polyseme.load(golden("manylangs") / name)
+    before = model.embed(held_out(LINES))
+    adapted = adapt(model, corpus, tmp_path / "out", CONFIG, Run())
+    assert adapted.before is None and adapted.after["perplexity"] < 40
+    assert ("stent" in adapted.added) is (name != "en-char")
+    found = polyseme.load(tmp_path / "out")
+    assert found.vocabulary is not None and "stent" in found.vocabulary and "<S>" not in found.vocabulary
+    assert found.perplexity(held_out(LINES)).mean == pytest.approx(adapted.after["perplexity"], rel=1e-4)
+    assert before[0].shape == found.embed(held_out(LINES))[0].shape
+    again = adapt(found, corpus, tmp_path / "again", CONFIG, Run())
+    assert again.before is not None and again.before["perplexity"] == pytest.approx(adapted.after["perplexity"], rel=1e-4)
+
+
+def test_tables_that_cut_words(tmp_path: Path) -> None:
+    """Words of one beginning are one word to such a model, at its input and at its output."""
+    source = write_manylangs(tmp_path / "m", word_dim=6, char_dim=4, max_characters=8, scale=0.8)
+    lines = ["bank paracetamol paracetam of the river", "the ibuprofenum of the bank"] * 20
+    adapted = adapt(polyseme.load(source), text_of(lines, tmp_path), tmp_path / "out", CONFIG, Run())
+    assert sorted(adapted.added) == ["ibupro", "parace"]
+    found = polyseme.load(tmp_path / "out")
+    assert found.log_probs([["paracetamol", "ibuprofen", "other"]])[0].known.tolist() == [True, True, False]
+    assert found.perplexity(held_out(lines)).mean == pytest.approx(adapted.after["perplexity"], rel=1e-4)
