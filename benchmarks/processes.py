@@ -1,14 +1,13 @@
-"""Words a second of two processes against one: `python -m benchmarks.processes [--size small] [--steps 150] ...`.
+"""Words a second of two processes against one: `python -m benchmarks.processes [--size small] [--steps 8] ...`.
 
-Real runs of `polyseme pretrain elmo` on the CPU, alone and under torchrun, with one thread for each process and the same
-batch for each (`--batch-words`), so that two processes do twice the work in a step. The rate is that of the log, training
-alone; its first line, of the first 100 steps, is left out. Twice the cores at best give a ratio of 2.
+Real runs of `pretrain` on the CPU, alone and under torchrun, with one thread for each process and the same batch for each
+(`--batch-words`), so that two processes do twice the work in a step. The rate is that of the log, training alone; its first
+line, of the first steps, is left out. Twice the cores at best give a ratio of 2.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import os
 import subprocess
@@ -18,26 +17,42 @@ from pathlib import Path
 
 from benchmarks.memory import SOURCE, write_text
 
+WARM_UP = 3  # steps of a line of the log
+
 
 def rate(out: Path) -> float:
-    """Words a second of all but the first line of the log, each by its steps."""
+    """Words a second of all but the first line of the log, each of as many steps."""
     lines = [json.loads(line) for line in (out / "run" / "log.jsonl").read_text().splitlines()]
-    lines = [line for line in lines if line["kind"] == "train"]
-    if len(lines) < 2:
-        raise SystemExit(f"the log of {out} has {len(lines)} lines; a rate needs 2: give more --steps (100 make a line)")
-    steps = [line["step"] - before["step"] for before, line in itertools.pairwise(lines)]
-    return sum(steps) / sum(count / line["words_per_second"] for count, line in zip(steps, lines[1:], strict=True))
+    rates = [line["words_per_second"] for line in lines if line["kind"] == "train"][1:]
+    return len(rates) / sum(1 / each for each in rates)
 
 
-def train(processes: int, text: Path, out: Path, options: argparse.Namespace, split: list[str]) -> float:
+def work(text: str, out: str, options: argparse.Namespace) -> None:
+    """One process of a run."""
+    from polyseme.base.run import Run
+    from polyseme.pretraining.fit import ElmoPretraining, pretrain
+    from polyseme.text.corpus import Corpus
+    from polyseme.training.config import TrainConfig
+
+    ways = {} if SOURCE.is_file() else {"words": "whitespace", "sentences": "lines"}
+    config = ElmoPretraining(
+        size=options.size,
+        vocabulary=options.vocabulary,
+        output="sampled",
+        negatives=options.negatives,
+        batch_words=options.batch_words,
+        train=TrainConfig(steps=WARM_UP * (1 + options.steps // WARM_UP), log_every=WARM_UP),
+    )
+    pretrain(Corpus(text, workers=0, **ways), out, config, Run.from_environment(device="cpu"))  # type: ignore[arg-type]
+
+
+def train(processes: int, text: Path, out: Path) -> float:
     """One run, and its rate."""
     start = [sys.executable, "-m"]
     if processes > 1:
         start += ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", "-m"]
-    call = [*start, "polyseme", "pretrain", "elmo", "--corpus", str(text), "--out", str(out), "--device", "cpu", *split]
-    call += ["--size", options.size, "--vocabulary", str(options.vocabulary), "--batch-words", str(options.batch_words)]
-    call += ["--negatives", str(options.negatives), "--words", str(processes * options.steps * options.batch_words)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    call = [*start, "benchmarks.processes", *sys.argv[1:], "--work", str(text), str(out)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "THP_MEM_ALLOC_ENABLE": "1"}
     done = subprocess.run(call, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
@@ -50,17 +65,20 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=50_000)
     parser.add_argument("--negatives", type=int, default=8192)
     parser.add_argument("--batch-words", type=int, default=2560, help="of each process: lanes of 20 words")
-    parser.add_argument("--steps", type=int, default=200, help="about so many; the first 100 do not count")
-    parser.add_argument("--bytes", type=int, default=15_000_000, help="of text")
-    parser.add_argument("--rounds", type=int, default=1, help="of both, in turn; the best of each counts")
+    parser.add_argument("--steps", type=int, default=9, help="that count")
+    parser.add_argument("--bytes", type=int, default=3_000_000, help="of text")
+    parser.add_argument("--rounds", type=int, default=2, help="of both, in turn; the best of each counts")
+    parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.work:
+        return work(*options.work, options)
     rates: dict[int, list[float]] = {1: [], 2: []}
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder, "text.txt")
-        split = write_text(text, options.bytes)
+        write_text(text, options.bytes)
         for number in range(options.rounds):
             for processes, found in rates.items():
-                found.append(train(processes, text, Path(folder, f"model-{processes}-{number}"), options, split))
+                found.append(train(processes, text, Path(folder, f"model-{processes}-{number}")))
     result = vars(options) | {"text": SOURCE.name if SOURCE.is_file() else "drawn", "cores": len(os.sched_getaffinity(0))}
     result |= {f"words_per_second_{processes}": [round(each) for each in found] for processes, found in rates.items()}
     print(json.dumps(result | {"ratio": round(max(rates[2]) / max(rates[1]), 3)}, indent=2))

@@ -56,7 +56,7 @@ class ThroughTime(torch.autograd.Function):
         directions, steps, lanes, width = inputs.shape
         dim = cell.shape[2]
         flat = inputs.reshape(directions, steps * lanes, width)
-        gates = torch.baddbmm(bias[:, None], flat, input_weight.mT).view(directions, steps, lanes, 4 * dim)
+        gates = step.input_products(flat, input_weight.mT, bias[:, None]).view(directions, steps, lanes, 4 * dim)
         cells = cell.new_empty(directions, steps, lanes, dim)
         middle = inputs.new_empty(directions, steps, lanes, dim)  # what a cell gives, before the projection
         before = inputs.new_empty(directions, steps, lanes, hidden.shape[2])  # the state that a step begins from

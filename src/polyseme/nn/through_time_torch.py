@@ -9,6 +9,11 @@ import torch
 from torch import Tensor
 
 
+def input_products(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """inputs @ weight + bias; the bias comes after, since a product that begins with it would write it out first."""
+    return torch.bmm(inputs, weight).add_(bias)
+
+
 def product(a: Tensor, b: Tensor, out: Tensor) -> Tensor:
     """a @ b for both directions; one after the other, since a batched product would copy what it writes."""
     for direction in range(len(out)):

@@ -129,6 +129,11 @@ def _cell_backward(  # type: ignore[no-untyped-def]
     tl.store(grad_cell + place, dc, mask=inside)
 
 
+def input_products(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """inputs @ weight + bias, for both directions at once."""
+    return torch.baddbmm(bias, inputs, weight)
+
+
 def product(a: Tensor, b: Tensor, out: Tensor) -> Tensor:
     """a @ b for both directions at once."""
     return torch.bmm(a, b, out=out)
