@@ -24,7 +24,7 @@ from polyseme.text.shards import Shards
 from polyseme.text.stream import SentenceBatches, TypeBatch
 
 NEGATIVES = 8192  # as in bilm-tf
-DEV_WORDS = 8192  # of a batch in validation
+DEV_WORDS = 2048  # of a batch in validation
 HELD_OUT = 2000  # sentences kept for validation at most; a hundredth of the text where that is less
 
 Layout = Literal["lanes", "stream", "sentences"]
