@@ -14,6 +14,15 @@ from tests.pretraining import program
 from tests.training.compare import assert_same_run
 
 
+def wait_for_checkpoints(process: Any, run: Path, count: int) -> None:
+    """Until the process has written so many checkpoints, or is dead."""
+    known = {path.name for path in run.glob("checkpoint-*.json")}
+    new: set[str] = set()
+    while len(new) < count and process.is_alive():
+        new |= {path.name for path in run.glob("checkpoint-*.json")} - known
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_and_started_again(tmp_path: Path, processes: Any, kills: int) -> None:
     text = program.write_text(tmp_path / "text.txt", lines=5000)
@@ -25,28 +34,25 @@ def test_killed_and_started_again(tmp_path: Path, processes: Any, kills: int) ->
         return process
 
     begun = time.monotonic()
-    whole, took = begin("whole"), {}
+    whole, encoding = begin("whole"), 0.0
     while whole.is_alive():
-        for what, pattern in {"encoding": "shards-*", "training": "checkpoint-00000000.json"}.items():
-            if what not in took and any((tmp_path / "whole" / "run").glob(pattern)):
-                took[what] = time.monotonic() - begun
+        if not encoding and any((tmp_path / "whole" / "run").glob("shards-*")):
+            encoding = time.monotonic() - begun
         time.sleep(0.001)
     assert whole.exitcode == 0
-    seconds = time.monotonic() - begun - took["training"]
     chance, codes = random.Random(kills), []
     for number in range(kills + 1):
         process = begin("cut")
-        if number < max(1, kills // 5):
-            time.sleep(chance.uniform(0, took["encoding"]))
-        else:
-            time.sleep(took["training"] - took["encoding"] + chance.uniform(0, 2 * seconds / kills))
+        if number >= max(1, kills // 5):  # the first ones are killed while the text is encoded
+            wait_for_checkpoints(process, tmp_path / "cut" / "run", chance.randint(1, 4))
+        time.sleep(chance.uniform(0, encoding if number < max(1, kills // 5) else 0.05))
         if number == kills:
             process.terminate()  # one is asked to stop, and does so after its step
         else:
             process.kill()
         process.join()
         codes.append(process.exitcode)
-    assert codes.count(-9) >= kills // 2  # most were killed on the way, not after the end
+    assert codes[:-1] == [-9] * kills and codes[-1] == 3  # killed on the way, not after the end; and stopped on the way
     last = begin("cut")
     last.join()
     assert last.exitcode == 0
