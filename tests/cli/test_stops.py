@@ -81,6 +81,7 @@ def test_memory_is_bounded_by_the_batch(model, tmp_path, kind):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGINT"), reason="no such signal")
+@pytest.mark.slow
 def test_every_interrupt_is_heard(run, model, tmp_path):
     """At many moments, most of them inside HDF5: one Ctrl-C is enough, and the work goes on from there."""
     text, out = tmp_path / "text.txt", tmp_path / "v.hdf5"
