@@ -164,10 +164,11 @@ def _is_number(field: bytes) -> bool:
 
 
 def _is_binary(start: bytes, dim: int) -> bool:
-    """Whether rows that begin like this hold raw numbers: the first is no line of text, and has bytes that no text has."""
+    """Whether rows that begin like this hold raw numbers: the first has no number in text, or bytes that no text has."""
     line, _, _ = start.partition(b"\n")
-    if _count_numbers(line) >= dim:
-        return False
+    found = _count_numbers(line)
+    if found >= dim or (found == 0 and b" " in line):
+        return found == 0
     raw = start.partition(b" ")[2][: 4 * dim]
     try:
         raw.decode("utf-8")
