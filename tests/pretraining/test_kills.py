@@ -26,7 +26,7 @@ def wait_for_checkpoints(process: Any, run: Path, count: int) -> None:
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_and_started_again(tmp_path: Path, processes: Any, kills: int) -> None:
     text = program.write_text(tmp_path / "text.txt", lines=5000)
-    loop = {"steps": 20 * kills, "checkpoint_every": 3, "log_every": 5, "eval_every": 10}
+    loop = {"steps": 40 * kills, "checkpoint_every": 3, "log_every": 5, "eval_every": 10}
 
     def begin(name: str) -> Any:
         process = processes.Process(target=program.train_and_exit, args=(text, tmp_path / name, loop))
@@ -45,7 +45,7 @@ def test_killed_and_started_again(tmp_path: Path, processes: Any, kills: int) ->
         process = begin("cut")
         if number >= max(1, kills // 5):  # the first ones are killed while the text is encoded
             wait_for_checkpoints(process, tmp_path / "cut" / "run", chance.randint(1, 4))
-        time.sleep(chance.uniform(0, encoding if number < max(1, kills // 5) else 0.05))
+        time.sleep(chance.uniform(0, encoding if number < max(1, kills // 5) else 0.02))
         if number == kills:
             process.terminate()  # one is asked to stop, and does so after its step
         else:

@@ -10,6 +10,7 @@ checkpoint), and a checkpoint holds all that they changed; so a kill at any mome
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import logging
@@ -83,6 +84,7 @@ class Trainer:
         batches = Prepared(train, learner.prepare, ahead=AHEAD if run.device.type == "cuda" else 0)
         parts = Parts(learner, build_optimizer(self.config.optim, learner), batches, Interval(run.device), run)
         with (
+            contextlib.closing(batches),
             joined(run) as ranks,
             StopSignal(patient=run.ranks > 1) as stop,
             Record(out / "run" if run.first else None) as record,
@@ -92,7 +94,6 @@ class Trainer:
             with screen(session.plan.total, session.done, show=run.first) as draw:
                 while session.progress.ended is None and not session.stopping:
                     session.advance(stop, draw)
-            batches.close()
             return self._result(session, stop.name)
 
     def _settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
