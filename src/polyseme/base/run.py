@@ -52,12 +52,14 @@ class Run:
 
     @classmethod
     def from_environment(cls, *, seed: int = 0, device: str | None = None, precision: str | None = None) -> Self:
-        """This process's run: torchrun's place where there is one, a GPU where there is one, bf16 on a GPU."""
+        """This process's run: torchrun's place where there is one, a GPU where there is one, bf16 on a GPU that has it."""
         rank, ranks, local = (_number(name, default) for name, default in (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0)))
         place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         if place.type == "cuda" and place.index is None:
             place = torch.device("cuda", local)
-        precision = precision or ("bf16" if place.type == "cuda" else "fp32")
+        if precision is None:  # matrix units for bfloat16 came with compute capability 8.0
+            old = torch.cuda.is_available() and torch.cuda.get_device_capability() < (8, 0)
+            precision = "bf16" if place.type == "cuda" and not old else "fp32"
         return cls(seed=seed, device=place, rank=rank, ranks=ranks, precision=precision)
 
     @property
