@@ -105,3 +105,13 @@ def test_vectors_adagrad_and_words(tmp_path: Path, capsys) -> None:
     (tmp_path / "v.txt").write_text("the 1.0 0.5 0.25 0.5\n", encoding="utf-8")
     assert main(call) == 1
     assert "settings.vectors" in capsys.readouterr().err
+
+
+def test_changes_are_refused_or_accepted(run, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("the cat sat on the mat .\nthe dog sat on the bank .\n" * 30, encoding="utf-8")
+    call = ["pretrain", "elmo", "--corpus", text, "--out", tmp_path / "m", *ARGUMENTS]
+    assert run(*call).code == 0
+    refused = run(*call, "--learning-rate", "0.002")
+    assert refused.code == 1 and refused.err.count("learning_rate") == 1 and "--accept-changes" in refused.err
+    assert run(*call, "--learning-rate", "0.002", "--accept-changes").code == 0

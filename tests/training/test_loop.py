@@ -229,7 +229,18 @@ def test_run_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
     run = Run.from_environment(seed=2, device="cpu")
     assert (run.seed, run.rank, run.ranks, run.precision, run.first) == (2, 3, 4, "fp32", False)
-    assert Run.from_environment(device="cuda").device == torch.device("cuda:1")
+    with pytest.raises(UsageError, match="device is 'gpu'; allowed: cpu, cuda"):
+        Run.from_environment(device="gpu")
+    with monkeypatch.context() as no_gpu, pytest.raises(UsageError, match="PyTorch finds no GPU here: leave it out"):
+        no_gpu.setattr(torch.cuda, "is_available", lambda: False)
+        Run.from_environment(device="cuda")
+    with monkeypatch.context() as gpu:
+        gpu.setattr(torch.cuda, "is_available", lambda: True)
+        gpu.setattr(torch.cuda, "get_device_capability", lambda *_: (9, 0))
+        run = Run.from_environment(device="cuda")
+        assert (run.device, run.precision) == (torch.device("cuda:1"), "bf16")
+        gpu.setattr(torch.cuda, "get_device_capability", lambda *_: (7, 5))
+        assert Run.from_environment(device="cuda").precision == "fp32"
     monkeypatch.setenv("RANK", "many")
     with pytest.raises(UsageError, match="RANK is 'many'"):
         Run.from_environment()

@@ -54,7 +54,12 @@ class Run:
     def from_environment(cls, *, seed: int = 0, device: str | None = None, precision: str | None = None) -> Self:
         """This process's run: torchrun's place where there is one, a GPU where there is one, bf16 on a GPU that has it."""
         rank, ranks, local = (_number(name, default) for name, default in (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0)))
-        place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        try:
+            place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        except RuntimeError:
+            raise UsageError(f"device is {device!r}; allowed: cpu, cuda, or cuda:1 for the second GPU") from None
+        if place.type == "cuda" and not torch.cuda.is_available():
+            raise UsageError(f"device is {device!r}, but PyTorch finds no GPU here: leave it out, or install PyTorch with CUDA")
         if place.type == "cuda" and place.index is None:
             place = torch.device("cuda", local)
         if precision is None:  # matrix units for bfloat16 came with compute capability 8.0

@@ -13,6 +13,7 @@ from polyseme.cli import show
 from polyseme.cli.options import Json, ModelArgument, Options, Splitter, SplitterOption, VocabularyFile, open_model
 from polyseme.cli.text_options import Field, Sentences, SkipBad, Workers, open_corpus
 from polyseme.cli.training_options import (
+    AcceptChanges,
     BatchWords,
     CorpusOption,
     Device,
@@ -119,6 +120,7 @@ def adapt(
     seed: Seed = 0,
     device: Device = None,
     precision: PrecisionOption = None,
+    accept_changes: AcceptChanges = False,
     json: Json = False,
 ) -> None:
     """Go on training a model on the text of a domain, and add the domain's words to its vocabulary.
@@ -158,7 +160,7 @@ def adapt(
         show.note(f"{model} takes words that are divided by blanks, one sentence a line: for raw text add --splitter english")
     text = open_corpus(corpus, cut, sentences or SENTENCES[cut], field, workers, skip_bad=skip_bad_lines)
     with progress("encoding text", unit="words") as count:
-        adapted = train(start, text, out, config, run, progress=count)
+        adapted = train(start, text, out, config, run, progress=count, accept_changes=accept_changes)
     if not run.first:
         return  # under torchrun one process speaks
     if json:

@@ -15,6 +15,7 @@ from polyseme.cli.options import Json, Size, Splitter
 from polyseme.cli.part_options import Cell, Filters, Highways, MaxCharacters, Projection, TrunkLayers, parse_filters
 from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, Workers, open_corpus
 from polyseme.cli.training_options import (
+    AcceptChanges,
     BatchWords,
     CorpusOption,
     Device,
@@ -133,6 +134,7 @@ def elmo(
     seed: Seed = 0,
     device: Device = None,
     precision: PrecisionOption = None,
+    accept_changes: AcceptChanges = False,
     cell: Cell = None,
     projection: Projection = None,
     layers: TrunkLayers = None,
@@ -179,7 +181,7 @@ def elmo(
     run = Run.from_environment(seed=seed, device=device, precision=precision.value if precision else None)
     text = open_corpus(corpus, splitter, sentences, field, workers, skip_bad=skip_bad_lines)
     with progress("encoding text", unit="words") as count:
-        result = pretrain(text, out, config, run, vectors=_vectors(vectors, run), progress=count)
+        result = pretrain(text, out, config, run, vectors=_vectors(vectors, run), progress=count, accept_changes=accept_changes)
     if not run.first:
         return  # under torchrun one process speaks
     if json:

@@ -76,6 +76,12 @@ PrecisionOption = Annotated[
 ]
 
 
+AcceptChanges = Annotated[
+    bool,
+    typer.Option("--accept-changes", help="Go on with a run under other settings than before.", rich_help_panel="Training"),
+]
+
+
 def large_pages() -> None:
     """Ask the system for memory in large pages, before PyTorch is loaded: on a CPU small ones cost a fifth of a step."""
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")

@@ -22,7 +22,7 @@ class LaneGraph:
     """`read_lanes` for one `BiLstm`, one shape of batch and one precision."""
 
     def __init__(self, stacks: BiLstm, inputs: Tensor, begins: Tensor | None, start: State, carried: State) -> None:
-        reader = _Reader(stacks, inputs.dtype, begins is not None)
+        reader = _Reader(stacks, begins is not None)
         self.fits = _key(stacks, inputs, begins)
         given = _flat(inputs, begins, start, carried)
         sample = tuple(tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in given)
@@ -59,9 +59,9 @@ class GraphedLanes:
 class _Reader(nn.Module):
     """Tensors in, tensors out, as a graph wants it."""
 
-    def __init__(self, stacks: BiLstm, kind: torch.dtype, sentences: bool) -> None:
+    def __init__(self, stacks: BiLstm, sentences: bool) -> None:
         super().__init__()
-        self.stacks, self._kind, self._sentences = stacks, kind, sentences
+        self.stacks, self._sentences = stacks, sentences
 
     def forward(self, inputs: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         begins = rest[0] if self._sentences else None

@@ -135,7 +135,14 @@ def layouts(config: ElmoConfig) -> tuple[Layout, ...]:
 
 
 def adapt(
-    model: Elmo, corpus: Corpus, out: str | Path, config: ElmoAdaptation, run: Run, *, progress: Advance | None = None
+    model: Elmo,
+    corpus: Corpus,
+    out: str | Path,
+    config: ElmoAdaptation,
+    run: Run,
+    *,
+    progress: Advance | None = None,
+    accept_changes: bool = False,
 ) -> Adapted:
     """Go on training a model on a corpus; `out` holds the best model at any moment, and `out/run` what a restart needs.
 
@@ -151,7 +158,7 @@ def adapt(
     shards = KnownWords(built, model.config)
     train, held_out = split(shards)
     config = config.settled(model, shards.total, run)
-    settings = {"adaptation": config.to_dict(), "corpus": shards.fingerprint, "model": fingerprint(model)}
+    settings = {"adaptation": config.taught(), "corpus": shards.fingerprint, "model": fingerprint(model)}
     run.seed_all()
     model.splitter = corpus.cutter.words
     began_with_output = model.output is not None
@@ -177,7 +184,7 @@ def adapt(
         licence=licence_of(model.card),
     )
     objective.card = story.unfinished()
-    result = Trainer(config.train, run).fit(objective, batches, dev, out, settings=settings)
+    result = Trainer(config.train, run).fit(objective, batches, dev, out, settings=settings, accept_changes=accept_changes)
     if run.first:
         write_finished(out, story, result)
     return Adapted(result, before, added)

@@ -1,7 +1,7 @@
 """Teach an ELMo its language from lanes: batches of one shape, the LSTMs' state carried from each to the next.
 
 The fast way to train, and the original's: back-propagation is cut at the edge of a batch, the state is not. Either a sentence
-begins from the model's own start state, learned or zeros, as it will when the model is used (`sentences`), or from whatever
+begins from the model's own start state, learned or zeros, as it will when the model is used, or from whatever
 the sentence before left (a stream, as bilm-tf trained).
 """
 

@@ -112,9 +112,11 @@ def pretrain(
     *,
     vectors: FindVectors | None = None,
     progress: Advance | None = None,
+    accept_changes: bool = False,
 ) -> Result:
     """Train an ELMo on a corpus; `out` holds the best model at any moment, and `out/run` what a restart needs.
 
+    A run goes on under the same settings only, unless `accept_changes`.
     `vectors` is asked for vectors of the vocabulary's words, from which the word table starts and takes its size.
     """
     out = Path(out)
@@ -140,10 +142,10 @@ def pretrain(
         held_out=len(held_out),
     )
     objective.card = story.unfinished()
-    settings = {"pretraining": config.to_dict(), "corpus": shards.fingerprint}
+    settings = {"pretraining": config.taught(), "corpus": shards.fingerprint}
     if found is not None:
         settings["vectors"] = found.fingerprint()
-    result = Trainer(config.train, run).fit(objective, batches, dev, out, settings=settings)
+    result = Trainer(config.train, run).fit(objective, batches, dev, out, settings=settings, accept_changes=accept_changes)
     if run.first:
         write_finished(out, story, result)
     return result

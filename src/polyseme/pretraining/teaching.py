@@ -71,6 +71,10 @@ class Teaching(Config):
         """Words that the training loss draws; None: it looks at all."""
         return self.negatives if self.output == "sampled" else None
 
+    def taught(self) -> dict[str, Any]:
+        """What makes a run what it is, but for the loop, which tells its own settings."""
+        return {name: value for name, value in self.to_dict().items() if name != "train"}
+
     def fitting(self, words: int, run: Run) -> int:
         """The words of a batch, for a text of so many words and a device."""
         usual = 20_480 if run.device.type == "cuda" else 2560

@@ -61,6 +61,9 @@ class LaneBatches:
     def seek(self, position: dict[str, Any]) -> None:
         """Go on from a position."""
         self._epoch, self._next = position["epoch"], position["next"]
+        lanes = len(position["lanes"]["offset"])
+        if lanes != self._lanes:
+            raise PolysemeError(f"the run has {lanes} lanes, not {self._lanes}: give its batch words and steps")
         for name, values in position["lanes"].items():
             setattr(self, f"_{name}", np.array(values, dtype=np.int64))
 

@@ -76,7 +76,8 @@ def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], *, accept_cha
     if changed and not accept_changes:
         told = "; ".join(f"{name.removeprefix('config.')}: {how}" for name, how in changed.items())
         raise PolysemeError(
-            f"this folder holds a run with other settings ({told}); give the old ones to go on, accept the changes to go on "
+            f"this folder holds a run with other settings ({told}); give the old ones to go on, "
+            "accept the changes (--accept-changes) to go on "
             "with the new ones from its last checkpoint, or choose another folder"
         )
     return changed

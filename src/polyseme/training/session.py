@@ -195,7 +195,7 @@ class Session:
         return DivergedError(
             f"{what} at step {self.progress.step}; the last good checkpoint, of step {kept}, is kept in {self.out / 'run'}: "
             f"lower the learning rate (it is {optim.learning_rate:g}), or try a longer warmup, {clip}{precision}, "
-            "and accept the changes to go on from there"
+            "and accept the changes (--accept-changes) to go on from there"
         )
 
     def _tick(self, *, training: bool) -> None:
