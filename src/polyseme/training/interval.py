@@ -15,6 +15,8 @@ from torch import Tensor
 from polyseme.training.base import Loss
 from polyseme.training.distributed import Alone
 
+_MANY = 20  # steps in a row without a gradient that could be followed: it will not come
+
 
 class Interval:
     """Sums since the last line of the log; kept in checkpoints, so that a resumed run logs the same numbers."""
@@ -28,6 +30,7 @@ class Interval:
         self.names: list[str] = []
         self.sums: Tensor | None = None  # (1 + parts,): the total, then the parts, each times its words
         self.norms = torch.zeros((), dtype=torch.float64, device=self._device)
+        self.skipped = torch.zeros((), dtype=torch.int64, device=self._device)
         self.words, self.steps, self.seconds, self.sampled = 0, 0, 0.0, False
 
     def add_batch(self, loss: Loss) -> None:
@@ -43,15 +46,24 @@ class Interval:
         self.words += loss.words
         self.sampled |= loss.sampled
 
-    def add_step(self, norm: Tensor) -> None:
-        """One step of the optimizer."""
-        self.norms += norm.detach()
+    def add_step(self, norm: Tensor, skip_norm: float | None = None) -> None:
+        """One step of the optimizer; a gradient that it did not follow counts as such, and not in the mean."""
+        norm = norm.detach()
+        if skip_norm is not None:
+            skipped = ~(norm <= skip_norm)
+            self.skipped += skipped
+            norm = norm.masked_fill(skipped, 0.0)
+        self.norms += norm
         self.steps += 1
 
     def finite(self, ranks: Alone) -> bool:
         """Whether every loss and gradient was a number, in all processes."""
         own = 0.0 if self.sums is None else float(self.sums.sum() + self.norms)  # waits for the device
         return math.isfinite(ranks.sums([own])[0])
+
+    def stuck(self) -> bool:
+        """Whether all of many steps were skipped, so that the weights will not move again."""
+        return self.steps >= _MANY and int(self.skipped) == self.steps
 
     def summary(self, ranks: Alone) -> dict[str, Any]:
         """The line of the log, over all processes."""
@@ -60,13 +72,16 @@ class Interval:
         label = "sampled_loss" if self.sampled else "loss"
         means = {name: value / words for name, value in zip([label, *self.names], sums, strict=True)}
         speed = words / self.seconds if self.seconds else 0.0
-        return means | {"gradient_norm": float(self.norms) / max(self.steps, 1), "words_per_second": round(speed, 1)}
+        skipped = int(self.skipped)
+        norm = float(self.norms) / max(self.steps - skipped, 1)
+        more = {"gradients_skipped": skipped} if skipped else {}
+        return means | {"gradient_norm": norm, **more, "words_per_second": round(speed, 1)}
 
     def state(self) -> dict[str, Any]:
         """JSON values; floats keep every bit in JSON."""
         sums = None if self.sums is None else self.sums.tolist()
         plain = {name: getattr(self, name) for name in ("names", "words", "steps", "seconds", "sampled")}
-        return plain | {"sums": sums, "norms": float(self.norms)}
+        return plain | {"sums": sums, "norms": float(self.norms), "skipped": int(self.skipped)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Put back what `state` gave."""
@@ -76,3 +91,4 @@ class Interval:
         if state["sums"] is not None:
             self.sums = torch.tensor(state["sums"], dtype=torch.float64, device=self._device)
         self.norms.fill_(state["norms"])
+        self.skipped.fill_(state["skipped"])

@@ -39,6 +39,11 @@ class OptimConfig(Config):
     """How the rate falls to zero after the warm-up."""
     clip_norm: float | None = 1.0
     """The longest gradient (norm over all weights); None clips nothing."""
+    skip_norm: float | None = None
+    """A gradient longer than this, or not finite, is not followed at all; None follows every one.
+
+    Back-propagation through time explodes now and then at high rates. Shortened, such a gradient still points anywhere, and
+    Adam, which looks at directions more than at lengths, would follow it far enough to ruin the model."""
 
     def __post_init__(self) -> None:
         problems = []
@@ -48,6 +53,8 @@ class OptimConfig(Config):
             problems.append(f"warmup is {self.warmup}; it is a share of the run, from 0 to below 1")
         if self.clip_norm is not None and not self.clip_norm > 0:
             problems.append(f"clip_norm is {self.clip_norm}; it must be above 0, or null to clip nothing")
+        if self.skip_norm is not None and not self.skip_norm > 0:
+            problems.append(f"skip_norm is {self.skip_norm}; it must be above 0, or null to skip nothing")
         if self.optimizer == "adagrad" and not self.initial_accumulator > 0:
             problems.append(f"initial_accumulator is {self.initial_accumulator}; Adagrad divides by its root: above 0")
         if problems:
@@ -103,9 +110,18 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 
 
 def clip_gradients(config: OptimConfig, optimizer: torch.optim.Optimizer) -> Tensor:
-    """Shorten a gradient that is longer than `clip_norm`; gives its norm from before, without waiting for the device."""
+    """Shorten a gradient that is longer than `clip_norm`, and make one that is longer than `skip_norm` zero.
+
+    Gives its norm from before, without waiting for the device.
+    """
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-    return nn.utils.clip_grad_norm_(weights, math.inf if config.clip_norm is None else config.clip_norm)
+    norm = nn.utils.clip_grad_norm_(weights, math.inf if config.clip_norm is None else config.clip_norm)
+    if config.skip_norm is not None:
+        skipped = ~(norm <= config.skip_norm)  # so written, it is true of what is no number, too
+        for weight in weights:
+            if weight.grad is not None:
+                weight.grad.masked_fill_(skipped, 0.0)
+    return norm
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -187,6 +187,8 @@ class Session:
         self._tick(training=True)  # on a GPU the check waited for the steps before
         if not finite:
             raise self._diverged("the loss or its gradient is no longer a number")
+        if self.parts.interval.stuck():
+            raise self._diverged(f"no gradient could be followed, all are longer than {self.config.optim.skip_norm}")
 
     def _diverged(self, what: str) -> DivergedError:
         optim, kept = self.config.optim, max(self._written[0], 0)

@@ -53,7 +53,7 @@ class Stepper:
         set_learning_rate(parts.optimizer, rate)
         parts.optimizer.step()
         parts.optimizer.zero_grad()
-        parts.interval.add_step(norm)
+        parts.interval.add_step(norm, self._config.optim.skip_norm)
         return words
 
     def _loss(self) -> Loss:
