@@ -10,8 +10,8 @@ import typer
 
 from polyseme.base.progress import progress
 from polyseme.cli import show
-from polyseme.cli.options import Json, ModelArgument, Options, Splitter, SplitterOption, VocabularyFile, open_model
-from polyseme.cli.text_options import Field, Sentences, SkipBad, Workers, open_corpus
+from polyseme.cli.options import Json, ModelArgument, Options, SplitterOption, VocabularyFile, open_model
+from polyseme.cli.text_options import SENTENCES, Field, OwnSentences, SkipBad, Workers, open_corpus
 from polyseme.cli.training_options import (
     AcceptChanges,
     BatchWords,
@@ -45,22 +45,6 @@ class Output(StrEnum):
     sampled = "sampled"
 
 
-SENTENCES = {
-    Splitter.english: Sentences.english,
-    Splitter.chinese: Sentences.chinese,
-    Splitter.characters: Sentences.chinese,
-    Splitter.whitespace: Sentences.lines,
-}
-"""How sentences are split where words are split so, unless told otherwise."""
-
-SentencesOption = Annotated[
-    Sentences | None,
-    typer.Option(
-        "--sentences",
-        help="How sentences are split; not given: as the words are, and one a line where words are divided by blanks.",
-        rich_help_panel="Text",
-    ),
-]
 NewWords = Annotated[
     int | None,
     typer.Option(
@@ -102,7 +86,7 @@ def adapt(
     options: Options = None,
     vocabulary: VocabularyFile = None,
     splitter: SplitterOption = None,
-    sentences: SentencesOption = None,
+    sentences: OwnSentences = None,
     field: Field = "text",
     workers: Workers = None,
     skip_bad_lines: SkipBad = False,
@@ -138,10 +122,11 @@ def adapt(
     from polyseme.base.run import Run
     from polyseme.pretraining.adapt import EPOCHS, RATE, ElmoAdaptation
     from polyseme.pretraining.adapt import adapt as train
+    from polyseme.pretraining.teaching import SKIP_NORM
     from polyseme.training.optim import OptimConfig
 
     logging.basicConfig(format="polyseme: %(message)s")
-    optim = OptimConfig(learning_rate=RATE if learning_rate is None else learning_rate)
+    optim = OptimConfig(learning_rate=RATE if learning_rate is None else learning_rate, skip_norm=SKIP_NORM)
     config = ElmoAdaptation(
         new_words=new_words,
         min_count=min_count,
@@ -155,10 +140,10 @@ def adapt(
     )
     run = Run.from_environment(seed=seed, device=device, precision=precision.value if precision else None)
     start = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter)
-    cut = Splitter(start.splitter.name)
-    if cut is Splitter.whitespace and splitter is None and run.first:
+    cut = start.splitter
+    if cut.name == "whitespace" and splitter is None and run.first:
         show.note(f"{model} takes words that are divided by blanks, one sentence a line: for raw text add --splitter english")
-    text = open_corpus(corpus, cut, sentences or SENTENCES[cut], field, workers, skip_bad=skip_bad_lines)
+    text = open_corpus(corpus, cut, sentences or SENTENCES[cut.name], field, workers, skip_bad=skip_bad_lines)
     with progress("encoding text", unit="words") as count:
         adapted = train(start, text, out, config, run, progress=count, accept_changes=accept_changes)
     if not run.first:

@@ -10,7 +10,7 @@ import typer
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.cli import show
 from polyseme.cli.options import Json, Size, Splitter
-from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, Workers, open_corpus
+from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, WordList, Workers, open_corpus
 
 if TYPE_CHECKING:
     from polyseme.pretraining.forecast import Forecast
@@ -63,6 +63,7 @@ MinCount = Annotated[
 def check(
     source: SourceArgument,
     splitter: TextSplitter = Splitter.english,
+    word_list: WordList = None,
     sentences: SentencesOption = Sentences.english,
     field: Field = "text",
     workers: Workers = None,
@@ -85,7 +86,7 @@ def check(
     """
     if size is None and (epochs is not None or device is not None):
         raise UsageError("--epochs and --device are for the forecast of a training: add --size")
-    opened = open_corpus(source, splitter, sentences, field, workers)
+    opened = open_corpus(source, splitter, sentences, field, workers, word_list=word_list)
     from polyseme.base.progress import progress
 
     with progress("checking", unit="words") as advance:
@@ -104,6 +105,7 @@ def vocab(
     size: VocabularySize = None,
     min_count: MinCount = None,
     splitter: TextSplitter = Splitter.english,
+    word_list: WordList = None,
     sentences: SentencesOption = Sentences.english,
     field: Field = "text",
     workers: Workers = None,
@@ -118,7 +120,7 @@ def vocab(
 
         polyseme corpus vocab my-texts/ --out vocabulary.txt --size 50000
     """
-    opened = open_corpus(source, splitter, sentences, field, workers, skip_bad=skip_bad_lines)
+    opened = open_corpus(source, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
     from polyseme.base.files import write_text
     from polyseme.base.progress import progress
     from polyseme.text.counts import build_vocabulary, count_words

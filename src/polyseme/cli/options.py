@@ -49,6 +49,7 @@ class Splitter(StrEnum):
     chinese = "chinese"
     characters = "characters"
     whitespace = "whitespace"
+    likeliest = "likeliest"
 
 
 _FILES, _RUN = "Model", "Computing"
@@ -60,9 +61,15 @@ Input = Annotated[
 ]
 Model = Annotated[
     str | None,
-    typer.Option("--model", "-m", metavar="MODEL", help="Folder, file or hub id of the model.", rich_help_panel=_FILES),
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="MODEL",
+        help="en or zh, which come with the package, or folder, file or hub id of a model. Not given: en.",
+        rich_help_panel=_FILES,
+    ),
 ]
-ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Folder, file or hub id of the model.")]
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="en, zh, or folder, file or hub id of the model.")]
 Options = Annotated[
     Path | None,
     typer.Option("--options", metavar="FILE", help="options.json, where it is not beside the weights.", rich_help_panel=_FILES),
@@ -120,11 +127,15 @@ def open_model(
     precision: Precision = Precision.fp32,
 ) -> Elmo:
     """The model that the options name, ready to compute."""
-    if name is None:
-        raise UsageError("no model given: add --model PATH, or --model owner/name for one on the Hugging Face Hub")
     from polyseme.formats.load import load
 
-    model = load(name, options=options, vocabulary=vocabulary, splitter=splitter.value if splitter else None, device=device)
+    model = load(
+        "en" if name is None else name,
+        options=options,
+        vocabulary=vocabulary,
+        splitter=splitter.value if splitter else None,
+        device=device,
+    )
     if precision is not Precision.fp32:
         model.precision = precision.value  # type: ignore[assignment]
     return model

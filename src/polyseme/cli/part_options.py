@@ -23,6 +23,10 @@ Filters = Annotated[
         "--filters", metavar="W:N,...", help="Filters over characters: width and number of each.", rich_help_panel=PANEL
     ),
 ]
+WordDim = Annotated[
+    int | None,
+    typer.Option("--word-dim", min=1, help="Size of a row of the word table; not given: 100.", rich_help_panel=PANEL),
+]
 Highways = Annotated[int | None, typer.Option("--highways", min=0, help="Layers after the filters.", rich_help_panel=PANEL)]
 MaxCharacters = Annotated[
     int | None,

@@ -12,8 +12,8 @@ import typer
 from polyseme.base.progress import progress
 from polyseme.cli import show
 from polyseme.cli.options import Json, Size, Splitter
-from polyseme.cli.part_options import Cell, Filters, Highways, MaxCharacters, Projection, TrunkLayers, parse_filters
-from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, Workers, open_corpus
+from polyseme.cli.part_options import Cell, Filters, Highways, MaxCharacters, Projection, TrunkLayers, WordDim, parse_filters
+from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, WordList, Workers, open_corpus
 from polyseme.cli.training_options import (
     AcceptChanges,
     BatchWords,
@@ -21,6 +21,7 @@ from polyseme.cli.training_options import (
     Device,
     Dropout,
     Epochs,
+    LaneWords,
     LayoutOption,
     Minutes,
     Negatives,
@@ -77,7 +78,9 @@ TrunkOption = Annotated[
     Trunk, typer.Option("--trunk", help="What reads the words: lstm as published, or transformer, causal in each direction.")
 ]
 Input = Annotated[Form, typer.Option("--input", help="Read words by their characters, by a table, or by both.")]
-Vocabulary = Annotated[int, typer.Option("--vocabulary", min=4, help="Most frequent words that the model predicts.")]
+Vocabulary = Annotated[
+    int, typer.Option("--vocabulary", min=4, help="Most frequent words that the model predicts, three marks counted.")
+]
 Vectors = Annotated[
     Path | None,
     typer.Option(
@@ -115,6 +118,7 @@ def elmo(
     vocabulary: Vocabulary = 50_000,
     vectors: Vectors = None,
     splitter: TextSplitter = Splitter.english,
+    word_list: WordList = None,
     sentences: SentencesOption = Sentences.english,
     field: Field = "text",
     workers: Workers = None,
@@ -130,6 +134,7 @@ def elmo(
     dropout: Dropout = 0.1,
     layout: LayoutOption = None,
     batch_words: BatchWords = None,
+    lane_words: LaneWords = 20,
     patience: Patience = None,
     seed: Seed = 0,
     device: Device = None,
@@ -140,6 +145,7 @@ def elmo(
     layers: TrunkLayers = None,
     filters: Filters = None,
     highways: Highways = None,
+    word_dim: WordDim = None,
     max_characters: MaxCharacters = None,
     json: Json = False,
 ) -> None:
@@ -170,16 +176,18 @@ def elmo(
         ),
         trunk=trunk.value,
         input=input.value,
+        word_dim=word_dim,
         vocabulary=vocabulary,
         tied=tied,
         **sampling(output, negatives),
         dropout=dropout,
         layout=layout.value if layout else None,
         batch_words=batch_words,
+        steps=lane_words,
         train=budget(epochs, minutes, words, patience, _optim(optimizer, learning_rate), usual=10.0),
     )
     run = Run.from_environment(seed=seed, device=device, precision=precision.value if precision else None)
-    text = open_corpus(corpus, splitter, sentences, field, workers, skip_bad=skip_bad_lines)
+    text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
     with progress("encoding text", unit="words") as count:
         result = pretrain(text, out, config, run, vectors=_vectors(vectors, run), progress=count, accept_changes=accept_changes)
     if not run.first:
@@ -208,8 +216,11 @@ def _vectors(path: Path | None, run: Run) -> FindVectors | None:
 
 def _optim(optimizer: Optimizer, rate: float | None) -> OptimConfig:
     """The paper's Adagrad keeps its rate; AdamW's falls to zero."""
+    from polyseme.pretraining.teaching import SKIP_NORM
     from polyseme.training.optim import OptimConfig
 
     if optimizer is Optimizer.adagrad:
-        return OptimConfig(optimizer="adagrad", learning_rate=0.2 if rate is None else rate, decay="constant")
-    return OptimConfig(learning_rate=1e-3 if rate is None else rate)
+        return OptimConfig(
+            optimizer="adagrad", learning_rate=0.2 if rate is None else rate, decay="constant", skip_norm=SKIP_NORM
+        )
+    return OptimConfig(learning_rate=1e-3 if rate is None else rate, skip_norm=SKIP_NORM)

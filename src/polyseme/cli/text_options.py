@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from polyseme.base.errors import UsageError
 from polyseme.cli.options import Splitter
 
 if TYPE_CHECKING:
     from polyseme.text.corpus import Corpus
+    from polyseme.text.words import Splitter as Way
 
 
 class Sentences(StrEnum):
@@ -29,10 +32,27 @@ TextSplitter = Annotated[
         "--splitter", help="How words are split; whitespace where they are divided by blanks already.", rich_help_panel=_TEXT
     ),
 ]
+WordList = Annotated[
+    Path | None,
+    typer.Option(
+        "--word-list",
+        metavar="FILE",
+        help="For the splitter likeliest: words, most frequent first, one a line (as corpus vocab writes them).",
+        rich_help_panel=_TEXT,
+    ),
+]
 SentencesOption = Annotated[
     Sentences,
     typer.Option(
         "--sentences", help="How sentences are split; lines where each stands on a line already.", rich_help_panel=_TEXT
+    ),
+]
+OwnSentences = Annotated[
+    Sentences | None,
+    typer.Option(
+        "--sentences",
+        help="How sentences are split. Not given: by the language of the model; lines where that is not known.",
+        rich_help_panel=_TEXT,
     ),
 ]
 Field = Annotated[
@@ -57,17 +77,40 @@ SkipBad = Annotated[
 ]
 
 
+SENTENCES = {
+    "english": Sentences.english,
+    "chinese": Sentences.chinese,
+    "characters": Sentences.chinese,
+    "likeliest": Sentences.chinese,
+    "whitespace": Sentences.lines,
+}
+"""How the sentences of a model's text are split, by its splitter."""
+
+
 def open_corpus(
     source: list[str],
-    splitter: Splitter,
+    splitter: Splitter | Way,
     sentences: Sentences,
     field: str = "text",
     workers: int | None = None,
     *,
+    word_list: Path | None = None,
     skip_bad: bool = False,
 ) -> Corpus:
-    """The text that the options name, ready to be read."""
+    """The text that the options name, ready to be read; a splitter is an option or a model's own."""
     from polyseme.text.corpus import Corpus
 
+    words = named(splitter, word_list) if isinstance(splitter, Splitter) else splitter
+
     bad = "skip" if skip_bad else "stop"
-    return Corpus(source, words=splitter.value, sentences=sentences.value, workers=workers, field=field, bad=bad)  # type: ignore[arg-type]
+    return Corpus(source, words=words, sentences=sentences.value, workers=workers, field=field, bad=bad)  # type: ignore[arg-type]
+
+
+def named(splitter: Splitter, word_list: Path | None) -> Way:
+    """The splitter that the options name."""
+    from polyseme.text.vocabulary import Vocabulary
+    from polyseme.text.words import splitter as way
+
+    if splitter is Splitter.likeliest and word_list is None:
+        raise UsageError("--splitter likeliest needs --word-list FILE: words, most frequent first, one a line")
+    return way(splitter.value, None if word_list is None else Vocabulary.read(word_list).words)

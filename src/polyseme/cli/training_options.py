@@ -61,6 +61,12 @@ BatchWords = Annotated[
         rich_help_panel="Training",
     ),
 ]
+LaneWords = Annotated[
+    int,
+    typer.Option(
+        "--lane-words", min=1, help="Words of a lane in a batch; gradients reach so far back.", rich_help_panel="Training"
+    ),
+]
 Patience = Annotated[
     int | None,
     typer.Option("--patience", min=1, help="Stop after so many validations without a gain.", rich_help_panel="Training"),

@@ -33,7 +33,7 @@ from polyseme.nn.transformer import BiTransformer
 from polyseme.text.batches import in_order
 from polyseme.text.characters import CodePointCharacters, Utf8Characters
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import Splitter, splitter
+from polyseme.text.words import Splitter, normalise_quotes, plain_word, splitter
 
 Start = Literal["learned", "zero", "warm", "carry"]
 WARM_UP = 50  # times that the model reads "<S> . </S>" until its state hardly moves
@@ -189,6 +189,13 @@ class Elmo(LanguageQuestions, Encoder):
         return parts
 
     # ---- words -> tensors
+
+    def words(self, sentence: Sentence) -> list[str]:
+        if not self.config.plain_words:
+            return super().words(sentence)
+        if isinstance(sentence, str):
+            return super().words(normalise_quotes(sentence))
+        return [plain_word(word) for word in super().words(sentence)]
 
     def word_inputs(self, words: list[str]) -> WordInputs:
         """Distinct words as tensors on the model's device."""

@@ -41,6 +41,8 @@ class ElmoConfig(Config):
     """Two causal Transformers as wide as the words, in place of the LSTMs; None: LSTMs."""
     start: Literal["learned", "zero", "warm"] = "zero"
     """How a sentence begins where the user does not say."""
+    plain_words: bool = False
+    """Curly quotes and the Penn Treebank's escapes (``, -LRB-) are read as the straight signs of the training text."""
     begin: str = "<S>"
     """The begin mark of a sentence."""
     end: str = "</S>"

@@ -5,6 +5,7 @@ model.safetensors    the weights (any float precision; float32 in memory)
 output.safetensors   the language-model output layer, where there is one; its tensors' names say which kind:
                      weight and bias (full), bias alone (tied to the word table), head and tails (adaptive)
 vocabulary.txt       one word a line; characters.txt likewise for models over code points
+words.txt            the words that raw text is cut into, most frequent first, where the splitter is `likeliest`
 README.md            the model card
 """
 
@@ -36,11 +37,12 @@ from polyseme.nn.adaptive import AdaptiveSoftmax
 from polyseme.nn.lstm import State
 from polyseme.nn.output import FullSoftmax, OutputLayer
 from polyseme.nn.unfilled import unfilled
+from polyseme.text.likeliest import LikeliestSplitter
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import splitter, splitter_names
+from polyseme.text.words import LIKELIEST, Splitter, splitter, splitter_names
 
 FORMAT = 1
-FILES = ("config.json", "model.safetensors", "output.safetensors", "vocabulary.txt", "characters.txt", "README.md")
+FILES = ("config.json", "model.safetensors", "output.safetensors", "vocabulary.txt", "characters.txt", "words.txt", "README.md")
 REFERENCE = "verify.safetensors"  # vectors of the weights as they were; other weights make them untrue
 _PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16}
 
@@ -82,6 +84,8 @@ def _write_files(model: Elmo, folder: Path, dtype: torch.dtype, card: str | None
         _write_tensors(model.output.state_dict(), folder / "output.safetensors", dtype)
     if model.vocabulary is not None:
         write_text(folder / "vocabulary.txt", model.vocabulary.to_text())
+    if isinstance(model.splitter, LikeliestSplitter):
+        write_text(folder / "words.txt", Vocabulary(model.splitter.words).to_text())
     if model.alphabet is not None:
         write_text(folder / "characters.txt", "".join(f"{symbol}\n" for symbol in model.alphabet))
     config = {
@@ -153,7 +157,7 @@ def load(path: str | Path) -> Elmo:
         config,
         weights,
         where=folder / "model.safetensors",
-        splitter=splitter(head["splitter"]),
+        splitter=_splitter(folder, head["splitter"]),
         vocabulary=vocabulary,
         alphabet=alphabet,
     )
@@ -168,6 +172,14 @@ def load(path: str | Path) -> Elmo:
         model.card = read_bytes(folder / "README.md").decode("utf-8", "replace")
     model.source = str(path)
     return model
+
+
+def _splitter(folder: Path, name: str) -> Splitter:
+    if name != LIKELIEST:
+        return splitter(name)
+    if not (folder / "words.txt").exists():
+        raise FormatError(folder, f"lacks words.txt, which the splitter {name!r} needs")
+    return splitter(name, Vocabulary.read(folder / "words.txt").words)
 
 
 def _alphabet(path: Path, config: ElmoConfig) -> list[str]:

@@ -31,7 +31,7 @@ from polyseme.encoders.folder import describe
 from polyseme.encoders.growth import add_output, add_words, can_grow, known_vocabulary
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.elmo import ElmoObjective
-from polyseme.pretraining.teaching import KnownWords, Layout, Teaching, prepare, split, told, validation
+from polyseme.pretraining.teaching import SKIP_NORM, KnownWords, Layout, Teaching, prepare, split, told, validation
 from polyseme.text.corpus import Corpus
 from polyseme.text.counts import MARKS
 from polyseme.text.shards import Shards
@@ -65,7 +65,9 @@ class ElmoAdaptation(Teaching):
     by the full distribution."""
     freeze: tuple[str, ...] = ()
     """Parts that stay as they are: tokens, layer1, layer2 ..., start, output."""
-    train: TrainConfig = field(default_factory=lambda: TrainConfig(epochs=EPOCHS, optim=OptimConfig(learning_rate=RATE)))
+    train: TrainConfig = field(
+        default_factory=lambda: TrainConfig(epochs=EPOCHS, optim=OptimConfig(learning_rate=RATE, skip_norm=SKIP_NORM))
+    )
     """The budget and the loop."""
 
     def __post_init__(self) -> None:

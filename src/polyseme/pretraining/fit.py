@@ -24,7 +24,7 @@ from polyseme.nn.output import FullSoftmax
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.parts import Parts
 from polyseme.pretraining.start_vectors import fill_table
-from polyseme.pretraining.teaching import Teaching, prepare, split, told, validation
+from polyseme.pretraining.teaching import SKIP_NORM, Teaching, prepare, split, told, validation
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
@@ -33,6 +33,7 @@ from polyseme.text.words import splitter
 from polyseme.training.checkpoint import Checkpoints
 from polyseme.training.config import TrainConfig
 from polyseme.training.loop import Result, Trainer
+from polyseme.training.optim import OptimConfig
 
 WORD_DIM = 100
 
@@ -55,7 +56,7 @@ class ElmoPretraining(Teaching):
     """Words that the model predicts, marks counted: the most frequent ones; all others are `<UNK>` at the output."""
     tied: bool = False
     """The output's weight is the word table itself; not with adaptive."""
-    train: TrainConfig = field(default_factory=lambda: TrainConfig(epochs=10.0))
+    train: TrainConfig = field(default_factory=lambda: TrainConfig(epochs=10.0, optim=OptimConfig(skip_norm=SKIP_NORM)))
     """The budget and the loop."""
 
     def __post_init__(self) -> None:
@@ -154,7 +155,7 @@ def pretrain(
 def build(shards: Shards, config: ElmoPretraining, corpus: Corpus | None = None, vectors: WordVectors | None = None) -> Elmo:
     """A new model for a corpus: its vocabulary is the most frequent words, its word table starts from `vectors`."""
     vocabulary = Vocabulary(shards.most_frequent(config.vocabulary))
-    encoder = config.elmo(len(vocabulary))
+    encoder = config.elmo(len(vocabulary)).replace(plain_words=corpus is not None and corpus.cutter.straight_quotes)
     parts: dict[str, Any] = {"splitter": corpus.cutter.words if corpus else splitter("whitespace"), "vocabulary": vocabulary}
     if config.tied:
         model = Elmo(encoder, **parts)

@@ -27,6 +27,9 @@ NEGATIVES = 8192  # as in bilm-tf
 DEV_WORDS = 2048  # of a batch in validation
 HELD_OUT = 2000  # sentences kept for validation at most; a hundredth of the text where that is less
 
+SKIP_NORM = 10.0
+"""Gradients longer than this are not followed: usual ones are below 1, for the loss is a mean over predictions."""
+
 Layout = Literal["lanes", "stream", "sentences"]
 
 

@@ -18,10 +18,11 @@ from polyseme.base.errors import UsageError
 from polyseme.base.files import telling
 from polyseme.base.progress import Advance
 from polyseme.text.blocks import Block, Cutter
+from polyseme.text.likeliest import LikeliestSplitter
 from polyseme.text.paragraphs import text_of
 from polyseme.text.sentences import sentence_splitter
 from polyseme.text.sources import Bad, Places, Source
-from polyseme.text.words import splitter
+from polyseme.text.words import Splitter, splitter
 from polyseme.text.workers import cores, in_order
 
 if TYPE_CHECKING:
@@ -47,20 +48,23 @@ class Corpus:
         self,
         source: Places | Source,
         *,
-        words: str = "english",
+        words: str | Splitter = "english",
         sentences: str = "english",
         normalise_quotes: bool | None = None,
         workers: int | None = None,
         field: str = "text",
         bad: Bad = "stop",
     ) -> None:
-        """A source is a path, a glob, a list of these, or `-`. Not given, `normalise_quotes` is true for English words
-        only, and `workers` is a process for each core where the text is worth it; 0 splits in this process.
+        """A source is a path, a glob, a list of these, or `-`; `words` is a splitter or the name of one.
+
+        Not given, `normalise_quotes` is true for English words only, and `workers` is a process for each core where the text
+        is worth it; 0 splits in this process.
         """
         if workers is not None and workers < 0:
             raise UsageError(f"workers is {workers}; allowed: 0 (this process only) or more, or None")
-        straight = words == "english" if normalise_quotes is None else normalise_quotes
-        self.cutter = Cutter(splitter(words), sentence_splitter(sentences), straight)
+        cut = splitter(words) if isinstance(words, str) else words
+        straight = cut.name == "english" if normalise_quotes is None else normalise_quotes
+        self.cutter = Cutter(cut, sentence_splitter(sentences), straight)
         self.cutter.words("")  # a package that it lacks is told here, and not by a worker
         self.source = source if isinstance(source, Source) else Source(source, field=field, bad=bad)
         self.workers = workers
@@ -99,6 +103,8 @@ class Corpus:
         }
         if self.cutter.words.name == "chinese":
             settings["rjieba"] = metadata.version("rjieba")
+        if isinstance(self.cutter.words, LikeliestSplitter):
+            settings["word_list"] = self.cutter.words.fingerprint
         return settings
 
     def fingerprint(self) -> str:

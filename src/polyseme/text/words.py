@@ -7,28 +7,36 @@ A model must meet words cut the way it was trained, so the way has a name that i
 - `chinese`: dictionary words, by rjieba (extra `zh`).
 - `characters`: every Chinese, Japanese or Korean character is a word; runs of other letters and digits stay together.
 
-All four lose nothing but white space: the words joined are the text without it.
+- `likeliest`: the likeliest words of a list that comes with the model (`polyseme.text.likeliest`).
+
+All lose nothing but white space: the words joined are the text without it.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from polyseme.base.errors import MissingExtraError, UsageError, nearest
 from polyseme.text.english import split_english
 from polyseme.text.marks import lone_sign, marks, within_words
 
-_CJK = "々〇\u1100-\u11ff\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
-_CJK += "\uf900-\ufaff\uff66-\uffdc\U00016fe0-\U00018dff\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
+CJK = "々〇\u1100-\u11ff\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
+CJK += "\uf900-\ufaff\uff66-\uffdc\U00016fe0-\U00018dff\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
 _STRAIGHT = str.maketrans({"‘": "'", "’": "'", "‚": "'", "‛": "'", "“": '"', "”": '"', "„": '"', "‟": '"'})
+
+
+LIKELIEST = "likeliest"
+_PENN = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
     """A way to split text, known by its name alone: equal by name, and cheap to send to another process.
+
+    `likeliest` is the exception: its list of words belongs to it (`polyseme.text.likeliest`).
 
     >>> Splitter("whitespace")("to be  or not")
     ['to', 'be', 'or', 'not']
@@ -38,20 +46,29 @@ class Splitter:
 
     def __post_init__(self) -> None:
         if self.name not in _WAYS:
-            raise UsageError(f"there is no way to split words called {self.name!r}{nearest(self.name, _WAYS)}")
+            lack = " without a list of words" if self.name == LIKELIEST else ""
+            raise UsageError(f"there is no way to split words called {self.name!r}{lack}{nearest(self.name, _WAYS)}")
 
     def __call__(self, text: str) -> list[str]:
         return _WAYS[self.name](text)
 
 
-def splitter(name: str) -> Splitter:
-    """The splitter of that name: `whitespace`, `english`, `chinese` or `characters`."""
-    return Splitter(name)
+def splitter(name: str, words: Sequence[str] | None = None) -> Splitter:
+    """The splitter of that name; `likeliest` needs a list of words, most frequent first."""
+    if name != LIKELIEST:
+        if words is not None:
+            raise UsageError(f"a list of words was given, but the splitter is {name!r}; only {LIKELIEST!r} takes one")
+        return Splitter(name)
+    if words is None:
+        raise UsageError(f"the splitter {LIKELIEST!r} needs a list of words, most frequent first")
+    from polyseme.text.likeliest import LikeliestSplitter
+
+    return LikeliestSplitter(words)
 
 
 def splitter_names() -> list[str]:
     """The names that `splitter` knows."""
-    return sorted(_WAYS)
+    return sorted([*_WAYS, LIKELIEST])
 
 
 def normalise_quotes(text: str) -> str:
@@ -61,6 +78,15 @@ def normalise_quotes(text: str) -> str:
     '"It\\'s"'
     """
     return text.translate(_STRAIGHT)
+
+
+def plain_word(word: str) -> str:
+    """A word as running text with straight quotes has it: no curly quotes, and no escapes of the Penn Treebank.
+
+    >>> [plain_word(word) for word in ("``", "n’t", "-LRB-", "bank")]
+    ['"', "n't", '(', 'bank']
+    """
+    return _PENN.get(word) or normalise_quotes(word)
 
 
 def _split_chinese(text: str) -> list[str]:
@@ -82,21 +108,21 @@ def _rjieba_cut() -> Callable[[str], list[str]]:
     return cut
 
 
-def _split_characters(text: str) -> list[str]:
+def split_characters(text: str) -> list[str]:
     return _characters_pattern().findall(text)
 
 
 @functools.cache
 def _characters_pattern() -> re.Pattern[str]:
-    letter = rf"[^\W{_CJK}]"
+    letter = rf"[^\W{CJK}]"
     # A joiner or mark behind a letter is part of its word; behind a CJK character only its own marks are.
     run = rf"(?:{letter}[{within_words()}]*+)++"
-    return re.compile(rf"[{_CJK}][{marks()}]*+|{run}|{lone_sign()}|\S")
+    return re.compile(rf"[{CJK}][{marks()}]*+|{run}|{lone_sign()}|\S")
 
 
 _WAYS: dict[str, Callable[[str], list[str]]] = {
     "whitespace": str.split,
     "english": split_english,
     "chinese": _split_chinese,
-    "characters": _split_characters,
+    "characters": split_characters,
 }

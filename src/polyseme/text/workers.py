@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from polyseme.base.errors import PolysemeError
 
@@ -37,11 +37,11 @@ def in_order(
         for item in items:
             yield item, job(given(item))
         return
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
+    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_begin, initargs=(job,))
     waiting: deque[tuple[Item, Future[Result]]] = deque()
     try:
         for item in items:
-            waiting.append((item, pool.submit(job, given(item))))
+            waiting.append((item, pool.submit(_run, given(item))))
             if len(waiting) >= 3 * workers:
                 yield _take(waiting)
         while waiting:
@@ -60,8 +60,19 @@ def _take(waiting: deque[tuple[Item, Future[Result]]]) -> tuple[Item, Result]:
     return item, future.result()
 
 
-def _begin() -> None:
+_job: Callable[..., Any] | None = None
+"""Of this worker: sent once, since it may bring a long list of words."""
+
+
+def _run(given: Any) -> Any:
+    assert _job is not None
+    return _job(given)
+
+
+def _begin(job: Callable[..., Any]) -> None:
     """A worker leaves Ctrl-C to its parent, and ends with it: a killed parent cannot tell its workers to stop."""
+    global _job
+    _job = job
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
