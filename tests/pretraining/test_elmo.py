@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from polyseme.base.run import Run
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.fit import ElmoPretraining, build, pretrain
 from polyseme.text.corpus import Corpus
+from polyseme.text.likeliest import LikeliestSplitter
 from polyseme.text.shards import Shards
 from polyseme.text.stream import SentenceBatches
 from polyseme.training.config import TrainConfig
@@ -57,6 +59,28 @@ def test_loss_is_the_mean_of_what_the_model_says(corpus: Corpus, tmp_path: Path,
     scores = learner.evaluate([batch])
     assert scores["perplexity"] == pytest.approx(math.exp((forward + backward) / 2), rel=1e-5)
     assert scores["backward"] == pytest.approx(math.exp(backward), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "plain"),
+    [
+        ({"words": "english"}, True),
+        ({"words": "whitespace"}, False),
+        ({"words": "english", "normalise_quotes": False}, False),
+        ({"words": "whitespace", "normalise_quotes": True}, True),
+        ({"words": LikeliestSplitter(["的"]), "sentences": "chinese"}, False),
+    ],
+)
+def test_quotes_are_read_as_the_corpus_had_them(tmp_path: Path, settings: dict[str, Any], plain: bool) -> None:
+    (tmp_path / "text.txt").write_text("“It’s late,” he said.\n" * 3, encoding="utf-8")
+    corpus = Corpus(tmp_path / "text.txt", workers=0, **settings)
+    shards = Shards.build(corpus, tmp_path / "shards")
+    config = ElmoPretraining(size="tiny")
+    model = build(shards, config, corpus)
+    assert model.config.plain_words is plain and model.splitter == corpus.cutter.words
+    assert not build(shards, config).config.plain_words
+    curly = [word for word in model.words("“It’s late,” he said.") if word not in shards.types]
+    assert curly == []  # whatever is written, it is words of the text that the model meets
 
 
 @pytest.mark.parametrize("trunk", ["lstm", "transformer"])

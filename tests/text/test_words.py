@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyseme.base.errors import MissingExtraError, UsageError
-from polyseme.text.words import Splitter, normalise_quotes, splitter
+from polyseme.text.words import Splitter, normalise_quotes, plain_word, splitter
 
 PIECES = "a|B|n't|'s|'|’|.|...|-|--|@|http://|www.|(|)|,|1|&|_|$| "
 PIECES += "|👍|🏽|🇫|漢|か|U.S.|Mr.|\u0301|\u200d|\ufe0f|\u3099|\ud800|\n|\u2028"
@@ -98,3 +98,9 @@ def test_a_splitter_is_its_name() -> None:
 
 def test_normalise_quotes() -> None:
     assert normalise_quotes("“It’s ‘fine’,” he said: „gut‟ ‚so‛ «non» ′") == "\"It's 'fine',\" he said: \"gut\" 'so' «non» ′"
+
+
+def test_plain_word() -> None:
+    escapes = "`` '' -LRB- -RRB- -LSB- -RSB- -LCB- -RCB- ’s “ -lrb- LRB ` '"
+    assert [plain_word(word) for word in escapes.split()] == '" " ( ) [ ] { } \'s " -lrb- LRB ` \''.split()
+    assert plain_word("") == "" and plain_word("-LRB-a") == "-LRB-a"

@@ -12,7 +12,10 @@ from polyseme.cli.convert import convert
 from polyseme.cli.corpus import corpus
 from polyseme.cli.embed import embed
 from polyseme.cli.info import info
+from polyseme.cli.neighbours import neighbours
+from polyseme.cli.perplexity import perplexity
 from polyseme.cli.pretrain import app as pretrain
+from polyseme.cli.probe import probe
 from polyseme.cli.score import score
 from polyseme.cli.substitutes import substitutes
 from polyseme.cli.verify import verify
@@ -39,15 +42,16 @@ def about(
 ) -> None:
     """Words in, vectors out that know their context: ELMo on your own text.
 
-    A model is a folder or file on this machine, in any format that ELMo was published in, or a Hugging Face Hub id
-    (owner/name).
+    A model is one that comes with the package (en, zh), a folder or file on this machine, in any format that ELMo was
+    published in, or a Hugging Face Hub id (owner/name).
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
-for verb in (embed, score, substitutes, convert, info, verify):
+for verb in (embed, score, perplexity, substitutes, neighbours, convert, info, verify):
     app.command()(verb)
 app.add_typer(corpus)
 app.add_typer(pretrain, name="pretrain")
+app.add_typer(probe, name="probe")
 app.command()(adapt)

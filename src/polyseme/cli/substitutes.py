@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from polyseme.base.errors import UsageError
 from polyseme.cli import show
 from polyseme.cli.options import (
     Device,
@@ -24,6 +22,7 @@ from polyseme.cli.options import (
     check_splitting,
     open_model,
 )
+from polyseme.cli.places import find_place
 
 Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="A sentence, in quotes.")]
 Word = Annotated[str | None, typer.Option("--word", "-w", metavar="WORD", help="The word to replace.")]
@@ -58,7 +57,7 @@ def substitutes(
     check_splitting(split_on_spaces, splitter)
     loaded = open_model(model, options=options, vocabulary=vocabulary, device=device, precision=precision, splitter=splitter)
     words = sentence.split() if split_on_spaces else loaded.words(sentence)
-    place = _place(words, word, position)
+    place = find_place(sentence, words, word, position)
     found = loaded.substitutes(words, place, count=count, start=start.value if start else None)
     if json:
         answers = [{"word": each.word, "probability": math.exp(each.log_prob), "log_prob": each.log_prob} for each in found]
@@ -68,22 +67,3 @@ def substitutes(
     show.line(show.short(" ".join(marked), 100))
     for each in found:
         show.line(f"{math.exp(each.log_prob):10.4%}  {show.short(each.word)}")
-
-
-def _place(words: Sequence[str], word: str | None, position: int | None) -> int:
-    """The place that the user means."""
-    if (word is None) == (position is None):
-        raise UsageError(f"give --word WORD or --position N; the words are {_numbered(words)}")
-    if position is not None:
-        return position
-    places = [number for number, each in enumerate(words) if each == word]
-    if len(places) == 1:
-        return places[0]
-    if places:
-        raise UsageError(f"{word!r} stands at {', '.join(map(str, places))}: choose one with --position")
-    raise UsageError(f"{word!r} is not in the sentence; its words are {_numbered(words)}")
-
-
-def _numbered(words: Sequence[str]) -> str:
-    more = f" and {len(words) - 30} more" if len(words) > 30 else ""
-    return ", ".join(f"{number}: {show.short(word, 20)}" for number, word in enumerate(words[:30])) + more

@@ -5,8 +5,8 @@
     bilm-tf, AllenNLP, NLPL   HDF5 weights with options.json; a folder, or the weights file itself
     AllenNLP model archive    a tar file or folder with weights.th
 
-A zip or tar file of any of these is unpacked to a temporary folder first. A name that is no path is looked up on the
-hub.
+A zip or tar file of any of these is unpacked to a temporary folder first. `en` and `zh` are the models that come with the
+package; any other name that is no path is looked up on the hub.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from polyseme.base.files import PACKED, read_json, starts_with, telling, unpack
 from polyseme.base.hub import fetch
 from polyseme.encoders import folder as ours
 from polyseme.encoders.elmo import Elmo
-from polyseme.formats import allennlp, bilm, hdf5, manylangs, scan
+from polyseme.formats import allennlp, bilm, hdf5, manylangs, scan, shipped
 from polyseme.formats.pickles import is_torch_file
 from polyseme.text.words import Splitter
 
@@ -51,7 +51,7 @@ class Given:
 
 
 def load(
-    path: str | Path,
+    path: str | Path = "en",
     *,
     options: str | Path | None = None,
     vocabulary: str | Path | None = None,
@@ -59,16 +59,18 @@ def load(
     splitter: str | None = None,
     device: str | None = None,
 ) -> Elmo:
-    """Read an ELMo from a folder, a file or a hub id, ready to use (in evaluation mode), on `device`.
+    """Read an ELMo, ready to use (in evaluation mode), on `device`: one that comes with the package (`en`, `zh`), or from a
+    folder, a file or a hub id.
 
     `options`, `vocabulary`: files to use where they are not beside the weights; `token_embeddings`: cached vectors of
     the vocabulary's words (HDF5), to be used instead of the characters; `splitter`: how raw text becomes words (see
     `polyseme.text.words`), where the model does not say it or says it wrongly.
 
-    >>> import polyseme                                  # doctest: +SKIP
-    >>> model = polyseme.load("elmo_2x4096_512/")        # doctest: +SKIP
-    >>> model.embed(["The bank of the river ."])[0].shape  # doctest: +SKIP
-    (3, 6, 1024)
+    >>> import polyseme                                     # doctest: +SKIP
+    >>> model = polyseme.load()                             # doctest: +SKIP
+    >>> model.embed(["The bank of the river."])[0].shape    # doctest: +SKIP
+    (3, 6, 256)
+    >>> published = polyseme.load("elmo_2x4096_512/")       # doctest: +SKIP
     """
     target = _device(device)
     words = None if splitter is None else Splitter(splitter)
@@ -77,7 +79,7 @@ def load(
         if name is not None and not name.is_file():
             raise PolysemeError(f"{name}: no such file")
     with telling(path, "read"):
-        place = fetch(path)
+        place = shipped.folder_of(path) or fetch(path)
     model = _read_folder(place, given) if place.is_dir() else _read_file(place, given)
     model.source = f"{path} ({model.source})" if model.source == allennlp.ASSUMED else str(path)
     if words is not None:

@@ -1,0 +1,125 @@
+"""The vectors of chosen places in sentences, embedded some sentences at a time so that memory is bounded.
+
+A place is a range of words; its vector is the mean of theirs. Every probe asks in this way: for all words of a sentence, for
+one word of it, for a term of several words, or for the words that share characters with a token cut otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyseme.base.errors import UsageError
+from polyseme.base.progress import progress
+from polyseme.encoders.base import Encoder
+from polyseme.text.alignment import join, overlaps
+
+EMBEDDED = 16384  # words whose layers stand in memory at a time: 200 MB for three layers of 1,024 numbers
+LARGE = 1 << 28  # bytes above which vectors are kept as float16, which is exact to three digits
+_LARGEST = float(np.finfo(np.float16).max)
+
+Places = Sequence[Sequence[range]]
+"""For each sentence the places that are asked for."""
+
+
+def token_vectors(
+    encoder: Encoder, sentences: Sequence[Sequence[str]], *, resplit: bool = False, title: str = "embedding"
+) -> NDArray[np.floating]:
+    """The vectors of all tokens of all sentences, one after another: (layers, tokens, dim).
+
+    The encoder reads the tokens as its words. With `resplit` they are joined and split again in the encoder's own way, and a
+    token gets the mean of the words that it shares a character with (zeros where it is white space alone). Tokens inside one
+    word then have the same vector, so that no probe tells the first from the last.
+    """
+    if resplit and encoder.splitter.name == "whitespace":
+        raise UsageError("the model splits text at white space only, so it cannot split tokens again: name another splitter")
+    if not resplit:
+        return vectors_at(encoder, sentences, [[range(i, i + 1) for i in range(len(each))] for each in sentences], title=title)
+    own = [encoder.words(join(tokens)) for tokens in sentences]
+    places = [overlaps(tokens, words) for tokens, words in zip(sentences, own, strict=True)]
+    return vectors_at(encoder, own, places, title=title)
+
+
+def vectors_at(
+    encoder: Encoder, sentences: Sequence[Sequence[str]], places: Places, *, title: str = "embedding"
+) -> NDArray[np.floating]:
+    """The vectors of all places of all sentences, one after another: (layers, places, dim)."""
+    count = sum(map(len, places))
+    shape = (encoder.layers, count, encoder.dim)
+    small = 4 * encoder.layers * count * encoder.dim <= LARGE
+    result: NDArray[np.floating] = np.empty(shape, dtype=np.float32 if small else np.float16)
+    begin = 0
+    for block in vector_blocks(encoder, sentences, places, title=title):
+        end = begin + block.shape[1]
+        result[:, begin:end] = block if small else np.clip(block, -_LARGEST, _LARGEST)
+        begin = end
+    return result
+
+
+def vector_blocks(
+    encoder: Encoder, sentences: Sequence[Sequence[str]], places: Places, *, title: str = "embedding"
+) -> Iterator[NDArray[np.float32]]:
+    """The same in blocks (layers, some places, dim), for what is summed up and need not be kept."""
+    for words, wanted in zip(sentences, places, strict=True):
+        for place in wanted:
+            if place.start < 0 or place.stop > len(words):
+                raise UsageError(f"words {place.start} to {place.stop - 1} were asked for; the sentence has {len(words)} words")
+    asked = [number for number, wanted in enumerate(places) if wanted]  # the other sentences need not be embedded
+    sentences, places = [sentences[number] for number in asked], [places[number] for number in asked]
+    with progress(title, len(sentences), "sentences") as advance:
+        for block in _blocks(sentences):
+            arrays = encoder.embed(sentences[block], progress=advance)
+            yield np.concatenate([_at(array, wanted) for array, wanted in zip(arrays, places[block], strict=True)], axis=1)
+
+
+def _blocks(sentences: Sequence[Sequence[str]]) -> Iterator[slice]:
+    begin = words = 0
+    for end, sentence in enumerate(sentences):
+        if end > begin and words + len(sentence) > EMBEDDED:
+            yield slice(begin, end)
+            begin, words = end, 0
+        words += len(sentence)
+    if begin < len(sentences):
+        yield slice(begin, len(sentences))
+
+
+def _at(array: NDArray[np.float32], places: Sequence[range]) -> NDArray[np.float32]:
+    """A sentence (layers, words, dim) -> its places (layers, places, dim)."""
+    if not array.shape[1]:
+        return np.zeros((array.shape[0], len(places), array.shape[2]), dtype=np.float32)
+    result = array[:, [place.start for place in places]]
+    for number, place in enumerate(places):
+        if len(place) != 1:
+            result[:, number] = array[:, place.start : place.stop].mean(1) if place else 0.0
+    return result
+
+
+def views(stack: NDArray[np.floating]) -> dict[str, NDArray[np.float32]]:
+    """A stack (layers, places, dim) as named vectors (places, ...): each layer, their mean and all in a row.
+
+    >>> {name: vectors.shape for name, vectors in views(np.zeros((2, 5, 4))).items()}
+    {'layer 0': (5, 4), 'layer 1': (5, 4), 'mean': (5, 4), 'concatenation': (5, 8)}
+    """
+    layers = stack.astype(np.float32)
+    found = {f"layer {number}": layer for number, layer in enumerate(layers)}
+    if len(layers) > 1:
+        found["mean"] = layers.mean(0)
+        found["concatenation"] = np.concatenate(list(layers), axis=1)
+    return found
+
+
+def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Vectors (..., dim) of length 1; a vector of zeros stays."""
+    length = np.sqrt(np.square(vectors).sum(-1, keepdims=True))
+    return (vectors / np.where(length > 0, length, 1.0)).astype(np.float32, copy=False)
+
+
+def cosines(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The cosine of each pair of rows, (rows,), from -1 to 1.
+
+    Rounded to six digits: the vectors of one word in two batches differ behind them, and equal pairs must be equal.
+    """
+    products = np.einsum("nd,nd->n", normalised(first), normalised(second), dtype=np.float64)
+    return np.clip(np.round(products, 6), -1.0, 1.0)

@@ -1,0 +1,92 @@
+"""Sentences that come with the package: words of several senses, each in a few sentences of each sense.
+
+They are for looking at a model without text of one's own. A file of them is a table of three columns, word, sense and
+sentence, with the word marked in the sentence: `They fished from the [bank] of the river.`
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.encoders.base import Encoder
+
+Language = Literal["en", "zh"]
+_HEAD = ["word", "sense", "sentence"]
+_SPLITTERS: dict[str, Language] = {"english": "en", "chinese": "zh", "characters": "zh", "likeliest": "zh"}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A word of several senses in a sentence."""
+
+    word: str
+    sense: str
+    sentence: str
+    """Plain text, without the marks around the word."""
+    begin: int
+    """Where the word begins in it, in characters."""
+
+
+def language_of(encoder: Encoder) -> Language:
+    """The language whose samples an encoder can read, known by how it splits words."""
+    name = encoder.splitter.name
+    if name not in _SPLITTERS:
+        raise UsageError(
+            f"this model splits words by {name}, which does not tell its language, so there are no sample sentences for "
+            "it: add --corpus FILE with text of yours"
+        )
+    return _SPLITTERS[name]
+
+
+def samples(language: Language) -> list[Sample]:
+    """All samples of a language, in the order of the file."""
+    if language not in get_args(Language):
+        raise UsageError(f"there are no samples for language {language!r}; allowed: {', '.join(get_args(Language))}")
+    name = f"samples/{language}.tsv"
+    try:
+        text = (importlib.resources.files("polyseme") / name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise PolysemeError(f"cannot read {name} of the package: {error.strerror}; install polyseme again") from error
+    return parse_samples(text, name)
+
+
+def parse_samples(text: str, name: str) -> list[Sample]:
+    """The samples of a table; a line that is none is told by its number.
+
+    >>> parse_samples("word\\tsense\\tsentence\\nbank\\triver\\tA [bank] of sand.\\n", "en.tsv")
+    [Sample(word='bank', sense='river', sentence='A bank of sand.', begin=2)]
+    """
+    head, *lines = text.removeprefix("\ufeff").splitlines() or [""]
+    if head.split("\t") != _HEAD:
+        raise FormatError(name, f"begins with {head!r}; expected the columns {', '.join(_HEAD)}, divided by tabs")
+    return [_sample(line, f"{name}:{number}") for number, line in enumerate(lines, start=2) if line.strip()]
+
+
+def _sample(line: str, where: str) -> Sample:
+    fields = [field.strip() for field in line.split("\t")]
+    if len(fields) != len(_HEAD) or not all(fields):
+        raise FormatError(where, f"has {len(fields)} columns, or empty ones; expected {', '.join(_HEAD)}, divided by tabs")
+    word, sense, marked = fields
+    before, opened, rest = marked.partition("[")
+    found, closed, after = rest.partition("]")
+    if not opened or not closed or "[" in after or "]" in before + after:
+        raise FormatError(where, "needs one word marked as [word]")
+    if found.casefold() != word.casefold():
+        raise FormatError(where, f"marks {found!r}; expected {word!r}")
+    return Sample(word, sense, before + found + after, len(before))
+
+
+def place_of(sample: Sample, encoder: Encoder) -> int | None:
+    """Which of the encoder's words is the sample's word, from 0; None where the encoder cuts the text otherwise."""
+    end = 0
+    for place, word in enumerate(encoder.words(sample.sentence)):
+        begin = sample.sentence.find(word, end)
+        if begin < 0 or begin > sample.begin:
+            return None
+        if begin == sample.begin:
+            return place if len(word) == len(sample.word) else None
+        end = begin + len(word)
+    return None

@@ -1,0 +1,128 @@
+"""Which sense a word has, by the nearest sense in training: word-sense disambiguation without a classifier.
+
+As in Peters et al. 2018, section 5.3. A sense is the mean of the vectors (each of length 1) of its occurrences in training;
+a word gets the sense with the highest cosine among those that its lemma and part of speech have there. The baseline is the
+most frequent of these. A lemma that training never showed cannot be answered, and counts as wrong among all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyseme.analysis.places import normalised, vector_blocks, vectors_at, views
+from polyseme.analysis.sense_data import Instance, Lemma, SenseSentence
+from polyseme.analysis.table import Table
+from polyseme.base.errors import PolysemeError
+from polyseme.encoders.base import Encoder
+
+SEEN, ALL = "accuracy on seen", "accuracy on all"
+Senses = Mapping[Lemma, Counter[str]]
+"""How often each lemma has each sense."""
+
+
+def probe_senses(encoder: Encoder, train: Sequence[SenseSentence], test: Sequence[SenseSentence]) -> Table:
+    """The share of right senses for each layer: of words whose lemma training has, and of all."""
+    senses = count_senses(train)
+    asked = [instance for sentence in test for instance in sentence.instances]
+    if not any(instance.lemma in senses for instance in asked):
+        raise PolysemeError(f"none of the {len(asked)} words in the test data has a lemma that the training data knows")
+    centroids = _centroids(encoder, train, _ambiguous(senses, asked))
+    vectors = vectors_at(
+        encoder,
+        [sentence.words for sentence in test],
+        [[instance.place for instance in sentence.instances] for sentence in test],
+        title="embedding the test data",
+    )
+    usual = [most_frequent(senses, instance) for instance in asked]
+    rows = {name: _scores(asked, _nearest(asked, usual, view, centroids[name])) for name, view in views(vectors).items()}
+    return Table(
+        title=f"senses of {len(asked):,} words",
+        measures=(SEEN, ALL),
+        rows=rows,
+        baselines={"most frequent sense": _scores(asked, usual)},
+        facts={
+            "test_words": len(asked),
+            "seen_words": sum(answer is not None for answer in usual),
+            "training_words": sum(len(sentence.instances) for sentence in train),
+        },
+    )
+
+
+def count_senses(train: Sequence[SenseSentence]) -> dict[Lemma, Counter[str]]:
+    """How often each lemma has each sense in training."""
+    found: defaultdict[Lemma, Counter[str]] = defaultdict(Counter)
+    for sentence in train:
+        for instance in sentence.instances:
+            found[instance.lemma].update(instance.synsets)
+    return dict(found)
+
+
+def most_frequent(senses: Senses, instance: Instance) -> str | None:
+    """The most frequent sense of a word in training, the first met among equals; None where its lemma is unknown."""
+    counts = senses.get(instance.lemma)
+    return counts.most_common(1)[0][0] if counts else None
+
+
+def _ambiguous(senses: Senses, asked: Sequence[Instance]) -> Senses:
+    """The lemmas that need vectors: asked for, and with several senses to choose from."""
+    return {each.lemma: senses[each.lemma] for each in asked if len(senses.get(each.lemma, ())) > 1}
+
+
+class _Centroids:
+    """The senses of lemmas as rows of one table (senses, dim)."""
+
+    def __init__(self, senses: Senses, dim: int) -> None:
+        keys = [(lemma, synset) for lemma, counts in senses.items() for synset in counts]
+        self.row = {key: number for number, key in enumerate(keys)}
+        self.senses = {lemma: [synset for synset, _ in counts.most_common()] for lemma, counts in senses.items()}
+        self.table = np.zeros((len(keys), dim), dtype=np.float32)
+
+    def add(self, instances: Sequence[Instance], vectors: NDArray[np.float32]) -> None:
+        """Add occurrences to their senses; cosines do not ask for sums to be divided."""
+        pairs = [(self.row[each.lemma, synset], at) for at, each in enumerate(instances) for synset in each.synsets]
+        rows, places = zip(*pairs, strict=True)
+        np.add.at(self.table, list(rows), normalised(vectors)[list(places)])
+
+    def nearest(self, lemma: Lemma, vector: NDArray[np.float32]) -> str:
+        """The sense of a lemma with the highest cosine, to six digits; the more frequent among equals."""
+        rows = [self.row[lemma, synset] for synset in self.senses[lemma]]
+        cosines = normalised(self.table[rows]) @ normalised(vector)
+        return self.senses[lemma][int(np.argmax(np.round(cosines, 6)))]
+
+
+def _centroids(encoder: Encoder, train: Sequence[SenseSentence], wanted: Senses) -> dict[str, _Centroids]:
+    """For each view of the layers the senses of the wanted lemmas; sentences without any are not embedded."""
+    sentences, places, instances = [], [], []
+    for sentence in train:
+        chosen = [instance for instance in sentence.instances if instance.lemma in wanted]
+        if chosen:
+            sentences.append(sentence.words)
+            places.append([instance.place for instance in chosen])
+            instances += chosen
+    shapes = views(np.zeros((encoder.layers, 0, encoder.dim), dtype=np.float32))
+    found = {name: _Centroids(wanted, view.shape[1]) for name, view in shapes.items()}
+    begin = 0
+    for block in vector_blocks(encoder, sentences, places, title="embedding the training data"):
+        some = instances[begin : begin + block.shape[1]]
+        for name, vectors in views(block).items():
+            found[name].add(some, vectors)
+        begin += len(some)
+    return found
+
+
+def _nearest(
+    asked: Sequence[Instance], usual: Sequence[str | None], vectors: NDArray[np.float32], centroids: _Centroids
+) -> list[str | None]:
+    """The answer for each word; where training knows one sense or none there is nothing to choose."""
+    pairs = zip(asked, usual, vectors, strict=True)
+    return [centroids.nearest(each.lemma, vector) if each.lemma in centroids.senses else only for each, only, vector in pairs]
+
+
+def _scores(asked: Sequence[Instance], answers: Sequence[str | None]) -> dict[str, float]:
+    right = sum(answer in each.synsets for each, answer in zip(asked, answers, strict=True))
+    answered = sum(answer is not None for answer in answers)
+    return {SEEN: right / answered, ALL: right / len(asked)}

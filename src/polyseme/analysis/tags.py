@@ -1,0 +1,103 @@
+"""What each layer knows of tags (parts of speech, names, any class of words): a linear probe on each, and on their mix.
+
+As in Peters et al. 2018, section 5.3, and Liu et al. 2019. The baseline is the tag that a word has most often in training.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import accumulate, chain, pairwise
+
+import numpy as np
+import torch
+
+from polyseme.analysis.linear import LinearProbe, ProbeConfig, fit
+from polyseme.analysis.places import token_vectors
+from polyseme.analysis.table import Table
+from polyseme.base.errors import PolysemeError
+from polyseme.encoders.base import Encoder
+from polyseme.metrics.accuracy import accuracy
+from polyseme.metrics.spans import are_span_tags, span_scores
+from polyseme.text.conll import Tagged
+
+
+def probe_tags(
+    encoder: Encoder,
+    train: Sequence[Tagged],
+    test: Sequence[Tagged],
+    *,
+    resplit: bool = False,
+    config: ProbeConfig | None = None,
+) -> Table:
+    """Accuracy by word of each layer and of the learned mix; F1 of spans too where the tags are of a span scheme.
+
+    `resplit`: the data is cut otherwise than the model reads (see `polyseme.analysis.places.token_vectors`).
+    """
+    config = config or ProbeConfig()
+    gold, names = _checked(train, test)
+    spans = are_span_tags(chain(names, *gold))
+    known = {name: number for number, name in enumerate(names)}
+    labels = np.array([known[tag] for tags in train for tag in tags.tags], dtype=np.int64)
+    vectors = token_vectors(encoder, [each.words for each in train], resplit=resplit, title="embedding the training data")
+    tested = token_vectors(encoder, [each.words for each in test], resplit=resplit, title="embedding the test data")
+    rows: dict[str, dict[str, float]] = {}
+    facts: dict[str, object] = {"training_words": len(labels), "test_words": tested.shape[1], "tags": len(names)}
+    slices = {f"layer {number}": slice(number, number + 1) for number in range(encoder.layers)}
+    if encoder.layers > 1:
+        slices["mix"] = slice(None)
+    for row, layers in slices.items():
+        probe = fit(vectors[layers], labels, len(names), config, device=encoder.device, title=f"probing {row}")
+        rows[row] = _scores(gold, [names[number] for number in probe.predict(tested[layers])], spans=spans)
+        facts |= _mix_facts(probe)
+    baseline = _scores(gold, list(chain.from_iterable(most_frequent_tags(train, test))), spans=spans)
+    return Table(
+        title=f"tags of {tested.shape[1]:,} words",
+        measures=tuple(baseline),
+        rows=rows,
+        baselines={"most frequent tag": baseline},
+        facts=facts,
+    )
+
+
+def most_frequent_tags(train: Sequence[Tagged], test: Sequence[Tagged]) -> list[list[str]]:
+    """For each word its most frequent tag in training; for a word not seen there the most frequent tag of all."""
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for sentence in train:
+        for word, tag in zip(sentence.words, sentence.tags, strict=True):
+            counts[word][tag] += 1
+    overall = sum(counts.values(), Counter[str]()).most_common(1)[0][0]
+    usual = {word: tags.most_common(1)[0][0] for word, tags in counts.items()}
+    return [[usual.get(word, overall) for word in sentence.words] for sentence in test]
+
+
+def _checked(train: Sequence[Tagged], test: Sequence[Tagged]) -> tuple[list[list[str]], list[str]]:
+    """The truth, and the tags that a probe can give."""
+    for name, data in (("training", train), ("test", test)):
+        if not any(sentence.words for sentence in data):
+            raise PolysemeError(f"the {name} data holds no words")
+    names = sorted({tag for sentence in train for tag in sentence.tags})
+    gold = [sentence.tags for sentence in test]
+    if not set(names) & set(chain.from_iterable(gold)):
+        some = ", ".join(sorted(set(chain.from_iterable(gold)))[:3])
+        raise PolysemeError(
+            f"training and test data have no tag in common: {', '.join(names[:3])} ... and {some} ...; name the column of both"
+        )
+    return gold, names
+
+
+def _scores(gold: list[list[str]], predicted: list[str], *, spans: bool) -> dict[str, float]:
+    flat = list(chain.from_iterable(gold))
+    scores = {"accuracy": accuracy(flat, predicted)}
+    if spans:
+        ends = list(accumulate(map(len, gold), initial=0))
+        found = span_scores(gold, [predicted[begin:end] for begin, end in pairwise(ends)])
+        scores = {"F1": found.f1, "precision": found.precision, "recall": found.recall, **scores}
+    return scores
+
+
+def _mix_facts(probe: LinearProbe) -> dict[str, object]:
+    if probe.mix is None:
+        return {}
+    weights = torch.softmax(probe.mix.weights.detach(), 0).tolist()
+    return {"mix_weights": [round(weight, 4) for weight in weights], "mix_gamma": round(probe.mix.gamma.item(), 4)}

@@ -1,0 +1,104 @@
+"""Whether a word has the same sense in two sentences: WiC (Pilehvar and Camacho-Collados 2019), by a threshold.
+
+The cosine of the word's two vectors is compared with a threshold that is chosen on dev for each layer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyseme.analysis.pairs import WordPair, pair_cosines, word_pair
+from polyseme.analysis.table import Table
+from polyseme.base.errors import FormatError, UsageError
+from polyseme.encoders.base import Encoder
+from polyseme.text.numbered_lines import numbered_lines
+
+
+@dataclass(frozen=True)
+class WordInContext:
+    """Pairs, and whether each has one sense."""
+
+    pairs: list[WordPair]
+    same: NDArray[np.bool_]
+
+
+def read_wic(data: str | Path, gold: str | Path | None = None) -> WordInContext:
+    """Pairs from `data` (word, part of speech, i-j, two sentences, divided by tabs) and T or F from `gold`.
+
+    `gold` not given is the file beside with `gold` for `data` in its name: dev.data.txt, dev.gold.txt.
+    """
+    pairs = [_pair(data, number, line) for number, line in numbered_lines(data) if line.strip()]
+    gold = gold or _beside(Path(data))
+    answers = []
+    for number, line in numbered_lines(gold):
+        if line.strip() not in ("T", "F", ""):
+            raise FormatError(f"{gold}:{number}", f"holds {line[:20]!r}; expected T or F")
+        answers += [line.strip() == "T"] if line.strip() else []
+    if len(answers) != len(pairs) or not pairs:
+        raise FormatError(
+            gold, f"holds {len(answers)} answers for the {len(pairs)} pairs of {data}; expected as many, and some"
+        )
+    return WordInContext(pairs, np.array(answers))
+
+
+def _pair(path: str | Path, number: int, line: str) -> WordPair:
+    row = line.split("\t")
+    if len(row) != 5 or row[2].count("-") != 1:
+        expected = "expected 5 divided by tabs: word, part of speech, i-j, sentence, sentence"
+        raise FormatError(f"{path}:{number}", f"has {len(row)} columns, {line[:30]!r}; {expected}")
+    return word_pair((path, number), (row[3], row[4]), row[2].split("-"))
+
+
+def _beside(data: Path) -> Path:
+    gold = data.with_name(data.name.replace("data", "gold"))
+    if gold == data or not gold.exists():
+        missing = "" if gold == data else f"; there is no {gold}"
+        raise UsageError(f"which file holds the answers to {data}? Name it{missing}")
+    return gold
+
+
+def probe_word_in_context(encoder: Encoder, dev: WordInContext, test: WordInContext) -> Table:
+    """Accuracy on test (and on dev) by the threshold that is best on dev, for each layer and for layers together."""
+    on_dev = pair_cosines(encoder, dev.pairs, title="embedding dev")
+    on_test = pair_cosines(encoder, test.pairs, title="embedding test")
+    rows = {}
+    for name, values in on_dev.items():
+        threshold = best_threshold(values, dev.same)
+        rows[name] = {
+            "accuracy": float(np.mean((on_test[name] >= threshold) == test.same)),
+            "dev": float(np.mean((values >= threshold) == dev.same)),
+            "threshold": threshold,
+        }
+    chosen = max(rows, key=lambda name: rows[name]["dev"])
+    usual = bool(dev.same.mean() >= 0.5)
+    one_answer = {"accuracy": float(np.mean(test.same == usual)), "dev": float(np.mean(dev.same == usual))}
+    return Table(
+        title=f"one sense or two, {len(test.pairs):,} pairs",
+        measures=("accuracy", "dev", "threshold"),
+        rows=rows,
+        baselines={"one answer": one_answer},
+        facts={
+            "dev_pairs": len(dev.pairs),
+            "test_pairs": len(test.pairs),
+            "chosen_on_dev": chosen,
+            "accuracy_of_chosen": round(rows[chosen]["accuracy"], 4),
+        },
+    )
+
+
+def best_threshold(values: NDArray[np.float64], same: NDArray[np.bool_]) -> float:
+    """The threshold from which on "same" is said most rightly; of equally good ones that in the middle.
+
+    >>> best_threshold(np.array([0.2, 0.4, 0.8]), np.array([False, False, True]))
+    0.6000000000000001
+    """
+    distinct = np.unique(values)
+    between = (distinct[1:] + distinct[:-1]) / 2
+    candidates = np.concatenate([[distinct[0] - 1], between, [distinct[-1] + 1]])
+    right = np.array([np.sum((values >= candidate) == same) for candidate in candidates])
+    best = np.flatnonzero(right == right.max())
+    return float(candidates[best[len(best) // 2]])

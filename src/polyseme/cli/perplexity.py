@@ -1,0 +1,65 @@
+"""`polyseme perplexity`: how well a model predicts a text, by the full distribution over its vocabulary."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from polyseme.base.errors import PolysemeError
+from polyseme.base.progress import progress
+from polyseme.cli import show
+from polyseme.cli.options import Device, Json, Model, Options, SplitterOption, VocabularyFile, open_model
+from polyseme.cli.score import Totals
+from polyseme.cli.text_options import SENTENCES, Field, OwnSentences, Workers, open_corpus
+
+Sources = Annotated[
+    list[str],
+    typer.Argument(metavar="SOURCE", help="Files, folders or quoted globs of text, plain or packed; - is standard input."),
+]
+_AT_A_TIME = 1024  # sentences whose words' probabilities stand in memory
+
+
+def perplexity(
+    source: Sources,
+    model: Model = None,
+    json: Json = False,
+    sentences: OwnSentences = None,
+    field: Field = "text",
+    workers: Workers = None,
+    options: Options = None,
+    vocabulary: VocabularyFile = None,
+    splitter: SplitterOption = None,
+    device: Device = None,
+) -> None:
+    """Measure how well a model predicts a text that it has not seen.
+
+    Sentences and words are split as in the model's training, and every sentence is read alone, from the model's start state.
+    Ends of sentences are predicted too, and words outside the vocabulary as the unknown word: their share is told, since a
+    smaller vocabulary makes prediction easier. The perplexity is exp of the mean loss of each direction, and of both.
+
+    Example:
+
+        polyseme perplexity held-out.txt --model my-model
+    """
+    loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device)
+    loaded.log_probs([])  # what it lacks is told before the text is read
+    text = open_corpus(source, loaded.splitter, sentences or SENTENCES[loaded.splitter.name], field, workers)
+    totals, unknown = Totals(), 0
+    with progress("reading", unit="sentences") as advance:
+        waiting = iter(text)
+        while some := list(islice(waiting, _AT_A_TIME)):
+            for found in loaded.log_probs(some):
+                totals.add(found)
+                unknown += len(found.known) - int(found.known.sum())
+            advance(len(some))
+    if not totals.lines:
+        raise PolysemeError(f"{' '.join(source)}: there are no words to predict")
+    words = totals.predictions - totals.lines
+    values = totals.perplexity()
+    if json:
+        show.as_json({"sentences": totals.lines, "words": words, "unknown": unknown / max(words, 1), "perplexity": values})
+        return
+    show.line(f"{show.count(totals.lines, 'sentence')}, {words:,} words, {unknown / max(words, 1):.2%} outside the vocabulary")
+    show.columns([(f"perplexity {name}", f"{value:,.2f}") for name, value in values.items()])

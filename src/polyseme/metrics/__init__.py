@@ -1,0 +1,1 @@
+"""Scores of answers against the truth; plain lists and numbers in, numbers out."""

@@ -1,0 +1,108 @@
+"""Neighbours where the right answer is known: a bank by the water, and a bank with money."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from polyseme.analysis.index import Index
+from polyseme.analysis.neighbours import neighbours
+from polyseme.base.errors import UsageError
+from tests.analysis.known import Known
+
+OWN = {
+    "bank": [1.0, 0, 0, 0],
+    "Bank": [0.99, 0.1, 0, 0],
+    "tank": [0.9, 0, 0.1, 0.1],
+    "shore": [0.4, 0.9, 0, 0],
+    "loan": [0.3, 0, 0.9, 0],
+    "river": [0.0, 4, 0, 0],
+    "money": [0.0, 0, 4, 0],
+    "oil": [0.0, 0, 0, 4],
+}
+QUERY = ["bank", "river"]
+TEXT = [["river", "bank"], ["money", "bank"], ["shore", "river"], ["loan", "money"], ["Bank", "river"], ["tank", "oil"]]
+
+
+def oracle(encoder: Known, text: list[list[str]], same_word: bool | None) -> list[tuple[list[str], int, float]]:
+    """All occurrences but those of the question, nearest first, at the top layer."""
+    query = encoder.stack(QUERY)[2, 0].astype(np.float64)
+    found = []
+    for words in text:
+        for place, vector in enumerate(encoder.stack(words)[2].astype(np.float64)):
+            same = words[place].casefold() == "bank"
+            if (words, place) != (QUERY, 0) and same_word in (None, same):
+                cosine = query @ vector / np.linalg.norm(query) / np.linalg.norm(vector)
+                found.append((words, place, cosine))
+    return sorted(found, key=lambda each: -each[2])
+
+
+@pytest.mark.parametrize("same_word", [None, True, False])
+@pytest.mark.parametrize("count", [2, 50])
+def test_in_context(same_word, count):
+    encoder = Known(OWN)
+    found = neighbours(encoder, Index.build(encoder, TEXT), QUERY, 0, count, same_word=same_word)
+    expected = oracle(encoder, TEXT, same_word)[:count]
+    assert [(each.sentence, each.place) for each in found.in_context] == [(words, place) for words, place, _ in expected]
+    assert [each.word for each in found.in_context] == [words[place] for words, place, _ in expected]
+    np.testing.assert_allclose([each.cosine for each in found.in_context], [cosine for *_, cosine in expected], atol=1e-3)
+
+
+def test_senses():
+    """The nearest of the same word has the same sense; the word's own vector cannot tell."""
+    encoder = Known(OWN)
+    found = neighbours(encoder, Index.build(encoder, TEXT), ["bank", "money"], 0, same_word=True)
+    assert found.in_context[0].sentence == ["money", "bank"]
+    found = neighbours(encoder, Index.build(encoder, TEXT), QUERY, 0, same_word=True)
+    assert {tuple(each.sentence) for each in found.in_context[:2]} == {("river", "bank"), ("Bank", "river")}
+    assert [each.word for each in found.by_itself] == ["tank", "shore", "loan", "river", "money"]
+
+
+def test_by_itself():
+    encoder = Known(OWN)
+    found = neighbours(encoder, Index.build(encoder, [*TEXT, ["tank", "oil"]]), QUERY, 0, 2)
+    assert [(each.word, each.count) for each in found.by_itself] == [("tank", 2), ("shore", 1)]
+    for each in found.by_itself:
+        assert each.cosine == pytest.approx(OWN[each.word][0] / np.linalg.norm(OWN[each.word]), abs=1e-3)
+
+
+def test_the_question_is_not_its_own_answer():
+    encoder = Known(OWN)
+    text = [QUERY, *TEXT, QUERY]
+    index = Index.build(encoder, text)
+    assert len(neighbours(encoder, index, QUERY, 0, 3).in_context) == 3  # another one stands in its stead
+    found = neighbours(encoder, index, QUERY, 0, 50)
+    answers = [(tuple(each.sentence), each.place) for each in found.in_context]
+    assert (("bank", "river"), 0) not in answers and (("bank", "river"), 1) in answers
+    assert len(answers) == len(set(answers)) == 2 * len(TEXT) + 1
+
+
+def test_a_sentence_that_is_repeated_is_one_answer():
+    encoder = Known(OWN)
+    found = neighbours(encoder, Index.build(encoder, TEXT * 3), QUERY, 0, 50)
+    assert len(found.in_context) == 2 * len(TEXT)
+
+
+def test_the_layer_is_that_of_the_index():
+    encoder = Known(OWN)
+    index = Index.build(encoder, TEXT, layer=0)
+    found = neighbours(encoder, index, QUERY, 0, 3)
+    assert [each.word for each in found.in_context] == ["bank", "bank", "Bank"] and found.in_context[0].cosine > 0.999
+
+
+def test_strings_and_what_was_asked():
+    encoder = Known(OWN)
+    found = neighbours(encoder, Index.build(encoder, TEXT), "bank river", 1, 1)
+    assert (found.words, found.place, len(found.in_context)) == (QUERY, 1, 1)
+
+
+def test_called_wrongly():
+    encoder = Known(OWN)
+    index = Index.build(encoder, TEXT)
+    for place in (-1, 2):
+        with pytest.raises(UsageError, match=f"position is {place}; the sentence has 2 words"):
+            neighbours(encoder, index, QUERY, place)
+    with pytest.raises(UsageError, match="another model"):
+        neighbours(Known(OWN, weight=2.0), index, QUERY, 0)
+    with pytest.raises(UsageError, match="count is 0"):
+        neighbours(encoder, index, QUERY, 0, 0)

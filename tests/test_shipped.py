@@ -1,0 +1,92 @@
+"""The models that come with the package: they load by name, take raw text, and tell the senses of words apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyseme
+from polyseme.analysis.index import Index
+from polyseme.analysis.neighbours import neighbours
+from polyseme.analysis.sample_senses import probe_samples
+from polyseme.analysis.samples import samples
+from polyseme.formats.shipped import NAMES
+
+MODELS = Path(polyseme.__file__).parent / "models"
+pytestmark = pytest.mark.skipif(
+    not all((MODELS / name / "config.json").is_file() for name in NAMES), reason="this copy lacks the shipped models"
+)
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {name: polyseme.load(name) for name in NAMES}
+
+
+@pytest.fixture(scope="module")
+def indices(models):
+    return {name: Index.build(models[name], [sample.sentence for sample in samples(name)]) for name in NAMES}
+
+
+def test_load_without_a_name_is_english(models):
+    assert polyseme.load().splitter.name == models["en"].splitter.name == "english"
+    text = ["The bank of the river isn’t far."]
+    assert np.array_equal(polyseme.load().embed(text)[0], models["en"].embed(text)[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_are_small_and_have_what_score_needs(name, models):
+    folder = MODELS / name
+    assert (folder / "model.safetensors").stat().st_size <= 16_000_000
+    assert models[name].output is not None and len(models[name].vocabulary) == 50_003
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for told in ("perplexity", "licence", "Good for", "Not for"):
+        assert told.lower() in card.lower(), told
+
+
+def test_raw_chinese_needs_no_segmenter(models, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "rjieba", None)
+    assert models["zh"].words("他背着包袱走了。") == ["他", "背着", "包袱", "走", "了", "。"]
+
+
+def test_likelier_sentences_score_higher(models):
+    for name, good, bad in [
+        ("en", "The king was crowned in London.", "King crowned the London was in."),
+        ("zh", "今天是周日。", "今天周日是。"),
+    ]:
+        better, worse = models[name].score([good, bad])
+        assert better > worse, name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_senses_of_at_least_twelve_words_part_company(name, models):
+    """A word passes where at least three of four of its sentences have the nearest other one of their own sense."""
+    found = probe_samples(models[name], samples(name))
+    shares = {word: share for word, share in found.facts.items() if word != "cut_otherwise"}
+    passed = [word for word, share in shares.items() if share >= 0.75]
+    assert len(passed) >= 12, shares
+    assert {"en": "play", "zh": "包袱"}[name] in passed, shares
+    assert found.rows["layer 2"]["same sense"] > found.rows["layer 0"]["same sense"] + 0.2
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence", "word", "sense"),
+    [
+        ("en", "The coach praised the defender for a fine play late in the game.", "play", "sport"),
+        ("en", "The actress won an award for her role in a play at the national theatre.", "play", "stage"),
+        ("en", "The boat was tied to a tree on the bank of the river.", "bank", "river"),
+        ("en", "The bank raised interest on loans to small companies.", "bank", "money"),
+        ("zh", "相声演员抖了一个包袱，观众哈哈大笑。", "包袱", "joke"),
+        ("zh", "老人背着一个蓝布包袱走进了村子。", "包袱", "bundle"),
+        ("zh", "果园里的苹果熟了，果农忙着采摘。", "苹果", "fruit"),
+        ("zh", "苹果公布了新款手机和电脑的销量。", "苹果", "company"),
+    ],
+)
+def test_new_sentences_find_their_own_sense(name, sentence, word, sense, models, indices):
+    senses = {tuple(models[name].words(sample.sentence)): sample.sense for sample in samples(name)}
+    place = models[name].words(sentence).index(word)
+    found = neighbours(models[name], indices[name], sentence, place, 3, same_word=True)
+    told = [senses[tuple(each.sentence)] for each in found.in_context]
+    assert told.count(sense) >= 2, [(each.cosine, " ".join(each.sentence)) for each in found.in_context]
