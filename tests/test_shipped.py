@@ -12,7 +12,7 @@ from polyseme.analysis.index import Index
 from polyseme.analysis.neighbours import neighbours
 from polyseme.analysis.sample_senses import probe_samples
 from polyseme.analysis.samples import samples
-from polyseme.formats.shipped import NAMES
+from polyseme.encoders.shipped import NAMES
 
 MODELS = Path(polyseme.__file__).parent / "models"
 pytestmark = pytest.mark.skipif(

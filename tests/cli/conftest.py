@@ -1,9 +1,12 @@
-"""A tiny model on disk, and the command line run inside this process."""
+"""A tiny model on disk, also in the place of one that comes with the package, and the command line run inside this process."""
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+import polyseme
 from polyseme.__main__ import main
 from tests.cli.running import Result, tiny
 
@@ -11,6 +14,14 @@ from tests.cli.running import Result, tiny
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny().save_pretrained(tmp_path_factory.mktemp("models") / "tiny"))
+
+
+@pytest.fixture
+def shipped(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the package whose only model, `en`, is the tiny one."""
+    shutil.copytree(model, tmp_path / "package" / "models" / "en")
+    monkeypatch.setattr(polyseme, "__file__", str(tmp_path / "package" / "__init__.py"))
+    return tmp_path / "package" / "models" / "en"
 
 
 @pytest.fixture

@@ -105,6 +105,37 @@ def test_vocab_stops_at_a_bad_line_and_keeps_what_was_there(run, folder, tmp_pat
     assert "fine" in out.read_text().split()
 
 
+@pytest.fixture
+def chinese(tmp_path):
+    """A text, and a list of words to cut it by."""
+    (tmp_path / "zh.txt").write_text("他的包袱很重。他的包！\n", encoding="utf-8")
+    (tmp_path / "words.txt").write_text("<S>\n</S>\n<UNK>\n的\n包袱\n他\n", encoding="utf-8")
+    return tmp_path / "zh.txt", "--splitter", "likeliest", "--sentences", "chinese"
+
+
+def test_likeliest_words(run, chinese, tmp_path):
+    listed, out = ("--word-list", tmp_path / "words.txt"), tmp_path / "v.txt"
+    (report,) = run("corpus", "check", *chinese, *listed, "--json").json
+    assert (report["words"], report["distinct_words"], report["sentences"]) == (10, 8, 2)
+    assert run("corpus", "vocab", *chinese, *listed, "--out", out).code == 0
+    found = out.read_text(encoding="utf-8").split()
+    assert set(found[:5]) == {"<S>", "</S>", "<UNK>", "他", "的"} and set(found[5:]) == set("很重。包！") | {"包袱"}
+    assert run("corpus", "check", *chinese, "--word-list", out, "--json").json[0]["words"] == 10  # what it wrote, it reads
+
+
+@pytest.mark.parametrize("verb", [("check",), ("vocab", "--out", "v.txt")])
+def test_likeliest_words_need_a_list(run, chinese, tmp_path, monkeypatch, verb):
+    monkeypatch.chdir(tmp_path)
+    call = ("corpus", *verb, *chinese)
+    assert "--splitter likeliest needs --word-list FILE: words, most frequent first" in one_sentence(run(*call), 2)
+    assert "none.txt: No such file" in one_sentence(run(*call, "--word-list", "none.txt"))
+    (tmp_path / "empty.txt").write_text("\n")
+    assert "empty.txt: holds no words" in one_sentence(run(*call, "--word-list", "empty.txt"))
+    other = ("corpus", *verb, chinese[0], "--splitter", "characters", "--word-list", "words.txt")
+    assert "a list of words was given, but the splitter is 'characters'" in one_sentence(run(*other), 2)
+    assert not (tmp_path / "v.txt").exists()
+
+
 def test_wrong_calls(run, folder, tmp_path):
     out = tmp_path / "v.txt"
     assert "no such file or folder" in one_sentence(run("corpus", "check", tmp_path / "none"))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import polyseme
+from polyseme.text.likeliest import LikeliestSplitter
 from tests.cli.running import environment, one_sentence, process, tiny
 from tests.cli.vector_files import KINDS, read_vectors, read_words
 
@@ -159,9 +160,27 @@ def test_a_closed_pipe_is_no_failure_to_tell(model, tmp_path):
         assert reader.stderr.read() == b""
 
 
+def test_without_a_model_it_is_the_english_one(run, model, shipped):
+    found = run("embed", "The bank", "--json").json
+    assert found == run("embed", "The bank", "-m", "en", "--json").json == run("embed", "The bank", "-m", model, "--json").json
+    (shipped / "config.json").unlink()
+    told = one_sentence(run("embed", "The bank"))
+    assert "the model 'en' comes with polyseme, but this copy lacks it" in told and "install polyseme again" in told
+    assert "write ./zh for a folder of your own" in one_sentence(run("embed", "The bank", "-m", "zh"))
+
+
+def test_the_likeliest_words_need_the_models_own_list(run, model, tmp_path):
+    told = one_sentence(run("embed", "他的包袱", "-m", model, "--splitter", "likeliest"), 2)
+    assert "'likeliest' without a list of words" in told
+    chinese = tiny(output=False)
+    chinese.splitter = LikeliestSplitter(["的", "包袱"])
+    folder = chinese.save_pretrained(tmp_path / "m")
+    assert run("embed", "他的包袱", "-m", folder, "--json").json[0]["words"] == ["他", "的", "包袱"]
+    assert run("embed", "他的包袱", "-m", folder, "--splitter", "characters", "--json").json[0]["words"] == list("他的包袱")
+
+
 def test_wrong_calls(run, model, text, tmp_path):
     assert "either TEXT or --input" in one_sentence(run("embed", "a", "-i", text, "-m", model), 2)
-    assert "--model" in one_sentence(run("embed", "a"), 2)
     assert "known: .hdf5" in one_sentence(run("embed", "a", "-m", model, "-o", tmp_path / "v.txt"), 2)
     assert "all, top, mean" in one_sentence(run("embed", "a", "-m", model, "--layers", "tpo"), 2)
     assert "from 0 to 2" in one_sentence(run("embed", "a", "-m", model, "--layers", "3"), 2)

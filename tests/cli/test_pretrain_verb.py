@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polyseme
 from polyseme.__main__ import main
+from tests.cli.running import one_sentence
 
 ARGUMENTS = ["--size", "tiny", "--vocabulary", "50", "--epochs", "2", "--sentences", "lines", "--splitter", "whitespace"]
 
@@ -115,3 +116,33 @@ def test_changes_are_refused_or_accepted(run, tmp_path):
     refused = run(*call, "--learning-rate", "0.002")
     assert refused.code == 1 and refused.err.count("learning_rate") == 1 and "--accept-changes" in refused.err
     assert run(*call, "--learning-rate", "0.002", "--accept-changes").code == 0
+
+
+def test_likeliest_words(run, tmp_path):
+    (tmp_path / "t.txt").write_text("他的包袱很重。\n我的包很大！\n" * 60, encoding="utf-8")
+    (tmp_path / "words.txt").write_text("的\n包袱\n他\n", encoding="utf-8")
+    start = ["pretrain", "elmo", "--corpus", tmp_path / "t.txt", "--out", tmp_path / "m", "--size", "tiny", "--epochs", "1"]
+    start += ["--splitter", "likeliest", "--sentences", "chinese", "--workers", "0"]
+    assert "--splitter likeliest needs --word-list FILE" in one_sentence(run(*start), 2)
+    assert not (tmp_path / "m").exists()
+    assert run(*start, "--word-list", tmp_path / "words.txt").code == 0
+    model = polyseme.load(tmp_path / "m")
+    assert (tmp_path / "m" / "words.txt").read_text(encoding="utf-8") == "的\n包袱\n他\n"
+    assert model.words("他的包袱") == ["他", "的", "包袱"] and {"包袱", "重"} < set(model.vocabulary)
+    (tmp_path / "words.txt").write_text("的\n他\n", encoding="utf-8")
+    assert run(*start, "--word-list", tmp_path / "words.txt").code == 1  # another list cuts another text
+
+
+def test_words_of_a_lane_and_of_a_row(run, tmp_path):
+    text, out = write(tmp_path / "t.txt"), tmp_path / "m"
+    call = ["pretrain", "elmo", "--corpus", text, "--out", out, *ARGUMENTS, "--input", "both"]
+    assert run(*call, "--lane-words", 7, "--word-dim", 6).code == 0
+    newest = max((out / "run").glob("checkpoint-*.json"))
+    said = json.loads(newest.read_text())["values"]["settings"]["settings"]["pretraining"]
+    assert (said["steps"], said["word_dim"]) == (7, 6)
+    assert polyseme.load(out).config.words.dim == 6
+    assert run(*call).code == 1  # other settings
+    assert "--lane-words" in one_sentence(run(*call, "--lane-words", 0), 2)
+    assert "--word-dim" in one_sentence(run(*call, "--word-dim", 0), 2)
+    tied = one_sentence(run(*call, "--tied", "--word-dim", 6), 1)
+    assert "tied is true and word_dim is 6" in tied

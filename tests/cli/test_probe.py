@@ -83,9 +83,14 @@ def test_similarity(run, model, files):
     assert result.json[0]["rows"]["layer 0"]["Spearman"] == pytest.approx(1)
 
 
+def test_without_a_model_it_is_the_english_one(run, model, files, shipped):
+    call = ("probe", "similarity", files / "pairs.tsv", "--json")
+    (found,), (expected,) = run(*call).json, run(*call, "-m", model).json
+    assert found["rows"] == expected["rows"]
+
+
 def test_called_wrongly(run, model, files):
     similarity = ("probe", "similarity", files / "pairs.tsv")
-    assert "no model given" in one_sentence(run(*similarity), 2)
     assert "ends in .png" in one_sentence(run(*similarity, "-m", model, "--plot", "a.txt"), 2)
     assert "expected the header" in one_sentence(run("probe", "similarity", files / "test.conll", "-m", model))
     tags = ("probe", "tags", "--train", files / "train.conll", "--test", files / "none", "-m", model)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.running import environment, process
 
-VERBS = ["embed", "score", "substitutes", "convert", "info", "verify", "corpus", "pretrain", "adapt"]
+VERBS = ["embed", "score", "substitutes", "neighbours", "convert", "info", "verify", "corpus", "pretrain", "probe", "adapt"]
 
 _LOADED = """
 import sys

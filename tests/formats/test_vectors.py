@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.encoders.fingerprint import model_fingerprint as fingerprint
 from polyseme.formats.vectors import hdf5 as vectors_hdf5
 from polyseme.formats.vectors import store as vectors_run
 from polyseme.formats.vectors.kinds import About, Row, ending, writer_for
 from polyseme.formats.vectors.npz import NpzWriter
 from polyseme.formats.vectors.stop import Stop
-from polyseme.formats.vectors.store import Settings, chunks, fingerprint, store
+from polyseme.formats.vectors.store import Settings, chunks, store
 from polyseme.formats.vectors.workplace import Part
 from polyseme.nn.output import FullSoftmax
 from tests.cli.running import tiny

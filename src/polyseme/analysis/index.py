@@ -15,7 +15,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.analysis.fingerprint import model_fingerprint, text_fingerprint
 from polyseme.analysis.gathering import Gathering
 from polyseme.analysis.index_files import (
     FORMAT,
@@ -32,6 +31,7 @@ from polyseme.analysis.search import Found, nearest_rows
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.base.progress import Advance
 from polyseme.encoders.base import Encoder, Sentence
+from polyseme.encoders.fingerprint import model_fingerprint, text_fingerprint
 from polyseme.nn.stamp import Stamp, stamp
 from polyseme.text.shard_files import one_at_a_time, published
 

@@ -12,10 +12,10 @@ import typer
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.cli import show
-from polyseme.cli.options import Json, Options, SplitterOption, VocabularyFile, open_model
+from polyseme.cli.options import Json, Options, SplitterOption, VocabularyFile, need_elmo, open_model
 
 if TYPE_CHECKING:
-    from polyseme.encoders.elmo import Elmo
+    from polyseme.encoders.base import Encoder
 
 
 class Kind(StrEnum):
@@ -83,13 +83,14 @@ def convert(
         show.line(f"{out}: {size}; largest difference from {source}: {result['largest_difference']:.2g}")
 
 
-def _write(model: Elmo, out: Path, to: Kind, precision: str) -> dict[str, Any]:
+def _write(model: Encoder, out: Path, to: Kind, precision: str) -> dict[str, Any]:
     from polyseme.formats import bilm
     from polyseme.formats.vectors.check import REFERENCE, difference, write_reference
 
+    elmo = need_elmo(model, "bilm-tf's files cannot hold: leave --to out") if to is Kind.bilm else None
     (out / REFERENCE).unlink(missing_ok=True)  # it would speak of another model
-    if to is Kind.bilm:
-        bilm.write(model, out)
+    if elmo is not None:
+        bilm.write(elmo, out)
     else:
         model.save_pretrained(out, precision=precision)
     written = open_model(str(out))

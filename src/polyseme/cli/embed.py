@@ -32,7 +32,7 @@ from polyseme.cli.options import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from polyseme.encoders.elmo import Elmo
+    from polyseme.encoders.base import Encoder
     from polyseme.formats.vectors.kinds import Row
     from polyseme.formats.vectors.store import Settings
 
@@ -130,7 +130,7 @@ def embed(
         _store(loaded, lines, out, settings, json)
 
 
-def _store(model: Elmo, lines: Lines, out: Path, settings: Settings, json: bool) -> None:
+def _store(model: Encoder, lines: Lines, out: Path, settings: Settings, json: bool) -> None:
     from polyseme.formats.vectors.store import store
 
     total = lines.total() if visible() else None
@@ -143,7 +143,7 @@ def _store(model: Elmo, lines: Lines, out: Path, settings: Settings, json: bool)
         show.line(f"{out}: {show.count(done.lines, 'line')}{before}, {out.stat().st_size / 1e6:,.1f} MB")
 
 
-def _show(model: Elmo, lines: Lines, settings: Settings, json: bool) -> None:
+def _show(model: Encoder, lines: Lines, settings: Settings, json: bool) -> None:
     from polyseme.formats.vectors.jsonl import json_line
     from polyseme.formats.vectors.store import embed_rows
 

@@ -11,7 +11,7 @@ from polyseme.cli import show
 from polyseme.cli.options import Json, ModelArgument, Options, VocabularyFile, open_model
 
 if TYPE_CHECKING:
-    from polyseme.encoders.elmo import Elmo
+    from polyseme.encoders.base import Encoder
 
 Card = Annotated[bool, typer.Option("--card", help="Show the model card (README.md) too.")]
 
@@ -40,18 +40,20 @@ def info(
         show.line((loaded.card or "This model has no card.").rstrip())
 
 
-def _facts(name: str, model: Elmo) -> dict[str, Any]:
+def _facts(name: str, model: Encoder) -> dict[str, Any]:
     from polyseme.base.card import licence_of
     from polyseme.base.hub import fetch
     from polyseme.encoders.folder import describe
+    from polyseme.encoders.shipped import folder_of
 
-    place = fetch(name)
+    place = folder_of(name) or fetch(name)
     facts = describe(model)
-    output = sum(value.numel() for value in model.output.parameters()) if model.output is not None else None
+    layer = getattr(model, "output", None)
+    output = sum(value.numel() for value in layer.parameters()) if layer is not None else None
     return {
         "name": Path(name).name,
         "source": model.source,
-        "format": _format(place),
+        "format": _format(place, model),
         "bytes": _bytes(place),
         **facts,
         "output_parameters": output,
@@ -60,15 +62,17 @@ def _facts(name: str, model: Elmo) -> dict[str, Any]:
     }
 
 
-def _format(place: Path) -> str:
+def _format(place: Path, model: Encoder) -> str:
     from polyseme.encoders.folder import is_folder
     from polyseme.formats import allennlp, hdf5, manylangs
 
+    if place.is_dir() and is_folder(place):
+        return "polyseme"
+    if model.kind == "word2vec":
+        return "word vectors (word2vec, GloVe)"
     if not place.is_dir():
         return "bilm-tf (HDF5)" if hdf5.is_hdf5(place) else "archive or state dict (AllenNLP, ELMoForManyLangs, bilm-tf)"
     names = {path.name for path in place.iterdir()}
-    if is_folder(place):
-        return "polyseme"
     if manylangs.ENCODER in names:
         return "ELMoForManyLangs"
     return "AllenNLP" if names & set(allennlp.WEIGHTS) else "bilm-tf (HDF5)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -81,6 +82,7 @@ def neighbours(
     """Find the words in a text that are nearest to a word in its sentence.
 
     Beside them stand the words nearest to the word's own vector (layer 0), which knows no sentence and mixes all senses.
+    A model of one layer (word2vec, GloVe) has only these.
 
     Examples:
 
@@ -95,6 +97,12 @@ def neighbours(
     from polyseme.analysis.neighbours import neighbours as find
 
     chosen = DEFAULT_LAYER if layer is None else _layer(layer)
+    context = loaded.layers > 1
+    if not context and (same_word or other_words or layer is not None):
+        raise UsageError(
+            f"--layer, --same-word and --other-words are about words in context, and a {loaded.kind} has one layer, "
+            "which knows no sentence: leave them out to see the words nearest to the word's own vector"
+        )
     context_layers(chosen, loaded.layers)  # a wrong layer or place is told before the text is read
     words = loaded.words(sentence)
     place = find_place(sentence, words, word, position)
@@ -103,10 +111,12 @@ def neighbours(
     searched = _index(loaded, _text(loaded, corpus, sentences, field), index, chosen)
     limit = True if same_word else False if other_words else None
     found = find(loaded, searched, words, place, count, same_word=limit)
+    if not context:
+        found = replace(found, in_context=[])
     if json:
         _as_json(found, searched)
     else:
-        _show(found, searched, limit)
+        _show(found, searched, limit, context)
 
 
 def _layer(text: str) -> ContextLayer:
@@ -149,22 +159,23 @@ def _as_json(found: Neighbours, index: Index) -> None:
     show.as_json({**answer, "in_context": in_context, "by_itself": by_itself})
 
 
-def _show(found: Neighbours, index: Index, same_word: bool | None) -> None:
+def _show(found: Neighbours, index: Index, same_word: bool | None, context: bool) -> None:
     width = shutil.get_terminal_size((100, 24)).columns
     show.line(show.short(joined(found.words, mark=found.place), width))
     show.line()
     where = f"{show.count(len(index), 'word')} in {show.count(index.manifest.sentences, 'sentence')}"
-    show.line(f"in context ({index.layer}; {where})")
-    if not found.in_context:
-        what = "other places of this word" if same_word else "other words"
-        show.line(f"  none: the text has no {what}")
     words = [each.word for each in found.in_context] + [each.word for each in found.by_itself]
     column = _width([show.short(word, _LONGEST) for word in words])
-    lines = concordance([(each.sentence, each.place) for each in found.in_context], width - column - 11)
-    for each, line in zip(found.in_context, lines, strict=True):
-        show.line(f"{_start(each.cosine, each.word, column)}  {line}")
-    show.line()
-    show.line("by its own vector alone (layer 0)")
+    if context:
+        show.line(f"in context ({index.layer}; {where})")
+        if not found.in_context:
+            what = "other places of this word" if same_word else "other words"
+            show.line(f"  none: the text has no {what}")
+        lines = concordance([(each.sentence, each.place) for each in found.in_context], width - column - 11)
+        for each, line in zip(found.in_context, lines, strict=True):
+            show.line(f"{_start(each.cosine, each.word, column)}  {line}")
+        show.line()
+    show.line("by its own vector alone (layer 0)" if context else f"by its own vector alone ({where})")
     for own in found.by_itself:
         show.line(f"{_start(own.cosine, own.word, column)}  {show.count(own.count, 'time')}")
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.base.errors import UsageError
+from polyseme.base.errors import PolysemeError, UsageError
 
 if TYPE_CHECKING:
-    from polyseme.encoders.base import LayerChoice
+    from polyseme.encoders.base import Encoder, LayerChoice
     from polyseme.encoders.elmo import Elmo
 
 
@@ -125,7 +125,7 @@ def open_model(
     splitter: Splitter | None = None,
     device: str | None = None,
     precision: Precision = Precision.fp32,
-) -> Elmo:
+) -> Encoder:
     """The model that the options name, ready to compute."""
     from polyseme.formats.load import load
 
@@ -137,7 +137,31 @@ def open_model(
         device=device,
     )
     if precision is not Precision.fp32:
-        model.precision = precision.value  # type: ignore[assignment]
+        elmo = need_elmo(model, "computes with fp32 only: leave --precision out")
+        elmo.precision = precision.value  # type: ignore[assignment]
+    return model
+
+
+def open_language_model(
+    name: str | None,
+    *,
+    options: Path | None = None,
+    vocabulary: Path | None = None,
+    splitter: Splitter | None = None,
+    device: str | None = None,
+    precision: Precision = Precision.fp32,
+) -> Elmo:
+    """The model that the options name, which must be an ELMo: other kinds predict no words."""
+    model = open_model(name, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
+    return need_elmo(model, "has no language model inside, which this command needs: give an ELMo")
+
+
+def need_elmo(model: Encoder, lack: str) -> Elmo:
+    """The model, where it is an ELMo; else an error that says what it lacks and what to do."""
+    from polyseme.encoders.elmo import Elmo
+
+    if not isinstance(model, Elmo):
+        raise PolysemeError(f"{model.source} is a {model.kind}, which {lack}")
     return model
 
 

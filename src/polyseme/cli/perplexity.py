@@ -10,7 +10,7 @@ import typer
 from polyseme.base.errors import PolysemeError
 from polyseme.base.progress import progress
 from polyseme.cli import show
-from polyseme.cli.options import Device, Json, Model, Options, SplitterOption, VocabularyFile, open_model
+from polyseme.cli.options import Device, Json, Model, Options, SplitterOption, VocabularyFile, open_language_model
 from polyseme.cli.score import Totals
 from polyseme.cli.text_options import SENTENCES, Field, OwnSentences, Workers, open_corpus
 
@@ -43,7 +43,7 @@ def perplexity(
 
         polyseme perplexity held-out.txt --model my-model
     """
-    loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device)
+    loaded = open_language_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device)
     loaded.log_probs([])  # what it lacks is told before the text is read
     text = open_corpus(source, loaded.splitter, sentences or SENTENCES[loaded.splitter.name], field, workers)
     totals, unknown = Totals(), 0

@@ -25,7 +25,7 @@ from polyseme.cli.options import (
     Texts,
     VocabularyFile,
     check_splitting,
-    open_model,
+    open_language_model,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ def score(
     """
     check_splitting(split_on_spaces, splitter)
     lines = lines_of(texts, input)
-    loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
+    loaded = open_language_model(
+        model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision
+    )
     from polyseme.formats.vectors.store import Settings
 
     settings = Settings(start=start.value if start else None, split_on_spaces=split_on_spaces)

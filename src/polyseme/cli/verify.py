@@ -71,10 +71,11 @@ def verify(
             raise UsageError(f"{' and '.join(names)} say how --vectors were made: give --vectors and --input too")
     loaded = open_model(model, options=options, vocabulary=vocabulary, device=device)
     from polyseme.base.hub import fetch
+    from polyseme.encoders.shipped import folder_of
     from polyseme.formats.vectors.check import check_file, check_reference, write_reference
     from polyseme.formats.vectors.store import Settings
 
-    folder = fetch(model)
+    folder = folder_of(model) or fetch(model)
     if write:
         if not folder.is_dir():
             raise PolysemeError(f"{model} is a file; reference vectors are kept in a folder: convert it first")

@@ -1,7 +1,8 @@
 """What every system shares: sentences of words go in, a stack of vectors for each word comes out.
 
-A new system subclasses `Encoder` and says how a batch is prepared and run; embedding, pooling, freezing come from here, and
-reading and writing of folders from `folder`. Words are the unit everywhere, whatever pieces a system cuts them into.
+A new system subclasses `Encoder` and says how a batch is prepared and run, and how its files are written and read back;
+embedding, pooling and freezing come from here, the rest of a model folder from `folder`. Words are the unit everywhere,
+whatever pieces a system cuts them into.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from polyseme.base.config import Config
-from polyseme.base.errors import UsageError, nearest
+from polyseme.base.errors import PolysemeError, UsageError, nearest
 from polyseme.base.hub import push
 from polyseme.base.progress import progress
 from polyseme.nn.pooling import Pooling, pool
@@ -207,17 +208,39 @@ class Encoder(nn.Module, ABC):
         return result if convert_to_tensor or not convert_to_numpy else result.numpy()
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path) -> Encoder:
+    def from_pretrained(cls, folder: str | Path) -> Self:
         """Read a model folder of ours, or a hub id; `polyseme.load` reads every other format too."""
         from polyseme.encoders.folder import load
 
-        return load(folder)
+        model = load(folder)
+        if not isinstance(model, cls):
+            raise PolysemeError(f"{folder} holds a {model.kind}, which is no {cls.__name__}: polyseme.load reads every kind")
+        return model
 
     def save_pretrained(self, folder: str | Path, *, precision: str = "fp32", card: str | None = None) -> Path:
         """Write a model folder, whole or not at all; `precision="fp16"` halves it, `card` is its README.md."""
         from polyseme.encoders.folder import save
 
         return save(self, folder, precision=precision, card=card)
+
+    def write_files(self, folder: Path, dtype: torch.dtype) -> None:
+        """Write weights and words into a folder; what all kinds share (config.json, the card) is written by `folder`."""
+        raise PolysemeError(f"a {self.kind} cannot be kept in a folder")
+
+    @classmethod
+    def read_files(cls, folder: Path, config: Any, splitter: Splitter) -> Self:
+        """The encoder of that config whose weights and words `write_files` wrote."""
+        raise PolysemeError(f"a {cls.kind} cannot be read from a folder")
+
+    def facts(self) -> dict[str, Any]:
+        """What the model is, as plain values: for its card and for `polyseme info`."""
+        return {
+            "encoder": self.kind,
+            "layers": self.layers,
+            "dim": self.dim,
+            "parameters": sum(parameter.numel() for parameter in self.parameters()),
+            "splitter": self.splitter.name,
+        }
 
     def push_to_hub(self, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
         """Upload the model folder to the Hugging Face Hub; gives the address of the commit."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -187,6 +188,24 @@ class Elmo(LanguageQuestions, Encoder):
         if self.output is not None:
             parts["output"] = self.output
         return parts
+
+    # ---- in a folder
+
+    def write_files(self, folder: Path, dtype: torch.dtype) -> None:
+        from polyseme.encoders.elmo_folder import write_elmo
+
+        write_elmo(self, folder, dtype)
+
+    @classmethod
+    def read_files(cls, folder: Path, config: ElmoConfig, splitter: Splitter) -> Elmo:
+        from polyseme.encoders.elmo_folder import read_elmo
+
+        return read_elmo(folder, config, splitter)
+
+    def facts(self) -> dict[str, Any]:
+        from polyseme.encoders.elmo_folder import elmo_facts
+
+        return elmo_facts(self)
 
     # ---- words -> tensors
 

@@ -42,7 +42,8 @@ class ElmoConfig(Config):
     start: Literal["learned", "zero", "warm"] = "zero"
     """How a sentence begins where the user does not say."""
     plain_words: bool = False
-    """Curly quotes and the Penn Treebank's escapes (``, -LRB-) are read as the straight signs of the training text."""
+    """Curly quotes, and in lists of words the Penn Treebank's escapes (``, -LRB-), are read as the straight signs of the
+    training text."""
     begin: str = "<S>"
     """The begin mark of a sentence."""
     end: str = "</S>"

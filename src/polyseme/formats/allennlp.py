@@ -19,7 +19,7 @@ from polyseme.base.errors import FormatError
 from polyseme.base.files import read_json
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
-from polyseme.encoders.folder import assemble
+from polyseme.encoders.elmo_folder import assemble
 from polyseme.formats import names
 from polyseme.formats.layout import Shape, check, to_ours
 from polyseme.formats.options import BilmOptions, bilm_options, telling_mistakes

@@ -19,7 +19,8 @@ from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import folder_at_once, write_text
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
-from polyseme.encoders.folder import assemble, fill
+from polyseme.encoders.elmo_folder import assemble
+from polyseme.encoders.folder import fill
 from polyseme.formats import hdf5, names
 from polyseme.formats.layout import Rule, Shape, check, to_ours, to_theirs
 from polyseme.formats.options import BilmOptions, bilm_options, telling_mistakes

@@ -1,9 +1,10 @@
-"""Load any ELMo: our own folders and every published format, told apart by content and never by name.
+"""Load any model: our own folders and every published format, told apart by content and never by name.
 
     our folder                config.json with polyseme_format
     ELMoForManyLangs          encoder.pkl and token_embedder.pkl
     bilm-tf, AllenNLP, NLPL   HDF5 weights with options.json; a folder, or the weights file itself
     AllenNLP model archive    a tar file or folder with weights.th
+    word vectors              word2vec text and binary, GloVe: the file, or a folder with one such file
 
 A zip or tar file of any of these is unpacked to a temporary folder first. `en` and `zh` are the models that come with the
 package; any other name that is no path is looked up on the hub.
@@ -23,15 +24,20 @@ from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.base.files import PACKED, read_json, starts_with, telling, unpack
 from polyseme.base.hub import fetch
 from polyseme.encoders import folder as ours
+from polyseme.encoders import shipped
+from polyseme.encoders.base import Encoder
 from polyseme.encoders.elmo import Elmo
-from polyseme.formats import allennlp, bilm, hdf5, manylangs, scan, shipped
+from polyseme.formats import allennlp, bilm, hdf5, manylangs, scan
 from polyseme.formats.pickles import is_torch_file
-from polyseme.text.words import Splitter
+from polyseme.formats.word_vectors import is_vectors, read_vectors
+from polyseme.text.words import LIKELIEST, Splitter
 
 EXPECTED = (
     "a polyseme folder, HDF5 weights with options.json (bilm-tf, AllenNLP, NLPL), encoder.pkl with token_embedder.pkl "
-    "(ELMoForManyLangs), an AllenNLP model.tar.gz, or a zip of one of these"
+    "(ELMoForManyLangs), an AllenNLP model.tar.gz, a zip of one of these, or word vectors (word2vec, GloVe: a word and its "
+    "numbers on each line, or word2vec's binary form)"
 )
+_EVERYTHING = ("options", "vocabulary", "token_embeddings")
 _DEVICES = ("cpu", "cuda", "mps")
 
 
@@ -58,8 +64,8 @@ def load(
     token_embeddings: str | Path | None = None,
     splitter: str | None = None,
     device: str | None = None,
-) -> Elmo:
-    """Read an ELMo, ready to use (in evaluation mode), on `device`: one that comes with the package (`en`, `zh`), or from a
+) -> Encoder:
+    """Read a model, ready to use (in evaluation mode), on `device`: one that comes with the package (`en`, `zh`), or from a
     folder, a file or a hub id.
 
     `options`, `vocabulary`: files to use where they are not beside the weights; `token_embeddings`: cached vectors of
@@ -71,9 +77,10 @@ def load(
     >>> model.embed(["The bank of the river."])[0].shape    # doctest: +SKIP
     (3, 6, 256)
     >>> published = polyseme.load("elmo_2x4096_512/")       # doctest: +SKIP
+    >>> static = polyseme.load("glove.6B.300d.txt")         # doctest: +SKIP
     """
     target = _device(device)
-    words = None if splitter is None else Splitter(splitter)
+    words = None if splitter in (None, LIKELIEST) else Splitter(str(splitter))
     given = Given(*(None if name is None else Path(name).expanduser() for name in (options, vocabulary, token_embeddings)))
     for name in (given.options, given.vocabulary, given.token_embeddings):
         if name is not None and not name.is_file():
@@ -84,20 +91,21 @@ def load(
     model.source = f"{path} ({model.source})" if model.source == allennlp.ASSUMED else str(path)
     if words is not None:
         model.splitter = words
+    elif splitter == LIKELIEST and model.splitter.name != LIKELIEST:
+        raise UsageError(f"{path} has no list of words, which the splitter {LIKELIEST!r} needs: choose another splitter")
     return model.to(target).eval()
 
 
-def _read_folder(folder: Path, given: Given) -> Elmo:
+def _read_folder(folder: Path, given: Given) -> Encoder:
     with telling(folder, "read"):
         inside = sorted(path.name for path in folder.iterdir())
     if not inside:
         raise FormatError(folder, f"is an empty folder; expected {EXPECTED}")
-    everything = ("options", "vocabulary", "token_embeddings")
     if ours.is_folder(folder):
-        given.refuse(*everything, kind="a polyseme folder")
+        given.refuse(*_EVERYTHING, kind="a polyseme folder")
         return ours.load(folder)
     if manylangs.ENCODER in inside and manylangs.TOKENS in inside:
-        given.refuse(*everything, kind="an ELMoForManyLangs model")
+        given.refuse(*_EVERYTHING, kind="an ELMoForManyLangs model")
         return manylangs.read(folder)
     found = scan.hdf5_files(folder)
     if found.weights:
@@ -108,10 +116,12 @@ def _read_folder(folder: Path, given: Given) -> Elmo:
             return allennlp.read(folder / name, options=given.options, folder=folder)
     if _is_transformers(folder):
         raise FormatError(folder, "is a model of the transformers library, which polyseme cannot read yet")
+    if found_vectors := [path for path in scan.files(folder) if is_vectors(path)]:
+        return _read_vectors(scan.only(found_vectors, "word vectors"), given)
     raise FormatError(folder, f"holds no model that polyseme knows (found: {scan.listed(inside)}); expected {EXPECTED}")
 
 
-def _read_file(path: Path, given: Given) -> Elmo:
+def _read_file(path: Path, given: Given) -> Encoder:
     with telling(path, "read"):
         empty = path.stat().st_size == 0
     if empty:
@@ -123,6 +133,8 @@ def _read_file(path: Path, given: Given) -> Elmo:
     if is_torch_file(path):
         given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP state dict")
         return allennlp.read(path, options=given.options)
+    if is_vectors(path):  # before archives: a packed file of vectors begins like a packed archive
+        return _read_vectors(path, given)
     if _is_archive(path):
         return _read_archive(path, given)
     raise FormatError(path, f"is of no kind that polyseme knows; expected {EXPECTED}")
@@ -144,7 +156,14 @@ def _read_bilm(weights: Path, folder: Path, given: Given, beside: scan.Hdf5Files
     return bilm.read(values, weights, where=options, vocabulary=vocabulary, softmax=softmax, token_embeddings=cached)
 
 
-def _read_archive(archive: Path, given: Given) -> Elmo:
+def _read_vectors(path: Path, given: Given) -> Encoder:
+    from polyseme.encoders.word2vec import WordVectorTable
+
+    given.refuse(*_EVERYTHING, kind="a file of word vectors")
+    return WordVectorTable.from_vectors(read_vectors(path))
+
+
+def _read_archive(archive: Path, given: Given) -> Encoder:
     with tempfile.TemporaryDirectory(prefix="polyseme-", ignore_cleanup_errors=True) as name:
         root = Path(name).resolve()
         unpack(archive, root)

@@ -19,7 +19,7 @@ from polyseme.base.errors import FormatError
 from polyseme.base.files import read_bytes, read_json
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
-from polyseme.encoders.folder import assemble
+from polyseme.encoders.elmo_folder import assemble
 from polyseme.formats import names
 from polyseme.formats.layout import Rule, Shape, check, to_ours
 from polyseme.formats.options import ManyLangsOptions, parse, telling_mistakes

@@ -6,7 +6,8 @@
                        a line end or none (word2vec.c writes one, gensim does not)
 
 Which one it is, the content tells. Files have millions of words and a model wants some thousands of them, so a file is read
-as a stream and only wanted rows are kept; the others are checked as far as that costs nothing (size, count, UTF-8).
+as a stream and only wanted rows are kept; the others are checked as far as that costs nothing (size, count, UTF-8). Where all
+are wanted, they go into one array that grows in place.
 """
 
 from __future__ import annotations
@@ -20,24 +21,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.base.errors import FormatError
-from polyseme.base.files import ZIP, telling
+from polyseme.base.files import ZIP, starts_with, telling
 from polyseme.text.unpacking import unpacked
 from polyseme.text.word_vectors import WordVectors
 
 LONGEST = 1 << 22  # bytes of a line, or of a word; more is no file of word vectors
-_HEADER = re.compile(rb"[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t\r]*")
+_STEP = 1 << 18  # numbers by which a growing array grows, at least
+FASTTEXT = b"\xba\x16\x4f\x2f"  # how fastText's own binary models begin
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_HEADER = re.compile(rb"[ \t]*([0-9]{1,15})[ \t]+([0-9]{1,15})[ \t\r]*")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
-def read_vectors(path: str | Path, wanted: Collection[str]) -> WordVectors:
-    """The vectors of the wanted words, in their order; those that the file lacks are left out.
+def is_vectors(path: str | Path) -> bool:
+    """Whether a file is of word vectors, by its first line: how many and of what size, or a word and two or more numbers.
 
-    A word that the file has only in lower case gets that vector. Of a word that comes twice the first row counts.
+    A fastText model counts too: reading it says what to do.
     """
     path = Path(path)
-    rows = _Rows(path, wanted)
+    if starts_with(path, FASTTEXT):
+        return True
+    try:
+        first = _Stream(path).line(1).removeprefix(_BYTE_ORDER_MARK)
+    except FormatError:
+        return False
+    return _HEADER.fullmatch(first) is not None or (_count_numbers(first) > 1 and not _CONTROL.search(first))
+
+
+def read_vectors(path: str | Path, wanted: Collection[str] | None = None) -> WordVectors:
+    """The vectors of the wanted words, in their order; those that the file lacks are left out. None: of all words.
+
+    A wanted word that the file has only in lower case gets that vector. Of a word that comes twice the first row counts.
+    """
+    path = Path(path)
+    rows = _AllRows(path) if wanted is None else _WantedRows(path, wanted)
     stream = _Stream(path)
-    first = stream.line(1)
+    first = stream.line(1).removeprefix(_BYTE_ORDER_MARK)
     header = _HEADER.fullmatch(first)
     if header is None:
         rows.dim = _count_numbers(first)
@@ -52,16 +71,13 @@ def read_vectors(path: str | Path, wanted: Collection[str]) -> WordVectors:
 
 
 class _Rows:
-    """The rows that are wanted, as they come by."""
+    """The rows of a file, as they come by."""
 
-    def __init__(self, path: Path, wanted: Collection[str]) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.dim = 0
         self.promised: int | None = None
         self.total = 0
-        self._wanted = list(dict.fromkeys(wanted))
-        self._either = {*self._wanted, *(word.lower() for word in self._wanted)}
-        self._found: dict[str, NDArray[np.float32]] = {}
 
     def promise(self, count: int, dim: int) -> None:
         """What the first line says."""
@@ -79,28 +95,85 @@ class _Rows:
             raise FormatError(where, what) from error
         if not word:
             raise FormatError(where, f"has no word; expected a word and {self.dim} numbers")
-        return word if word in self._either and word not in self._found else None
+        return word if self._is_wanted(word) else None
 
     def keep(self, word: str, numbers: NDArray[np.float32], where: str) -> None:
         """A wanted row."""
         if not np.isfinite(numbers).all():
             raise FormatError(where, f"has a number for {word!r} that is not finite; mend the file or drop the line")
-        self._found[word] = numbers
+        self._keep(word, numbers)
 
     def result(self) -> WordVectors:
-        """All that was found, in the order in which it was wanted."""
+        """All that was found, once the file has ended."""
         if self.total == 0:
             raise FormatError(self.path, "holds no vectors; expected a word and its numbers on each line")
         if self.promised is not None and self.total != self.promised:
             raise FormatError(
                 self.path, f"holds {self.total:,} vectors; its first line promises {self.promised:,}: is it whole?"
             )
+        return self._result()
+
+    def _is_wanted(self, word: str) -> bool:
+        raise NotImplementedError
+
+    def _keep(self, word: str, numbers: NDArray[np.float32]) -> None:
+        raise NotImplementedError
+
+    def _result(self) -> WordVectors:
+        raise NotImplementedError
+
+
+class _WantedRows(_Rows):
+    """Some rows, in the order in which they are wanted."""
+
+    def __init__(self, path: Path, wanted: Collection[str]) -> None:
+        super().__init__(path)
+        self._wanted = list(dict.fromkeys(wanted))
+        self._either = {*self._wanted, *(word.lower() for word in self._wanted)}
+        self._found: dict[str, NDArray[np.float32]] = {}
+
+    def _is_wanted(self, word: str) -> bool:
+        return word in self._either and word not in self._found
+
+    def _keep(self, word: str, numbers: NDArray[np.float32]) -> None:
+        self._found[word] = numbers
+
+    def _result(self) -> WordVectors:
         sources = {word: word if word in self._found else word.lower() for word in self._wanted}
         words = [word for word, source in sources.items() if source in self._found]
         vectors = np.empty((len(words), self.dim), dtype=np.float32)
         for place, word in enumerate(words):
             vectors[place] = self._found[sources[word]]
         return WordVectors(words, vectors, self.total, lowered=sum(sources[word] != word for word in words))
+
+
+class _AllRows(_Rows):
+    """All rows, in the order of the file.
+
+    The array grows in place by an eighth: the system moves large ones without copying, so that they are in memory once. What
+    the first line promises is not trusted with it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._words: dict[str, None] = {}
+        self._vectors = np.empty(0, dtype=np.float32)
+
+    def _is_wanted(self, word: str) -> bool:
+        return word not in self._words
+
+    def _keep(self, word: str, numbers: NDArray[np.float32]) -> None:
+        count = len(self._words)
+        begin = count * self.dim
+        if begin == len(self._vectors):
+            more = max(count // 8, _STEP // self.dim, 1)
+            self._vectors.resize((count + more) * self.dim, refcheck=False)
+        self._vectors[begin : begin + self.dim] = numbers
+        self._words[word] = None
+
+    def _result(self) -> WordVectors:
+        self._vectors.resize(len(self._words) * self.dim, refcheck=False)
+        return WordVectors(list(self._words), self._vectors.reshape(-1, self.dim), self.total)
 
 
 def _read_text(lines: Iterator[bytes], rows: _Rows, *, line: int) -> None:
@@ -201,7 +274,7 @@ class _Stream:
             magic = file.read(8)
         if magic.startswith(ZIP):
             raise FormatError(path, "is a zip archive; unpack it and give the file of vectors in it")
-        if magic.startswith(b"\xba\x16\x4f\x2f"):
+        if magic.startswith(FASTTEXT):
             raise FormatError(path, "is a fastText model; give its vectors as text (the .vec file)")
         self._path = path
         self._blocks = unpacked(path, str(path), magic)

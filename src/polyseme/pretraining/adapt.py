@@ -25,6 +25,7 @@ from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import read_json, write_text
 from polyseme.base.progress import Advance
 from polyseme.base.run import Run
+from polyseme.encoders import shipped
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.encoders.folder import describe
@@ -152,7 +153,8 @@ def adapt(
     it again with the same model, loaded anew.
     """
     out = Path(out)
-    if model.source and Path(model.source).exists() and out.exists() and out.samefile(model.source):
+    own = model.source not in shipped.NAMES and model.source and Path(model.source).exists()
+    if own and out.exists() and out.samefile(str(model.source)):
         raise UsageError(f"{out} is the model that would be adapted: choose another folder for the result")
     if model.vocabulary is not None:
         known_vocabulary(model)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from polyseme.base.errors import FormatError, UsageError, nearest
@@ -31,6 +31,8 @@ class Tagged:
 
     words: list[str]
     tags: list[str]
+    lines: list[int] = field(default_factory=list, repr=False, compare=False)
+    """Where each word stands in its file, for messages."""
 
 
 def read_conll(path: str | Path, *, column: Column = None) -> list[Tagged]:
@@ -61,6 +63,7 @@ def read_conll(path: str | Path, *, column: Column = None) -> list[Tagged]:
             fresh = False
         sentences[-1].words.append(row[word])
         sentences[-1].tags.append(row[place])
+        sentences[-1].lines.append(number)
     if not sentences:
         raise FormatError(path, "holds no sentences; expected a word and its tags on each line")
     return sentences

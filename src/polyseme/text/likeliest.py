@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ class LikeliestSplitter(Splitter):
         values: dict[str, Any] = {
             "name": "likeliest",
             "words": held,
-            "fingerprint": hashlib.sha256("\n".join(held).encode("utf-8", "surrogatepass")).hexdigest(),
+            "fingerprint": hashlib.sha256(json.dumps(held).encode()).hexdigest(),
             "_costs": costs,
             "_longest": max(map(len, costs), default=1),
             "_alone": math.log((len(held) + _SHIFT) * total) + 1.0,  # rarer than the rarest word
@@ -62,7 +63,7 @@ class LikeliestSplitter(Splitter):
         for run in _pattern().finditer(text):
             words += split_characters(text[begin : run.start()])
             found = run.group()
-            words += [found] if found[0].isdigit() else self._cut(found)
+            words += [found] if found[0].isascii() else self._cut(found)  # a number, or a run
             begin = run.end()
         return words + split_characters(text[begin:])
 

@@ -68,6 +68,10 @@ class Vocabulary:
             raise PolysemeError(f"{word!r} is not in the vocabulary, which {lack} to stand for it")
         return ids
 
+    def find(self, word: str) -> int | None:
+        """The id of a word; None where the vocabulary lacks it, whether or not it has an unknown word."""
+        return self._ids.get(word)
+
     def __len__(self) -> int:
         return len(self.words)
 

@@ -30,6 +30,17 @@ class Loss:
     """Whether `total` comes from a sample of the vocabulary: then it compares with no other loss, and is labelled so."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Pace:
+    """How fast the weights whose names begin with `prefix` move, against the run's rate."""
+
+    prefix: str
+    scale: float = 1.0
+    """Times the run's rate."""
+    begin: float = 0.0
+    """The share of the run before which they stay as they are: with several paces, parts thaw one by one."""
+
+
 class Learner(nn.Module, ABC):
     """Something that learns: it gives a loss to descend, a score to choose by, and a folder that users load."""
 
@@ -54,6 +65,10 @@ class Learner(nn.Module, ABC):
     @abstractmethod
     def save(self, folder: Path) -> None:
         """Write the usable model to the folder, each file whole or not at all; other things there (`run/`) stay."""
+
+    def paces(self) -> list[Pace]:
+        """Weights that move otherwise than the rest; of several that fit a weight, the one with the longest prefix counts."""
+        return []
 
     def carried(self) -> dict[str, Tensor]:
         """State that lives across batches, such as an LSTM's; kept for each process by itself."""

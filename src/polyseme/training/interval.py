@@ -23,6 +23,7 @@ class Interval:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
+        self.in_a_row = torch.zeros((), dtype=torch.int64, device=device)  # skipped steps up to now, whatever the log did
         self.clear()
 
     def clear(self) -> None:
@@ -52,6 +53,7 @@ class Interval:
         if skip_norm is not None:
             skipped = ~(norm <= skip_norm)
             self.skipped += skipped
+            self.in_a_row = (self.in_a_row + 1) * skipped
             norm = norm.masked_fill(skipped, 0.0)
         self.norms += norm
         self.steps += 1
@@ -62,8 +64,8 @@ class Interval:
         return math.isfinite(ranks.sums([own])[0])
 
     def stuck(self) -> bool:
-        """Whether all of many steps were skipped, so that the weights will not move again."""
-        return self.steps >= _MANY and int(self.skipped) == self.steps
+        """Whether many steps in a row were skipped, so that the weights will not move again."""
+        return int(self.in_a_row) >= _MANY
 
     def summary(self, ranks: Alone) -> dict[str, Any]:
         """The line of the log, over all processes."""
@@ -81,7 +83,7 @@ class Interval:
         """JSON values; floats keep every bit in JSON."""
         sums = None if self.sums is None else self.sums.tolist()
         plain = {name: getattr(self, name) for name in ("names", "words", "steps", "seconds", "sampled")}
-        return plain | {"sums": sums, "norms": float(self.norms), "skipped": int(self.skipped)}
+        return plain | {"sums": sums, "norms": float(self.norms), "skipped": int(self.skipped), "in_a_row": int(self.in_a_row)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Put back what `state` gave."""
@@ -91,4 +93,5 @@ class Interval:
         if state["sums"] is not None:
             self.sums = torch.tensor(state["sums"], dtype=torch.float64, device=self._device)
         self.norms.fill_(state["norms"])
-        self.skipped.fill_(state["skipped"])
+        self.skipped.fill_(state.get("skipped", 0))
+        self.in_a_row.fill_(state.get("in_a_row", 0))

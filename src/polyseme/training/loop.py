@@ -82,7 +82,8 @@ class Trainer:
         run, out = self.run, Path(out)
         learner.to(run.device)
         batches = Prepared(train, learner.prepare, ahead=AHEAD if run.device.type == "cuda" else 0)
-        parts = Parts(learner, build_optimizer(self.config.optim, learner), batches, Interval(run.device), run)
+        optimizer = build_optimizer(self.config.optim, learner, learner.paces())
+        parts = Parts(learner, optimizer, batches, Interval(run.device), run)
         with (
             contextlib.closing(batches),
             joined(run) as ranks,

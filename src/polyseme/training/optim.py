@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from polyseme.base.config import Config, ConfigError
+from polyseme.training.base import Pace
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,7 +42,7 @@ class OptimConfig(Config):
     clip_norm: float | None = 1.0
     """The longest gradient (norm over all weights); None clips nothing."""
     skip_norm: float | None = None
-    """A gradient longer than this, or not finite, is not followed at all; None follows every one.
+    """A gradient longer than this, or not finite, counts as zero (momentum and decay go on); None follows every one.
 
     Back-propagation through time explodes now and then at high rates. Shortened, such a gradient still points anywhere, and
     Adam, which looks at directions more than at lengths, would follow it far enough to ruin the model."""
@@ -81,9 +83,9 @@ def learning_rate(config: OptimConfig, done: int, total: int) -> float:
     return config.learning_rate
 
 
-def build_optimizer(config: OptimConfig, learner: nn.Module) -> torch.optim.Optimizer:
-    """The optimizer over the learner's trainable weights, in a decayed and an undecayed group."""
-    groups = _groups(config, learner)
+def build_optimizer(config: OptimConfig, learner: nn.Module, paces: Sequence[Pace] = ()) -> torch.optim.Optimizer:
+    """The optimizer over the learner's trainable weights, in a decayed and an undecayed group for each pace."""
+    groups = _groups(config, learner, paces)
     if config.optimizer == "adagrad":
         start = config.initial_accumulator
         return torch.optim.Adagrad(groups, lr=config.learning_rate, initial_accumulator_value=start, eps=0.0)
@@ -91,30 +93,36 @@ def build_optimizer(config: OptimConfig, learner: nn.Module) -> torch.optim.Opti
     return torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon, fused=fused)
 
 
-def _groups(config: OptimConfig, learner: nn.Module) -> list[dict[str, Any]]:
-    named = [(name, weight) for name, weight in learner.named_parameters() if weight.requires_grad]
+def _groups(config: OptimConfig, learner: nn.Module, given: Sequence[Pace]) -> list[dict[str, Any]]:
     decay = config.weight_decay if config.optimizer == "adamw" else 0.0
-    groups = []
-    for chosen, amount in ((True, decay), (False, 0.0)):
-        members = [(name, weight) for name, weight in named if (weight.dim() > 1) is chosen]
-        names, weights = [name for name, _ in members], [weight for _, weight in members]
-        if weights:
-            groups.append({"params": weights, "names": names, "weight_decay": amount})
-    return groups
+    usual, paces = Pace(""), sorted(given, key=lambda pace: len(pace.prefix))
+    found: dict[tuple[Pace, bool], dict[str, Any]] = {}
+    for name, weight in learner.named_parameters():
+        if not weight.requires_grad:
+            continue
+        pace = next((pace for pace in reversed(paces) if name.startswith(pace.prefix)), usual)
+        matrix = weight.dim() > 1
+        new = {"params": [], "names": [], "weight_decay": decay if matrix else 0.0, "scale": pace.scale, "begin": pace.begin}
+        group = found.setdefault((pace, matrix), new)
+        group["params"].append(weight)
+        group["names"].append(name)
+    order = [usual, *paces]
+    return [found[key] for key in sorted(found, key=lambda key: (order.index(key[0]), not key[1]))]
 
 
-def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """The rate of the next step, for all groups."""
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float, done: float = 0.0) -> None:
+    """The rate of the next step, for each group at its pace, when this share of the run is done."""
     for group in optimizer.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group["scale"] if done >= group["begin"] else 0.0
 
 
 def clip_gradients(config: OptimConfig, optimizer: torch.optim.Optimizer) -> Tensor:
     """Shorten a gradient that is longer than `clip_norm`, and make one that is longer than `skip_norm` zero.
 
-    Gives its norm from before, without waiting for the device.
+    Weights that stay as they are (their rate is zero) do not count. Gives its norm from before, without waiting for the device.
     """
-    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    moving = [group for group in optimizer.param_groups if group["lr"]] or optimizer.param_groups
+    weights = [weight for group in moving for weight in group["params"]]
     norm = nn.utils.clip_grad_norm_(weights, math.inf if config.clip_norm is None else config.clip_norm)
     if config.skip_norm is not None:
         skipped = ~(norm <= config.skip_norm)  # so written, it is true of what is no number, too

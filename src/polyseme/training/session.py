@@ -101,7 +101,7 @@ class Session:
         """One step, and what is due after it."""
         before = self.done
         self._rate = learning_rate(self.config.optim, before, self.plan.total)
-        own_words = self._stepper.step(self._rate)
+        own_words = self._stepper.step(self._rate, before / self.plan.total)
         late = time.monotonic() - self._written[1] > self.config.checkpoint_seconds and self.parts.run.first
         words, stops, lates = self.ranks.sums([own_words, stop.name is not None, late])  # one agreement a step, on the host
         self.progress.step += 1

@@ -38,8 +38,8 @@ class Stepper:
         """Take the next batch from the batches' position, after a `seek`."""
         self._source = None
 
-    def step(self, rate: float) -> int:
-        """One step of the optimizer; gives the words of this process."""
+    def step(self, rate: float, done: float = 0.0) -> int:
+        """One step of the optimizer at a rate, when this share of the run is done; gives the words of this process."""
         parts, count = self._parts, self._config.accumulate
         words = 0
         for number in range(count):
@@ -49,8 +49,8 @@ class Stepper:
                 (loss.total / count).backward()
             parts.interval.add_batch(loss)
             words += loss.words
+        set_learning_rate(parts.optimizer, rate, done)
         norm = clip_gradients(self._config.optim, parts.optimizer)
-        set_learning_rate(parts.optimizer, rate)
         parts.optimizer.step()
         parts.optimizer.zero_grad()
         parts.interval.add_step(norm, self._config.optim.skip_norm)

@@ -24,7 +24,7 @@ from safetensors.numpy import save_file
 import polyseme
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import HDF5, ZIP, atomic, starts_with, telling
-from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.base import Encoder
 from polyseme.encoders.folder import REFERENCE
 from polyseme.formats.vectors.store import Settings, embed_rows
 
@@ -59,7 +59,7 @@ class Check:
     """Sentences that the model's splitter now splits in another way."""
 
 
-def write_reference(model: Elmo, folder: str | Path) -> Path:
+def write_reference(model: Encoder, folder: str | Path) -> Path:
     """Keep vectors of our sentences beside a model's weights."""
     texts = {text: model.words(text) for text in SENTENCES}
     kept = {text: words for text, words in texts.items() if _takes(model, words)}
@@ -79,7 +79,7 @@ def write_reference(model: Elmo, folder: str | Path) -> Path:
     return path
 
 
-def _takes(model: Elmo, words: list[str]) -> bool:
+def _takes(model: Encoder, words: list[str]) -> bool:
     """A model over a closed list of words refuses all others; those sentences are left out."""
     try:
         model.embed([words], layers=0)
@@ -88,7 +88,7 @@ def _takes(model: Elmo, words: list[str]) -> bool:
     return True
 
 
-def check_reference(model: Elmo, folder: str | Path) -> Check:
+def check_reference(model: Encoder, folder: str | Path) -> Check:
     """Compare a model with the vectors kept in its folder."""
     path = Path(folder) / REFERENCE
     if not path.exists():
@@ -110,7 +110,7 @@ def check_reference(model: Elmo, folder: str | Path) -> Check:
     return Check(len(words), sum(map(len, words)), largest.value, largest.place, now)
 
 
-def check_file(model: Elmo, lines: Iterable[str], vectors: str | Path, settings: Settings) -> Check:
+def check_file(model: Encoder, lines: Iterable[str], vectors: str | Path, settings: Settings) -> Check:
     """Compare a model with a file of vectors (HDF5 as bilm-tf wrote it, or npz) of these lines."""
     largest = _Largest()
     lines_seen = words = 0
@@ -183,7 +183,7 @@ def _array(get: Callable[[str], object], line: int, path: str | Path) -> np.ndar
     return array
 
 
-def difference(one: Elmo, other: Elmo) -> float:
+def difference(one: Encoder, other: Encoder) -> float:
     """Largest absolute difference between two models' vectors of our sentences; infinite where one is no number."""
     texts = [words for words in map(one.words, SENTENCES) if _takes(one, words)]
     pairs = zip(one.embed(texts), other.embed(texts), strict=True)

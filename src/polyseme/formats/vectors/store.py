@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 import polyseme
 from polyseme.base.errors import PolysemeError
 from polyseme.base.files import telling
-from polyseme.encoders.base import BATCH_CPU, LayerChoice
+from polyseme.encoders.base import BATCH_CPU, Encoder, LayerChoice
 from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.formats.vectors.kinds import About, Damaged, Mark, Row, VectorWriter, ending, writer_for
 from polyseme.formats.vectors.stop import Stop
 from polyseme.formats.vectors.workplace import Part
@@ -67,17 +66,17 @@ class Stopped(PolysemeError):
     """The user stopped the run; the text says how to go on."""
 
 
-def words_of(model: Elmo, line: str, settings: Settings) -> list[str]:
+def words_of(model: Encoder, line: str, settings: Settings) -> list[str]:
     """The words of a line."""
     return line.split() if settings.split_on_spaces else model.words(line)
 
 
 def embed_rows(
-    model: Elmo, lines: Iterable[str], settings: Settings, *, first: int = 0, count: Count | None = None
+    model: Encoder, lines: Iterable[str], settings: Settings, *, first: int = 0, count: Count | None = None
 ) -> Iterator[list[Row]]:
     """Rows of vectors for all lines, a chunk at a time; the first line has the number `first`."""
     number = first
-    if settings.start == "carry":
+    if settings.start == "carry" and isinstance(model, Elmo):  # other kinds refuse any start
         model.reset_state()
     for texts in chunks((words_of(model, line, settings) for line in lines), settings):
         arrays = model.embed(
@@ -114,7 +113,7 @@ def chunks(texts: Iterable[list[str]], settings: Settings) -> Iterator[list[list
 
 
 def store(
-    model: Elmo,
+    model: Encoder,
     lines: Iterable[str],
     out: str | Path,
     settings: Settings,
@@ -150,7 +149,7 @@ def store(
 
 
 def _work(
-    model: Elmo, writer: VectorWriter, text: _Taken, part: Part, about: dict[str, Any], settings: Settings, count: Count
+    model: Encoder, writer: VectorWriter, text: _Taken, part: Part, about: dict[str, Any], settings: Settings, count: Count
 ) -> int:
     """Embed and write the rest of the text; gives the number of words."""
 
@@ -255,38 +254,31 @@ def _mismatch(journal: dict[str, Any], about: dict[str, Any], text: _Taken) -> s
     return None if (text.taken, text.digest()) == (journal["lines"], journal["digest"]) else "the text has changed"
 
 
-def identity(model: Elmo, settings: Settings, out: Path) -> dict[str, Any]:
+def identity(model: Encoder, settings: Settings, out: Path) -> dict[str, Any]:
     """All that the content of a file depends on, but for the text."""
     return {
         "version": 1,
         "kind": ending(out),
-        "model": fingerprint(model),
+        "model": model_fingerprint(model),
         "layers": settings.layers,
-        "start": settings.start or model.config.start,
+        "start": _start(model, settings),
         "precision": getattr(model, "precision", "fp32"),
         "number": "fp16" if settings.half else "fp32",
         "splitter": "whitespace" if settings.split_on_spaces else model.splitter.name,
     }
 
 
-def fingerprint(model: Elmo) -> str:
-    """A hash of the model's config and weights (0.3 s for the original sizes)."""
-    found = hashlib.sha256(json.dumps(model.config.to_dict(), sort_keys=True).encode())
-    for words in (model.alphabet, model.vocabulary if model.config.words is not None else None):
-        found.update("\n".join(words or ()).encode("utf-8", "surrogatepass") + b"\0")
-    for name, value in model.state_dict().items():
-        if not name.startswith("output."):
-            found.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-            found.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
-    return found.hexdigest()
+def _start(model: Encoder, settings: Settings) -> str | None:
+    """How a sentence begins; None for systems that have no start state."""
+    return settings.start or getattr(model.config, "start", None)
 
 
-def _facts(model: Elmo, settings: Settings) -> About:
+def _facts(model: Encoder, settings: Settings) -> About:
     facts = {
         "creator": f"polyseme {polyseme.__version__}",
         "model": model.source or model.kind,
         "layers": str(settings.layers),
-        "start": settings.start or model.config.start,
+        "start": _start(model, settings),
         "splitter": "whitespace" if settings.split_on_spaces else model.splitter.name,
     }
-    return About(half=settings.half, facts=facts)
+    return About(half=settings.half, facts={name: value for name, value in facts.items() if value is not None})

@@ -23,7 +23,7 @@ def model_fingerprint(encoder: Encoder) -> str:
         "config": encoder.config.to_dict(),
         "splitter": encoder.splitter.name,
         "precision": getattr(encoder, "precision", "fp32"),
-        "vocabulary": vocabulary.to_text() if vocabulary is not None else None,
+        "vocabulary": "".join(f"{word}\n" for word in vocabulary) if vocabulary is not None else None,
         "alphabet": getattr(encoder, "alphabet", None),
     }
     whole = hashlib.sha256(json.dumps(head, sort_keys=True).encode())

@@ -1,0 +1,49 @@
+"""The kinds of encoders that a model folder can hold, each imported when it is first needed.
+
+A new system is one line here. Its class says the rest: `config_type`, how its files are written (`write_files`) and read
+back (`read_files`), and what it is, for people (`facts`).
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from polyseme.base.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from polyseme.encoders.base import Encoder
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of encoder."""
+
+    home: str
+    """Where its class is: `module:Class`."""
+    files: tuple[str, ...]
+    """The files that it may write, besides those that every folder has."""
+
+
+KINDS = {
+    "elmo": Kind(
+        "polyseme.encoders.elmo:Elmo",
+        files=("model.safetensors", "output.safetensors", "vocabulary.txt", "characters.txt"),
+    ),
+    "word2vec": Kind("polyseme.encoders.word2vec:WordVectorTable", files=("model.safetensors", "vocabulary.txt")),
+}
+"""By the name in `config.json`."""
+
+
+def encoder_type(kind: str) -> type[Encoder]:
+    """The class of a kind.
+
+    >>> encoder_type("elmo").__name__
+    'Elmo'
+    """
+    if kind not in KINDS:
+        raise UsageError(f"there is no encoder called {kind!r}{nearest(kind, KINDS)}")
+    module, name = KINDS[kind].home.split(":")
+    found: type[Encoder] = getattr(importlib.import_module(module), name)
+    return found

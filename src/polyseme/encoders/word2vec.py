@@ -1,0 +1,290 @@
+"""Static word vectors: a table with one vector a word, the same in every sentence.
+
+What word2vec (Mikolov et al. 2013), GloVe (Pennington et al. 2014) and their like leave behind, whichever made it: the layer
+below all context, and the thing to compare an ELMo with. The table is frozen until `unfreeze` says otherwise.
+A word that it lacks is looked up in lower case, where the whole table is in lower case or the config asks for it; what is
+unknown then has a vector as the config says. Mean and deviation of the vectors are kept as they were when the table was made,
+so that training it does not move the unknown words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from polyseme.base.config import Config, ConfigError
+from polyseme.base.errors import FormatError, UsageError
+from polyseme.base.files import write_text
+from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
+from polyseme.encoders.folder import fill, read_tensors, write_tensors
+from polyseme.nn.unfilled import unfilled
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.word_vectors import WordVectors
+from polyseme.text.words import Splitter, splitter
+
+UNKNOWN = ("<unk>", "UNK", "<UNK>")
+"""What tables call the vector for all other words; the first that a table has is taken."""
+_BLOCK = 1 << 13  # rows of a large table that are looked at together
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordVectorConfig(Config):
+    """What a table of word vectors is, and how words are looked up in it."""
+
+    size: int
+    """Words of the table."""
+    dim: int
+    """Size of a vector."""
+    unknown: Literal["vector", "random", "zero"] = "vector"
+    """Words that the table lacks have its own unknown vector (`<unk>`, `UNK` or `<UNK>`), or where it has none the mean of
+    all; or each a random vector of its own, the same in every run; or zeros."""
+    lowercase: Literal["auto", "fallback", "never"] = "auto"
+    """A word that the table lacks is looked up in lower case: only in a table without capitals, always, or never."""
+
+    def __post_init__(self) -> None:
+        for name in ("size", "dim"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+
+@dataclass(frozen=True)
+class TableInputs:
+    """A batch of words as places in the table."""
+
+    rows: Tensor
+    """(batch, words): a row of the table, or -1, -2, ... for the first, second, ... of `others`; 0 on padding."""
+    others: Tensor
+    """(others, dim): vectors of words that the table lacks."""
+
+
+class Lookup(NamedTuple):
+    """The vectors of some words."""
+
+    vectors: NDArray[np.float32]
+    """(words, dim)."""
+    known: NDArray[np.bool_]
+    """(words,): whether the table has the word."""
+
+
+class Similar(NamedTuple):
+    """A word of the table, and how near it is."""
+
+    word: str
+    cosine: float
+
+
+class WordVectorTable(Encoder):
+    """A table word -> vector, one layer; `polyseme.load` reads one from a file of vectors.
+
+    >>> vectors = WordVectors(["bank", "river"], np.array([[1, 2], [3, 4]], dtype=np.float32), total=2)
+    >>> table = WordVectorTable.from_vectors(vectors, unknown="zero")
+    >>> table.lookup(["River", "tree"])
+    Lookup(vectors=array([[3., 4.],
+           [0., 0.]], dtype=float32), known=array([ True, False]))
+    """
+
+    kind = "word2vec"
+    config_type = WordVectorConfig
+    config: WordVectorConfig
+
+    def __init__(
+        self,
+        config: WordVectorConfig,
+        *,
+        vocabulary: Vocabulary,
+        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+    ) -> None:
+        super().__init__(config, splitter)
+        if len(vocabulary) != config.size:
+            raise ConfigError(f"size is {config.size}, but there are {len(vocabulary)} words; a table has a row for each")
+        self.vocabulary = vocabulary
+        self.table = nn.Embedding(config.size, config.dim)
+        self.mean: Tensor
+        self.deviation: Tensor
+        self.register_buffer("mean", torch.zeros(config.dim))
+        self.register_buffer("deviation", torch.ones(config.dim))
+        self._lowers = config.lowercase == "fallback" or (config.lowercase == "auto" and not _has_capitals(vocabulary))
+        marks = (vocabulary.find(mark) for mark in UNKNOWN)
+        self._unknown_row = next((row for row in marks if row is not None), None)
+        self.freeze()
+
+    @classmethod
+    def from_vectors(
+        cls,
+        vectors: WordVectors,
+        *,
+        unknown: Literal["vector", "random", "zero"] = "vector",
+        lowercase: Literal["auto", "fallback", "never"] = "auto",
+        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+    ) -> Self:
+        """A table of vectors that were trained before, which it takes over without a copy."""
+        array = np.ascontiguousarray(vectors.vectors, dtype=np.float32)
+        config = WordVectorConfig(size=len(array), dim=vectors.dim, unknown=unknown, lowercase=lowercase)
+        mean, deviation = _moments(array)
+        weights = {"table.weight": torch.from_numpy(array), "mean": mean, "deviation": deviation}
+        return cls._assemble(config, weights, "vectors", Vocabulary(vectors.words, unknown=None), splitter)
+
+    @classmethod
+    def _assemble(
+        cls, config: WordVectorConfig, weights: dict[str, Tensor], where: str | Path, vocabulary: Vocabulary, splitter: Splitter
+    ) -> Self:
+        with unfilled():  # no second table, of random numbers
+            model = cls(config, vocabulary=vocabulary, splitter=splitter)
+        fill(model, weights, where)
+        model.freeze()
+        return model.eval()
+
+    @property
+    def layers(self) -> int:
+        return 1
+
+    @property
+    def dim(self) -> int:
+        return self.config.dim
+
+    def parts(self) -> dict[str, nn.Module]:
+        return {"table": self.table}
+
+    # ---- words -> vectors
+
+    def known(self, words: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether the table has each word, as it is or in lower case, (words,)."""
+        return np.array([self._find(word) is not None for word in self._list(words)], dtype=bool)
+
+    def lookup(self, words: Sequence[str]) -> Lookup:
+        """The vector of each word, known or not, and whether it is known."""
+        listed = self._list(words)
+        with torch.no_grad():
+            rows, others = self._number([listed])
+            vectors = self._vectors(rows.to(self.device), others)[0]
+        return Lookup(vectors.float().cpu().numpy(), self.known(listed))
+
+    def most_similar(self, word: str, count: int = 10) -> list[Similar]:
+        """The words of the table nearest to one of it by the cosine, nearest first; the word itself is left out."""
+        row = self._find(word)
+        if row is None:
+            raise UsageError(f"{word!r} is not among the {len(self.vocabulary):,} words of the table; `known` tells which are")
+        if count < 1:
+            raise UsageError(f"count is {count}; it must be at least 1")
+        with torch.no_grad():
+            weight = self.table.weight
+            lengths = torch.linalg.vector_norm(weight, dim=1).clamp_min(torch.finfo(weight.dtype).tiny)
+            cosines = (weight @ (weight[row] / lengths[row])) / lengths
+            cosines[row] = -torch.inf
+            best = cosines.topk(min(count, len(cosines) - 1))
+        pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        return [Similar(self.vocabulary[place], cosine) for place, cosine in pairs]
+
+    def prepare(self, sentences: Sequence[Sentence]) -> Batch:
+        texts = self._texts(sentences)
+        if not texts:
+            raise UsageError("a batch needs at least one sentence; got none")
+        rows, others = self._number(texts)
+        lengths = torch.tensor([len(text) for text in texts])
+        mask = torch.arange(rows.shape[1]) < lengths[:, None]
+        return Batch(TableInputs(rows.to(self.device), others), mask.to(self.device), lengths.to(self.device))
+
+    def forward(self, batch: Batch) -> Layers:
+        inputs: TableInputs = batch.inputs
+        vectors = self._vectors(inputs.rows, inputs.others)  # (batch, words, dim)
+        return Layers(states=vectors.masked_fill(~batch.mask[..., None], 0.0)[None], mask=batch.mask)
+
+    def _list(self, words: Sequence[str]) -> list[str]:
+        if isinstance(words, str):
+            raise UsageError("expected a list of words, got one string: put it into a list")
+        return self.words(words)
+
+    def _find(self, word: str) -> int | None:
+        row = self.vocabulary.find(word)
+        return self.vocabulary.find(word.lower()) if row is None and self._lowers else row
+
+    def _number(self, texts: list[list[str]]) -> tuple[Tensor, Tensor]:
+        """Texts -> their rows (batch, words) as in `TableInputs`, and the vectors of the unknown words."""
+        rows = np.zeros((len(texts), max(map(len, texts), default=0)), dtype=np.int64)
+        others: dict[str, int] = {}  # by the word where each has its own vector, else one for all
+        for place, text in enumerate(texts):
+            rows[place, : len(text)] = [self._row(word, others) for word in text]
+        return torch.from_numpy(rows), self._others(list(others))
+
+    def _row(self, word: str, others: dict[str, int]) -> int:
+        row = self._find(word)
+        if row is not None:
+            return row
+        if self.config.unknown == "vector" and self._unknown_row is not None:
+            return self._unknown_row
+        name = "" if self.config.unknown != "random" else word.lower() if self._lowers else word
+        return -1 - others.setdefault(name, len(others))
+
+    def _others(self, names: list[str]) -> Tensor:
+        """(others, dim)."""
+        if self.config.unknown == "vector":
+            return self.mean.expand(len(names), -1)
+        if self.config.unknown == "zero" or not names:
+            return torch.zeros(len(names), self.dim, device=self.device)
+        drawn = torch.from_numpy(np.stack([_normals(name, self.dim) for name in names]))
+        return self.mean + self.deviation * drawn.to(self.mean)
+
+    def _vectors(self, rows: Tensor, others: Tensor) -> Tensor:
+        """Places as in `TableInputs` (batch, words) -> (batch, words, dim)."""
+        vectors: Tensor = self.table(rows.clamp(min=0))
+        if not len(others):
+            return vectors
+        return torch.where((rows < 0)[..., None], others.to(vectors.dtype)[(-1 - rows).clamp(min=0)], vectors)
+
+    # ---- in a folder
+
+    def write_files(self, folder: Path, dtype: torch.dtype) -> None:
+        exact = {"mean": self.mean, "deviation": self.deviation}
+        write_tensors({"table.weight": self.table.weight}, folder / "model.safetensors", dtype, exact=exact)
+        write_text(folder / "vocabulary.txt", self.vocabulary.to_text())
+
+    @classmethod
+    def read_files(cls, folder: Path, config: WordVectorConfig, splitter: Splitter) -> Self:
+        if not (folder / "vocabulary.txt").exists():
+            raise FormatError(folder, "lacks vocabulary.txt, the words of its table")
+        vocabulary = Vocabulary.read(folder / "vocabulary.txt", unknown=None)
+        if len(vocabulary) != config.size:
+            raise FormatError(folder / "vocabulary.txt", f"has {len(vocabulary)} words; the table has {config.size} rows")
+        path = folder / "model.safetensors"
+        return cls._assemble(config, read_tensors(path), path, vocabulary, splitter)
+
+    def facts(self) -> dict[str, Any]:
+        own = "mean of all" if self._unknown_row is None else f"vector of {self.vocabulary[self._unknown_row]}"
+        return super().facts() | {
+            "vocabulary": len(self.vocabulary),
+            "unknown_words": own if self.config.unknown == "vector" else self.config.unknown,
+            "lower_case": self._lowers,
+            "language_model": False,
+        }
+
+
+def _has_capitals(words: Iterable[str]) -> bool:
+    """Whether any word has a capital letter; marks such as <UNK> or </S> are no words."""
+    return any(word != word.lower() and word not in UNKNOWN and not (word[0] == "<" and word[-1] == ">") for word in words)
+
+
+def _moments(vectors: NDArray[np.float32]) -> tuple[Tensor, Tensor]:
+    """Mean and deviation of each number of the vectors (words, dim), some rows at a time: a large table has no second copy."""
+    blocks = [vectors[begin : begin + _BLOCK] for begin in range(0, len(vectors), _BLOCK)]
+    mean = sum(block.sum(0, dtype=np.float64) for block in blocks) / len(vectors)
+    square = sum(np.square(block - mean).sum(0) for block in blocks) / len(vectors)
+    return torch.from_numpy(mean.astype(np.float32)), torch.from_numpy(np.sqrt(square).astype(np.float32))
+
+
+def _normals(word: str, dim: int) -> NDArray[np.float64]:
+    """Numbers from the normal distribution that a word's hash decides, (dim,): no generator whose next version draws others.
+
+    >>> _normals("bank", 3).round(4).tolist() == _normals("bank", 3).round(4).tolist() != _normals("river", 3).round(4).tolist()
+    True
+    """
+    data = hashlib.shake_256(word.encode("utf-8", "surrogatepass")).digest(8 * dim)
+    radius, angle = (np.frombuffer(data, dtype="<u4").reshape(2, dim) + 0.5) / 2**32  # uniform in (0, 1)
+    return np.sqrt(-2 * np.log(radius)) * np.cos(2 * np.pi * angle)  # Box and Muller 1958

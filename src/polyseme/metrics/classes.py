@@ -1,0 +1,108 @@
+"""Which classes were told apart: the confusion table, and the scores that are read off it.
+
+Precision, recall and F1 of each class, their mean over classes (macro) or over answers (micro), and the Matthews
+correlation for any number of classes (Gorodkin 2004). A score whose divisor is nought is 0, as in scikit-learn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyseme.base.errors import UsageError, nearest
+from polyseme.metrics.spans import SpanScores
+
+
+class ClassScores(SpanScores):
+    """How well one class, or several together, was found: `gold`, `predicted`, `right`, and precision, recall, f1."""
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """How often each class was taken for each."""
+
+    labels: tuple[str, ...]
+    counts: NDArray[np.int64]
+    """(classes, classes): the truth in rows, the answers in columns."""
+
+    @property
+    def accuracy(self) -> float:
+        """Right answers among all."""
+        return int(np.trace(self.counts)) / int(self.counts.sum())
+
+    @property
+    def classes(self) -> dict[str, ClassScores]:
+        """The scores of each class."""
+        gold, predicted, right = self.counts.sum(1).tolist(), self.counts.sum(0).tolist(), np.diag(self.counts).tolist()
+        return {label: ClassScores(*each) for label, *each in zip(self.labels, gold, predicted, right, strict=True)}
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean of F1 over the classes that the truth or the answers hold."""
+        scores = [scores.f1 for scores in self.classes.values() if scores.gold or scores.predicted]
+        return math.fsum(scores) / len(scores)
+
+    def micro(self, labels: Sequence[str] | None = None) -> ClassScores:
+        """The scores of some classes taken together; over all of them, each of the three is the accuracy."""
+        classes = self.classes
+        for label in labels or ():
+            if label not in classes:
+                raise UsageError(f"{label!r} is no class of this table{nearest(label, classes)}")
+        chosen = [classes[label] for label in dict.fromkeys(self.labels if labels is None else labels)]
+        return ClassScores(*(sum(getattr(each, name) for each in chosen) for name in ("gold", "predicted", "right")))
+
+    @property
+    def matthews(self) -> float:
+        """The correlation of truth and answers, from -1 to 1; 0 where either names one class only."""
+        gold, predicted = self.counts.sum(1).tolist(), self.counts.sum(0).tolist()
+        right, total = int(np.trace(self.counts)), int(self.counts.sum())
+        together = right * total - sum(a * b for a, b in zip(gold, predicted, strict=True))
+        spread = (total**2 - sum(a * a for a in gold)) * (total**2 - sum(b * b for b in predicted))
+        return together / math.sqrt(spread) if spread else 0.0
+
+    def __str__(self) -> str:
+        """A table that lines up in a terminal, where Chinese characters are two columns wide."""
+        classes = self.classes
+        rows = [["truth \\ answer", *self.labels, "all", "recall"]]
+        for label, counts in zip(self.labels, self.counts.tolist(), strict=True):
+            rows.append([label, *map(str, counts), str(classes[label].gold), f"{classes[label].recall:.3f}"])
+        rows.append(["all", *(str(each.predicted) for each in classes.values()), str(int(self.counts.sum())), ""])
+        rows.append(["precision", *(f"{each.precision:.3f}" for each in classes.values()), "", f"{self.accuracy:.3f}"])
+        return _lined_up(rows)
+
+
+def confusion(gold: Sequence[str], predicted: Sequence[str], *, labels: Sequence[str] | None = None) -> Confusion:
+    """Count which class was taken for which; `labels` gives the order of the classes, else they are sorted.
+
+    >>> table = confusion(["a", "a", "b", "b"], ["a", "b", "b", "b"])
+    >>> table.counts.tolist(), round(table.macro_f1, 4), round(table.matthews, 4)
+    ([[1, 1], [0, 2]], 0.7333, 0.5774)
+    """
+    if len(gold) != len(predicted) or not len(gold):
+        raise UsageError(
+            f"{len(predicted)} answers for {len(gold)} questions; a confusion table needs as many of both, and at least one"
+        )
+    found = {*gold, *predicted}
+    order = tuple(sorted(found) if labels is None else dict.fromkeys(labels))
+    if missing := sorted(found.difference(order)):
+        raise UsageError(f"labels holds {', '.join(order)}; the truth or the answers also have {', '.join(missing)}")
+    number = {label: place for place, label in enumerate(order)}
+    cells = [number[a] * len(order) + number[b] for a, b in zip(gold, predicted, strict=True)]
+    counts = np.bincount(cells, minlength=len(order) ** 2).astype(np.int64)
+    return Confusion(order, counts.reshape(len(order), len(order)))
+
+
+def _lined_up(rows: list[list[str]]) -> str:
+    """Columns to the right, the first to the left, by the width that a terminal gives each sign."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        gaps = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  ".join([row[0] + gaps[0], *(gap + cell for gap, cell in zip(gaps[1:], row[1:], strict=True))]).rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,60 @@
+"""Soft alignment between words: every word gets the mean of other words, weighted by how well they match.
+
+The dot products of BCN (McCann et al. 2017) and ESIM (Chen et al. 2017), without scale and without parameters, and pooling by
+a learned score. Padding never counts, and what has nothing to look at gets zeros.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+def masked_softmax(scores: Tensor, mask: Tensor, dim: int = -1) -> Tensor:
+    """Softmax over the places where the mask (boolean, any shape that fits) is true, zero elsewhere, also where none is.
+
+    >>> masked_softmax(torch.zeros(2, 3), torch.tensor([[True, True, False], [False, False, False]])).tolist()
+    [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]
+    """
+    kind = torch.promote_types(scores.dtype, torch.float32)
+    lowest = torch.finfo(kind).min  # not -inf: without any place left that is NaN, also in the gradient
+    weights = torch.softmax(scores.to(kind).masked_fill(~mask, lowest), dim)
+    return weights.masked_fill(~mask, 0.0).to(scores.dtype)
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tensor:
+    """For each query the mean of the values, weighted by the softmax of its dot products with the keys.
+
+    Queries (batch, queries, dim), keys (batch, keys, dim) and values (batch, keys, size), masks (batch, queries) and
+    (batch, keys) -> (batch, queries, size), zero on padding and where no key is.
+    """
+    return _weigh(query @ key.transpose(1, 2), value, query_mask, key_mask)
+
+
+def align(a: Tensor, b: Tensor, mask_a: Tensor, mask_b: Tensor) -> tuple[Tensor, Tensor]:
+    """Two texts (batch, words, dim), each seen by the other: b for each word of a, and a for each word of b.
+
+    Equal to `attend(a, b, b, ...)` and `attend(b, a, a, ...)`, from one matrix of scores.
+    """
+    scores = a @ b.transpose(1, 2)  # (batch, words of a, words of b)
+    return _weigh(scores, b, mask_a, mask_b), _weigh(scores.transpose(1, 2), a, mask_b, mask_a)
+
+
+def _weigh(scores: Tensor, value: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tensor:
+    """Scores (batch, queries, keys) and values (batch, keys, size) -> (batch, queries, size)."""
+    return masked_softmax(scores, query_mask.unsqueeze(2) & key_mask.unsqueeze(1)) @ value.to(scores.dtype)
+
+
+class SelfAttentivePooling(nn.Module):
+    """Words (batch, words, dim) under a mask (batch, words) -> (batch, dim), their mean weighted by a learned score a word.
+
+    The score has no bias: the softmax would take it out again.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.score = nn.Linear(dim, 1, bias=False)
+
+    def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
+        weights = masked_softmax(self.score(vectors).squeeze(2), mask, dim=1)
+        return (weights.unsqueeze(2) * vectors).sum(1)

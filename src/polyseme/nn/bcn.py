@@ -1,0 +1,68 @@
+"""The biattentive classification network: one class for a text, from the vectors of its words.
+
+McCann et al. 2017, "Learned in translation", for a single text, which then looks at itself; it is the network behind the SST
+row of Peters et al. 2018. Sizes follow those papers where the default stands: 300 units a direction, maxout layers of 1200
+and 600 with four pieces each. Chosen here: the classes are scored by a plain linear layer behind the two maxout layers.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from polyseme.base.errors import UsageError
+from polyseme.nn.attention import SelfAttentivePooling, attend
+from polyseme.nn.maxout import Maxout
+from polyseme.nn.pooling import pool
+from polyseme.nn.recurrent import Recurrent
+
+
+class Bcn(nn.Module):
+    """Words (batch, words, inputs) under a mask (batch, words) -> scores of classes (batch, classes).
+
+    Lengths (batch,) on the CPU spare a GPU a wait. Further vectors `at_output` (batch, words, output_inputs) are laid beside
+    what leaves the last recurrent layer, before pooling: the output position of the ELMo paper. A text without words is
+    classified too, from zeros.
+
+    >>> Bcn(4, 5, hidden=8).eval()(torch.ones(2, 3, 4), torch.ones(2, 3, dtype=torch.bool)).shape
+    torch.Size([2, 5])
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        classes: int,
+        *,
+        hidden: int = 300,
+        pieces: int = 4,
+        dropout: float = 0.25,
+        batch_norm: bool = True,
+        output_inputs: int = 0,
+    ) -> None:
+        super().__init__()
+        self.output_inputs = output_inputs
+        self.before = nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(dropout))
+        self.encoder = Recurrent(hidden, hidden)
+        self.integrator = Recurrent(3 * self.encoder.dim, hidden)
+        pooled = self.integrator.dim + output_inputs
+        self.attentive = SelfAttentivePooling(pooled)
+        self.classifier = nn.Sequential(
+            nn.Dropout(dropout),
+            Maxout(4 * pooled, 4 * hidden, pieces, dropout=dropout, batch_norm=batch_norm),
+            Maxout(4 * hidden, 2 * hidden, pieces, dropout=dropout, batch_norm=batch_norm),
+            nn.Linear(2 * hidden, classes),
+        )
+
+    def forward(self, vectors: Tensor, mask: Tensor, lengths: Tensor | None = None, at_output: Tensor | None = None) -> Tensor:
+        given = 0 if at_output is None else at_output.shape[2]
+        if given != self.output_inputs:
+            raise UsageError(f"the network takes {self.output_inputs} further numbers a word at its output; {given} came in")
+        lengths = mask.sum(1).cpu() if lengths is None else lengths
+        x = self.encoder(self.before(vectors), mask, lengths)
+        seen = attend(x, x, x, mask, mask)  # biattention of a text with itself: both sides are the same
+        x = self.integrator(torch.cat([x, x - seen, x * seen], dim=2), mask, lengths)
+        if at_output is not None:
+            x = torch.cat([x, at_output], dim=2)
+        pooled = [pool(x, mask, "max"), pool(x, mask, "mean"), -pool(-x, mask, "max"), self.attentive(x, mask)]
+        scores: Tensor = self.classifier(torch.cat(pooled, dim=1))
+        return scores

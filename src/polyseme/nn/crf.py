@@ -1,0 +1,143 @@
+"""A linear-chain CRF: the tags of a sentence scored as a whole, so that a tag can depend on the one before it.
+
+Lafferty et al. 2001; over a network's scores as in Lample et al. 2016. A path scores the sum of its words' scores and of its
+moves from tag to tag, from the start and to the end. Moves can be forbidden (a BIO tag `I-PER` after `O`): in the loss and
+the marginals they cost so much that their probability is 0, in `decode` they are impossible. Everything is computed in
+float32 or better, whatever comes in, for whole batches at a time; only words follow one another.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from polyseme.base.errors import UsageError
+
+FORBIDDEN = -1e6  # finite, as gradients through -inf are NaN; far below what the scores of a long sentence add up to
+
+
+class Crf(nn.Module):
+    """Scores of moves, learned: from tag to tag (tags, tags), from the start (tags,) and to the end (tags,).
+
+    `allowed[i, j]`: tag j may follow tag i; `allowed_start[i]`, `allowed_end[i]`: a sentence may begin or end with tag i; all
+    boolean, None allows all. They are not saved: who builds the module knows them. Masks (batch, words) are true on the
+    words of a sentence and false behind them; what scores and targets hold there does not matter.
+
+    >>> crf = Crf(2, allowed=torch.tensor([[True, False], [True, True]]))
+    >>> crf.decode(torch.tensor([[[5.0, 0.0], [0.0, 4.0]]]), torch.ones(1, 2, dtype=torch.bool))   # never 1 after 0
+    [[0, 0]]
+    """
+
+    allowed: Tensor
+    allowed_start: Tensor
+    allowed_end: Tensor
+
+    def __init__(
+        self,
+        tags: int,
+        *,
+        allowed: Tensor | None = None,
+        allowed_start: Tensor | None = None,
+        allowed_end: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.transitions = nn.Parameter(torch.empty(tags, tags).uniform_(-0.1, 0.1))
+        self.start = nn.Parameter(torch.empty(tags).uniform_(-0.1, 0.1))
+        self.end = nn.Parameter(torch.empty(tags).uniform_(-0.1, 0.1))
+        given = {"allowed": allowed, "allowed_start": allowed_start, "allowed_end": allowed_end}
+        for name, constraint in given.items():
+            shape = (tags, tags) if name == "allowed" else (tags,)
+            if constraint is not None and (constraint.shape != shape or constraint.dtype != torch.bool):
+                raise UsageError(f"{name} is {constraint.dtype} of shape {tuple(constraint.shape)}; it must be bool of {shape}")
+            constraint = torch.ones(shape, dtype=torch.bool) if constraint is None else constraint.clone()
+            self.register_buffer(name, constraint, persistent=False)
+
+    def loss(self, scores: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
+        """Scores (batch, words, tags), right tags (batch, words) -> negative log-likelihood of each sentence, (batch,).
+
+        A sentence without words gives 0; one whose right path is forbidden gives about a million a forbidden move.
+        """
+        with torch.autocast(scores.device.type, enabled=False):
+            scores = _clean(scores, mask)
+            if mask.shape[1] == 0:
+                return scores.sum((1, 2))
+            moves, start, end = self._moves(scores.dtype, FORBIDDEN)
+            total = torch.logsumexp(_forward(scores, mask, moves, start)[-1] + end, dim=1)
+            return (total - _path(scores, targets, mask, moves, start, end)).masked_fill(~mask[:, 0], 0.0)
+
+    @torch.no_grad()
+    def decode(self, scores: Tensor, mask: Tensor) -> list[list[int]]:
+        """The best allowed path of each sentence (Viterbi): scores (batch, words, tags) -> tags, one list a sentence."""
+        if mask.shape[1] == 0:
+            return [[] for _ in range(len(scores))]
+        with torch.autocast(scores.device.type, enabled=False):
+            scores = _clean(scores, mask)
+            moves, start, end = self._moves(scores.dtype, -torch.inf)
+            best = start + scores[:, 0]  # (batch, tags): of the best path that ends there
+            same = torch.arange(len(start), device=scores.device).expand(len(scores), -1)
+            before = []  # for each word but the first (batch, tags): the tag before, on the best path
+            for word in range(1, scores.shape[1]):
+                highest, origin = (best.unsqueeze(2) + moves).max(dim=1)
+                inside = mask[:, word, None]
+                best = torch.where(inside, highest + scores[:, word], best)
+                before.append(torch.where(inside, origin, same))  # padding repeats the last tag: no move
+            highest, last = (best + end).max(dim=1, keepdim=True)
+        path = [last]
+        for origin in reversed(before):
+            path.append(origin.gather(1, path[-1]))
+        stuck = torch.isneginf(highest) & mask[:, :1]
+        rows = torch.cat([mask.sum(1, keepdim=True), stuck.long(), *reversed(path)], dim=1).tolist()  # the one copy to the host
+        for length, no_path, *_ in rows:
+            if no_path:
+                raise UsageError(f"the constraints allow no path of {length} words; allow more moves, starts or ends")
+        return [tags[:length] for length, _, *tags in rows]
+
+    def marginals(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """The probability of each tag at each word, over all paths: (batch, words, tags), zero on padding."""
+        with torch.autocast(scores.device.type, enabled=False):
+            scores = _clean(scores, mask)
+            if mask.shape[1] == 0:
+                return scores
+            moves, start, end = self._moves(scores.dtype, FORBIDDEN)
+            forward = torch.stack(_forward(scores, mask, moves, start), dim=1)
+            backward = torch.stack(_backward(scores, mask, moves, end), dim=1)
+            return torch.softmax(forward + backward, dim=2).masked_fill(~mask.unsqueeze(2), 0.0)
+
+    def _moves(self, kind: torch.dtype, forbidden: float) -> tuple[Tensor, Tensor, Tensor]:
+        """The scores of moves, of starts and of ends, with `forbidden` where they are not allowed."""
+        moves = self.transitions.to(kind).masked_fill(~self.allowed, forbidden)
+        start = self.start.to(kind).masked_fill(~self.allowed_start, forbidden)
+        return moves, start, self.end.to(kind).masked_fill(~self.allowed_end, forbidden)
+
+
+def _clean(scores: Tensor, mask: Tensor) -> Tensor:
+    """The scores in float32 or better, zero on padding."""
+    kind = torch.promote_types(scores.dtype, torch.float32)
+    return scores.to(kind).masked_fill(~mask.unsqueeze(2), 0.0)
+
+
+def _forward(scores: Tensor, mask: Tensor, moves: Tensor, start: Tensor) -> list[Tensor]:
+    """For each word (batch, tags): log of the sum over all paths up to it; behind a sentence the last word's stand still."""
+    found = [start + scores[:, 0]]
+    for word in range(1, scores.shape[1]):
+        here = torch.logsumexp(found[-1].unsqueeze(2) + moves, dim=1) + scores[:, word]
+        found.append(torch.where(mask[:, word, None], here, found[-1]))
+    return found
+
+
+def _backward(scores: Tensor, mask: Tensor, moves: Tensor, end: Tensor) -> list[Tensor]:
+    """For each word (batch, tags): log of the sum over all paths behind it."""
+    found = [end.expand(len(scores), -1)]
+    for word in range(scores.shape[1] - 1, 0, -1):
+        here = torch.logsumexp(moves + (scores[:, word] + found[-1]).unsqueeze(1), dim=2)
+        found.append(torch.where(mask[:, word, None], here, found[-1]))
+    return found[::-1]
+
+
+def _path(scores: Tensor, targets: Tensor, mask: Tensor, moves: Tensor, start: Tensor, end: Tensor) -> Tensor:
+    """The score of the given path, (batch,)."""
+    targets = targets.masked_fill(~mask, 0)
+    words = scores.gather(2, targets.unsqueeze(2)).squeeze(2).sum(1)  # scores are zero on padding
+    between = moves[targets[:, :-1], targets[:, 1:]].masked_fill(~mask[:, 1:], 0.0).sum(1)
+    last = targets.gather(1, (mask.sum(1, keepdim=True) - 1).clamp(min=0)).squeeze(1)
+    return start[targets[:, 0]] + words + between + end[last]

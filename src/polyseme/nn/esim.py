@@ -1,0 +1,71 @@
+"""ESIM: one class for a pair of texts, from the vectors of their words (does the first entail the second?).
+
+Chen et al. 2017, "Enhanced LSTM for natural language inference", the sequential network without trees; it is the network
+behind the SNLI row of Peters et al. 2018. Both texts go through the same layers, laid below each other as one batch of
+twice the rows: the recurrent layers walk over the words once, not twice.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from polyseme.base.errors import UsageError
+from polyseme.nn.attention import align
+from polyseme.nn.pooling import pool
+from polyseme.nn.recurrent import Recurrent, VariationalDropout
+
+Pair = tuple[Tensor, Tensor]
+"""The same of the first texts and of the second ones; the numbers of words may differ."""
+
+
+class Esim(nn.Module):
+    """Words of two texts, each (batch, words, inputs) under a mask (batch, words) -> scores of classes (batch, classes).
+
+    Lengths, each (batch,) on the CPU, spare a GPU a wait. Further vectors `at_output`, each (batch, words, output_inputs), are
+    laid beside what leaves the encoder, before the texts look at each other: the output position of the ELMo paper. A text
+    without words is taken too: the other one then sees zeros.
+
+    >>> mask = torch.ones(2, 3, dtype=torch.bool)
+    >>> Esim(4, 3, hidden=8)((torch.ones(2, 3, 4), torch.ones(2, 3, 4)), (mask, mask)).shape
+    torch.Size([2, 3])
+    """
+
+    def __init__(self, inputs: int, classes: int, *, hidden: int = 300, dropout: float = 0.5, output_inputs: int = 0) -> None:
+        super().__init__()
+        self.output_inputs = output_inputs
+        self.dropout = VariationalDropout(dropout)
+        self.encoder = Recurrent(inputs, hidden)
+        self.projection = nn.Sequential(nn.Linear(4 * (self.encoder.dim + output_inputs), hidden), nn.ReLU())
+        self.composition = Recurrent(hidden, hidden)
+        self.classifier = nn.Sequential(
+            nn.Dropout(dropout),
+            nn.Linear(4 * self.composition.dim, hidden),
+            nn.Tanh(),
+            nn.Dropout(dropout),
+            nn.Linear(hidden, classes),
+        )
+
+    def forward(self, vectors: Pair, masks: Pair, lengths: Pair | None = None, at_output: Pair | None = None) -> Tensor:
+        given = 0 if at_output is None else at_output[0].shape[2]
+        if given != self.output_inputs:
+            raise UsageError(f"the network takes {self.output_inputs} further numbers a word at its output; {given} came in")
+        mask = _below(masks)
+        counts = mask.sum(1).cpu() if lengths is None else torch.cat(lengths)
+        x = self.encoder(self.dropout(_below(vectors)), mask, counts)
+        if at_output is not None:
+            x = torch.cat([x, _below(at_output)], dim=2)
+        seen = torch.cat(align(*x.chunk(2), *mask.chunk(2)))
+        x = self.projection(torch.cat([x, seen, x - seen, x * seen], dim=2))
+        x = self.composition(self.dropout(x), mask, counts)
+        pooled = torch.cat([pool(x, mask, "mean"), pool(x, mask, "max")], dim=1)
+        scores: Tensor = self.classifier(torch.cat(pooled.chunk(2), dim=1))
+        return scores
+
+
+def _below(pair: Pair) -> Tensor:
+    """Two tensors (batch, words, ...), padded with zeros to the same number of words, as one of (2 * batch, words, ...)."""
+    words = max(part.shape[1] for part in pair)
+    behind = (0, 0) * (pair[0].dim() - 2)
+    return torch.cat([F.pad(part, (*behind, 0, words - part.shape[1])) for part in pair])

@@ -1,0 +1,116 @@
+"""Bidirectional LSTM layers over the words of a text: the body of most task networks.
+
+Each layer reads the words in both directions and hands both states on. Texts of different lengths are laid out without
+padding (`packing`), once for all layers, so that a text gives the same alone as beside longer ones, and a text without words
+is no special case; for `torch.nn.LSTM` it is a `PackedSequence`. Dropout is variational (Gal and Ghahramani 2016): a text
+loses the same places of all its words. Between layers there is room for further vectors, where TagLM has its language model
+(Peters et al. 2017).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from polyseme.base.errors import UsageError
+from polyseme.nn.packing import Packing
+from polyseme.nn.pooling import pool
+
+
+class VariationalDropout(nn.Module):
+    """Dropout of the same places for all words of a text: (batch, words, dim) -> the same shape."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        if not 0.0 <= rate < 1.0:
+            raise UsageError(f"dropout is {rate}; allowed: from 0 to below 1")
+        self.rate = rate
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        if not self.training or self.rate == 0.0:
+            return vectors
+        return vectors * F.dropout(vectors.new_ones(len(vectors), 1, vectors.shape[2]), self.rate)
+
+
+class Recurrent(nn.Module):
+    """A stack of bidirectional LSTM layers, `hidden` units a direction, with dropout on each layer's input and on the output.
+
+    Words (batch, words, inputs) under a mask (batch, words), true on the words of a text and false behind them, give
+    (batch, words, 2 * hidden), zero on padding. Lengths (batch,) on the CPU spare a GPU the wait for them; without them they
+    are counted from the mask. Vectors `extra` (batch, words, extra_inputs) are laid beside what leaves the layers named in
+    `between`, counted from 1; None is the first, so that they enter the second.
+
+    >>> Recurrent(4, 8, 2)(torch.ones(1, 3, 4), torch.tensor([[True, True, False]])).shape
+    torch.Size([1, 3, 16])
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        hidden: int,
+        layers: int = 1,
+        *,
+        dropout: float = 0.0,
+        extra_inputs: int = 0,
+        between: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__()
+        self.dim = 2 * hidden  # of a vector that comes out
+        self.extra_inputs = extra_inputs
+        self.between = frozenset((1,) if between is None else between) if extra_inputs else frozenset()
+        if any(not 1 <= layer < layers for layer in self.between):
+            raise UsageError(
+                f"further vectors are to enter behind layers {sorted(self.between)} of {layers}; a layer must follow"
+            )
+        sizes = [inputs] + [self.dim + (extra_inputs if layer in self.between else 0) for layer in range(1, layers)]
+        self.layers = nn.ModuleList(nn.LSTM(size, hidden, bidirectional=True, batch_first=True) for size in sizes)
+        self.dropout = VariationalDropout(dropout)
+        for lstm in self.layers:
+            _initialise(lstm)
+
+    def forward(self, vectors: Tensor, mask: Tensor, lengths: Tensor | None = None, extra: Tensor | None = None) -> Tensor:
+        given = 0 if extra is None else extra.shape[2]
+        if given != self.extra_inputs:
+            raise UsageError(f"the network takes {self.extra_inputs} further numbers a word; {given} came in")
+        lengths = (mask.sum(1) if lengths is None else lengths).cpu()
+        if not bool(lengths.any()):
+            return vectors.new_zeros(*vectors.shape[:2], self.dim)
+        packing = Packing(lengths)
+        places = packing.rows * vectors.shape[1] + packing.steps
+        places = places.pin_memory().to(vectors.device, non_blocking=True) if vectors.is_cuda else places
+        sizes = torch.tensor(packing.sizes)
+        for number, lstm in enumerate(self.layers):
+            if extra is not None and number in self.between:
+                vectors = torch.cat([vectors, extra], dim=2)
+            vectors = self._layer(lstm, self.dropout(vectors), places, sizes)
+        return self.dropout(vectors)
+
+    def _layer(self, lstm: nn.Module, vectors: Tensor, places: Tensor, sizes: Tensor) -> Tensor:
+        """One layer: (batch, words, dim) -> (batch, words, 2 * hidden)."""
+        packed = vectors.flatten(0, 1).index_select(0, places).to(next(lstm.parameters()).dtype)
+        states = lstm(PackedSequence(packed, sizes))[0].data
+        padded = states.new_zeros(vectors.shape[0] * vectors.shape[1], self.dim).index_copy(0, places, states)
+        return padded.view(*vectors.shape[:2], self.dim)
+
+
+def final_states(states: Tensor, mask: Tensor) -> Tensor:
+    """Where each direction ends: (batch, words, 2 * hidden) -> (batch, 2 * hidden), zeros for a text without words."""
+    forward, backward = states.chunk(2, dim=2)
+    return torch.cat([pool(forward, mask, "last"), pool(backward, mask, "first")], dim=1)
+
+
+@torch.no_grad()
+def _initialise(lstm: nn.Module) -> None:
+    """Orthogonal from state to gate, Glorot from input to gate, biases 0 but for the forget gate's, which is 1."""
+    for name, parameter in lstm.named_parameters():
+        if name.startswith("weight"):
+            for gate in parameter.chunk(4):
+                (nn.init.orthogonal_ if name.startswith("weight_hh") else nn.init.xavier_uniform_)(gate)
+        else:
+            parameter.zero_()
+            if name.startswith("bias_ih"):  # the other bias is added to it
+                parameter.chunk(4)[1].fill_(1.0)

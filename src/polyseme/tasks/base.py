@@ -1,0 +1,190 @@
+"""What every task shares: examples in, a network around features, a loss to descend, answers out and a score of them.
+
+A new task is one file: a config, how files are read into examples, which texts an example has, a network, and how its scores
+become answers. Training (`polyseme.tasks.fit`), folders (`polyseme.tasks.folder`), batches, caches and encoders come from here.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from polyseme.base.config import Config
+from polyseme.base.errors import UsageError, nearest
+from polyseme.encoders.base import Encoder, Sentence
+from polyseme.tasks.data import Examples, TaskData
+from polyseme.tasks.features import Features, FeaturesConfig, TextInputs, TextVectors, split_encoders
+from polyseme.tasks.words import TaskWords
+from polyseme.text.words import Splitter, splitter
+from polyseme.training.base import Learner, Loss, Pace
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskConfig(Config):
+    """What the networks of all tasks have."""
+
+    features: FeaturesConfig = field(default_factory=FeaturesConfig)
+    """What is read of each word."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A batch on the device."""
+
+    inputs: list[TextInputs]
+    """For each text of an example."""
+    targets: Any
+    """What the task wants, as the task has it; None where the answers are asked."""
+    weight: int
+    """What the loss is a mean over: words, or examples."""
+
+
+class Task(Learner):
+    """A network for a task, around some encoders."""
+
+    kind: ClassVar[str]
+    """The name in `task.json` and on the command line."""
+    config_type: ClassVar[type[TaskConfig]]
+    main: ClassVar[str]
+    """The score by which models are chosen: the higher, the better, and 1 at most."""
+    score_name = "error"
+
+    def __init__(self, config: TaskConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
+        super().__init__()
+        self.config, self.features, self.labels, self.splitter = config, features, list(labels), cut
+
+    # ---- what a task is
+
+    @classmethod
+    @abstractmethod
+    def read(cls, path: str | Path, config: TaskConfig) -> list[Any]:
+        """The examples of a file; a `FormatError` names the line of what is wrong."""
+
+    @classmethod
+    def settle(cls, config: TaskConfig, examples: Sequence[Any]) -> TaskConfig:
+        """The config with what was left open chosen by the training data."""
+        return config
+
+    @classmethod
+    @abstractmethod
+    def labels_of(cls, examples: Sequence[Any], config: TaskConfig) -> list[str]:
+        """The labels that a network for these examples can give."""
+
+    @classmethod
+    @abstractmethod
+    def texts_of(cls, example: Any, cut: Splitter) -> list[list[str]]:
+        """The texts of an example as words; raw text is split by `cut`."""
+
+    @abstractmethod
+    def targets_of(self, examples: Sequence[Any], inputs: list[TextInputs]) -> Any:
+        """What the loss compares with, on the device."""
+
+    @abstractmethod
+    def losses(self, texts: list[TextVectors], targets: Any) -> tuple[Tensor, int]:
+        """The sum of a batch's losses, and over how many words or examples."""
+
+    @abstractmethod
+    def answers(self, texts: list[TextVectors], examples: Sequence[Any]) -> list[Any]:
+        """An answer for each example of a batch."""
+
+    @abstractmethod
+    def score(self, examples: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
+        """Numbers that tell how good answers are, `main` among them."""
+
+    # ---- building
+
+    @classmethod
+    def build(
+        cls,
+        config: TaskConfig,
+        examples: Sequence[Any],
+        encoders: Sequence[Encoder] = (),
+        *,
+        cut: Splitter | None = None,
+    ) -> Self:
+        """A new network for a training set; words are split by `cut`, else as the first encoder that knows sentences does."""
+        loaded, contextual = split_encoders(encoders)
+        cut = cut or (contextual[0].splitter if contextual else splitter("english"))
+        config = cls.settle(config, examples)
+        labels = cls.labels_of(examples, config)
+        texts = [text for example in examples for text in cls.texts_of(example, cut)]
+        features = Features(config.features, TaskWords.of(config.features.words, texts, loaded), contextual)
+        return cls(config, features, labels, cut)
+
+    def data(self, examples: Sequence[Any]) -> TaskData:
+        """Examples with their texts."""
+        return TaskData(examples, [self.texts_of(example, self.splitter) for example in examples])
+
+    def words(self, text: Sentence) -> list[str]:
+        """A text as words: a string is split, a list is taken as it is."""
+        return split_text(text, self.splitter)
+
+    # ---- learning
+
+    def prepare(self, batch: Examples) -> Prepared:
+        inputs = self._inputs(batch)
+        return Prepared(inputs, self.targets_of(batch.examples, inputs), len(batch.examples))
+
+    def _inputs(self, batch: Examples) -> list[TextInputs]:
+        cached: Sequence[list[Tensor] | None] = batch.cached or [None] * len(batch.texts)
+        return [self.features.prepare(texts, layers) for texts, layers in zip(batch.texts, cached, strict=True)]
+
+    def loss(self, batch: Prepared) -> Loss:
+        total, count = self.losses([self.features(inputs) for inputs in batch.inputs], batch.targets)
+        words = sum(int(inputs.lengths.sum()) for inputs in batch.inputs)
+        mean = total / max(count, 1)
+        return Loss(total=mean + self.features.penalty(), words=max(words, 1), parts={"task": mean})
+
+    def paces(self) -> list[Pace]:
+        return self.features.paces("features.")
+
+    # ---- answering
+
+    @torch.no_grad()
+    def answer(self, data: TaskData) -> list[Any]:
+        """An answer for each example, in their order; texts of like length go together."""
+        was, found = self.training, [None] * len(data)
+        self.eval()
+        for places, batch in data.by_length():
+            texts = [self.features(inputs) for inputs in self._inputs(batch)]
+            for place, answer in zip(places, self.answers(texts, batch.examples), strict=True):
+                found[place] = answer
+        self.train(was)
+        return found
+
+    def evaluate(self, dev: TaskData) -> dict[str, float]:
+        scores = self.score(dev.examples, self.answer(dev))
+        main = scores[self.main]
+        return {self.score_name: 1.0 - (0.0 if math.isnan(main) else main), **scores}
+
+    def save(self, folder: Path) -> None:
+        from polyseme.tasks.folder import save
+
+        save(self, folder)
+
+
+def split_text(text: Sentence, cut: Splitter) -> list[str]:
+    """A text as words: a string is split, a list is taken as it is."""
+    return cut(text) if isinstance(text, str) else list(text)
+
+
+TASKS = {"tagging": "polyseme.tasks.tagging:Tagging"}
+"""Names, and where each is defined."""
+
+
+def task_type(name: str) -> type[Task]:
+    """The task of that name."""
+    import importlib
+
+    if name not in TASKS:
+        raise UsageError(f"there is no task called {name!r}{nearest(name, TASKS)}")
+    module, _, attribute = TASKS[name].partition(":")
+    found: type[Task] = getattr(importlib.import_module(module), attribute)
+    return found

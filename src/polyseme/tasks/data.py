@@ -1,0 +1,127 @@
+"""Examples of a task with the frozen layers of their texts, and how they go into batches.
+
+An example holds one text or two; all texts of all examples share one cache of layers. Each epoch's order follows from the
+seed and its number, so that a position is two numbers and a resumed run sees the same batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from polyseme.base.errors import PolysemeError
+from polyseme.encoders.cache import LayerCache
+from polyseme.tasks.features import Features
+from polyseme.text.batches import by_words
+
+WINDOW = 32  # batches' worth of examples that are sorted by length together
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Some examples of a batch, and what is known of their texts."""
+
+    examples: list[Any]
+    texts: list[list[list[str]]]
+    """For each text of an example (one, or two), those of all examples: words."""
+    cached: list[list[Tensor]] | None
+    """For each text of an example, the layers of each frozen encoder; None: not computed yet."""
+
+
+class TaskData:
+    """Examples, their texts, and the layers of their texts where they are cached."""
+
+    def __init__(self, examples: Sequence[Any], texts: Sequence[Sequence[list[str]]]) -> None:
+        self.examples = list(examples)
+        self._texts = [list(each) for each in texts]
+        self._caches: list[LayerCache] | None = None
+        self.lengths = [max((len(text) for text in each), default=0) for each in self._texts]
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    @property
+    def words(self) -> int:
+        """Words of all texts."""
+        return sum(len(text) for texts in self._texts for text in texts)
+
+    def all_texts(self) -> list[list[str]]:
+        """The texts of all examples, one after another."""
+        return [text for texts in self._texts for text in texts]
+
+    def cache(self, features: Features, folder: Path) -> None:
+        """Compute the layers of all texts by the frozen encoders, or find them in the folder."""
+        self._caches = [LayerCache.of(encoder, self.all_texts(), folder) for encoder in features.encoders]
+
+    def gather(self, rows: Sequence[int]) -> Examples:
+        """Some examples."""
+        count = len(self._texts[rows[0]])
+        texts = [[self._texts[row][slot] for row in rows] for slot in range(count)]
+        cached = None
+        if self._caches is not None:
+            cached = [[cache.batch([count * row + slot for row in rows]) for cache in self._caches] for slot in range(count)]
+        return Examples([self.examples[row] for row in rows], texts, cached)
+
+    def by_length(self, *, words: int = 4096, rows: int = 256) -> Iterator[tuple[list[int], Examples]]:
+        """All examples once, those of like length together, with their places."""
+        for batch in by_words(self.lengths, words=words, rows=rows):
+            places = batch.tolist()
+            yield places, self.gather(places)
+
+
+class ExampleBatches:
+    """An endless stream of batches of `size` examples; each of `ranks` processes gets its own share."""
+
+    def __init__(self, data: TaskData, *, size: int, seed: int = 0, rank: int = 0, ranks: int = 1) -> None:
+        if not len(data):
+            raise PolysemeError("there are no examples to train on")
+        self._data, self._size, self._seed, self._rank, self._ranks = data, size, seed, rank, ranks
+        self._epoch, self._batch = 0, 0
+
+    @property
+    def words_per_epoch(self) -> int:
+        """Words that all processes together see in one epoch."""
+        return max(self._data.words, 1)
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """Steps of one epoch, for each process."""
+        return -(-self._count // self._ranks)
+
+    @property
+    def _count(self) -> int:
+        return -(-len(self._data) // self._size)
+
+    def position(self) -> dict[str, Any]:
+        """Where the next batch stands."""
+        return {"epoch": self._epoch, "batch": self._batch}
+
+    def seek(self, position: dict[str, Any]) -> None:
+        """Go on from a position."""
+        self._epoch, self._batch = position["epoch"], position["batch"]
+
+    def __iter__(self) -> Iterator[Examples]:
+        while True:
+            plan = self.plan(self._epoch)
+            while self._batch < len(plan):
+                self._batch += 1  # the position is that of the batch after the one given
+                yield self._data.gather(plan[self._batch - 1].tolist())
+            self._epoch, self._batch = self._epoch + 1, 0
+
+    def plan(self, epoch: int) -> list[np.ndarray]:
+        """This process's batches of an epoch: windows of shuffled examples sorted by length, batches shuffled again."""
+        source = np.random.default_rng([self._seed, epoch])
+        order = source.permutation(len(self._data))
+        lengths, window = np.array(self._data.lengths), WINDOW * self._size
+        windows = np.split(order, range(window, len(order), window))
+        ordered = np.concatenate([part[np.argsort(lengths[part], kind="stable")] for part in windows])
+        batches = [ordered[begin : begin + self._size] for begin in range(0, len(ordered), self._size)]
+        shuffled = [batches[place] for place in source.permutation(len(batches))]
+        while len(shuffled) % self._ranks:  # every process must take the same number of steps
+            shuffled.append(shuffled[len(shuffled) % len(batches)])
+        return shuffled[self._rank :: self._ranks]

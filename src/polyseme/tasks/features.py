@@ -1,0 +1,223 @@
+"""What a network reads of each word: the task's own vectors, and what encoders know of it in its sentence.
+
+The classic two ways (Peters et al. 2018). Frozen, an encoder's layers are features: computed once, kept on the disk, and mixed
+by weights that the task learns. Fine-tuned, the encoder goes on learning inside the task, all of it, its top parts, or one
+part after another from the top, with smaller rates below. A mix can stand at the network's input, between its layers (as in
+TagLM, Peters et al. 2017) and at its output, each with weights of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from polyseme.base.config import Config, ConfigError
+from polyseme.encoders.base import Batch, Encoder
+from polyseme.encoders.word2vec import WordVectorTable
+from polyseme.nn.mix import Mix, Norm
+from polyseme.tasks.words import DistinctWords, TaskWords, WordsConfig, moved
+from polyseme.training.base import Pace
+
+Position = Literal["input", "between", "output"]
+POSITIONS: tuple[Position, ...] = ("input", "between", "output")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeaturesConfig(Config):
+    """What a network reads of each word."""
+
+    words: WordsConfig = field(default_factory=WordsConfig)
+    """The task's own vectors."""
+    mode: Literal["frozen", "finetune"] = "frozen"
+    """Encoders as features that stay, or as parts that learn."""
+    positions: tuple[Position, ...] = ("input",)
+    """Where the encoders' vectors stand: at the network's input, between its layers, at its output."""
+    layers: Literal["mix", "top"] = "mix"
+    """A learned mix of all layers, or the top one alone."""
+    norm: Norm | None = None
+    """Layer norm before the mix; None: none."""
+    l2: float = 0.001
+    """Strength of the pull of the mix's weights towards equal ones."""
+    dropout: float = 0.5
+    """Share of the mixed vectors' numbers that are dropped in training."""
+    encoder_rate: float = 0.1
+    """Rate of a fine-tuned encoder, times the task's."""
+    layer_decay: float = 1.0
+    """Each part of it moves so many times slower than the one above (2.6 in ULMFiT)."""
+    thaw: Literal["all", "top", "gradual"] = "all"
+    """What is fine-tuned: all parts, the top one alone, or from the top down, a further part each tenth of the run."""
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not self.positions or len(set(self.positions)) != len(self.positions):
+            problems.append(f"positions are {list(self.positions)}; give at least one of {', '.join(POSITIONS)}, each once")
+        if self.norm == "allennlp":
+            problems.append("norm is 'allennlp', which needs the sentence marks; tasks have norm 'bilm' or none")
+        if not 0 <= self.dropout < 1 or self.l2 < 0:
+            problems.append(f"dropout is {self.dropout} and l2 {self.l2}; allowed: from 0 to below 1, and 0 or more")
+        if not self.encoder_rate > 0 or not self.layer_decay >= 1:
+            problems.append(f"encoder_rate is {self.encoder_rate}, layer_decay {self.layer_decay}; above 0, and at least 1")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+
+@dataclass(frozen=True)
+class TextInputs:
+    """A batch of texts, ready for the device."""
+
+    distinct: DistinctWords
+    index: Tensor
+    """(batch, words): which of the distinct words stands there."""
+    mask: Tensor
+    """(batch, words): True where a word is."""
+    lengths: Tensor
+    """(batch,): words of each text; on the CPU."""
+    frozen: list[Tensor]
+    """For each frozen encoder its layers, (layers, batch, words, dim)."""
+    tuned: list[Batch]
+    """For each fine-tuned encoder its own batch."""
+
+
+@dataclass(frozen=True)
+class TextVectors:
+    """What a network reads: (batch, words, dim) each."""
+
+    at_input: Tensor
+    between: Tensor | None
+    at_output: Tensor | None
+    mask: Tensor
+    lengths: Tensor
+    """On the CPU."""
+
+
+class Features(nn.Module):
+    """Texts -> the vectors of their words, at each position of a network."""
+
+    def __init__(self, config: FeaturesConfig, words: TaskWords, encoders: Sequence[Encoder] = ()) -> None:
+        super().__init__()
+        self.config, self.words = config, words
+        self.encoders = list(encoders) if config.mode == "frozen" else []  # a list: their weights are not this module's
+        self.tuned = nn.ModuleList(encoders if config.mode == "finetune" else [])
+        for encoder in encoders:
+            encoder.requires_grad_(config.mode == "finetune")
+        self.mixes = nn.ModuleDict(
+            {position: nn.ModuleList(self._mix(encoder) for encoder in encoders) for position in config.positions}
+            if encoders
+            else {}
+        )
+        self._widths = [encoder.dim for encoder in encoders]
+
+    def _mix(self, encoder: Encoder) -> Mix:
+        config, count = self.config, encoder.layers if self.config.layers == "mix" else 1
+        return Mix(count, norm=config.norm, l2=config.l2, dropout=config.dropout)
+
+    @property
+    def contextual(self) -> list[Encoder]:
+        """All encoders, frozen or fine-tuned."""
+        return [*self.encoders, *self.tuned]
+
+    def width(self, position: Position) -> int:
+        """Size of the vectors that stand at a position."""
+        mixed = sum(self._widths) if position in self.mixes else 0
+        return mixed + (self.words.dim if position == "input" else 0)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Features:
+        """Frozen encoders go where the module goes."""
+        for encoder in self.encoders:
+            encoder._apply(fn)
+        return super()._apply(fn, recurse)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+    # ---- texts -> tensors
+
+    def prepare(self, texts: Sequence[Sequence[str]], cached: Sequence[Tensor] | None = None) -> TextInputs:
+        """Texts of words as tensors on the device; `cached`: the layers of the frozen encoders, where they are known."""
+        places: dict[str, int] = {}
+        for text in texts:
+            for word in text:
+                places.setdefault(word, len(places))
+        lengths = np.array([len(text) for text in texts], dtype=np.int64)
+        index = np.zeros((len(texts), max(int(lengths.max(initial=0)), 1)), dtype=np.int64)
+        for row, text in enumerate(texts):
+            index[row, : len(text)] = [places[word] for word in text]
+        mask = np.arange(index.shape[1]) < lengths[:, None]
+        device = self.device
+        layers = [self._layers(encoder, texts) for encoder in self.encoders] if cached is None else cached
+        return TextInputs(
+            distinct=self.words.prepare(list(places) or [""]).to(device),
+            index=moved(torch.from_numpy(index), device),
+            mask=moved(torch.from_numpy(mask), device),
+            lengths=torch.from_numpy(lengths),
+            frozen=[moved(_at_least_one_word(each), device) for each in layers],
+            tuned=[encoder.prepare(texts) for encoder in self.tuned],  # type: ignore[operator]
+        )
+
+    def _layers(self, encoder: Encoder, texts: Sequence[Sequence[str]]) -> Tensor:
+        arrays = encoder.embed(texts)
+        out = np.zeros((encoder.layers, len(texts), max(map(len, texts), default=0), encoder.dim), dtype=np.float32)
+        for row, array in enumerate(arrays):
+            out[:, row, : array.shape[1]] = array
+        return torch.from_numpy(out)
+
+    # ---- tensors -> vectors
+
+    def forward(self, inputs: TextInputs) -> TextVectors:
+        own = self.words(inputs.distinct)[inputs.index]
+        own = own.masked_fill(~inputs.mask.unsqueeze(-1), 0.0)
+        layers = [each.float() for each in inputs.frozen]
+        layers += [encoder(batch).states for encoder, batch in zip(self.tuned, inputs.tuned, strict=True)]
+        if self.config.layers == "top":
+            layers = [each[-1:] for each in layers]
+        at: dict[str, Tensor] = {}
+        for position, mixes in self.mixes.items():
+            mixed = [mix(each, inputs.mask) for mix, each in zip(mixes, layers, strict=True)]  # type: ignore[call-overload]
+            at[position] = torch.cat(mixed, dim=-1)
+        at_input = torch.cat([own, at["input"]], dim=-1) if "input" in at else own
+        return TextVectors(at_input, at.get("between"), at.get("output"), inputs.mask, inputs.lengths)
+
+    def penalty(self) -> Tensor:
+        """What the mixes' weights add to the loss."""
+        found = [mix.penalty() for mix in self.modules() if isinstance(mix, Mix)]
+        return torch.stack(found).sum() if found else torch.zeros((), device=self.device)
+
+    # ---- how fast fine-tuned encoders move
+
+    def paces(self, prefix: str) -> list[Pace]:
+        """For each part of each fine-tuned encoder; `prefix` is the name of this module in the learner."""
+        found = []
+        for number, encoder in enumerate(self.tuned):
+            parts = [name for name in encoder.parts() if name != "output"]  # type: ignore[operator]
+            for depth, name in enumerate(reversed(parts)):  # 0 is the top
+                begin = {"all": 0.0, "gradual": depth / 10, "top": math.inf if depth else 0.0}[self.config.thaw]
+                scale = self.config.encoder_rate / self.config.layer_decay**depth
+                found += [Pace(f"{prefix}{path}", scale, begin) for path in _paths(encoder, name, f"tuned.{number}.")]
+        return found
+
+
+def _paths(encoder: nn.Module, part: str, prefix: str) -> list[str]:
+    """The names of a part's weights in the encoder."""
+    inside = {id(weight) for weight in encoder.parts()[part].parameters()}  # type: ignore[operator]
+    return [prefix + name for name, weight in encoder.named_parameters() if id(weight) in inside]
+
+
+def _at_least_one_word(layers: Tensor) -> Tensor:
+    """Layers with a place for one word: a batch of empty texts has a width, too."""
+    return layers if layers.shape[2] else layers.new_zeros(*layers.shape[:2], 1, layers.shape[3])
+
+
+def split_encoders(encoders: Sequence[Encoder]) -> tuple[WordVectorTable | None, list[Encoder]]:
+    """Loaded word vectors, which start the task's own table, and encoders that know sentences."""
+    tables = [encoder for encoder in encoders if isinstance(encoder, WordVectorTable)]
+    if len(tables) > 1:
+        raise ConfigError(f"{len(tables)} tables of word vectors were given; a task has one: choose, or join their files")
+    return (tables[0] if tables else None), [encoder for encoder in encoders if not isinstance(encoder, WordVectorTable)]

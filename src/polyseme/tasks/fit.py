@@ -1,0 +1,161 @@
+"""From examples to a trained task: build the network, compute frozen layers once, hand both to the loop.
+
+Calling it again with the same folder goes on where it stopped. The folder holds the best network by the dev data at any
+moment, and `result.json` at the end: scores, options, counts, time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polyseme.base.config import Config
+from polyseme.base.errors import PolysemeError
+from polyseme.base.files import write_text
+from polyseme.base.run import Run
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.tasks.base import Task, TaskConfig
+from polyseme.tasks.data import ExampleBatches
+from polyseme.tasks.folder import load
+from polyseme.text.words import Splitter
+from polyseme.training.config import TrainConfig
+from polyseme.training.loop import Result, Trainer
+from polyseme.training.optim import OptimConfig
+
+RESULT = "result.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitConfig(Config):
+    """How a task is trained."""
+
+    batch: int = 32
+    """Examples of a batch."""
+    epochs: int = 50
+    """Passes over the training data, at most."""
+    patience: int = 10
+    """Stop after so many epochs without a better score on the dev data."""
+    optim: OptimConfig = field(default_factory=lambda: OptimConfig(weight_decay=0.0, warmup=0.0, decay="linear", clip_norm=5.0))
+    """How the weights move."""
+    share: float = 1.0
+    """Of the training data, drawn by the seed: what less labelled data gives."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A trained task, and how it came about."""
+
+    task: Task
+    """The best network, ready to answer."""
+    result: Result
+    scores: dict[str, dict[str, float]]
+    """By the name of the data: dev, test."""
+
+
+def fit(
+    kind: type[Task],
+    train: Sequence[Any],
+    dev: Sequence[Any],
+    out: str | Path,
+    config: TaskConfig,
+    fitting: FitConfig,
+    run: Run,
+    *,
+    encoders: Sequence[Encoder] = (),
+    cut: Splitter | None = None,
+    test: Sequence[Any] | None = None,
+    cache: str | Path | None = None,
+    accept_changes: bool = False,
+) -> Outcome:
+    """Train a task on examples, keep the best network by `dev` in `out`, and score it on `dev` and `test`.
+
+    `cache`: where frozen layers are kept; several runs can share it. Not given: in `out`.
+    """
+    out = Path(out)
+    if not train or not dev:
+        raise PolysemeError(f"{len(train)} examples to train on and {len(dev)} to choose by; both are needed")
+    chosen = _share(train, fitting.share, run.seed)
+    run.seed_all()
+    task = kind.build(config, chosen, encoders, cut=cut)
+    task.to(run.device)
+    place = Path(cache) if cache is not None else out / "run"
+    data, judged = task.data(chosen), task.data(dev)
+    data.cache(task.features, place)
+    judged.cache(task.features, place)
+    batches = ExampleBatches(data, size=fitting.batch, seed=run.seed, rank=run.rank, ranks=run.ranks)
+    settings = {
+        "task": task.config.to_dict(),
+        "fitting": {name: value for name, value in fitting.to_dict().items() if name != "optim"},
+        "encoders": [model_fingerprint(encoder) for encoder in encoders],
+        "data": _fingerprint(chosen, dev),
+    }
+    result = Trainer(_loop(fitting, batches), run).fit(
+        task, batches, judged, out, settings=settings, accept_changes=accept_changes
+    )
+    best = load(out, device=run.device)
+    scores = {"dev": best.score(dev, best.answer(judged))}
+    if test is not None:
+        asked = best.data(test)
+        asked.cache(best.features, place)
+        scores["test"] = best.score(test, best.answer(asked))
+    if run.first:
+        counts = {"train": len(chosen), "dev": len(dev), "test": len(test or ())}
+        told = _told(best, result, scores, fitting, run) | {"examples": counts}
+        write_text(out / RESULT, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+    return Outcome(best, result, scores)
+
+
+def _loop(fitting: FitConfig, batches: ExampleBatches) -> TrainConfig:
+    """An evaluation at the end of each epoch."""
+    steps = batches.batches_per_epoch
+    return TrainConfig(
+        steps=fitting.epochs * steps,
+        eval_every=steps,
+        patience=fitting.patience,
+        optim=fitting.optim,
+        log_every=max(steps // 2, 1),
+    )
+
+
+def _share(examples: Sequence[Any], share: float, seed: int) -> list[Any]:
+    """Some of the examples, the same for the same seed; their order stays."""
+    if not 0 < share <= 1:
+        raise PolysemeError(f"share is {share}; allowed: above 0, and 1 at most")
+    import numpy as np
+
+    count = max(1, round(share * len(examples)))
+    kept = np.sort(np.random.default_rng([seed, 5]).permutation(len(examples))[:count])
+    return [examples[place] for place in kept.tolist()]
+
+
+def _fingerprint(*parts: Sequence[Any]) -> str:
+    whole = hashlib.sha256()
+    for examples in parts:
+        for example in examples:
+            whole.update(repr(example).encode("utf-8", "surrogatepass") + b"\n")
+        whole.update(b"\n")
+    return whole.hexdigest()
+
+
+def _told(task: Task, result: Result, scores: dict[str, dict[str, float]], fitting: FitConfig, run: Run) -> dict[str, Any]:
+    """What `result.json` tells of a run."""
+    return {
+        "task": task.kind,
+        "main": task.main,
+        "scores": scores,
+        "best_step": result.best_step,
+        "steps": result.steps,
+        "seconds": round(result.seconds, 1),
+        "ended": result.ended,
+        "parameters": sum(weight.numel() for weight in task.parameters()),
+        "seed": run.seed,
+        "device": run.device.type,
+        "precision": run.precision,
+        "config": task.config.to_dict(),
+        "fitting": fitting.to_dict(),
+    }

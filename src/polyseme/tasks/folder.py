@@ -1,0 +1,157 @@
+"""The folder of a trained task: JSON, safetensors and plain text, whole or not there.
+
+task.json            polyseme_task, the task's name and config, its splitter, its encoders
+model.safetensors    the network's weights
+labels.txt           one label a line; words.txt: the words of its table, likewise
+splitter.txt         the words that raw text is cut into, where the splitter is `likeliest`
+encoder-1/ ...       its encoders, each a model folder; vectors/ where word vectors were loaded
+
+A frozen encoder is written once, and one that comes with the package not at all: its name and a hash of its weights stand in
+task.json. So a run can be carried to another machine as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import polyseme
+from polyseme.base.config import Config, ConfigError
+from polyseme.base.errors import FormatError
+from polyseme.base.files import read_json, telling, write_text
+from polyseme.encoders import folder as models
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.encoders.shipped import NAMES, folder_of
+from polyseme.encoders.word2vec import WordVectorTable
+from polyseme.tasks.base import Task, task_type
+from polyseme.tasks.features import Features
+from polyseme.tasks.words import TaskWords
+from polyseme.text.likeliest import LikeliestSplitter
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.words import LIKELIEST, splitter
+
+FORMAT = 1
+HEAD, WEIGHTS, LABELS, WORDS, LIST = "task.json", "model.safetensors", "labels.txt", "words.txt", "splitter.txt"
+_TUNED = "features.tuned."
+
+
+def is_task(path: Path) -> bool:
+    """Whether a folder holds a trained task."""
+    return (path / HEAD).is_file()
+
+
+def save(task: Task, folder: Path) -> None:
+    """Write a task: its files appear together, task.json last; what else lies there (`run/`) stays."""
+    with telling(folder, "write"):
+        folder.mkdir(parents=True, exist_ok=True)
+        encoders = [_encoder(task, number, folder) for number in range(1, len(task.features.contextual) + 1)]
+        loaded = task.features.words.loaded
+        part = Path(tempfile.mkdtemp(prefix=".task.", suffix=".part", dir=folder))
+        try:
+            weights = {name: value for name, value in task.state_dict().items() if not name.startswith(_TUNED)}
+            models.write_tensors(weights, part / WEIGHTS, torch.float32)
+            write_text(part / LABELS, Vocabulary(task.labels).to_text())
+            write_text(part / WORDS, Vocabulary(task.features.words.words).to_text())
+            if isinstance(task.splitter, LikeliestSplitter):
+                write_text(part / LIST, Vocabulary(task.splitter.words).to_text())
+            head = {
+                "polyseme_task": FORMAT,
+                "polyseme_version": polyseme.__version__,
+                "task": task.kind,
+                "config": task.config.to_dict(),
+                "splitter": task.splitter.name,
+                "encoders": encoders,
+                "vectors": None if loaded is None else _kept(loaded, "vectors", folder),
+            }
+            write_text(part / HEAD, json.dumps(head, indent=2, ensure_ascii=False) + "\n")
+            (folder / HEAD).unlink(missing_ok=True)  # until the new one is there, this is no task
+            for name in (WEIGHTS, LABELS, WORDS, LIST, HEAD):
+                if (part / name).exists():
+                    (part / name).replace(folder / name)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _encoder(task: Task, number: int, folder: Path) -> dict[str, Any]:
+    """Where an encoder is to be found again."""
+    encoder, name = task.features.contextual[number - 1], f"encoder-{number}"
+    if task.config.features.mode == "finetune":
+        encoder.save_pretrained(folder / name)
+        return {"folder": name, "sha256": model_fingerprint(encoder)}
+    return _kept(encoder, name, folder)
+
+
+def _kept(encoder: Encoder, name: str, folder: Path) -> dict[str, Any]:
+    """A frozen encoder: by its name where it comes with the package, else a copy, written once."""
+    content = model_fingerprint(encoder)
+    if encoder.source in NAMES:
+        return {"shipped": encoder.source, "sha256": content}
+    noted = folder / name / "sha256.txt"
+    if not noted.is_file() or noted.read_text(encoding="ascii") != content:
+        encoder.save_pretrained(folder / name)
+        write_text(noted, content)
+    return {"folder": name, "sha256": content}
+
+
+def load(path: str | Path, *, device: str | torch.device = "cpu") -> Task:
+    """Read a trained task, ready to answer."""
+    folder = Path(path)
+    if not is_task(folder):
+        raise FormatError(folder, f"holds no trained task ({HEAD} is missing); `polyseme train` writes one")
+    head = read_json(folder / HEAD)
+    if head.get("polyseme_task") != FORMAT:
+        raise FormatError(
+            folder / HEAD, f"is of format {head.get('polyseme_task')!r}; this version reads {FORMAT}: update polyseme"
+        )
+    missing = {"task", "config", "splitter", "encoders", "vectors"} - set(head)
+    if missing:
+        raise FormatError(folder / HEAD, f"lacks {', '.join(sorted(missing))}")
+    kind = task_type(head["task"])
+    config = _config(kind.config_type, head["config"], folder)
+    encoders = [_read_encoder(entry, folder) for entry in head["encoders"]]
+    vectors = None if head["vectors"] is None else _read_encoder(head["vectors"], folder)
+    if vectors is not None and not isinstance(vectors, WordVectorTable):
+        raise FormatError(folder / HEAD, "names an encoder that is no table of word vectors as its vectors")
+    words = TaskWords(config.features.words, Vocabulary.read(folder / WORDS).words, vectors)
+    cut = splitter(head["splitter"], Vocabulary.read(folder / LIST).words if head["splitter"] == LIKELIEST else None)
+    task = kind(config, Features(config.features, words, encoders), Vocabulary.read(folder / LABELS).words, cut)
+    _fill(task, folder)
+    return task.to(device).eval()
+
+
+def _fill(task: Task, folder: Path) -> None:
+    weights = models.read_tensors(folder / WEIGHTS)
+    own = {name: value for name, value in task.state_dict().items() if not name.startswith(_TUNED)}
+    wrong = sorted(set(own) ^ set(weights)) or [name for name in own if own[name].shape != weights[name].shape]
+    if wrong:
+        raise FormatError(folder / WEIGHTS, f"does not fit {HEAD}: {', '.join(wrong[:5])}")
+    task.load_state_dict(weights, strict=False)
+
+
+def _config(kind: type[Config], values: dict[str, Any], folder: Path) -> Any:
+    try:
+        return kind.from_dict(values, where=f"{folder / HEAD}: config")
+    except ConfigError as error:
+        raise FormatError(folder / HEAD, str(error)) from error
+
+
+def _read_encoder(entry: dict[str, Any], folder: Path) -> Encoder:
+    if "shipped" in entry:
+        place = folder_of(entry["shipped"])
+        assert place is not None
+        encoder = models.load(place)
+        encoder.source = entry["shipped"]
+    else:
+        encoder = models.load(folder / entry["folder"])
+    if model_fingerprint(encoder) != entry["sha256"]:
+        which = entry.get("shipped") or folder / entry["folder"]
+        raise FormatError(
+            folder / HEAD, f"was trained with another encoder than {which} is now: train it again, or put that back"
+        )
+    return encoder

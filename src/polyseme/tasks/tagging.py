@@ -1,0 +1,158 @@
+"""Sequence labelling: a tag for each word. Names, parts of speech, chunks, Chinese words by their characters.
+
+Characters and word vectors, a bidirectional LSTM and a CRF on top (Lample et al. 2016, Peters et al. 2017, 2018). Where tags
+mark spans, the network learns them as BIOES and can give no impossible sequence; the score is F1 of spans as the CoNLL scorer
+counts it, else the accuracy by word.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from polyseme.base.config import ConfigError
+from polyseme.encoders.base import Sentence
+from polyseme.metrics.accuracy import accuracy
+from polyseme.metrics.spans import span_scores
+from polyseme.nn.crf import Crf
+from polyseme.nn.recurrent import Recurrent
+from polyseme.tasks.base import Task, TaskConfig
+from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.tag_scheme import Scheme, allowed_moves, from_bioes, labels_of, scheme_of, to_bioes
+from polyseme.tasks.words import moved
+from polyseme.text.conll import Tagged, read_conll
+from polyseme.text.words import Splitter
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggingConfig(TaskConfig):
+    """A tagger."""
+
+    hidden: int = 200
+    """Units of the LSTM in each direction."""
+    layers: int = 2
+    """Its layers."""
+    dropout: float = 0.5
+    """Between the layers, and on their input and output."""
+    crf: bool = True
+    """Score the tags of a sentence as a whole; without it each word's for itself."""
+    column: str | None = None
+    """Of the files: a name (upos) or a number; None: upos in CoNLL-U, else the last."""
+    scheme: Scheme | None = None
+    """How the tags of spans are written; None: as the training file has them."""
+
+    def __post_init__(self) -> None:
+        if self.hidden < 1 or self.layers < 1 or not 0 <= self.dropout < 1:
+            raise ConfigError(
+                f"hidden is {self.hidden}, layers {self.layers}, dropout {self.dropout}; allowed: at least 1, at least 1, "
+                "and from 0 to below 1"
+            )
+        if "between" in self.features.positions and self.layers < 2:
+            raise ConfigError("position 'between' needs at least 2 layers")
+
+
+class Tagging(Task):
+    """A tagger; an answer is a list of tags."""
+
+    kind = "tagging"
+    config_type = TaggingConfig
+    config: TaggingConfig
+
+    def __init__(self, config: TaggingConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
+        super().__init__(config, features, labels, cut)
+        assert config.scheme is not None
+        self.scheme: Scheme = config.scheme
+        self._ids = {label: number for number, label in enumerate(self.labels)}
+        self.recurrent = Recurrent(
+            features.width("input"),
+            config.hidden,
+            config.layers,
+            dropout=config.dropout,
+            extra_inputs=features.width("between"),
+        )
+        self.scores = nn.Linear(self.recurrent.dim + features.width("output"), len(self.labels))
+        moves = allowed_moves(self.labels) if self.scheme != "plain" else {}
+        self.crf = Crf(len(self.labels), **moves) if config.crf else None
+
+    @property
+    def main(self) -> str:  # type: ignore[override]
+        """F1 of spans, or the accuracy by word."""
+        return "accuracy" if self.scheme == "plain" else "f1"
+
+    # ---- data
+
+    @classmethod
+    def read(cls, path: str | Path, config: TaskConfig) -> list[Tagged]:
+        assert isinstance(config, TaggingConfig)
+        column = config.column
+        number = int(column) if column is not None and column.lstrip("-").isdecimal() else column
+        sentences = read_conll(path, column=number)
+        scheme_of(sentences, path)  # tags that mix two ways are told by their line
+        return sentences
+
+    @classmethod
+    def settle(cls, config: TaskConfig, examples: Sequence[Tagged]) -> TaggingConfig:
+        assert isinstance(config, TaggingConfig)
+        return config if config.scheme else config.replace(scheme=scheme_of(examples, "the training data"))
+
+    @classmethod
+    def labels_of(cls, examples: Sequence[Tagged], config: TaskConfig) -> list[str]:
+        assert isinstance(config, TaggingConfig) and config.scheme is not None
+        return labels_of([each.tags for each in examples], config.scheme)
+
+    @classmethod
+    def texts_of(cls, example: Tagged, cut: Splitter) -> list[list[str]]:
+        return [example.words]
+
+    def targets_of(self, examples: Sequence[Tagged], inputs: list[TextInputs]) -> Tensor:
+        targets = np.zeros(tuple(inputs[0].mask.shape), dtype=np.int64)
+        for row, example in enumerate(examples):
+            targets[row, : len(example.tags)] = [self._ids[tag] for tag in to_bioes(example.tags, self.scheme)]
+        return moved(torch.from_numpy(targets), self.features.device)
+
+    # ---- network
+
+    def _scores(self, text: TextVectors) -> Tensor:
+        states = self.recurrent(text.at_input, text.mask, text.lengths, text.between)
+        if text.at_output is not None:
+            states = torch.cat([states.float(), text.at_output.float()], dim=-1)
+        return self.scores(states).float()
+
+    def losses(self, texts: list[TextVectors], targets: Tensor) -> tuple[Tensor, int]:
+        scores, mask = self._scores(texts[0]), texts[0].mask
+        words = int(texts[0].lengths.sum())
+        if self.crf is not None:
+            return self.crf.loss(scores, targets, mask).sum(), words
+        return (F.cross_entropy(scores.transpose(1, 2), targets, reduction="none") * mask).sum(), words
+
+    def answers(self, texts: list[TextVectors], examples: Sequence[Tagged]) -> list[list[str]]:
+        scores, mask = self._scores(texts[0]), texts[0].mask
+        if self.crf is not None:
+            paths = self.crf.decode(scores, mask)
+        else:
+            best = scores.argmax(-1).tolist()
+            paths = [row[:length] for row, length in zip(best, texts[0].lengths.tolist(), strict=True)]
+        return [from_bioes([self.labels[number] for number in path], self.scheme) for path in paths]
+
+    # ---- answers
+
+    def score(self, examples: Sequence[Tagged], answers: Sequence[list[str]]) -> dict[str, float]:
+        gold = [example.tags for example in examples]
+        by_word = accuracy(list(itertools.chain(*gold)), list(itertools.chain(*answers)))
+        if self.scheme == "plain":
+            return {"accuracy": by_word}
+        found = span_scores(gold, answers)
+        return {"f1": found.f1, "precision": found.precision, "recall": found.recall, "accuracy": by_word}
+
+    def predict(self, sentences: Sequence[Sentence]) -> list[Tagged]:
+        """The words of each sentence with their tags; a string is split into words."""
+        texts = [Tagged(self.words(sentence), []) for sentence in sentences]
+        answers = self.answer(self.data(texts))
+        return [Tagged(text.words, tags) for text, tags in zip(texts, answers, strict=True)]

@@ -1,0 +1,166 @@
+"""A task's own view of words: their characters, and a table of vectors that starts at random or from loaded ones.
+
+Every network of every task begins with these two, with or without a pre-trained encoder beside them, so that what an encoder
+buys is its own. The table holds the words of the training data. At prediction a word outside it takes its vector from the
+loaded table, if that has it; else it is unknown: one vector for all, learned by now and then reading a known word as
+unknown, or a random one that belongs to the word.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from polyseme.base.config import Config, ConfigError
+from polyseme.encoders.word2vec import WordVectorTable
+from polyseme.nn.char_cnn import CharactersConfig, CharCnn
+from polyseme.text.characters import Utf8Characters
+
+UNKNOWN = 0  # the row of all words that are in no table
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordsConfig(Config):
+    """A task's own vectors of words."""
+
+    dim: int = 100
+    """Size of a row of the table; loaded vectors bring their own. 0: no table."""
+    tune: bool = True
+    """Whether loaded vectors go on learning; those that start at random always do."""
+    unknown: Literal["vector", "random"] = "vector"
+    """What a word outside all tables gets: one vector for all, or a random one of its own, the same in every run."""
+    hidden: float = 0.05
+    """Share of the known words that are read as unknown in training, so that the unknown vector learns."""
+    characters: CharactersConfig | None = field(default_factory=lambda: CharactersConfig(filters=((3, 128),), highways=0))
+    """The character network; None: none."""
+
+    def __post_init__(self) -> None:
+        if self.dim < 0 or not 0 <= self.hidden < 1:
+            raise ConfigError(f"dim is {self.dim} and hidden {self.hidden}; allowed: 0 or more, and from 0 to below 1")
+        if self.characters is not None and self.characters.alphabet != "utf8":
+            raise ConfigError("a task spells words in utf8; code_points are for models that bring their alphabet")
+
+
+@dataclass(frozen=True)
+class DistinctWords:
+    """Distinct words as tensors."""
+
+    characters: Tensor | None
+    """(distinct, max_length): character ids."""
+    lengths: Tensor | None
+    """(distinct,): characters used; on the CPU."""
+    rows: Tensor
+    """(distinct,): rows of the table."""
+    outside: Tensor | None
+    """(distinct, dim): vectors of words that the table lacks, zero for those that it has; None: it has them all."""
+
+    def to(self, device: torch.device) -> DistinctWords:
+        """The same on a device; to a GPU without waiting for it."""
+        characters = None if self.characters is None else moved(self.characters, device)
+        outside = None if self.outside is None else moved(self.outside, device)
+        return DistinctWords(characters, self.lengths, moved(self.rows, device), outside)
+
+
+def moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor on a device; to a GPU without waiting for it."""
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+
+
+class TaskWords(nn.Module):
+    """Distinct words -> vectors (distinct, dim): the table's row beside what the characters say."""
+
+    def __init__(self, config: WordsConfig, words: Sequence[str], loaded: WordVectorTable | None = None) -> None:
+        super().__init__()
+        self.config = config
+        self.words = list(words)
+        self._rows = {word: row for row, word in enumerate(self.words, start=1)}
+        self._loaded = [loaded] if loaded is not None else []  # in a list: not a part of this module's weights
+        self.table_dim = loaded.dim if loaded is not None else config.dim
+        self.table = nn.Embedding(len(self.words) + 1, self.table_dim) if self.table_dim else None
+        self.speller = Utf8Characters(config.characters.max_length) if config.characters else None
+        self.characters = CharCnn(config.characters) if config.characters else None
+        if self.dim == 0:
+            raise ConfigError("a task reads words by a table, by characters or both; here are neither (dim 0, no characters)")
+        self._start(loaded)
+
+    @classmethod
+    def of(cls, config: WordsConfig, sentences: Iterable[Sequence[str]], loaded: WordVectorTable | None = None) -> TaskWords:
+        """With a table for the words of the training data, most frequent first."""
+        counts = Counter(word for sentence in sentences for word in sentence)
+        return cls(config, [word for word, _ in counts.most_common()], loaded)
+
+    @property
+    def dim(self) -> int:
+        """Size of a word's vector."""
+        return self.table_dim + (self.config.characters.output if self.config.characters else 0)
+
+    @property
+    def loaded(self) -> WordVectorTable | None:
+        """The loaded vectors, where there are some."""
+        return self._loaded[0] if self._loaded else None
+
+    def _start(self, loaded: WordVectorTable | None) -> None:
+        if self.table is None:
+            return
+        nn.init.uniform_(self.table.weight, -((3 / self.table_dim) ** 0.5), (3 / self.table_dim) ** 0.5)
+        if loaded is None:
+            return
+        vectors, known = loaded.lookup(["<UNK>", *self.words])
+        rows = torch.from_numpy(np.flatnonzero(known[1:]) + 1)
+        with torch.no_grad():
+            self.table.weight[rows] = torch.from_numpy(vectors[1:][known[1:]])
+            self.table.weight[UNKNOWN] = torch.from_numpy(vectors[0])
+        self.table.weight.requires_grad_(self.config.tune)
+
+    def prepare(self, words: Sequence[str]) -> DistinctWords:
+        """Distinct words as tensors on the CPU."""
+        characters = lengths = None
+        if self.speller is not None:
+            ids, used = self.speller.encode(words)
+            characters, lengths = torch.from_numpy(ids), torch.from_numpy(used)
+        rows = np.fromiter((self._rows.get(word, UNKNOWN) for word in words), dtype=np.int64, count=len(words))
+        return DistinctWords(characters, lengths, torch.from_numpy(rows), self._outside(words, rows))
+
+    def _outside(self, words: Sequence[str], rows: np.ndarray) -> Tensor | None:
+        """Vectors of the words that the table lacks; the unknown vector itself stands in the table."""
+        strange = np.flatnonzero(rows == UNKNOWN)
+        if self.table is None or not len(strange) or (self.loaded is None and self.config.unknown == "vector"):
+            return None
+        found = np.zeros((len(words), self.table_dim), dtype=np.float32)
+        names = [words[int(place)] for place in strange]
+        known = np.zeros(len(names), dtype=bool)
+        if self.loaded is not None:
+            vectors, known = self.loaded.lookup(names)
+            found[strange[known]] = vectors[known]
+        if self.config.unknown == "random":
+            for number in np.flatnonzero(~known).tolist():
+                found[strange[number]] = _random(names[number], self.table_dim)
+        return torch.from_numpy(found)
+
+    def forward(self, words: DistinctWords) -> Tensor:
+        found = []
+        if self.table is not None:
+            rows = words.rows
+            if self.training and self.config.hidden:
+                rows = rows.masked_fill(torch.rand(rows.shape, device=rows.device) < self.config.hidden, UNKNOWN)
+            vectors = self.table(rows)
+            if words.outside is not None:
+                has = words.outside.abs().sum(1, keepdim=True) > 0
+                vectors = torch.where(has, words.outside.to(vectors.dtype), vectors)
+            found.append(vectors)
+        if self.characters is not None:
+            found.append(self.characters(words.characters, words.lengths))
+        return torch.cat([each.float() for each in found], dim=1)
+
+
+def _random(word: str, dim: int) -> np.ndarray:
+    """A vector that belongs to the word, as large as those that the table starts from."""
+    seed = int.from_bytes(word.encode("utf-8", "surrogatepass"), "little") % 2**63
+    bound = (3 / dim) ** 0.5
+    return np.random.default_rng(seed).uniform(-bound, bound, dim).astype(np.float32)

@@ -1,0 +1,113 @@
+"""The command line on static word vectors: what works, and what says kindly that it needs a language model."""
+
+import json
+
+import numpy as np
+import pytest
+
+import polyseme
+from tests.cli.running import one_sentence
+from tests.cli.vector_files import KINDS, read_vectors
+from tests.formats.test_word_vectors import FORMS, text
+
+ROWS = {"the": [1.0, 0.0], "bank": [0.0, 1.0], "river": [0.1, 1.0], "money": [0.2, 1.0], "of": [1.0, 0.1]}
+LINES = ["The bank of the river", "", "oak"]
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    path = tmp_path / "glove.txt"
+    path.write_bytes(text(ROWS, header=False))
+    return path
+
+
+def test_info(run, vectors, tmp_path):
+    shown = run("info", vectors)
+    assert (shown.code, shown.err) == (0, "")
+    facts = json.loads(run("info", vectors, "--json").out)
+    assert (facts["format"], facts["encoder"]) == ("word vectors (word2vec, GloVe)", "word2vec")
+    assert (facts["layers"], facts["dim"], facts["vocabulary"], facts["parameters"]) == (1, 2, 5, 10)
+    assert facts["lower_case"] is True and facts["language_model"] is False and facts["unknown_words"] == "mean of all"
+    assert facts["bytes"] == vectors.stat().st_size
+    folder = polyseme.load(vectors).save_pretrained(tmp_path / "ours")
+    assert json.loads(run("info", folder, "--json").out)["format"] == "polyseme"
+
+
+def test_info_of_a_model_by_name(run, shipped):
+    facts = json.loads(run("info", "en", "--json").out)
+    assert facts["encoder"] == "elmo" and facts["bytes"] > 1000 and facts["format"] == "polyseme"
+
+
+def test_embed(run, vectors):
+    rows = run("embed", *LINES, "-m", vectors, "--json").json
+    assert [row["words"] for row in rows] == [["The", "bank", "of", "the", "river"], [], ["oak"]]
+    expected = np.array([[ROWS[word] for word in ("the", "bank", "of", "the", "river")]], dtype=np.float32)
+    np.testing.assert_array_equal(np.array(rows[0]["vectors"], dtype=np.float32), expected)
+    np.testing.assert_allclose(rows[2]["vectors"], [[np.mean(list(ROWS.values()), axis=0)]], rtol=1e-6)
+    assert run("embed", "The bank", "-m", vectors).out.startswith("line 0: 2 words, layer 0, the first of 2 numbers\n")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_embed_to_files(run, vectors, tmp_path, kind):
+    if kind == ".parquet":
+        pytest.importorskip("pyarrow")
+    out = tmp_path / f"out{kind}"
+    assert run("embed", *LINES, "-m", vectors, "-o", out).code == 0
+    for line, array in enumerate(polyseme.load(vectors).embed(LINES)):
+        np.testing.assert_allclose(read_vectors(out)[line], array, atol=1e-6)
+
+
+def test_neighbours(run, vectors, tmp_path):
+    corpus = tmp_path / "text.txt"
+    corpus.write_text("the river of money\nthe bank of the river\n")
+    call = ("neighbours", "The bank", "-w", "bank", "-n", 2, "-m", vectors, "-c", corpus)
+    (answer,) = run(*call, "--json").json
+    assert answer["in_context"] == [] and answer["layers"] == [0]
+    assert [(each["word"], each["count"]) for each in answer["by_itself"]] == [("river", 2), ("money", 1)]
+    shown = run(*call).out.splitlines()
+    assert shown[:3] == ["The [bank]", "", "by its own vector alone (9 words in 2 sentences)"] and len(shown) == 5
+    for more in (["--layer", "mean"], ["--same-word"], ["--other-words"], ["--layer", "0"]):
+        assert "a word2vec has one layer, which knows no sentence" in one_sentence(run(*call, *more), 2)
+
+
+def test_what_needs_a_language_model_says_so(run, vectors, tmp_path):
+    said = f"polyseme: {vectors} is a word2vec, which has no language model inside, which this command needs: give an ELMo\n"
+    out = tmp_path / "out"
+    for call in (
+        ("score", "the bank", "-m", vectors),
+        ("substitutes", "the bank", "-w", "bank", "-m", vectors),
+        ("perplexity", vectors, "-m", vectors),
+        ("adapt", vectors, "--corpus", vectors, "--out", out, "--splitter", "whitespace", "--epochs", "1"),
+    ):
+        assert one_sentence(run(*call)) == said, call
+    assert "which bilm-tf's files cannot hold" in one_sentence(run("convert", vectors, out, "--to", "bilm"))
+    assert "fp32 only: leave --precision out" in one_sentence(run("embed", "a", "-m", vectors, "--precision", "bf16"))
+    for start in ("warm", "carry"):
+        assert "no choice of start state" in one_sentence(run("embed", "a", "-m", vectors, "--start", start), 2)
+    assert not out.exists()
+
+
+def test_convert_and_verify(run, vectors, tmp_path):
+    out = tmp_path / "out"
+    assert run("convert", vectors, out, "--splitter", "english").code == 0
+    assert polyseme.load(out).splitter.name == "english"
+    assert run("verify", out).out.startswith("good: ")
+    kept = tmp_path / "v.npz"
+    (tmp_path / "t.txt").write_text("the bank\n")
+    assert run("embed", "-i", tmp_path / "t.txt", "-m", out, "-o", kept).code == 0
+    assert run("verify", vectors, "--vectors", kept, "--input", tmp_path / "t.txt").code == 0
+
+
+def test_probe(run, vectors, tmp_path):
+    data = tmp_path / "tags.conll"
+    data.write_text("the D\nbank N\n\nof D\nriver N\n\n" * 5)
+    (table,) = [json.loads(run("probe", "tags", "--train", data, "--test", data, "-m", vectors, "--json").out)]
+    assert "layer 0" in json.dumps(table)
+
+
+def test_wrong_files(run, tmp_path):
+    path = tmp_path / "v.vec"
+    path.write_bytes(FORMS["glove"] + b"cut 1\n")
+    assert f"{path}:5: has 1 numbers" in one_sentence(run("info", path))
+    path.write_text("It was late.\n")
+    assert "is of no kind that polyseme knows" in one_sentence(run("embed", "a", "-m", path))

@@ -1,0 +1,68 @@
+"""Every kind of encoder that is registered, tested by being there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyseme
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.encoders.folder import describe
+from polyseme.encoders.registry import KINDS, encoder_type
+from polyseme.text.likeliest import LikeliestSplitter
+from tests.analysis.fake import Fake
+from tests.encoders.small import elmo
+from tests.encoders.test_word2vec import table
+
+SMALL: dict[str, Callable[[], Encoder]] = {"elmo": lambda: elmo(form="both", output=True), "word2vec": table}
+"""A small model of each kind; a new kind adds a line."""
+TEXTS = [["the", "bank", "zebra"], [], ["River"]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_saved_and_loaded_it_embeds_the_same(tmp_path: Path, kind: str) -> None:
+    model = SMALL[kind]()
+    assert type(model) is encoder_type(kind) and model.kind == kind
+    model.splitter = LikeliestSplitter(["的", "包袱"])
+    folder = model.save_pretrained(tmp_path / "m")
+    written = {file.name for file in folder.iterdir()}
+    assert written <= {"config.json", "README.md", "words.txt", *KINDS[kind].files}
+    assert json.loads((folder / "config.json").read_text())["encoder"] == kind
+    again = polyseme.load(folder)
+    assert type(again) is type(model) and again.config == model.config and not again.training
+    assert again.words("他的包袱") == model.words("他的包袱") == ["他", "的", "包袱"]
+    for one, other in zip(model.embed(TEXTS), again.embed(TEXTS), strict=True):
+        assert one.shape[::2] == (model.layers, model.dim)
+        np.testing.assert_array_equal(one, other)
+    assert model_fingerprint(again) == model_fingerprint(model)
+    assert describe(again) == describe(model)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_is_zero_and_texts_do_not_touch_each_other(kind: str) -> None:
+    model = SMALL[kind]()
+    layers = model(model.prepare(TEXTS))
+    assert layers.states.shape == (model.layers, 3, 3, model.dim)
+    assert not layers.states[:, ~layers.mask].any()
+    for text, vectors in zip(TEXTS, model.embed(TEXTS), strict=True):
+        np.testing.assert_allclose(vectors, model.embed([text])[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_it_is(kind: str) -> None:
+    facts = describe(SMALL[kind]())
+    assert facts["encoder"] == kind and facts["layers"] >= 1 and facts["parameters"] > 0 and facts["splitter"] == "whitespace"
+
+
+def test_other_kinds(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no encoder called 'elmoo' \(did you mean 'elmo'\?\)"):
+        encoder_type("elmoo")
+    with pytest.raises(PolysemeError, match=r"a known kind \(elmo, word2vec\); this is a fake"):
+        Fake(lambda words, place: [[1.0]]).save_pretrained(tmp_path / "m")
+    assert not (tmp_path / "m").exists()

@@ -1,0 +1,104 @@
+"""Confusion tables and the scores read off them; by hand, and against scikit-learn where it is installed."""
+
+import math
+import random
+import unicodedata
+
+import pytest
+
+from polyseme.base.errors import UsageError
+from polyseme.metrics.classes import ClassScores, confusion
+
+GOLD = ["cat", "cat", "cat", "cat", "dog", "dog", "dog", "bird", "bird", "bird"]
+ANSWERS = ["cat", "cat", "cat", "dog", "dog", "dog", "bird", "cat", "bird", "bird"]
+
+
+@pytest.fixture
+def table():
+    return confusion(GOLD, ANSWERS)
+
+
+def test_counts(table):
+    assert table.labels == ("bird", "cat", "dog")
+    assert table.counts.tolist() == [[2, 1, 0], [0, 3, 1], [1, 0, 2]]
+    assert confusion(GOLD, ANSWERS, labels=["dog", "cat", "bird"]).counts.tolist() == [[2, 0, 1], [1, 3, 0], [0, 1, 2]]
+
+
+def test_classes_by_hand(table):
+    assert table.classes["cat"] == ClassScores(gold=4, predicted=4, right=3)
+    assert (table.classes["cat"].precision, table.classes["cat"].recall, table.classes["cat"].f1) == (0.75, 0.75, 0.75)
+    assert table.classes["dog"] == ClassScores(gold=3, predicted=3, right=2)
+    assert table.accuracy == 0.7
+    assert table.macro_f1 == pytest.approx((3 / 4 + 2 / 3 + 2 / 3) / 3)
+
+
+def test_micro(table):
+    assert (table.micro().precision, table.micro().recall, table.micro().f1) == (0.7, 0.7, 0.7)
+    assert table.micro(["cat", "dog", "cat"]) == ClassScores(gold=7, predicted=7, right=5)
+    with pytest.raises(UsageError, match=r"'cats' is no class of this table .did you mean 'cat'"):
+        table.micro(["cats"])
+
+
+def test_matthews_by_hand(table):
+    # of two classes: (tp tn - fp fn) / sqrt((tp + fp)(tp + fn)(tn + fp)(tn + fn))
+    two = confusion(["+"] * 7 + ["-"] * 5, ["+"] * 6 + ["-"] + ["-"] * 3 + ["+"] * 2)
+    assert two.matthews == pytest.approx((6 * 3 - 2 * 1) / math.sqrt(8 * 7 * 5 * 4))
+    assert table.matthews == pytest.approx((7 * 10 - (4 * 4 + 3 * 3 + 3 * 3)) / (100 - 34))
+    assert confusion(["a", "b"], ["b", "a"]).matthews == -1
+    assert confusion(["a", "b", "c"], ["a", "b", "c"]).matthews == 1
+    assert confusion(["a", "b"], ["a", "a"]).matthews == 0
+
+
+def test_what_is_never_found_scores_nought():
+    table = confusion(["a", "a", "b"], ["a", "a", "c"], labels=["a", "b", "c", "d"])
+    assert [scores.f1 for scores in table.classes.values()] == [1, 0, 0, 0]
+    assert (table.classes["b"].precision, table.classes["c"].recall) == (0, 0)
+    assert table.macro_f1 == pytest.approx(1 / 3)  # nobody speaks of d
+
+
+def test_against_scikit_learn():
+    metrics = pytest.importorskip("sklearn.metrics")
+    chance = random.Random(0)
+    for classes in (2, 3, 7):
+        labels = [f"class {number}" for number in range(classes)]
+        gold = chance.choices(labels, weights=range(1, classes + 1), k=300)
+        answers = [each if chance.random() < 0.6 else chance.choice(labels[1:]) for each in gold]
+        table = confusion(gold, answers)
+        assert table.counts.tolist() == metrics.confusion_matrix(gold, answers).tolist()
+        assert table.macro_f1 == pytest.approx(metrics.f1_score(gold, answers, average="macro", zero_division=0))
+        assert table.matthews == pytest.approx(metrics.matthews_corrcoef(gold, answers))
+        some = labels[1:]
+        expected = metrics.precision_recall_fscore_support(gold, answers, labels=some, average="micro", zero_division=0)
+        found = table.micro(some)
+        assert (found.precision, found.recall, found.f1) == pytest.approx(expected[:3])
+        each = metrics.precision_recall_fscore_support(gold, answers, zero_division=0)
+        for place, scores in enumerate(table.classes.values()):
+            ours = (scores.precision, scores.recall, scores.f1, scores.gold)
+            assert ours == pytest.approx(tuple(column[place] for column in each))
+
+
+def test_rendering(table):
+    assert str(table).splitlines() == [
+        "truth \\ answer   bird    cat    dog  all  recall",
+        "bird                2      1      0    3   0.667",
+        "cat                 0      3      1    4   0.750",
+        "dog                 1      0      2    3   0.667",
+        "all                 3      4      3   10",
+        "precision       0.667  0.750  0.667        0.700",
+    ]
+
+
+def test_chinese_labels_line_up():
+    lines = str(confusion(["积极的", "消极", "neutral"], ["积极的", "积极的", "neutral"])).splitlines()
+    widths = [sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in line) for line in lines]
+    assert len(set(widths[:4])) == 1
+    assert widths[5] == widths[0]
+
+
+def test_wrong_questions():
+    with pytest.raises(UsageError, match="1 answers for 2 questions"):
+        confusion(["a", "b"], ["a"])
+    with pytest.raises(UsageError, match="at least one"):
+        confusion([], [])
+    with pytest.raises(UsageError, match="labels holds a; the truth or the answers also have b, c"):
+        confusion(["a", "b"], ["a", "c"], labels=["a"])
