@@ -21,7 +21,7 @@ def model_fingerprint(encoder: Encoder) -> str:
     head = {
         "encoder": encoder.kind,
         "config": encoder.config.to_dict(),
-        "splitter": encoder.splitter.name,
+        "splitter": [encoder.splitter.name, getattr(encoder.splitter, "fingerprint", None)],
         "precision": getattr(encoder, "precision", "fp32"),
         "vocabulary": "".join(f"{word}\n" for word in vocabulary) if vocabulary is not None else None,
         "alphabet": getattr(encoder, "alphabet", None),

@@ -64,8 +64,11 @@ class Task(Learner):
 
     @classmethod
     @abstractmethod
-    def read(cls, path: str | Path, config: TaskConfig) -> list[Any]:
-        """The examples of a file; a `FormatError` names the line of what is wrong."""
+    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[Any]:
+        """The examples of a file; a `FormatError` names the line of what is wrong.
+
+        `training`: the file is to be trained on, where a task may take more of it than is scored (phrases of trees).
+        """
 
     @classmethod
     def settle(cls, config: TaskConfig, examples: Sequence[Any]) -> TaskConfig:
@@ -175,7 +178,11 @@ def split_text(text: Sentence, cut: Splitter) -> list[str]:
     return cut(text) if isinstance(text, str) else list(text)
 
 
-TASKS = {"tagging": "polyseme.tasks.tagging:Tagging"}
+TASKS = {
+    "tagging": "polyseme.tasks.tagging:Tagging",
+    "classification": "polyseme.tasks.classification:Classification",
+    "pairs": "polyseme.tasks.pairs:Pairs",
+}
 """Names, and where each is defined."""
 
 

@@ -196,8 +196,9 @@ class Features(nn.Module):
         """For each part of each fine-tuned encoder; `prefix` is the name of this module in the learner."""
         found = []
         for number, encoder in enumerate(self.tuned):
-            parts = [name for name in encoder.parts() if name != "output"]  # type: ignore[operator]
-            for depth, name in enumerate(reversed(parts)):  # 0 is the top
+            parts = [name for name in encoder.parts() if name not in ("start", "output")]  # type: ignore[operator]
+            depths = {name: depth for depth, name in enumerate(reversed(parts))}  # 0 is the top
+            for name, depth in (depths | {"start": 0}).items():  # the start state goes with it
                 begin = {"all": 0.0, "gradual": depth / 10, "top": math.inf if depth else 0.0}[self.config.thaw]
                 scale = self.config.encoder_rate / self.config.layer_decay**depth
                 found += [Pace(f"{prefix}{path}", scale, begin) for path in _paths(encoder, name, f"tuned.{number}.")]
@@ -206,6 +207,8 @@ class Features(nn.Module):
 
 def _paths(encoder: nn.Module, part: str, prefix: str) -> list[str]:
     """The names of a part's weights in the encoder."""
+    if part not in encoder.parts():  # type: ignore[operator]
+        return []
     inside = {id(weight) for weight in encoder.parts()[part].parameters()}  # type: ignore[operator]
     return [prefix + name for name, weight in encoder.named_parameters() if id(weight) in inside]
 

@@ -40,7 +40,9 @@ class FitConfig(Config):
     """Passes over the training data, at most."""
     patience: int = 10
     """Stop after so many epochs without a better score on the dev data."""
-    optim: OptimConfig = field(default_factory=lambda: OptimConfig(weight_decay=0.0, warmup=0.0, decay="linear", clip_norm=5.0))
+    optim: OptimConfig = field(
+        default_factory=lambda: OptimConfig(learning_rate=3e-3, weight_decay=0.0, warmup=0.0, clip_norm=5.0)
+    )
     """How the weights move."""
     share: float = 1.0
     """Of the training data, drawn by the seed: what less labelled data gives."""

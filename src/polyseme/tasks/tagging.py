@@ -89,7 +89,7 @@ class Tagging(Task):
     # ---- data
 
     @classmethod
-    def read(cls, path: str | Path, config: TaskConfig) -> list[Tagged]:
+    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[Tagged]:
         assert isinstance(config, TaggingConfig)
         column = config.column
         number = int(column) if column is not None and column.lstrip("-").isdecimal() else column

@@ -1,0 +1,297 @@
+"""Text classification: one label for a text. Sentiment, topics, kinds of questions, acceptability.
+
+Two networks: the biattentive one behind the SST row of Peters et al. 2018 (`bcn`), and a light one that pools the states of
+an LSTM, or the vectors of the words themselves (`pooled`). Files are tables (`polyseme.text.tables`) or sentiment trees
+(`polyseme.text.trees`), whose phrases can be examples too: in training only, since scores are of whole sentences.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.encoders.base import Sentence
+from polyseme.metrics.classes import confusion
+from polyseme.nn.bcn import Bcn
+from polyseme.nn.pooling import pool
+from polyseme.nn.recurrent import Recurrent, VariationalDropout
+from polyseme.tasks.base import Task, TaskConfig, split_text
+from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.words import moved
+from polyseme.text.numbered_lines import numbered_lines
+from polyseme.text.tables import Kind, Row, read_table
+from polyseme.text.trees import examples as tree_examples
+from polyseme.text.trees import read_trees
+from polyseme.text.words import Splitter
+
+_log = logging.getLogger(__name__)
+PoolingWay = Literal["mean", "max", "both"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassificationConfig(TaskConfig):
+    """A classifier of texts."""
+
+    network: Literal["bcn", "pooled"] = "bcn"
+    """The biattentive classification network, or a light one: LSTM layers, pooling, one hidden layer."""
+    hidden: int = 300
+    """Units of an LSTM in each direction, and of the hidden layer; the others of `bcn` follow from it."""
+    layers: int = 1
+    """LSTM layers of `pooled`; 0: the words' own vectors are pooled."""
+    pooling: PoolingWay = "both"
+    """How `pooled` makes one vector of many: their mean, their maximum, or both side by side."""
+    dropout: float = 0.25
+    """On the network's input and between its parts."""
+    main: Literal["accuracy", "macro_f1", "matthews"] = "accuracy"
+    """The score by which the best network is chosen."""
+    text: str | None = None
+    """The column of the text in tables: a name, or a number from 0; None: one with a well-known name."""
+    label: str | None = None
+    """The column of the label, likewise."""
+    header: bool | None = None
+    """Whether the first row of a table names its columns; None: told by its content."""
+    kind: Kind | None = None
+    """The kind of table: tsv, csv, jsonl or lines; None: told by content, and then a file that begins with ( holds trees."""
+    strict: bool = True
+    """Whether a row without a text, or longer than the others, is an error."""
+    classes: Literal[2, 5] = 5
+    """Of trees: 0 to 4, or negative and positive without what is neutral."""
+    phrases: Literal["none", "distinct", "all"] = "none"
+    """Of trees, in training: sentences alone, or each phrase with its label once, or all phrases."""
+
+    def __post_init__(self) -> None:
+        problems = network_problems(self, self.hidden, self.layers, self.dropout)
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledText:
+    """A text, as a string to be split or as words, and its label."""
+
+    text: str | list[str]
+    label: str | None = None
+    where: int | None = field(default=None, repr=False, compare=False)
+    """The line of its file on which it begins, for messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A label, and how likely the network holds it and all others to be."""
+
+    label: str
+    probability: float
+    probabilities: dict[str, float]
+
+
+class TextPooling(nn.Module):
+    """The light network's body: the words of texts -> (batch, dim), through LSTM layers or none, by mean, maximum or both.
+
+    Vectors that stand at the output are laid beside the states before pooling.
+    """
+
+    def __init__(
+        self, inputs: int, hidden: int, layers: int, *, pooling: PoolingWay, dropout: float, output_inputs: int = 0
+    ) -> None:
+        super().__init__()
+        self.ways: tuple[Literal["mean", "max"], ...] = ("mean", "max") if pooling == "both" else (pooling,)
+        self.recurrent = Recurrent(inputs, hidden, layers, dropout=dropout) if layers else None
+        self.dropout = VariationalDropout(dropout)
+        self.dim = len(self.ways) * ((self.recurrent.dim if self.recurrent else inputs) + output_inputs)
+
+    def forward(self, text: TextVectors) -> Tensor:
+        if self.recurrent is not None:
+            states = self.recurrent(text.at_input, text.mask, text.lengths)
+        else:
+            states = self.dropout(text.at_input)
+        if text.at_output is not None:
+            states = torch.cat([states.float(), text.at_output.float()], dim=2)
+        return torch.cat([pool(states, text.mask, way) for way in self.ways], dim=1)
+
+
+def hidden_layer(inputs: int, hidden: int, outputs: int, dropout: float) -> nn.Sequential:
+    """One hidden layer: (batch, inputs) -> (batch, outputs)."""
+    return nn.Sequential(
+        nn.Dropout(dropout), nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden, outputs)
+    )
+
+
+class _Bcn(nn.Module):
+    """The biattentive network, with dropout on what it reads."""
+
+    def __init__(self, config: ClassificationConfig, features: Features, classes: int) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(config.dropout)
+        self.bcn = Bcn(
+            features.width("input"),
+            classes,
+            hidden=config.hidden,
+            dropout=config.dropout,
+            output_inputs=features.width("output"),
+        )
+
+    def forward(self, text: TextVectors) -> Tensor:
+        scores: Tensor = self.bcn(self.dropout(text.at_input), text.mask, text.lengths, text.at_output)
+        return scores
+
+
+class Classification(Task):
+    """A classifier of texts; an answer is a `Choice`."""
+
+    kind = "classification"
+    config_type = ClassificationConfig
+    config: ClassificationConfig
+
+    def __init__(self, config: ClassificationConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
+        super().__init__(config, features, labels, cut)
+        self._ids = {label: number for number, label in enumerate(self.labels)}
+        self.network: nn.Module
+        if config.network == "bcn":
+            self.network = _Bcn(config, features, len(self.labels))
+        else:
+            body = TextPooling(
+                features.width("input"),
+                config.hidden,
+                config.layers,
+                pooling=config.pooling,
+                dropout=config.dropout,
+                output_inputs=features.width("output"),
+            )
+            self.network = nn.Sequential(body, hidden_layer(body.dim, config.hidden, len(self.labels), config.dropout))
+
+    @property
+    def main(self) -> str:  # type: ignore[override]
+        """As the config says."""
+        return self.config.main
+
+    # ---- data
+
+    @classmethod
+    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[LabelledText]:
+        assert isinstance(config, ClassificationConfig)
+        if config.kind is None and _holds_trees(path):
+            trees = read_trees(path)
+            phrases = tree_examples(trees, classes=config.classes, phrases=config.phrases if training else "none")
+            if not phrases:
+                raise FormatError(path, "holds neutral sentences only, which 2 classes leave out; give 5 classes")
+            return [LabelledText(list(phrase.words), phrase.label) for phrase in phrases]
+        table = read_table(
+            path,
+            text=column(config.text),
+            label=column(config.label),
+            header=config.header,
+            kind=config.kind,
+            strict=config.strict,
+        )
+        tell_skipped(path, table.skipped, len(table.rows))
+        if any(row.second is not None for row in table.rows[:1]):
+            raise UsageError(f"{path} holds pairs of texts: train the task `pairs`, or name the one column to read with text")
+        return [LabelledText(row.first, row.label, row.where) for row in table.rows]
+
+    @classmethod
+    def labels_of(cls, examples: Sequence[LabelledText], config: TaskConfig) -> list[str]:
+        return distinct_labels([example.label for example in examples])
+
+    @classmethod
+    def texts_of(cls, example: LabelledText, cut: Splitter) -> list[list[str]]:
+        return [split_text(example.text, cut)]
+
+    def targets_of(self, examples: Sequence[LabelledText], inputs: list[TextInputs]) -> Tensor:
+        return numbers_of([example.label for example in examples], self._ids, self.features.device)
+
+    # ---- network
+
+    def losses(self, texts: list[TextVectors], targets: Tensor) -> tuple[Tensor, int]:
+        return F.cross_entropy(self.network(texts[0]).float(), targets, reduction="sum"), len(targets)
+
+    def answers(self, texts: list[TextVectors], examples: Sequence[LabelledText]) -> list[Choice]:
+        return choices(self.network(texts[0]), self.labels)
+
+    # ---- answers
+
+    def score(self, examples: Sequence[LabelledText], answers: Sequence[Choice]) -> dict[str, float]:
+        table = confusion(gold_labels([example.label for example in examples]), [answer.label for answer in answers])
+        return {"accuracy": table.accuracy, "macro_f1": table.macro_f1, "matthews": table.matthews}
+
+    def predict(self, texts: Sequence[Sentence]) -> list[Choice]:
+        """A label for each text, with the probabilities of all; a string is split into words."""
+        if isinstance(texts, str):
+            raise UsageError("expected a list of texts, got one string: put it into a list")
+        return self.answer(self.data([LabelledText(text if isinstance(text, str) else list(text)) for text in texts]))
+
+
+def _holds_trees(path: str | Path) -> bool:
+    """Whether the first line that is not blank begins with a bracket."""
+    return next((line.lstrip().startswith("(") for _, line in numbered_lines(path) if line.strip()), False)
+
+
+# ---- what `pairs` shares
+
+
+def network_problems(config: TaskConfig, hidden: int, layers: int, dropout: float) -> list[str]:
+    """What is wrong with the sizes of a network that reads whole texts."""
+    problems = []
+    if hidden < 1 or layers < 0 or not 0 <= dropout < 1:
+        problems.append(
+            f"hidden is {hidden}, layers {layers}, dropout {dropout}; allowed: at least 1, at least 0, and from 0 to below 1"
+        )
+    if "between" in config.features.positions:
+        problems.append("positions hold 'between', which only taggers have; allowed here: input, output")
+    return problems
+
+
+def column(name: str | None) -> str | int | None:
+    """A column as a config writes it: digits are a number."""
+    return int(name) if name is not None and name.removeprefix("-").isdecimal() else name
+
+
+def tell_skipped(path: str | Path, skipped: Sequence[Row], kept: int) -> None:
+    """Rows that were set aside are no secret."""
+    if skipped:
+        why = "without a text, or with the label - (annotators did not agree)"
+        _log.warning("%s: %d of %d rows are left out, %s", path, len(skipped), len(skipped) + kept, why)
+    if not kept:
+        raise FormatError(path, f"has no row that can be used: all {len(skipped)} have no text, or the label -")
+
+
+def distinct_labels(labels: Sequence[str | None]) -> list[str]:
+    """The classes of training data, sorted; there must be two at least."""
+    found = sorted(set(gold_labels(labels)))
+    if len(found) < 2:
+        raise PolysemeError(f"all {len(labels)} examples have the label {found[0]!r}; a classifier needs two labels or more")
+    return found
+
+
+def gold_labels(labels: Sequence[str | None]) -> list[str]:
+    """The same labels, none of them missing."""
+    found = [label for label in labels if label is not None]
+    if len(found) < len(labels):
+        raise UsageError(f"{len(labels) - len(found)} of {len(labels)} examples have no label; training and scores need all")
+    return found
+
+
+def numbers_of(labels: Sequence[str | None], ids: dict[str, int], device: torch.device) -> Tensor:
+    """Labels as (batch,) numbers on the device."""
+    strange = sorted({label for label in gold_labels(labels) if label not in ids})
+    if strange:
+        raise UsageError(f"the network has no label {strange[0]!r}; it gives {', '.join(ids)}")
+    return moved(torch.tensor([ids[label] for label in gold_labels(labels)]), device)
+
+
+def choices(scores: Tensor, labels: Sequence[str]) -> list[Choice]:
+    """Scores of classes (batch, classes) -> the likeliest of each row."""
+    found: list[Choice] = []
+    rows: list[list[float]] = torch.softmax(scores.double(), dim=1).tolist()
+    for row in rows:
+        best = max(range(len(row)), key=row.__getitem__)
+        found.append(Choice(labels[best], row[best], dict(zip(labels, row, strict=True))))
+    return found

@@ -1,0 +1,321 @@
+"""Pairs of texts: does the first entail the second, do they say the same, how alike are they, is this the answer?
+
+Two networks: ESIM, behind the SNLI row of Peters et al. 2018 (`esim`), and a light one that makes one vector of each text
+and compares them, [u; v; |u - v|; u * v] as in InferSent (Conneau et al. 2017) (`siamese`). The goal is a class, or a score:
+a number that is learned by squared error, as a share of the way from the training data's lowest score to its highest, and
+given back in the data's own numbers. It may lie a little outside their range; cut off, it would lose the order there.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.encoders.base import Sentence
+from polyseme.metrics.classes import confusion
+from polyseme.metrics.correlation import pearson, spearman
+from polyseme.nn.esim import Esim
+from polyseme.tasks.base import Task, TaskConfig, split_text
+from polyseme.tasks.classification import (
+    Choice,
+    PoolingWay,
+    TextPooling,
+    choices,
+    column,
+    distinct_labels,
+    gold_labels,
+    hidden_layer,
+    network_problems,
+    numbers_of,
+    tell_skipped,
+)
+from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.words import moved
+from polyseme.text.tables import Kind, read_table
+from polyseme.text.words import Splitter
+
+_log = logging.getLogger(__name__)
+SCORE = "score"
+"""What stands in labels.txt where the goal is a score."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairsConfig(TaskConfig):
+    """A judge of pairs of texts."""
+
+    network: Literal["esim", "siamese"] = "esim"
+    """ESIM, in which the texts look at each other, or a light one: a vector of each text, compared by one hidden layer."""
+    goal: Literal["classes", "score"] = "classes"
+    """A label for each pair, or a number."""
+    hidden: int = 300
+    """Units of an LSTM in each direction, and of the hidden layer."""
+    layers: int = 1
+    """LSTM layers of `siamese`, the same for both texts; 0: the words' own vectors are pooled."""
+    pooling: PoolingWay = "both"
+    """How `siamese` makes one vector of many: their mean, their maximum, or both side by side."""
+    dropout: float = 0.5
+    """On the network's input and between its parts."""
+    main: Literal["accuracy", "macro_f1", "f1", "pearson", "spearman"] | None = None
+    """The score by which the best network is chosen; None: accuracy, and pearson for scores."""
+    positive: str | None = None
+    """With two classes, the one that `f1` is of; None: the last in order that does not begin with "not" or "non"."""
+    low: float | None = None
+    """The score that the network learns as 0; None: the training data's lowest."""
+    high: float | None = None
+    """The score that it learns as 1; None: the training data's highest."""
+    text: str | None = None
+    """The column of the first text: a name, or a number from 0; None: columns with well-known names."""
+    second: str | None = None
+    """The column of the second text, likewise; given together with `text`."""
+    label: str | None = None
+    """The column of the label or the score, likewise."""
+    header: bool | None = None
+    """Whether the first row names the columns; None: told by its content."""
+    kind: Kind | None = None
+    """The kind of table: tsv, csv, jsonl or lines; None: told by content."""
+    strict: bool = True
+    """Whether a row without a text, or longer than the others, is an error."""
+
+    def __post_init__(self) -> None:
+        problems = network_problems(self, self.hidden, self.layers, self.dropout)
+        of_scores = ("pearson", "spearman")
+        if self.main is not None and (self.main in of_scores) != (self.goal == "score"):
+            problems.append(f"main is {self.main!r}, but the goal is {self.goal!r}; pearson and spearman are of scores")
+        if self.positive is not None and self.goal == "score":
+            problems.append(f"positive is {self.positive!r}, but the goal is 'score'; leave it out")
+        if self.goal == "classes" and (self.low is not None or self.high is not None):
+            problems.append("low and high are given, but the goal is 'classes'; leave them out, or give goal 'score'")
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            problems.append(f"low is {self.low} and high {self.high}; low must be below high")
+        if (self.text is None) != (self.second is None):
+            problems.append("text and second are two columns; give both, or none")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPair:
+    """Two texts, each a string to be split or words, and their label; a score is written as in its file."""
+
+    first: str | list[str]
+    second: str | list[str]
+    label: str | None = None
+    where: int | None = field(default=None, repr=False, compare=False)
+    """The line of its file on which it begins, for messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A number, in the range of the training data's."""
+
+    score: float
+
+
+class _Esim(nn.Module):
+    """Two texts -> (batch, outputs)."""
+
+    def __init__(self, config: PairsConfig, features: Features, outputs: int) -> None:
+        super().__init__()
+        self.esim = Esim(
+            features.width("input"),
+            outputs,
+            hidden=config.hidden,
+            dropout=config.dropout,
+            output_inputs=features.width("output"),
+        )
+
+    def forward(self, a: TextVectors, b: TextVectors) -> Tensor:
+        at_output = None if a.at_output is None or b.at_output is None else (a.at_output, b.at_output)
+        scores: Tensor = self.esim((a.at_input, b.at_input), (a.mask, b.mask), (a.lengths, b.lengths), at_output)
+        return scores
+
+
+class _Siamese(nn.Module):
+    """Two texts -> (batch, outputs), each through the same layers."""
+
+    def __init__(self, config: PairsConfig, features: Features, outputs: int) -> None:
+        super().__init__()
+        self.body = TextPooling(
+            features.width("input"),
+            config.hidden,
+            config.layers,
+            pooling=config.pooling,
+            dropout=config.dropout,
+            output_inputs=features.width("output"),
+        )
+        self.compare = hidden_layer(4 * self.body.dim, config.hidden, outputs, config.dropout)
+
+    def forward(self, a: TextVectors, b: TextVectors) -> Tensor:
+        u, v = self.body(a), self.body(b)
+        scores: Tensor = self.compare(torch.cat([u, v, (u - v).abs(), u * v], dim=1))
+        return scores
+
+
+class Pairs(Task):
+    """A judge of pairs; an answer is a `Choice`, or a `Score` where the goal is one."""
+
+    kind = "pairs"
+    config_type = PairsConfig
+    config: PairsConfig
+
+    def __init__(self, config: PairsConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
+        super().__init__(config, features, labels, cut)
+        self._ids = {label: number for number, label in enumerate(self.labels)}
+        made = _Esim if config.network == "esim" else _Siamese
+        self.network = made(config, features, len(self.labels))  # a score is one number, and has one label
+
+    @property
+    def main(self) -> str:  # type: ignore[override]
+        """As the config says, else accuracy, and Pearson's correlation for scores."""
+        return self.config.main or ("accuracy" if self.config.goal == "classes" else "pearson")
+
+    # ---- data
+
+    @classmethod
+    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[LabelledPair]:
+        assert isinstance(config, PairsConfig)
+        table = read_table(
+            path,
+            text=column(config.text),
+            second=column(config.second),
+            label=column(config.label),
+            header=config.header,
+            kind=config.kind,
+            strict=config.strict,
+        )
+        tell_skipped(path, table.skipped, len(table.rows))
+        found = []
+        for row in table.rows:
+            if row.second is None:
+                raise UsageError(
+                    f"{path} has one text a row: name the two columns with text and second, or train `classification`"
+                )
+            if config.goal == "score" and _number(row.label) is None:
+                what = f"has the label {row.label!r}, and the goal 'score' needs a number"
+                raise FormatError(f"{path}:{row.where}", f"{what}; name another column with label, or give goal 'classes'")
+            found.append(LabelledPair(row.first, row.second, row.label, row.where))
+        return found
+
+    @classmethod
+    def settle(cls, config: TaskConfig, examples: Sequence[LabelledPair]) -> PairsConfig:
+        assert isinstance(config, PairsConfig)
+        labels = gold_labels([example.label for example in examples])
+        return _settle_scores(config, labels) if config.goal == "score" else _settle_classes(config, labels)
+
+    @classmethod
+    def labels_of(cls, examples: Sequence[LabelledPair], config: TaskConfig) -> list[str]:
+        assert isinstance(config, PairsConfig)
+        return [SCORE] if config.goal == "score" else distinct_labels([example.label for example in examples])
+
+    @classmethod
+    def texts_of(cls, example: LabelledPair, cut: Splitter) -> list[list[str]]:
+        return [split_text(example.first, cut), split_text(example.second, cut)]
+
+    def targets_of(self, examples: Sequence[LabelledPair], inputs: list[TextInputs]) -> Tensor:
+        labels = [example.label for example in examples]
+        if self.config.goal == "classes":
+            return numbers_of(labels, self._ids, self.features.device)
+        low, high = self._range
+        shares = [(number - low) / (high - low) for number in _numbers(labels)]
+        return moved(torch.tensor(shares, dtype=torch.float32), self.features.device)
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        """The scores that the network learns as 0 and 1."""
+        assert self.config.low is not None and self.config.high is not None
+        return self.config.low, self.config.high
+
+    # ---- network
+
+    def losses(self, texts: list[TextVectors], targets: Tensor) -> tuple[Tensor, int]:
+        scores = self.network(*texts).float()
+        if self.config.goal == "score":
+            return F.mse_loss(scores.squeeze(1), targets, reduction="sum"), len(targets)
+        return F.cross_entropy(scores, targets, reduction="sum"), len(targets)
+
+    def answers(self, texts: list[TextVectors], examples: Sequence[LabelledPair]) -> list[Choice] | list[Score]:
+        scores = self.network(*texts)
+        if self.config.goal == "classes":
+            return choices(scores, self.labels)
+        low, high = self._range
+        return [Score(low + share * (high - low)) for share in scores.squeeze(1).double().tolist()]
+
+    # ---- answers
+
+    def score(self, examples: Sequence[LabelledPair], answers: Sequence[Choice] | Sequence[Score]) -> dict[str, float]:
+        labels = [example.label for example in examples]
+        if self.config.goal == "score":
+            gold, found = _numbers(labels), [answer.score for answer in answers if isinstance(answer, Score)]
+            return {"pearson": pearson(gold, found), "spearman": spearman(gold, found)}
+        table = confusion(gold_labels(labels), [answer.label for answer in answers if isinstance(answer, Choice)])
+        scores = {"accuracy": table.accuracy, "macro_f1": table.macro_f1}
+        if self.config.positive is not None:
+            of_it = table.classes.get(self.config.positive)  # neither in the truth nor in the answers: nothing was found
+            scores["f1"] = of_it.f1 if of_it is not None else 0.0
+        return scores
+
+    def predict(self, pairs: Sequence[tuple[Sentence, Sentence]]) -> list[Choice] | list[Score]:
+        """An answer for each pair of texts; a string is split into words."""
+        found = []
+        for pair in pairs:
+            if isinstance(pair, str) or len(pair) != 2:
+                raise UsageError(f"expected pairs of texts, such as ('It rains.', 'It is wet.'); got {pair!r}")
+            found.append(LabelledPair(*(text if isinstance(text, str) else list(text) for text in pair)))
+        return self.answer(self.data(found))
+
+
+def _settle_classes(config: PairsConfig, labels: Sequence[str]) -> PairsConfig:
+    """With two classes, which of them is the positive one."""
+    distinct = distinct_labels(labels)
+    if any("." in label and _number(label) is not None for label in distinct):
+        _log.warning("the labels look like scores (%s ...); for these, give goal 'score'", ", ".join(distinct[:3]))
+    if config.main == "f1" and len(distinct) > 2:
+        raise ConfigError(f"main is 'f1', which is of two classes; the training data has {len(distinct)}: give macro_f1")
+    if config.positive is not None and (len(distinct) > 2 or config.positive not in distinct):
+        raise ConfigError(
+            f"positive is {config.positive!r}; allowed: one of two labels, and the training data has {', '.join(distinct)}"
+        )
+    if config.positive is not None or len(distinct) > 2:
+        return config
+    plain = [label for label in distinct if not label.lower().startswith(("not", "non"))]
+    return config.replace(positive=(plain or distinct)[-1])
+
+
+def _settle_scores(config: PairsConfig, labels: Sequence[str]) -> PairsConfig:
+    """From which score to which the network learns."""
+    numbers = _numbers(labels)
+    low = min(numbers) if config.low is None else config.low
+    high = max(numbers) if config.high is None else config.high
+    if not low < high:
+        raise PolysemeError(f"the scores of the training data go from {low} to {high}; there is nothing to tell apart")
+    return config.replace(low=low, high=high)
+
+
+def _number(label: str | None) -> float | None:
+    """A label as a finite number; None where it is none."""
+    try:
+        number = float(label) if label is not None else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _numbers(labels: Sequence[str | None]) -> list[float]:
+    """All labels as numbers."""
+    found = []
+    for label in gold_labels(labels):
+        number = _number(label)
+        if number is None:
+            raise UsageError(f"the label {label!r} is no number, which the goal 'score' needs; give numbers, or goal 'classes'")
+        found.append(number)
+    return found

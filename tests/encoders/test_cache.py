@@ -1,0 +1,79 @@
+"""Frozen layers on the disk: the same vectors as the encoder gives, built once, never mixed up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from polyseme.encoders.cache import PROGRESS, LayerCache
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import SIZES
+
+SENTENCES = [["The", "bank"], [], ["A", "river", "bank", "."], ["Money"]]
+
+
+@pytest.fixture
+def encoder() -> Elmo:
+    torch.manual_seed(0)
+    return Elmo(SIZES["tiny"]).eval()
+
+
+@pytest.mark.parametrize(("kept", "tolerance"), [("fp32", 0.0), ("fp16", 1e-3)])
+def test_batches_are_what_embed_gives(encoder: Elmo, tmp_path: Path, kept: str, tolerance: float) -> None:
+    cache = LayerCache.of(encoder, SENTENCES, tmp_path, kept=kept)
+    found = cache.batch([2, 1, 0])
+    assert found.shape == (encoder.layers, 3, 4, encoder.dim)
+    arrays = encoder.embed(SENTENCES)
+    for place, row in enumerate([2, 1, 0]):
+        length = len(SENTENCES[row])
+        np.testing.assert_allclose(found[:, place, :length].float().numpy(), arrays[row], atol=tolerance, rtol=0)
+        assert not found[:, place, length:].any()
+
+
+def test_it_is_computed_once(encoder: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = LayerCache.of(encoder, SENTENCES, tmp_path)
+    monkeypatch.setattr(Elmo, "embed", lambda *_, **__: pytest.fail("computed again"))
+    again = LayerCache.of(encoder, SENTENCES, tmp_path)
+    assert torch.equal(first.batch([0, 2]), again.batch([0, 2])) and len(again) == len(SENTENCES)
+
+
+def test_other_weights_or_text_have_another_cache(encoder: Elmo, tmp_path: Path) -> None:
+    LayerCache.of(encoder, SENTENCES, tmp_path)
+    LayerCache.of(encoder, [*SENTENCES, ["more"]], tmp_path)
+    with torch.no_grad():
+        encoder.lstm.forward_layers[0].bias.add_(0.1)
+    changed = LayerCache.of(encoder, SENTENCES, tmp_path, kept="fp32")
+    assert len(list(tmp_path.iterdir())) == 3
+    np.testing.assert_allclose(changed.batch([3])[:, 0].numpy(), encoder.embed([["Money"]])[0], atol=1e-6)
+
+
+def test_a_stopped_build_goes_on(encoder: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyseme.encoders.cache._AT_A_TIME", 1)
+    embed, asked = Elmo.embed, []
+
+    def stop(self: Elmo, sentences: list[list[str]], **options: object) -> list[np.ndarray]:
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        asked.append(sentences)
+        return embed(self, sentences, **options)
+
+    monkeypatch.setattr(Elmo, "embed", stop)
+    with pytest.raises(KeyboardInterrupt):
+        LayerCache.of(encoder, SENTENCES, tmp_path, kept="fp32")
+    (folder,) = tmp_path.iterdir()
+    assert json.loads((folder / PROGRESS).read_text()) == {"sentences": 2}
+    monkeypatch.setattr(
+        Elmo, "embed", lambda self, sentences, **options: asked.append(sentences) or embed(self, sentences, **options)
+    )
+    cache = LayerCache.of(encoder, SENTENCES, tmp_path, kept="fp32")
+    assert asked[2:] == [[SENTENCES[2]], [SENTENCES[3]]]
+    np.testing.assert_allclose(cache.batch([2])[:, 0].numpy(), embed(encoder, [SENTENCES[2]])[0], atol=1e-6)
+
+
+def test_texts_without_words(encoder: Elmo, tmp_path: Path) -> None:
+    assert LayerCache.of(encoder, [[], []], tmp_path).batch([0, 1]).shape == (encoder.layers, 2, 0, encoder.dim)
+    assert len(LayerCache.of(encoder, [], tmp_path)) == 0

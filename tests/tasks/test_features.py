@@ -1,0 +1,153 @@
+"""What networks read: own words and encoders' layers, frozen or learning, at each position."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from polyseme.base.config import ConfigError
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import SIZES
+from polyseme.tasks.data import ExampleBatches, TaskData
+from polyseme.tasks.features import Features, FeaturesConfig, split_encoders
+from polyseme.tasks.words import TaskWords, WordsConfig
+from polyseme.training.optim import OptimConfig, build_optimizer, set_learning_rate
+
+TEXTS = [["The", "bank"], ["A", "river", "bank", "."], []]
+OWN = WordsConfig(dim=5, characters=None, hidden=0.0)
+
+
+def encoder(seed: int = 0) -> Elmo:
+    torch.manual_seed(seed)
+    return Elmo(SIZES["tiny"].replace(start="learned")).eval()
+
+
+def features(*encoders: Elmo, **options: object) -> Features:
+    torch.manual_seed(1)
+    config = FeaturesConfig(words=OWN, dropout=0.0, **options)
+    return Features(config, TaskWords.of(OWN, TEXTS), encoders).eval()
+
+
+def test_own_words_alone() -> None:
+    made = features()
+    found = made(made.prepare(TEXTS))
+    assert found.at_input.shape == (3, 4, 5) == (3, 4, made.width("input"))
+    assert not found.at_input[2].any() and not found.at_input[0, 2:].any()
+    assert found.between is None and found.at_output is None and made.penalty() == 0
+
+
+def test_an_even_mix_stands_beside_the_own_words_at_each_position() -> None:
+    elmo = encoder()
+    made = features(elmo, positions=("input", "between", "output"))
+    found = made(made.prepare(TEXTS))
+    mean = torch.from_numpy(elmo.embed([TEXTS[1]])[0]).mean(0)
+    torch.testing.assert_close(found.at_input[1, :, 5:], mean)
+    torch.testing.assert_close(found.between[1], mean)
+    torch.testing.assert_close(found.at_output[1], mean)
+    assert [made.width(position) for position in ("input", "between", "output")] == [5 + elmo.dim, elmo.dim, elmo.dim]
+
+
+def test_the_top_layer_alone() -> None:
+    elmo = encoder()
+    made = features(elmo, layers="top")
+    top = torch.from_numpy(elmo.embed([TEXTS[1]], layers="top")[0][0])
+    torch.testing.assert_close(made(made.prepare(TEXTS)).at_input[1, :, 5:], top)
+
+
+def test_two_encoders_stand_side_by_side() -> None:
+    first, second = encoder(0), encoder(5)
+    made = features(first, second)
+    found = made(made.prepare(TEXTS)).at_input[1, :, 5:]
+    torch.testing.assert_close(found[:, : first.dim], torch.from_numpy(first.embed([TEXTS[1]])[0]).mean(0))
+    torch.testing.assert_close(found[:, first.dim :], torch.from_numpy(second.embed([TEXTS[1]])[0]).mean(0))
+
+
+def test_cached_layers_are_taken(tmp_path: Path) -> None:
+    made = features(encoder())
+    data = TaskData(TEXTS, [[text] for text in TEXTS])
+    data.cache(made, tmp_path)
+    some = data.gather([1, 0])
+    assert some.cached is not None
+    fresh, cached = made(made.prepare(some.texts[0])), made(made.prepare(some.texts[0], some.cached[0]))
+    torch.testing.assert_close(fresh.at_input, cached.at_input, atol=2e-3, rtol=0)
+
+
+def test_a_frozen_encoder_is_no_part_of_the_weights_but_moves_along() -> None:
+    elmo = encoder()
+    made = features(elmo)
+    assert not any("tuned" in name for name in made.state_dict()) and not any(w.requires_grad for w in elmo.parameters())
+    made.double()
+    assert all(weight.dtype == torch.float64 for weight in elmo.parameters())
+    made.train()
+    assert not elmo.training
+
+
+def test_a_tuned_encoder_gets_gradients() -> None:
+    made = features(encoder(), mode="finetune").train()
+    made(made.prepare(TEXTS)).at_input.square().sum().backward()
+    weights = [weight for name, weight in made.named_parameters() if name.startswith("tuned.")]
+    assert weights and all(weight.grad is not None and weight.grad.abs().sum() > 0 for weight in weights)
+
+
+INSIDE = {
+    "tokens": "tokens.projection.weight",
+    "layer1": "lstm.forward_layers.0",
+    "layer2": "lstm.backward_layers.1",
+    "start": "learned.cell",
+}
+
+
+def rates(done: float, **options: object) -> dict[str, float]:
+    """Of the parts of a fine-tuned encoder, when the run's rate is 1 and so much of it is done."""
+    made = features(encoder(), mode="finetune", **options)
+    optimizer = build_optimizer(OptimConfig(learning_rate=1.0), made, made.paces(""))
+    set_learning_rate(optimizer, 1.0, done)
+    found = {name: group["lr"] for group in optimizer.param_groups for name in group["names"]}
+    assert found["words.table.weight"] == 1.0
+    by_part = {
+        part: {rate for name, rate in found.items() if name.startswith(f"tuned.0.{path}")} for part, path in INSIDE.items()
+    }
+    assert all(len(each) == 1 for each in by_part.values())
+    return {part: each.pop() for part, each in by_part.items()}
+
+
+def test_parts_move_at_their_pace() -> None:
+    assert rates(0.0) == dict.fromkeys(INSIDE, 0.1)
+    slower = {"start": 0.1, "layer2": 0.1, "layer1": 0.05, "tokens": 0.025}
+    assert rates(0.0, layer_decay=2.0) == pytest.approx(slower)
+    assert rates(0.99, thaw="top") == {"start": 0.1, "layer2": 0.1, "layer1": 0.0, "tokens": 0.0}
+
+
+def test_parts_thaw_one_by_one() -> None:
+    moving = [{part for part, rate in rates(done, thaw="gradual").items() if rate} for done in (0.0, 0.15, 0.25)]
+    assert moving == [{"start", "layer2"}, {"start", "layer2", "layer1"}, set(INSIDE)]
+
+
+def test_refusals() -> None:
+    with pytest.raises(ConfigError, match="positions"):
+        FeaturesConfig(positions=())
+    with pytest.raises(ConfigError, match="norm"):
+        FeaturesConfig(norm="allennlp")
+    assert split_encoders([]) == (None, [])
+    assert math.isinf(max(pace.begin for pace in features(encoder(), mode="finetune", thaw="top").paces("")))
+
+
+def test_batches_cover_each_epoch_and_can_be_taken_up_anywhere() -> None:
+    data = TaskData(list(range(23)), [[["w"] * (number % 7)] for number in range(23)])
+    batches = ExampleBatches(data, size=5, seed=3)
+    stream = iter(batches)
+    first = [next(stream).examples for _ in range(batches.batches_per_epoch)]
+    assert sorted(row for rows in first for row in rows) == list(range(23))
+    position = batches.position()
+    following = [next(stream).examples for _ in range(3)]
+    again = ExampleBatches(data, size=5, seed=3)
+    again.seek(position)
+    taken_up = iter(again)
+    assert [next(taken_up).examples for _ in range(3)] == following
+    shares = [ExampleBatches(data, size=5, seed=3, rank=rank, ranks=2).plan(0) for rank in (0, 1)]
+    assert len(shares[0]) == len(shares[1]) and {int(row) for share in shares for rows in share for row in rows} == set(
+        range(23)
+    )
