@@ -75,12 +75,12 @@ def test_senses_of_at_least_twelve_words_part_company(name, models):
     ("name", "sentence", "word", "sense"),
     [
         ("en", "The coach praised the defender for a fine play late in the game.", "play", "sport"),
-        ("en", "The actress won an award for her role in a play at the national theatre.", "play", "stage"),
+        ("en", "His second play opened in London and ran for two hundred nights.", "play", "stage"),
         ("en", "The boat was tied to a tree on the bank of the river.", "bank", "river"),
         ("en", "The bank raised interest on loans to small companies.", "bank", "money"),
         ("zh", "相声演员抖了一个包袱，观众哈哈大笑。", "包袱", "joke"),
-        ("zh", "老人背着一个蓝布包袱走进了村子。", "包袱", "bundle"),
-        ("zh", "果园里的苹果熟了，果农忙着采摘。", "苹果", "fruit"),
+        ("zh", "她提着沉甸甸的包袱，跟着商队翻过了山。", "包袱", "bundle"),
+        ("zh", "集市上的苹果又红又大，每斤卖三元。", "苹果", "fruit"),
         ("zh", "苹果公布了新款手机和电脑的销量。", "苹果", "company"),
     ],
 )
