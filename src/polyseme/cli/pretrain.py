@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad
 from polyseme.cli.training_options import (
     AcceptChanges,
     BatchWords,
+    ClipNorm,
     CorpusOption,
     Device,
     Dropout,
@@ -131,6 +132,7 @@ def elmo(
     negatives: Negatives = None,
     optimizer: OptimizerOption = Optimizer.adamw,
     learning_rate: Rate = None,
+    clip_norm: ClipNorm = 1.0,
     dropout: Dropout = 0.1,
     layout: LayoutOption = None,
     batch_words: BatchWords = None,
@@ -184,7 +186,7 @@ def elmo(
         layout=layout.value if layout else None,
         batch_words=batch_words,
         steps=lane_words,
-        train=budget(epochs, minutes, words, patience, _optim(optimizer, learning_rate), usual=10.0),
+        train=budget(epochs, minutes, words, patience, _optim(optimizer, learning_rate, clip_norm), usual=10.0),
     )
     run = Run.from_environment(seed=seed, device=device, precision=precision.value if precision else None)
     text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
@@ -214,13 +216,12 @@ def _vectors(path: Path | None, run: Run) -> FindVectors | None:
     return find
 
 
-def _optim(optimizer: Optimizer, rate: float | None) -> OptimConfig:
+def _optim(optimizer: Optimizer, rate: float | None, clip: float) -> OptimConfig:
     """The paper's Adagrad keeps its rate; AdamW's falls to zero."""
     from polyseme.pretraining.teaching import SKIP_NORM
     from polyseme.training.optim import OptimConfig
 
+    longest: dict[str, Any] = {"clip_norm": clip, "skip_norm": SKIP_NORM}
     if optimizer is Optimizer.adagrad:
-        return OptimConfig(
-            optimizer="adagrad", learning_rate=0.2 if rate is None else rate, decay="constant", skip_norm=SKIP_NORM
-        )
-    return OptimConfig(learning_rate=1e-3 if rate is None else rate, skip_norm=SKIP_NORM)
+        return OptimConfig(optimizer="adagrad", learning_rate=0.2 if rate is None else rate, decay="constant", **longest)
+    return OptimConfig(learning_rate=1e-3 if rate is None else rate, **longest)

@@ -67,6 +67,10 @@ LaneWords = Annotated[
         "--lane-words", min=1, help="Words of a lane in a batch; gradients reach so far back.", rich_help_panel="Training"
     ),
 ]
+ClipNorm = Annotated[
+    float,
+    typer.Option("--clip-norm", help="Longer gradients are shortened to this length.", rich_help_panel="Training"),
+]
 Patience = Annotated[
     int | None,
     typer.Option("--patience", min=1, help="Stop after so many validations without a gain.", rich_help_panel="Training"),

@@ -6,6 +6,7 @@ become answers. Training (`polyseme.tasks.fit`), folders (`polyseme.tasks.folder
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,6 +24,7 @@ from polyseme.encoders.base import Encoder, Sentence
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, FeaturesConfig, TextInputs, TextVectors, split_encoders
 from polyseme.tasks.words import TaskWords
+from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, splitter
 from polyseme.training.base import Learner, Loss, Pace
 
@@ -41,9 +44,7 @@ class Prepared:
     inputs: list[TextInputs]
     """For each text of an example."""
     targets: Any
-    """What the task wants, as the task has it; None where the answers are asked."""
-    weight: int
-    """What the loss is a mean over: words, or examples."""
+    """What the task wants, as the task has it."""
 
 
 class Task(Learner):
@@ -101,6 +102,11 @@ class Task(Learner):
     def score(self, examples: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
         """Numbers that tell how good answers are, `main` among them."""
 
+    def tallies(self, examples: Sequence[Any], answers: Sequence[Any]) -> np.ndarray | None:
+        """For each example the counts of which the main score is made: (examples, 2) right and all, or (examples, 3) right,
+        predicted and wanted spans; None: it is not made of counts. With them two systems can be compared fairly."""
+        return None
+
     # ---- building
 
     @classmethod
@@ -114,9 +120,12 @@ class Task(Learner):
     ) -> Self:
         """A new network for a training set; words are split by `cut`, else as the first encoder that knows sentences does."""
         loaded, contextual = split_encoders(encoders)
+        if config.features.mode == "finetune":  # the caller's own stay as they are
+            contextual = [copy.deepcopy(encoder) for encoder in contextual]
         cut = cut or (contextual[0].splitter if contextual else splitter("english"))
         config = cls.settle(config, examples)
         labels = cls.labels_of(examples, config)
+        Vocabulary(labels).to_text()  # a label that cannot stand on a line is told now, and not by the first save
         texts = [text for example in examples for text in cls.texts_of(example, cut)]
         features = Features(config.features, TaskWords.of(config.features.words, texts, loaded), contextual)
         return cls(config, features, labels, cut)
@@ -133,7 +142,7 @@ class Task(Learner):
 
     def prepare(self, batch: Examples) -> Prepared:
         inputs = self._inputs(batch)
-        return Prepared(inputs, self.targets_of(batch.examples, inputs), len(batch.examples))
+        return Prepared(inputs, self.targets_of(batch.examples, inputs))
 
     def _inputs(self, batch: Examples) -> list[TextInputs]:
         cached: Sequence[list[Tensor] | None] = batch.cached or [None] * len(batch.texts)
@@ -161,6 +170,10 @@ class Task(Learner):
                 found[place] = answer
         self.train(was)
         return found
+
+    @abstractmethod
+    def predict(self, texts: Sequence[Any]) -> list[Any]:
+        """Answers for new texts, strings or lists of words."""
 
     def evaluate(self, dev: TaskData) -> dict[str, float]:
         scores = self.score(dev.examples, self.answer(dev))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -222,6 +223,10 @@ class Classification(Task):
         table = confusion(gold_labels([example.label for example in examples]), [answer.label for answer in answers])
         return {"accuracy": table.accuracy, "macro_f1": table.macro_f1, "matthews": table.matthews}
 
+    def tallies(self, examples: Sequence[LabelledText], answers: Sequence[Choice]) -> np.ndarray | None:
+        gold = [example.label for example in examples]
+        return right_of_all(gold, answers) if self.main == "accuracy" else None
+
     def predict(self, texts: Sequence[Sentence]) -> list[Choice]:
         """A label for each text, with the probabilities of all; a string is split into words."""
         if isinstance(texts, str):
@@ -277,6 +282,12 @@ def gold_labels(labels: Sequence[str | None]) -> list[str]:
     if len(found) < len(labels):
         raise UsageError(f"{len(labels) - len(found)} of {len(labels)} examples have no label; training and scores need all")
     return found
+
+
+def right_of_all(labels: Sequence[str | None], answers: Sequence[Choice]) -> np.ndarray:
+    """(examples, 2): whether the answer is right, and 1; their sums are the accuracy's two numbers."""
+    pairs = zip(gold_labels(labels), answers, strict=True)
+    return np.array([[label == answer.label, 1] for label, answer in pairs], dtype=np.int64).reshape(-1, 2)
 
 
 def numbers_of(labels: Sequence[str | None], ids: dict[str, int], device: torch.device) -> Tensor:

@@ -1,6 +1,6 @@
 """Examples of a task with the frozen layers of their texts, and how they go into batches.
 
-An example holds one text or two; all texts of all examples share one cache of layers. Each epoch's order follows from the
+An example holds one text or two; all distinct texts share one cache of layers. Each epoch's order follows from the
 seed and its number, so that a position is two numbers and a resumed run sees the same batches.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from torch import Tensor
 
 from polyseme.base.errors import PolysemeError
-from polyseme.encoders.cache import LayerCache
+from polyseme.encoders.cache import Kept, LayerCache
 from polyseme.tasks.features import Features
 from polyseme.text.batches import by_words
 
@@ -38,9 +38,10 @@ class TaskData:
 
     def __init__(self, examples: Sequence[Any], texts: Sequence[Sequence[list[str]]]) -> None:
         self.examples = list(examples)
-        self._texts = [list(each) for each in texts]
+        self.texts = [list(each) for each in texts]
         self._caches: list[LayerCache] | None = None
-        self.lengths = [max((len(text) for text in each), default=0) for each in self._texts]
+        self._rows: dict[tuple[str, ...], int] = {}  # of distinct texts in the caches
+        self.lengths = [max((len(text) for text in each), default=0) for each in self.texts]
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -48,23 +49,24 @@ class TaskData:
     @property
     def words(self) -> int:
         """Words of all texts."""
-        return sum(len(text) for texts in self._texts for text in texts)
+        return sum(len(text) for texts in self.texts for text in texts)
 
-    def all_texts(self) -> list[list[str]]:
-        """The texts of all examples, one after another."""
-        return [text for texts in self._texts for text in texts]
-
-    def cache(self, features: Features, folder: Path) -> None:
-        """Compute the layers of all texts by the frozen encoders, or find them in the folder."""
-        self._caches = [LayerCache.of(encoder, self.all_texts(), folder) for encoder in features.encoders]
+    def cache(self, features: Features, folder: Path, *, kept: Kept = "fp16") -> None:
+        """Compute the layers of all distinct texts by the frozen encoders, or find them in the folder."""
+        for texts in self.texts:
+            for text in texts:
+                self._rows.setdefault(tuple(text), len(self._rows))
+        distinct = [list(text) for text in self._rows]
+        self._caches = [LayerCache.of(encoder, distinct, folder, kept=kept) for encoder in features.encoders]
 
     def gather(self, rows: Sequence[int]) -> Examples:
         """Some examples."""
-        count = len(self._texts[rows[0]])
-        texts = [[self._texts[row][slot] for row in rows] for slot in range(count)]
+        count = len(self.texts[rows[0]])
+        texts = [[self.texts[row][slot] for row in rows] for slot in range(count)]
         cached = None
         if self._caches is not None:
-            cached = [[cache.batch([count * row + slot for row in rows]) for cache in self._caches] for slot in range(count)]
+            places = [[self._rows[tuple(text)] for text in several] for several in texts]
+            cached = [[cache.batch(some) for cache in self._caches] for some in places]
         return Examples([self.examples[row] for row in rows], texts, cached)
 
     def by_length(self, *, words: int = 4096, rows: int = 256) -> Iterator[tuple[list[int], Examples]]:

@@ -104,8 +104,8 @@ class Features(nn.Module):
         self.config, self.words = config, words
         self.encoders = list(encoders) if config.mode == "frozen" else []  # a list: their weights are not this module's
         self.tuned = nn.ModuleList(encoders if config.mode == "finetune" else [])
-        for encoder in encoders:
-            encoder.requires_grad_(config.mode == "finetune")
+        for encoder in self.tuned:
+            encoder.requires_grad_(True)
         self.mixes = nn.ModuleDict(
             {position: nn.ModuleList(self._mix(encoder) for encoder in encoders) for position in config.positions}
             if encoders
@@ -175,7 +175,7 @@ class Features(nn.Module):
         own = self.words(inputs.distinct)[inputs.index]
         own = own.masked_fill(~inputs.mask.unsqueeze(-1), 0.0)
         layers = [each.float() for each in inputs.frozen]
-        layers += [encoder(batch).states for encoder, batch in zip(self.tuned, inputs.tuned, strict=True)]
+        layers += [_at_least_one_word(encoder(batch).states) for encoder, batch in zip(self.tuned, inputs.tuned, strict=True)]
         if self.config.layers == "top":
             layers = [each[-1:] for each in layers]
         at: dict[str, Tensor] = {}

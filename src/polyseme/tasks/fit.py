@@ -13,21 +13,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from polyseme.base.config import Config
 from polyseme.base.errors import PolysemeError
-from polyseme.base.files import write_text
+from polyseme.base.files import atomic, write_text
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.tasks.base import Task, TaskConfig
 from polyseme.tasks.data import ExampleBatches
-from polyseme.tasks.folder import load
+from polyseme.tasks.folder import is_task, load
 from polyseme.text.words import Splitter
 from polyseme.training.config import TrainConfig
 from polyseme.training.loop import Result, Trainer
 from polyseme.training.optim import OptimConfig
 
 RESULT = "result.json"
+TALLIES = "test-tallies.npy"
+"""Counts of each test example, from which two systems are compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +60,7 @@ class Outcome:
     """The best network, ready to answer."""
     result: Result
     scores: dict[str, dict[str, float]]
-    """By the name of the data: dev, test."""
+    """By the name of the data: dev, test; none where the run was stopped on the way."""
 
 
 def fit(
@@ -86,6 +90,8 @@ def fit(
     task = kind.build(config, chosen, encoders, cut=cut)
     task.to(run.device)
     place = Path(cache) if cache is not None else out / "run"
+    if run.ranks > 1:  # each process has its own, so that none writes what another reads
+        place = place / f"rank-{run.rank}"
     data, judged = task.data(chosen), task.data(dev)
     data.cache(task.features, place)
     judged.cache(task.features, place)
@@ -99,12 +105,19 @@ def fit(
     result = Trainer(_loop(fitting, batches), run).fit(
         task, batches, judged, out, settings=settings, accept_changes=accept_changes
     )
+    if result.ended is None:  # stopped on the way: there is nothing to judge yet
+        return Outcome(load(out, device=run.device) if is_task(out) else task.eval(), result, {})
     best = load(out, device=run.device)
     scores = {"dev": best.score(dev, best.answer(judged))}
     if test is not None:
         asked = best.data(test)
         asked.cache(best.features, place)
-        scores["test"] = best.score(test, best.answer(asked))
+        answers = best.answer(asked)
+        scores["test"] = best.score(test, answers)
+        tallies = best.tallies(test, answers)
+        if tallies is not None and run.first:
+            with atomic(out / TALLIES) as part, part.open("wb") as file:
+                np.save(file, tallies)
     if run.first:
         counts = {"train": len(chosen), "dev": len(dev), "test": len(test or ())}
         told = _told(best, result, scores, fitting, run) | {"examples": counts}
@@ -128,8 +141,6 @@ def _share(examples: Sequence[Any], share: float, seed: int) -> list[Any]:
     """Some of the examples, the same for the same seed; their order stays."""
     if not 0 < share <= 1:
         raise PolysemeError(f"share is {share}; allowed: above 0, and 1 at most")
-    import numpy as np
-
     count = max(1, round(share * len(examples)))
     kept = np.sort(np.random.default_rng([seed, 5]).permutation(len(examples))[:count])
     return [examples[place] for place in kept.tolist()]

@@ -50,6 +50,8 @@ def save(task: Task, folder: Path) -> None:
     """Write a task: its files appear together, task.json last; what else lies there (`run/`) stays."""
     with telling(folder, "write"):
         folder.mkdir(parents=True, exist_ok=True)
+        if task.config.features.mode == "finetune":  # its encoders change with it: until all is there, this is no task
+            (folder / HEAD).unlink(missing_ok=True)
         encoders = [_encoder(task, number, folder) for number in range(1, len(task.features.contextual) + 1)]
         loaded = task.features.words.loaded
         part = Path(tempfile.mkdtemp(prefix=".task.", suffix=".part", dir=folder))

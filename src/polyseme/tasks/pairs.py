@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -37,6 +38,7 @@ from polyseme.tasks.classification import (
     hidden_layer,
     network_problems,
     numbers_of,
+    right_of_all,
     tell_skipped,
 )
 from polyseme.tasks.features import Features, TextInputs, TextVectors
@@ -256,7 +258,10 @@ class Pairs(Task):
         labels = [example.label for example in examples]
         if self.config.goal == "score":
             gold, found = _numbers(labels), [answer.score for answer in answers if isinstance(answer, Score)]
-            return {"pearson": pearson(gold, found), "spearman": spearman(gold, found)}
+            if len(gold) < 2:
+                raise UsageError(f"{len(gold)} pair cannot be scored: a correlation needs two or more")
+            both = {"pearson": pearson(gold, found), "spearman": spearman(gold, found)}
+            return {name: 0.0 if math.isnan(value) else value for name, value in both.items()}  # the same answer for all
         table = confusion(gold_labels(labels), [answer.label for answer in answers if isinstance(answer, Choice)])
         scores = {"accuracy": table.accuracy, "macro_f1": table.macro_f1}
         if self.config.positive is not None:
@@ -264,13 +269,23 @@ class Pairs(Task):
             scores["f1"] = of_it.f1 if of_it is not None else 0.0
         return scores
 
+    def tallies(self, examples: Sequence[LabelledPair], answers: Sequence[Choice] | Sequence[Score]) -> np.ndarray | None:
+        chosen = [answer for answer in answers if isinstance(answer, Choice)]
+        if self.main == "accuracy":
+            return right_of_all([example.label for example in examples], chosen)
+        if self.main == "f1":  # right, answered and wanted, of the positive class
+            gold, found = ([each.label == self.config.positive for each in some] for some in (examples, chosen))
+            return np.array([[a and b, b, a] for a, b in zip(gold, found, strict=True)], dtype=np.int64).reshape(-1, 3)
+        return None
+
     def predict(self, pairs: Sequence[tuple[Sentence, Sentence]]) -> list[Choice] | list[Score]:
         """An answer for each pair of texts; a string is split into words."""
         found = []
         for pair in pairs:
             if isinstance(pair, str) or len(pair) != 2:
                 raise UsageError(f"expected pairs of texts, such as ('It rains.', 'It is wet.'); got {pair!r}")
-            found.append(LabelledPair(*(text if isinstance(text, str) else list(text) for text in pair)))
+            first, second = (text if isinstance(text, str) else list(text) for text in pair)
+            found.append(LabelledPair(first, second))
         return self.answer(self.data(found))
 
 

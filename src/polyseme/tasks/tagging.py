@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from polyseme.base.config import ConfigError
 from polyseme.encoders.base import Sentence
 from polyseme.metrics.accuracy import accuracy
+from polyseme.metrics.bootstrap import span_statistics
 from polyseme.metrics.spans import span_scores
 from polyseme.nn.crf import Crf
 from polyseme.nn.recurrent import Recurrent
@@ -150,6 +151,13 @@ class Tagging(Task):
             return {"accuracy": by_word}
         found = span_scores(gold, answers)
         return {"f1": found.f1, "precision": found.precision, "recall": found.recall, "accuracy": by_word}
+
+    def tallies(self, examples: Sequence[Tagged], answers: Sequence[list[str]]) -> np.ndarray:
+        gold = [example.tags for example in examples]
+        if self.scheme != "plain":
+            return span_statistics(gold, answers)
+        pairs = zip(gold, answers, strict=True)
+        return np.array([[sum(a == b for a, b in zip(right, found, strict=True)), len(right)] for right, found in pairs])
 
     def predict(self, sentences: Sequence[Sentence]) -> list[Tagged]:
         """The words of each sentence with their tags; a string is split into words."""

@@ -8,6 +8,7 @@ unknown, or a random one that belongs to the word.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ class WordsConfig(Config):
     dim: int = 100
     """Size of a row of the table; loaded vectors bring their own. 0: no table."""
     tune: bool = True
-    """Whether loaded vectors go on learning; those that start at random always do."""
+    """Whether a table that starts from loaded vectors goes on learning; one that starts at random always does."""
     unknown: Literal["vector", "random"] = "vector"
     """What a word outside all tables gets: one vector for all, or a random one of its own, the same in every run."""
     hidden: float = 0.05
@@ -161,6 +162,6 @@ class TaskWords(nn.Module):
 
 def _random(word: str, dim: int) -> np.ndarray:
     """A vector that belongs to the word, as large as those that the table starts from."""
-    seed = int.from_bytes(word.encode("utf-8", "surrogatepass"), "little") % 2**63
+    seed = int.from_bytes(hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()[:8], "little")
     bound = (3 / dim) ** 0.5
     return np.random.default_rng(seed).uniform(-bound, bound, dim).astype(np.float32)

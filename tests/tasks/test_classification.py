@@ -1,0 +1,222 @@
+"""Classifiers: what they read from tables and trees, what they score, what they refuse, and that they learn."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.base.run import Run
+from polyseme.nn.char_cnn import CharactersConfig
+from polyseme.tasks.classification import Choice, Classification, ClassificationConfig, LabelledText, TextPooling
+from polyseme.tasks.features import FeaturesConfig, TextVectors
+from polyseme.tasks.fit import FitConfig, fit
+from polyseme.tasks.words import WordsConfig
+from polyseme.text.words import splitter
+from polyseme.training.optim import OptimConfig
+from tests.encoders.small import elmo
+
+FEATURES = FeaturesConfig(words=WordsConfig(dim=10, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0)))
+TREES = "(3 (2 It) (4 (2 's) (4 fun)))\n\n(1 (2 So) (2 so))\n(2 (2 A) (2 film))\n"
+
+
+def small(**changes: Any) -> ClassificationConfig:
+    return ClassificationConfig(**({"hidden": 8, "features": FEATURES} | changes))
+
+
+def read(folder: Path, content: str, name: str = "data.txt", training: bool = False, **config: Any) -> list[LabelledText]:
+    (folder / name).write_text(content, encoding="utf-8")
+    return Classification.read(folder / name, small(**config), training=training)
+
+
+# ---- reading
+
+
+def test_tables_by_well_known_names_and_by_number(tmp_path: Path) -> None:
+    expected = [LabelledText("So good.", "1"), LabelledText("Bad, bad.", "0")]
+    assert read(tmp_path, "sentence\tlabel\nSo good.\t1\nBad, bad.\t0\n", "a.tsv") == expected
+    assert read(tmp_path, 'label,review\n1,So good.\n0,"Bad, bad."\n', "a.csv") == expected
+    assert read(tmp_path, "x\t1\t*\tSo good.\nx\t0\t*\tBad, bad.\n", "cola.tsv", text="3", label="1") == expected
+    assert read(tmp_path, "1 So good.\n0 Bad, bad.\n", "mr.txt") == expected
+    assert [example.where for example in read(tmp_path, "sentence\tlabel\na\t1\nb\t0\n", "b.tsv")] == [2, 3]
+
+
+def test_rows_set_aside_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        found = read(tmp_path, "text\tlabel\na b\t1\n\t0\nc\t0\n", "a.tsv", strict=False)
+    assert [example.label for example in found] == ["1", "0"]
+    assert "1 of 3 rows are left out" in caplog.text
+    with pytest.raises(FormatError, match=r"no row that can be used"):
+        read(tmp_path, "text\tlabel\n\t1\n", "b.tsv", strict=False)
+
+
+def test_pairs_are_refused(tmp_path: Path) -> None:
+    content = "sentence1\tsentence2\tlabel\na\tb\t1\n"
+    with pytest.raises(UsageError, match=r"holds pairs of texts: train the task `pairs`"):
+        read(tmp_path, content, "a.tsv")
+    assert read(tmp_path, content, "a.tsv", text="sentence2") == [LabelledText("b", "1")]
+
+
+def test_trees_are_known_by_their_brackets(tmp_path: Path) -> None:
+    sentences = [(["It", "'s", "fun"], "3"), (["So", "so"], "1"), (["A", "film"], "2")]
+    assert [(each.text, each.label) for each in read(tmp_path, TREES)] == sentences
+    (tmp_path / "trees.gz").write_bytes(gzip.compress(("\n" + TREES).encode()))
+    assert len(Classification.read(tmp_path / "trees.gz", small())) == 3
+    assert [each.label for each in read(tmp_path, TREES, classes=2)] == ["positive", "negative"]
+    with pytest.raises(FormatError, match=r"neutral sentences only"):
+        read(tmp_path, "(2 (2 A) (3 film))\n", classes=2)
+    # a table whose first text begins with a bracket says what it is
+    table = read(tmp_path, "(2) well\t1\nso\t0\n", kind="tsv", text="0", label="1")
+    assert [example.text for example in table] == ["(2) well", "so"]
+
+
+def test_phrases_are_for_training_only(tmp_path: Path) -> None:
+    def phrases(**options: Any) -> list[tuple[str, str | None]]:
+        return [(" ".join(each.text), each.label) for each in read(tmp_path, TREES, **options)]
+
+    every = [("It 's fun", "3"), ("It", "2"), ("'s fun", "4"), ("'s", "2"), ("fun", "4"), ("So so", "1"), ("So", "2")]
+    every += [("so", "2"), ("A film", "2"), ("A", "2"), ("film", "2")]
+    assert phrases(phrases="all", training=True) == every
+    assert phrases(phrases="all") == [every[0], every[5], every[8]]
+    double = TREES + "(3 (3 So) (2 so))\n"
+    assert [each.label for each in read(tmp_path, double, phrases="distinct", training=True) if each.text == ["So"]] == [
+        "2",
+        "3",
+    ]
+    two = phrases(phrases="distinct", classes=2, training=True)
+    assert two == [("It 's fun", "positive"), ("'s fun", "positive"), ("fun", "positive"), ("So so", "negative")]
+
+
+# ---- configs and labels
+
+
+def test_configs_are_checked() -> None:
+    with pytest.raises(ConfigError, match=r"hidden is 0, layers 1, dropout 0.25; allowed: at least 1"):
+        small(hidden=0)
+    with pytest.raises(ConfigError, match=r"layers -1"):
+        small(layers=-1)
+    with pytest.raises(ConfigError, match=r"'between', which only taggers have; allowed here: input, output"):
+        small(features=FEATURES.replace(positions=("input", "between")))
+    with pytest.raises(ConfigError, match=r"network is 'bnc'; allowed: 'bcn', 'pooled'"):
+        ClassificationConfig.from_dict({"network": "bnc"})
+    config = small(kind="tsv", classes=2, header=False, text="3")
+    assert ClassificationConfig.from_dict(config.to_dict()) == config
+
+
+def test_labels_must_be_there() -> None:
+    with pytest.raises(PolysemeError, match=r"all 2 examples have the label 'a'; a classifier needs two"):
+        Classification.build(small(), [LabelledText("x", "a"), LabelledText("y", "a")])
+    with pytest.raises(UsageError, match=r"1 of 2 examples have no label"):
+        Classification.build(small(), [LabelledText("x", "a"), LabelledText("y")])
+    task = Classification.build(small(), [LabelledText("x", "b"), LabelledText("y", "a")])
+    assert task.labels == ["a", "b"]
+    with pytest.raises(UsageError, match=r"no label 'c'; it gives a, b"):
+        task.prepare(task.data([LabelledText("x", "c")]).gather([0]))
+    with pytest.raises(UsageError, match=r"put it into a list"):
+        task.predict("x y")
+
+
+def test_the_splitter_cuts_strings_and_leaves_words() -> None:
+    examples = [LabelledText("It's fun.", "a"), LabelledText(["It's", "fun."], "b")]
+    task = Classification.build(small(), examples)
+    assert task.data(examples).texts == [[["It", "'s", "fun", "."]], [["It's", "fun."]]]
+    task = Classification.build(small(), examples, cut=splitter("whitespace"))
+    assert task.data(examples).texts == [[["It's", "fun."]], [["It's", "fun."]]]
+
+
+# ---- scores
+
+
+def test_scores_by_hand() -> None:
+    gold, found = ["a", "a", "a", "b", "b", "new"], ["a", "a", "b", "b", "a", "a"]
+    task = Classification.build(small(main="matthews"), [LabelledText("x", "a"), LabelledText("y", "b")])
+    answers = [Choice(label, 1.0, {label: 1.0}) for label in found]
+    scores = task.score([LabelledText("x", label) for label in gold], answers)
+    # a: precision 2/4, recall 2/3, F1 4/7; b: 1/2, 1/2, 1/2; a label that training never saw: 0
+    assert scores["accuracy"] == pytest.approx(3 / 6)
+    assert scores["macro_f1"] == pytest.approx((4 / 7 + 1 / 2 + 0) / 3)
+    # (3 * 6 - (3 * 4 + 2 * 2 + 1 * 0)) / sqrt((36 - 14) * (36 - 20))
+    assert scores["matthews"] == pytest.approx(2 / (22 * 16) ** 0.5)
+    assert task.main == "matthews" and task.tallies([LabelledText("x", "a")], answers[:1]) is None
+
+
+def test_tallies_sum_up_to_the_accuracy() -> None:
+    task = Classification.build(small(), [LabelledText("x", "a"), LabelledText("y", "b")])
+    answers = [Choice(label, 1.0, {label: 1.0}) for label in "aab"]
+    found = task.tallies([LabelledText("x", label) for label in ("a", "b", "new")], answers)
+    assert found is not None and found.tolist() == [[1, 1], [0, 1], [0, 1]]
+
+
+def test_probabilities_belong_to_the_label() -> None:
+    task = Classification.build(small(), [LabelledText("x", label) for label in "abc"])
+    choice = task.predict(["x y"])[0]
+    assert choice.probability == choice.probabilities[choice.label] == max(choice.probabilities.values())
+    assert list(choice.probabilities) == ["a", "b", "c"] and sum(choice.probabilities.values()) == pytest.approx(1)
+
+
+# ---- networks
+
+
+def test_pooling_by_hand() -> None:
+    vectors = torch.tensor([[[1.0, -2.0], [3.0, -4.0], [9.0, 9.0]], [[9.0, 9.0]] * 3])
+    mask = torch.tensor([[True, True, False], [False, False, False]])
+    text = TextVectors(vectors, None, vectors[..., :1], mask, torch.tensor([2, 0]))
+    body = TextPooling(2, 4, 0, pooling="both", dropout=0.5, output_inputs=1).eval()
+    assert body.dim == 6
+    assert body(text).tolist() == [[2.0, -3.0, 2.0, 3.0, -2.0, 3.0], [0.0] * 6]
+    text = TextVectors(vectors, None, None, mask, torch.tensor([2, 0]))
+    assert TextPooling(2, 4, 0, pooling="max", dropout=0.0)(text).tolist() == [[3.0, -2.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("network", ["bcn", "pooled"])
+@pytest.mark.parametrize("positions", [("input",), ("output",), ("input", "output")])
+def test_an_encoder_is_heard_at_each_position(network: Any, positions: Any) -> None:
+    """Words that the task cannot tell apart (no characters, one unknown vector) differ by what the encoder says."""
+    words = WordsConfig(dim=4, characters=None)
+    config = small(network=network, features=FeaturesConfig(words=words, positions=positions))
+    torch.manual_seed(0)
+    task = Classification.build(config, [LabelledText("x", "a"), LabelledText("y", "b")], [elmo()])
+    one, two = task.predict(["the bank", "the river"])
+    assert abs(one.probabilities["a"] - two.probabilities["a"]) > 1e-6
+    alone = Classification.build(config, [LabelledText("x", "a"), LabelledText("y", "b")])
+    one, two = alone.predict(["the bank", "the river"])
+    assert one.probabilities == pytest.approx(two.probabilities, abs=1e-7)
+
+
+def sentiments(count: int, seed: int) -> list[LabelledText]:
+    """A text is good, bad or neither by one of its words; which one it is, is for the network to find."""
+    source, found = random.Random(seed), []
+    signs = {"good": ["great", "fun", "fine"], "bad": ["awful", "dull", "poor"], "plain": ["long", "new", "french"]}
+    for number in range(count):
+        label = list(signs)[number % 3]
+        words = source.choices(["the", "a", "film", "is", "it", "and", "was", "plot"], k=source.randint(2, 7))
+        words.insert(source.randint(0, len(words)), source.choice(signs[label]))
+        found.append(LabelledText(" ".join(words), label))
+    return found
+
+
+@pytest.mark.parametrize("config", [{"network": "bcn"}, {"network": "pooled"}, {"network": "pooled", "layers": 0}], ids=str)
+def test_a_toy_set_is_learned(config: dict[str, Any], tmp_path: Path) -> None:
+    fitting = FitConfig(batch=16, epochs=12, patience=6, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
+    outcome = fit(
+        Classification,
+        sentiments(240, 1),
+        sentiments(60, 2),
+        tmp_path / "out",
+        small(hidden=16, dropout=0.1, **config),
+        fitting,
+        Run(seed=1),
+        test=sentiments(90, 3),
+    )
+    assert outcome.scores["test"]["accuracy"] > 0.95
+    asked = sentiments(90, 3)
+    found = outcome.task.predict([example.text for example in asked])
+    right = sum(choice.label == example.label for choice, example in zip(found, asked, strict=True))
+    assert right / len(asked) == pytest.approx(outcome.scores["test"]["accuracy"])

@@ -1,0 +1,313 @@
+"""What every task holds to, with and without an encoder: a task is tested by being in the registry."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from polyseme.base.run import Run
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.cache import Kept
+from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.encoders.word2vec import WordVectorTable
+from polyseme.nn.char_cnn import CharactersConfig
+from polyseme.tasks.base import TASKS, Task, TaskConfig, task_type
+from polyseme.tasks.classification import Choice, ClassificationConfig
+from polyseme.tasks.data import TaskData
+from polyseme.tasks.features import FeaturesConfig
+from polyseme.tasks.fit import FitConfig, Outcome, fit
+from polyseme.tasks.folder import load
+from polyseme.tasks.pairs import PairsConfig, Score
+from polyseme.tasks.tagging import TaggingConfig
+from polyseme.tasks.words import WordsConfig
+from polyseme.text.conll import Tagged
+from polyseme.text.word_vectors import WordVectors
+from polyseme.training.base import Loss
+from polyseme.training.optim import OptimConfig
+from tests.encoders.small import elmo
+from tests.training.compare import assert_same_run, assert_same_tensors
+
+WORDS = WordsConfig(dim=6, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0))
+FITTING = FitConfig(batch=4, epochs=2, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
+STEPS = 6  # of two epochs over ten examples, four at a time
+SUBJECTS, ENDS = ["the cat", "a dog", "the old river", "money", "Ann"], ["sat on the mat .", "ran"]
+SENTENCES = [f"{subject} {end}" for subject in SUBJECTS for end in ENDS]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A task with a config, a file of ten examples, and questions for its `predict`, the empty one among them."""
+
+    kind: str
+    config: TaskConfig
+    file: str
+    questions: Sequence[Any]
+
+
+def _conll(plain: bool) -> str:
+    def tag(word: str) -> str:
+        return str(len(word)) if plain else "B-X" if word in ("cat", "dog", "river", "Ann") else "O"
+
+    return "\n\n".join("\n".join(f"{word} {tag(word)}" for word in text.split()) for text in SENTENCES) + "\n"
+
+
+def _table(head: str, rows: list[str]) -> str:
+    return "\n".join([head, *rows]) + "\n"
+
+
+TEXTS = _table("text\tlabel", [f"{text}\t{'long' if '.' in text else 'short'}" for text in SENTENCES])
+THREE = _table("text\tlabel", [f"{text}\t{'abc'[number % 3]}" for number, text in enumerate(SENTENCES)])
+PAIRS = _table(
+    "sentence1\tsentence2\tlabel", [f"{SENTENCES[0]}\t{text}\t{'yes' if 'the' in text else 'no'}" for text in SENTENCES]
+)
+SCORES = _table("sentence1\tsentence2\tscore", [f"{SENTENCES[1]}\t{text}\t{1 + len(text) / 5}" for text in SENTENCES])
+NEW = ["the cat ran to the bank .", "", "unheard-of words", "dog " * 30, ["Ann", "sat"], []]
+NEW_PAIRS = [("the cat", "a dog ran ."), ("", ""), ("", "money"), (["Ann"], ""), ("the dog " * 20, "it")]
+
+CASES = {
+    "tagging": Case("tagging", TaggingConfig(hidden=7, layers=1), _conll(plain=False), NEW),
+    "tagging-plain": Case("tagging", TaggingConfig(hidden=7, layers=2, crf=False), _conll(plain=True), NEW),
+    "bcn": Case("classification", ClassificationConfig(network="bcn", hidden=6), TEXTS, NEW),
+    "pooled": Case("classification", ClassificationConfig(network="pooled", hidden=6), THREE, NEW),
+    "pooled-0": Case("classification", ClassificationConfig(network="pooled", layers=0, hidden=6, pooling="max"), TEXTS, NEW),
+    "esim": Case("pairs", PairsConfig(network="esim", hidden=6), PAIRS, NEW_PAIRS),
+    "siamese-score": Case("pairs", PairsConfig(network="siamese", goal="score", hidden=6, layers=0), SCORES, NEW_PAIRS),
+}
+MODES = ["alone", "vectors", "frozen", "finetune"]
+COMBINED = [(name, mode) for name in CASES for mode in MODES if mode != "vectors" or name in ("tagging", "bcn", "esim")]
+both = pytest.mark.parametrize(("name", "mode"), COMBINED)
+
+
+def test_every_task_is_here() -> None:
+    assert {case.kind for case in CASES.values()} == set(TASKS)
+    for name in TASKS:
+        assert task_type(name).kind == name
+
+
+# ---- doing
+
+
+def config_of(name: str, mode: str) -> TaskConfig:
+    kept = "finetune" if mode == "finetune" else "frozen"
+    features = FeaturesConfig(words=WORDS, mode=kept, positions=("input", "output"), encoder_rate=1.0)  # type: ignore[arg-type]
+    return CASES[name].config.replace(features=features)
+
+
+def encoders_of(mode: str) -> list[Encoder]:
+    if mode == "vectors":
+        words = ["the", "cat", "river", "unheard-of"]
+        numbers = np.random.default_rng(0).normal(size=(len(words), 5)).astype(np.float32)
+        return [WordVectorTable.from_vectors(WordVectors(words, numbers, len(words)))]
+    return [] if mode == "alone" else [elmo()]
+
+
+def examples_of(name: str, folder: Path) -> list[Any]:
+    case = CASES[name]
+    file = folder / "data.txt"
+    folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(case.file, encoding="utf-8")
+    return task_type(case.kind).read(file, case.config, training=True)
+
+
+def trained(name: str, mode: str, out: Path, kind: type[Task] | None = None, fitting: FitConfig = FITTING) -> Outcome:
+    examples, encoders = examples_of(name, out.with_name("data")), encoders_of(mode)
+    kind = kind or task_type(CASES[name].kind)
+    return fit(kind, examples, examples[:5], out, config_of(name, mode), fitting, Run(seed=3), encoders=encoders, test=examples)
+
+
+def built(name: str, mode: str, folder: Path) -> tuple[Task, list[Any]]:
+    """A new network, and its examples."""
+    examples = examples_of(name, folder)
+    torch.manual_seed(1)
+    return task_type(CASES[name].kind).build(config_of(name, mode), examples, encoders_of(mode)), examples
+
+
+@pytest.fixture(scope="module")
+def fits(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Each network trained once for all tests; gives what came of it and its folder."""
+
+    @cache
+    def get(name: str, mode: str) -> tuple[Outcome, Path]:
+        out = tmp_path_factory.mktemp(f"{name}-{mode}") / "out"
+        return trained(name, mode, out), out
+
+    return get
+
+
+def assert_same_answers(found: Sequence[Any], expected: Sequence[Any], tolerance: float = 1e-5) -> None:
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        if isinstance(b, Choice):
+            assert a.label == b.label
+            assert a.probabilities == pytest.approx(b.probabilities, abs=tolerance)
+        elif isinstance(b, Score):
+            assert a.score == pytest.approx(b.score, abs=tolerance)
+        else:
+            assert a == b
+
+
+# ---- training, the folder, answers
+
+
+@both
+def test_training_writes_a_folder_and_a_result(fits: Any, name: str, mode: str) -> None:
+    outcome, out = fits(name, mode)
+    assert (outcome.result.steps, outcome.result.ended) == (STEPS, "budget")
+    assert outcome.task.main in outcome.scores["dev"]
+    told = json.loads((out / "result.json").read_text(encoding="utf-8"))
+    assert told["scores"] == outcome.scores and told["examples"] == {"train": 10, "dev": 5, "test": 10}
+    kept = {path.name for path in out.iterdir() if path.is_dir()} - {"run"}
+    assert kept == {"alone": set(), "vectors": {"vectors"}}.get(mode, {"encoder-1"})
+    # what was loaded scores as the network in memory did when it was written
+    assert {name: outcome.result.scores[name] for name in outcome.scores["dev"]} == pytest.approx(outcome.scores["dev"])
+
+
+@both
+def test_a_folder_gives_back_the_network(name: str, mode: str, tmp_path: Path) -> None:
+    task, examples = built(name, mode, tmp_path)
+    task.train()
+    task.loss(task.prepare(task.data(examples).gather(range(10))))  # running statistics, too, must come back
+    task.eval().save(tmp_path / "out")
+    again = load(tmp_path / "out")
+    assert type(again) is type(task) and again.config == task.config and again.labels == task.labels
+    assert again.splitter.name == task.splitter.name
+    assert_same_answers(again.answer(again.data(examples)), task.answer(task.data(examples)), 1e-7)
+
+
+@both
+def test_new_and_empty_texts_are_answered_alike_in_any_company(fits: Any, name: str, mode: str) -> None:
+    task, questions = fits(name, mode)[0].task, CASES[name].questions
+    together = task.predict(questions)
+    assert len(together) == len(questions)
+    assert_same_answers(task.predict(questions[::-1])[::-1], together)
+    some = [place for place, question in enumerate(questions) if not is_empty(question)]
+    assert 0 < len(some) < len(questions)
+    assert_same_answers([task.predict([questions[place]])[0] for place in some], [together[place] for place in some])
+    assert task.predict([]) == []
+    for question, answer in zip(questions, together, strict=True):
+        if isinstance(answer, Tagged):
+            assert answer.words == task.words(question) and len(answer.tags) == len(answer.words)
+        elif isinstance(answer, Choice):
+            assert answer.label in task.labels and set(answer.probabilities) == set(task.labels)
+            assert sum(answer.probabilities.values()) == pytest.approx(1.0)
+
+
+def is_empty(question: Any) -> bool:
+    return not all(question) if isinstance(question, tuple) else not question
+
+
+@pytest.mark.parametrize(("name", "mode"), COMBINED)
+def test_empty_texts_need_no_company(fits: Any, name: str, mode: str) -> None:
+    task, questions = fits(name, mode)[0].task, CASES[name].questions
+    together = task.predict(questions)
+    for question, answer in zip(questions, together, strict=True):
+        if is_empty(question):
+            assert_same_answers(task.predict([question]), [answer])
+
+
+@both
+def test_answers_leave_the_network_as_it_was(name: str, mode: str, tmp_path: Path) -> None:
+    task, examples = built(name, mode, tmp_path)
+    before = {key: value.clone() for key, value in task.state_dict().items()}
+    for training in (True, False):
+        task.train(training)
+        task.answer(task.data(examples))
+        assert task.training is training
+    assert all(torch.equal(value, before[key]) for key, value in task.state_dict().items())
+
+
+@pytest.mark.parametrize("mode", ["frozen", "finetune"])
+@pytest.mark.parametrize("name", CASES)
+def test_an_encoder_learns_only_where_it_is_fine_tuned(fits: Any, name: str, mode: str) -> None:
+    outcome, out = fits(name, mode)
+    same = model_fingerprint(outcome.task.features.contextual[0]) == model_fingerprint(elmo())
+    assert same is (mode == "frozen")
+    head = json.loads((out / "task.json").read_text(encoding="utf-8"))
+    assert (head["encoders"][0]["sha256"] == model_fingerprint(elmo())) is (mode == "frozen")
+
+
+# ---- going on after a stop
+
+
+class PowerCut(Exception):
+    """Nothing is written any more."""
+
+
+def stopping(kind: type[Task], step: int, by: int = 0) -> type[Task]:
+    """The task with a loss that ends the run at a step: by a signal, or at once."""
+    seen = [0]
+
+    def loss(self: Task, batch: Any) -> Loss:
+        seen[0] += 1
+        if seen[0] == step:
+            if not by:
+                raise PowerCut
+            os.kill(os.getpid(), by)
+        return kind.loss(self, batch)
+
+    return type(kind.__name__, (kind,), {"loss": loss})
+
+
+@both
+def test_a_run_that_was_stopped_goes_on_as_if_nothing_had_happened(fits: Any, name: str, mode: str, tmp_path: Path) -> None:
+    kind, out = task_type(CASES[name].kind), tmp_path / "out"
+    outcome = trained(name, mode, out, stopping(kind, 4, signal.SIGTERM))  # in the second epoch: a best network is there
+    assert (outcome.result.steps, outcome.result.ended) == (4, None)
+    with pytest.raises(PowerCut):
+        trained(name, mode, out, stopping(kind, 2))
+    again = trained(name, mode, out)
+    whole, expected = fits(name, mode)
+    assert_same_run(expected, out)
+    assert again.scores == whole.scores
+    if mode == "finetune":
+        assert_same_tensors(out / "encoder-1" / "model.safetensors", expected / "encoder-1" / "model.safetensors")
+
+
+@pytest.mark.parametrize("name", ["tagging", "bcn", "esim"])
+def test_a_stop_before_the_first_evaluation_is_no_error(fits: Any, name: str, tmp_path: Path) -> None:
+    kind, out = task_type(CASES[name].kind), tmp_path / "out"
+    outcome = trained(name, "alone", out, stopping(kind, 2, signal.SIGTERM))
+    assert (outcome.result.steps, outcome.result.ended) == (2, None)
+    trained(name, "alone", out)
+    assert_same_run(fits(name, "alone")[1], out)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_more_epochs_can_be_added(name: str, tmp_path: Path) -> None:
+    trained(name, "alone", tmp_path / "out", fitting=replace(FITTING, epochs=1))
+    examples = examples_of(name, tmp_path / "data")
+    run, config = Run(seed=3), config_of(name, "alone")
+    kind = task_type(CASES[name].kind)
+    outcome = fit(kind, examples, examples[:5], tmp_path / "out", config, FITTING, run, accept_changes=True)
+    assert (outcome.result.steps, outcome.result.ended) == (STEPS, "budget")
+
+
+# ---- frozen layers
+
+
+def loss_of(task: Task, data: TaskData) -> float:
+    with torch.no_grad():
+        return float(task.eval().loss(task.prepare(data.gather(range(len(data))))).total)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("kept", "tolerance"), [("fp16", 1e-2), ("fp32", 1e-5)])
+def test_cached_layers_give_the_loss_of_computed_ones(name: str, kept: Kept, tolerance: float, tmp_path: Path) -> None:
+    task, examples = built(name, "frozen", tmp_path)
+    computed, cached = task.data(examples), task.data(examples)
+    cached.cache(task.features, tmp_path / "layers", kept=kept)
+    expected = loss_of(task, computed)
+    assert loss_of(task, cached) == pytest.approx(expected, rel=tolerance)
+    assert_same_answers(task.answer(cached), task.answer(computed), tolerance)
+    task.features.encoders[0].embed = None  # type: ignore[method-assign,assignment]
+    assert loss_of(task, cached) == pytest.approx(expected, rel=tolerance)  # and nothing is computed again
