@@ -17,15 +17,18 @@ if TYPE_CHECKING:
     from polyseme.encoders.elmo_config import ElmoConfig
     from polyseme.formats.load import load
     from polyseme.nn.mix import Mix
+    from polyseme.studies.train import load_task, train
 
 __version__ = "0.1.0"
-__all__ = ["Elmo", "ElmoConfig", "Mix", "__version__", "load"]
+__all__ = ["Elmo", "ElmoConfig", "Mix", "__version__", "load", "load_task", "train"]
 
 _HOMES = {
     "Elmo": "polyseme.encoders.elmo",
     "ElmoConfig": "polyseme.encoders.elmo_config",
     "Mix": "polyseme.nn.mix",
     "load": "polyseme.formats.load",
+    "load_task": "polyseme.studies.train",
+    "train": "polyseme.studies.train",
 }
 
 

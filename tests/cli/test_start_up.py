@@ -8,6 +8,7 @@ import pytest
 from tests.cli.running import environment, process
 
 VERBS = ["embed", "score", "substitutes", "neighbours", "convert", "info", "verify", "corpus", "pretrain", "probe", "adapt"]
+VERBS += ["train", "predict", "evaluate", "compare"]
 
 _LOADED = """
 import sys

@@ -8,16 +8,20 @@ import typer
 
 from polyseme import __version__
 from polyseme.cli.adapt import adapt
+from polyseme.cli.compare import compare
 from polyseme.cli.convert import convert
 from polyseme.cli.corpus import corpus
 from polyseme.cli.embed import embed
+from polyseme.cli.evaluate import evaluate
 from polyseme.cli.info import info
 from polyseme.cli.neighbours import neighbours
 from polyseme.cli.perplexity import perplexity
+from polyseme.cli.predict import predict
 from polyseme.cli.pretrain import app as pretrain
 from polyseme.cli.probe import probe
 from polyseme.cli.score import score
 from polyseme.cli.substitutes import substitutes
+from polyseme.cli.train import app as train
 from polyseme.cli.verify import verify
 
 app = typer.Typer(
@@ -55,3 +59,7 @@ app.add_typer(corpus)
 app.add_typer(pretrain, name="pretrain")
 app.add_typer(probe, name="probe")
 app.command()(adapt)
+app.add_typer(train, name="train")
+app.command()(predict)
+app.command()(evaluate)
+app.command()(compare)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from polyseme.base.config import Config
+from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import PolysemeError
 from polyseme.base.files import atomic, write_text
 from polyseme.base.run import Run
@@ -50,6 +50,14 @@ class FitConfig(Config):
     """How the weights move."""
     share: float = 1.0
     """Of the training data, drawn by the seed: what less labelled data gives."""
+
+    def __post_init__(self) -> None:
+        counts = {"batch": self.batch, "epochs": self.epochs, "patience": self.patience}
+        problems = [f"{name} is {value}; it must be at least 1" for name, value in counts.items() if value < 1]
+        if not 0 < self.share <= 1:
+            problems.append(f"share is {self.share}; allowed: above 0, and 1 at most")
+        if problems:
+            raise ConfigError("; ".join(problems))
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,7 @@ def fit(
         "fitting": {name: value for name, value in fitting.to_dict().items() if name != "optim"},
         "encoders": [model_fingerprint(encoder) for encoder in encoders],
         "data": _fingerprint(chosen, dev),
+        "splitter": [task.splitter.name, getattr(task.splitter, "fingerprint", None)],
     }
     result = Trainer(_loop(fitting, batches), run).fit(
         task, batches, judged, out, settings=settings, accept_changes=accept_changes
@@ -139,8 +148,6 @@ def _loop(fitting: FitConfig, batches: ExampleBatches) -> TrainConfig:
 
 def _share(examples: Sequence[Any], share: float, seed: int) -> list[Any]:
     """Some of the examples, the same for the same seed; their order stays."""
-    if not 0 < share <= 1:
-        raise PolysemeError(f"share is {share}; allowed: above 0, and 1 at most")
     count = max(1, round(share * len(examples)))
     kept = np.sort(np.random.default_rng([seed, 5]).permutation(len(examples))[:count])
     return [examples[place] for place in kept.tolist()]

@@ -27,7 +27,7 @@ from polyseme.base.files import read_json, telling, write_text
 from polyseme.encoders import folder as models
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
-from polyseme.encoders.shipped import NAMES, folder_of
+from polyseme.encoders.shipped import NAMES
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.tasks.base import Task, task_type
 from polyseme.tasks.features import Features
@@ -92,7 +92,7 @@ def _encoder(task: Task, number: int, folder: Path) -> dict[str, Any]:
 def _kept(encoder: Encoder, name: str, folder: Path) -> dict[str, Any]:
     """A frozen encoder: by its name where it comes with the package, else a copy, written once."""
     content = model_fingerprint(encoder)
-    if encoder.source in NAMES:
+    if encoder.source in NAMES and content == model_fingerprint(models.load(encoder.source)):  # and not with another splitter
         return {"shipped": encoder.source, "sha256": content}
     noted = folder / name / "sha256.txt"
     if not noted.is_file() or noted.read_text(encoding="ascii") != content:
@@ -144,13 +144,7 @@ def _config(kind: type[Config], values: dict[str, Any], folder: Path) -> Any:
 
 
 def _read_encoder(entry: dict[str, Any], folder: Path) -> Encoder:
-    if "shipped" in entry:
-        place = folder_of(entry["shipped"])
-        assert place is not None
-        encoder = models.load(place)
-        encoder.source = entry["shipped"]
-    else:
-        encoder = models.load(folder / entry["folder"])
+    encoder = models.load(entry["shipped"] if "shipped" in entry else folder / entry["folder"])
     if model_fingerprint(encoder) != entry["sha256"]:
         which = entry.get("shipped") or folder / entry["folder"]
         raise FormatError(

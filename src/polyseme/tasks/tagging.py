@@ -146,7 +146,8 @@ class Tagging(Task):
 
     def score(self, examples: Sequence[Tagged], answers: Sequence[list[str]]) -> dict[str, float]:
         gold = [example.tags for example in examples]
-        by_word = accuracy(list(itertools.chain(*gold)), list(itertools.chain(*answers)))
+        both = (itertools.chain(*(to_bioes(tags, self.scheme) for tags in side)) for side in (gold, answers))
+        by_word = accuracy(*map(list, both))
         if self.scheme == "plain":
             return {"accuracy": by_word}
         found = span_scores(gold, answers)

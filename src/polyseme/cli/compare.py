@@ -1,0 +1,90 @@
+"""`polyseme compare`: tasks times encoders times seeds, and the table of what each encoder buys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyseme.base.errors import UsageError
+from polyseme.cli import show
+
+Tasks = Annotated[str, typer.Option("--tasks", metavar="NAME,...", help="Labelled sets, by their names.")]
+EncodersOption = Annotated[
+    str,
+    typer.Option(
+        "--encoders",
+        metavar="ROW,...",
+        help="Rows of the table: none, or encoders joined by +; word2vec and elmo stand for those of the set's language.",
+    ),
+]
+Out = Annotated[
+    Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where cells and tables go, or a study to go on with.")
+]
+Seeds = Annotated[str, typer.Option("--seeds", metavar="N,...", help="A cell is trained with each.")]
+Vectors = Annotated[
+    list[str] | None,
+    typer.Option("--vectors", metavar="LANGUAGE=FILE", help="Word vectors of a language, for word2vec (may be given again)."),
+]
+Baseline = Annotated[str | None, typer.Option("--baseline", help="The row to compare with. Not given: the first but `none`.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Cells that are trained side by side.")]
+Device = Annotated[str | None, typer.Option("--device", help="cpu or cuda; a GPU is taken where there is one.")]
+Share = Annotated[float | None, typer.Option("--share", help="Train on this share of the training data.")]
+
+
+def compare(
+    tasks: Tasks,
+    out: Out,
+    encoders: EncodersOption = "none,word2vec,word2vec+elmo",
+    seeds: Seeds = "1,2,3",
+    vectors: Vectors = None,
+    baseline: Baseline = None,
+    jobs: Jobs = 1,
+    device: Device = None,
+    share: Share = None,
+) -> None:
+    """Train every task with every row of encoders and every seed, and write the table: score, spread, gain, interval.
+
+    Stopped and started again, what is done stays done. Labelled sets are found under $POLYSEME_DATA/tasks; their names
+    and sources are listed by a wrong one. The table is written to FOLDER as Markdown and CSV.
+
+    Example:
+
+        polyseme compare --tasks ner,nli --vectors en=vectors.bin --out study --jobs 4
+    """
+    from polyseme.base.files import write_text
+    from polyseme.studies.compare import Study
+    from polyseme.studies.table import as_csv, as_markdown, table
+
+    rows = _names(encoders)
+    study = Study(
+        out,
+        _names(tasks),
+        rows,
+        tuple(_number(seed) for seed in _names(seeds)),
+        dict(_vectors(each) for each in vectors or []),
+        {} if share is None else {"share": share},
+    )
+    cells = study.run(jobs=jobs, device=device, tell=show.note)
+    found = table(cells, baseline or next((row for row in rows if row != "none"), rows[0]))
+    write_text(out / "table.md", as_markdown(found))
+    write_text(out / "table.csv", as_csv(found))
+    show.line(as_markdown(found).rstrip())
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"--seeds holds {text!r}; expected whole numbers divided by commas, such as 1,2,3")
+    return int(text)
+
+
+def _vectors(text: str) -> tuple[str, str]:
+    language, equals, path = text.partition("=")
+    if not equals or not Path(path).expanduser().exists():
+        raise UsageError(f"--vectors is {text!r}; expected a language and a file that is there, such as en=vectors.bin")
+    return language, str(Path(path).expanduser())

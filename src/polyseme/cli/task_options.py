@@ -1,0 +1,309 @@
+"""Options of `polyseme train`: one dataclass for each task, over one that they share, and how typer sees them.
+
+Three commands of forty options each would repeat them three times by hand; here a command takes one object, and
+`command` shows typer its fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import typing
+from collections.abc import Callable
+from enum import Enum, StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from polyseme.cli.options import Json, Splitter
+from polyseme.cli.text_options import WordList
+from polyseme.cli.training_options import AcceptChanges, Device, PrecisionOption, Seed
+
+
+class Mode(StrEnum):
+    """What becomes of the encoders."""
+
+    frozen = "frozen"
+    finetune = "finetune"
+
+
+class Layers(StrEnum):
+    """Which layers of an encoder are read."""
+
+    mix = "mix"
+    top = "top"
+
+
+class Thaw(StrEnum):
+    """What is fine-tuned."""
+
+    all = "all"
+    top = "top"
+    gradual = "gradual"
+
+
+class Unknown(StrEnum):
+    """What a word outside all tables gets."""
+
+    vector = "vector"
+    random = "random"
+
+
+class Kind(StrEnum):
+    """Kinds of tables."""
+
+    tsv = "tsv"
+    csv = "csv"
+    jsonl = "jsonl"
+    lines = "lines"
+
+
+class Phrases(StrEnum):
+    """Which phrases of trees are trained on."""
+
+    none = "none"
+    distinct = "distinct"
+    all = "all"
+
+
+class TextNetwork(StrEnum):
+    """Networks for texts."""
+
+    bcn = "bcn"
+    pooled = "pooled"
+
+
+class PairNetwork(StrEnum):
+    """Networks for pairs."""
+
+    esim = "esim"
+    siamese = "siamese"
+
+
+class Goal(StrEnum):
+    """What is said of a pair."""
+
+    classes = "classes"
+    score = "score"
+
+
+def _option(*names: str, panel: str | None = None, help: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **more)
+
+
+_DATA, _ENCODERS, _WORDS, _TRAINING = "Data", "Encoders", "Text", "Training"
+_PANELS = [None, _DATA, _ENCODERS, _WORDS, _TRAINING]
+_FILES = "plain, gzip or xz"
+ELSEWHERE = {
+    *("data", "dev", "test", "out", "encoder", "splitter", "word_list", "cache", "seed", "device", "precision"),
+    *("accept_changes", "json", "norm", "fixed_words", "positions"),
+}
+"""Fields that are no options of a config, or not under their own name."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """What all tasks have."""
+
+    data: Annotated[Path, _option("--data", "-d", metavar="FILE", help=f"Labelled data to learn from, {_FILES}.")]
+    dev: Annotated[
+        Path | None,
+        _option("--dev", metavar="FILE", help="Data to choose the best network by; not given: the last tenth of --data."),
+    ] = None
+    test: Annotated[Path | None, _option("--test", metavar="FILE", help="Data to score the best network on.")] = None
+    encoder: Annotated[
+        str,
+        typer.Option(
+            "--encoder",
+            "-e",
+            metavar="MODEL",
+            help="none, or models joined by +: en, zh, folders, hub ids, files of word vectors (vectors.bin+en).",
+        ),
+    ] = "en"
+    mode: Annotated[
+        Mode, typer.Option("--mode", help="frozen: encoders give features and stay. finetune: they learn the task too.")
+    ] = Mode.frozen
+    out: Annotated[Path, _option("--out", "-o", metavar="RUN", help="Folder for the trained task, or of a run to go on with.")]
+    json: Json = False
+    positions: Annotated[
+        str | None,
+        _option(
+            "--positions",
+            panel=_ENCODERS,
+            metavar="P,...",
+            help="Where their vectors stand: input, output, or both joined by a comma; in taggers also between. Not given: "
+            "input.",
+        ),
+    ] = None
+    layers: Annotated[
+        Layers | None, _option("--layers", panel=_ENCODERS, help="A learned mix of all layers, or the top one alone.")
+    ] = None
+    norm: Annotated[bool, _option("--norm", panel=_ENCODERS, help="Normalise the layers before they are mixed.")] = False
+    l2: Annotated[
+        float | None,
+        _option("--l2", panel=_ENCODERS, min=0, help="Pull of the mix's weights towards equal ones; not given: 0.001."),
+    ] = None
+    encoder_rate: Annotated[
+        float | None,
+        _option("--encoder-rate", panel=_ENCODERS, help="Rate of a fine-tuned encoder, times the task's; not given: 0.1."),
+    ] = None
+    layer_decay: Annotated[
+        float | None,
+        _option(
+            "--layer-decay",
+            panel=_ENCODERS,
+            min=1,
+            help="Each part moves so many times slower than the one above; not given: 1.",
+        ),
+    ] = None
+    thaw: Annotated[
+        Thaw | None,
+        _option("--thaw", panel=_ENCODERS, help="Fine-tune all parts, the top one alone, or one after another from the top."),
+    ] = None
+    cache: Annotated[
+        Path | None,
+        _option("--cache", panel=_ENCODERS, metavar="FOLDER", help="Keep frozen layers here; several runs can share them."),
+    ] = None
+    splitter: Annotated[
+        Splitter | None,
+        _option(
+            "--splitter",
+            panel=_WORDS,
+            help="How raw text is split, at prediction too. Not given: as the first encoder does; english without one.",
+        ),
+    ] = None
+    word_list: WordList = None
+    word_dim: Annotated[
+        int | None,
+        _option("--word-dim", panel=_WORDS, min=0, help="Size of the task's own word vectors; not given: 100. 0: none."),
+    ] = None
+    fixed_words: Annotated[
+        bool, _option("--fixed-words", panel=_WORDS, help="Word vectors from a file do not go on learning.")
+    ] = False
+    unknown: Annotated[
+        Unknown | None,
+        _option("--unknown", panel=_WORDS, help="What unknown words get: one vector for all, or a random one of their own."),
+    ] = None
+    hidden: Annotated[int | None, _option("--hidden", panel=_TRAINING, min=1, help="Units of the network's layers.")] = None
+    dropout: Annotated[float | None, _option("--dropout", panel=_TRAINING, help="Share of numbers dropped in training.")] = None
+    epochs: Annotated[
+        int | None, _option("--epochs", panel=_TRAINING, min=1, help="Passes over the data, at most; not given: 50.")
+    ] = None
+    patience: Annotated[
+        int | None,
+        _option("--patience", panel=_TRAINING, min=1, help="Stop after so many epochs without a gain on dev; not given: 10."),
+    ] = None
+    batch: Annotated[int | None, _option("--batch", panel=_TRAINING, min=1, help="Examples of a batch; not given: 32.")] = None
+    learning_rate: Annotated[
+        float | None, _option("--learning-rate", panel=_TRAINING, help="Highest learning rate; not given: 0.003.")
+    ] = None
+    share: Annotated[
+        float | None,
+        _option("--share", panel=_TRAINING, help="Share of the training data to use, drawn by the seed; not given: 1."),
+    ] = None
+    seed: Seed = 0
+    device: Device = None
+    precision: PrecisionOption = None
+    accept_changes: AcceptChanges = False
+
+    def chosen(self) -> dict[str, Any]:
+        """The options that were given, under the names that `polyseme.train` has for them."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in ELSEWHERE}
+        if self.norm:
+            values["norm"] = "bilm"
+        if self.fixed_words:
+            values["tune_words"] = False
+        if self.positions is not None:
+            values["positions"] = [name.strip() for name in self.positions.split(",")]
+        given = {name: value for name, value in values.items() if value is not None}
+        return {name: value.value if isinstance(value, Enum) else value for name, value in given.items()}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaggingOptions(TrainOptions):
+    """Of taggers."""
+
+    column: Annotated[
+        str | None,
+        _option(
+            "--column",
+            panel=_DATA,
+            metavar="COLUMN",
+            help="Where the tags stand: a number from 0 (-1 is the last), in CoNLL-U also a name. "
+            "Not given: upos, or the last.",
+        ),
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TableOptions(TrainOptions):
+    """Of tasks whose data are tables."""
+
+    text: Annotated[
+        str | None,
+        _option(
+            "--text", panel=_DATA, metavar="COLUMN", help="Column of the text, by name or number from 0, where not obvious."
+        ),
+    ] = None
+    label: Annotated[str | None, _option("--label", panel=_DATA, metavar="COLUMN", help="Column of the label, likewise.")] = (
+        None
+    )
+    header: Annotated[
+        bool | None, _option("--header/--no-header", panel=_DATA, help="Whether the first row names the columns.")
+    ] = None
+    kind: Annotated[Kind | None, _option("--kind", panel=_DATA, help="The kind of table, where content does not tell.")] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassificationOptions(TableOptions):
+    """Of classifiers."""
+
+    classes: Annotated[
+        int | None, _option("--classes", panel=_DATA, metavar="2|5", help="Of trees: 5 classes, or 2 without what is neutral.")
+    ] = None
+    phrases: Annotated[
+        Phrases | None,
+        _option("--phrases", panel=_DATA, help="Of trees: learn from sentences, from each distinct phrase, or from all."),
+    ] = None
+    network: Annotated[
+        TextNetwork | None, _option("--network", panel=_TRAINING, help="bcn: biattentive, as published; pooled: a light one.")
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PairsOptions(TableOptions):
+    """Of pairs."""
+
+    second: Annotated[
+        str | None, _option("--second", panel=_DATA, metavar="COLUMN", help="Column of the second text, together with --text.")
+    ] = None
+    goal: Annotated[Goal | None, _option("--goal", panel=_DATA, help="A label for each pair, or a score: a number.")] = None
+    network: Annotated[
+        PairNetwork | None, _option("--network", panel=_TRAINING, help="esim, as published; siamese: a light one.")
+    ] = None
+
+
+Command = Callable[..., None]
+
+
+def command(function: Callable[[Any], None]) -> Command:
+    """The function as typer takes it: the fields of the options that it takes are its parameters."""
+    (kind,) = [hint for name, hint in typing.get_type_hints(function).items() if name != "return"]
+    hints = typing.get_type_hints(kind, include_extras=True)
+
+    def called(**values: Any) -> None:
+        function(kind(**values))
+
+    parameters = [
+        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hints[field.name])
+        for field in dataclasses.fields(kind)
+    ]
+    parameters.sort(key=lambda each: _PANELS.index(each.annotation.__metadata__[0].rich_help_panel))
+    called.__name__, called.__doc__ = function.__name__, function.__doc__
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return called
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default

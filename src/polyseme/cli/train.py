@@ -1,0 +1,147 @@
+"""`polyseme train`: from labelled data to a trained task."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from polyseme.cli import show
+from polyseme.cli.options import Splitter
+from polyseme.cli.task_options import ClassificationOptions, PairsOptions, TaggingOptions, TrainOptions, command
+from polyseme.cli.text_options import named
+from polyseme.cli.training_options import large_pages
+
+if TYPE_CHECKING:
+    from polyseme.tasks.fit import Outcome
+    from polyseme.text.words import Splitter as Way
+
+app = typer.Typer(help="Put encoders to a task, on labelled data.", no_args_is_help=True)
+
+
+@app.callback()
+def about() -> None:
+    """Put encoders to a task, on labelled data.
+
+    The folder RUN holds the best network so far at any moment, and the same command goes on after a stop. `polyseme predict`
+    and `polyseme evaluate` use it.
+    """
+
+
+@app.command()
+@command
+def tagging(options: TaggingOptions) -> None:
+    """A tag for each word: names, parts of speech, phrases. Also called ner, pos and chunking.
+
+    Reads CoNLL columns, BMES and CoNLL-U. Tags of spans (B-PER, I-PER) are scored by the F1 of whole spans, others by
+    accuracy.
+
+    Example:
+
+        polyseme train tagging --data train.conll --dev dev.conll --encoder en --out my-tagger
+    """
+    _train("tagging", options)
+
+
+@app.command()
+@command
+def classification(options: ClassificationOptions) -> None:
+    """A label for each text: sentiment, topics, kinds of questions.
+
+    Reads TSV, CSV, JSON lines, lines of a label and a text, and sentiment trees.
+
+    Example:
+
+        polyseme train classification --data train.tsv --dev dev.tsv --encoder en --out my-classifier
+    """
+    _train("classification", options)
+
+
+@app.command()
+@command
+def pairs(options: PairsOptions) -> None:
+    """A label or a score for each pair of texts: inference, paraphrases, similarity. Also called nli.
+
+    Reads TSV, CSV and JSON lines.
+
+    Example:
+
+        polyseme train pairs --data train.tsv --dev dev.tsv --encoder en --out my-judge
+    """
+    _train("pairs", options)
+
+
+for _name in ("ner", "pos", "chunking"):
+    app.command(_name, hidden=True)(tagging)
+app.command("nli", hidden=True)(pairs)
+
+
+def _train(task: str, given: TrainOptions) -> None:
+    large_pages()
+    from polyseme.base.run import Run
+    from polyseme.studies.train import Files, Job, task_named
+
+    logging.basicConfig(format="polyseme: %(message)s")
+    run = Run.from_environment(
+        seed=given.seed, device=given.device, precision=given.precision.value if given.precision else None
+    )
+    job = Job(
+        task_named(task),
+        Files(given.data, given.dev, given.test),
+        given.out,
+        given.encoder,
+        cut=_cut(given.splitter, given.word_list),
+        cache=given.cache,
+        options=given.chosen(),
+    )
+    outcome = job.train(run, accept_changes=given.accept_changes, tell=show.note)
+    if not run.first:
+        return  # under torchrun one process speaks
+    if given.json:
+        show.as_json(_values(outcome, given.out))
+    else:
+        _print(outcome, given.out)
+
+
+def _cut(splitter: Splitter | None, word_list: Path | None) -> Way | None:
+    if splitter is None and word_list is not None:
+        splitter = Splitter.likeliest
+    return None if splitter is None else named(splitter, word_list)
+
+
+def _values(outcome: Outcome, out: Path) -> dict[str, object]:
+    result = outcome.result
+    return {
+        "out": str(out),
+        "task": outcome.task.kind,
+        "main": outcome.task.main,
+        "scores": outcome.scores,
+        "steps": result.steps,
+        "best_step": result.best_step,
+        "seconds": round(result.seconds, 1),
+        "ended": result.ended,
+    }
+
+
+def _print(outcome: Outcome, out: Path) -> None:
+    result = outcome.result
+    stopped = ", stopped" if result.ended is None else ""
+    show.line(f"{out}: {outcome.task.kind}, {show.count(result.steps, 'step')}, {result.seconds:,.0f} s{stopped}")
+    if outcome.scores:
+        print_scores(outcome.scores)
+
+
+def print_scores(rows: Mapping[str, Mapping[str, float]]) -> None:
+    """Scores of several sets of data, in columns."""
+    measures = list(dict.fromkeys(measure for row in rows.values() for measure in row))
+    width = max((len(name) for name in rows), default=0)
+    wide = {measure: max(len(measure), 6) + 2 for measure in measures}
+    show.line(" " * width + "".join(f"{measure:>{wide[measure]}}" for measure in measures))
+    for name, row in rows.items():
+        values = {measure: row.get(measure, math.nan) for measure in measures}
+        cells = (f"{'' if math.isnan(value) else f'{value:.4f}':>{wide[measure]}}" for measure, value in values.items())
+        show.line(f"{name:{width}}" + "".join(cells).rstrip())

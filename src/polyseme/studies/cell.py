@@ -1,0 +1,92 @@
+"""One cell of a comparison: a task on a labelled set with some encoders and a seed, trained in a process of its own.
+
+    python -m polyseme.studies.cell cell.json
+
+A process each, so that several can share a GPU, and one that fails or is killed takes no other with it. The folder of the
+cell is that of the trained task; it is done when `result.json` is there, and goes on where it stopped until then.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polyseme.base.run import Run
+from polyseme.encoders import folder as models
+from polyseme.encoders.shipped import folder_of
+from polyseme.studies.sets import labelled_set
+from polyseme.studies.train import Files, Job, task_named
+from polyseme.tasks.fit import RESULT
+from polyseme.text.words import Splitter, splitter
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is trained, and where it goes."""
+
+    set: str
+    """The name of the labelled set."""
+    row: str
+    """What the comparison calls the encoders."""
+    encoders: str
+    """The encoders themselves: `none`, or names and paths joined by `+`."""
+    seed: int
+    out: str
+    cache: str
+    options: dict[str, Any] = field(default_factory=dict)
+    """That differ from the set's own."""
+
+    @property
+    def done(self) -> bool:
+        """Whether it is trained to the end."""
+        return self.result is not None
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """What `result.json` tells; None: not there yet."""
+        path = Path(self.out, RESULT)
+        found: dict[str, Any] | None = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        return found
+
+    def train(self, device: str | None = None) -> None:
+        """Train it, or go on with it."""
+        labelled = labelled_set(self.set)
+        files = labelled.files()
+        job = Job(
+            task_named(labelled.task),
+            Files(str(files["train"]), files["dev"], files["test"]),
+            self.out,
+            self.encoders,
+            cut=_splitter(labelled.splitter, labelled.language),
+            cache=self.cache,
+            options={**labelled.options, **self.options},
+        )
+        job.train(Run.from_environment(seed=self.seed, device=device))
+
+
+def _splitter(name: str | None, language: str) -> Splitter:
+    """The same for all encoders: by name, else that of the language's shipped model."""
+    if name is not None or language == "en":
+        return splitter(name or "english")
+    folder = folder_of(language)
+    assert folder is not None
+    return models.load(folder).splitter
+
+
+def main() -> None:
+    """Train the cell that a file describes."""
+    path, *device = sys.argv[1:]
+    Cell(**json.loads(Path(path).read_text(encoding="utf-8"))).train(*device)
+
+
+def write_cell(cell: Cell, path: Path) -> None:
+    """The file that `main` reads."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(cell), ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

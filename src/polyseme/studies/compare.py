@@ -1,0 +1,121 @@
+"""Tasks times encoders times seeds: every cell trained once, side by side, and the table of what each encoder buys.
+
+Cells lie in folders by their names. Stopped and started again, done cells stay done and others go on where they were; a cell
+that fails is told at the end with its log, and stops no other.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.studies.cell import Cell, write_cell
+from polyseme.studies.sets import labelled_set
+
+Tell = Callable[[str], None]
+_WAIT = 0.5  # seconds between two looks at the processes
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is compared."""
+
+    out: Path
+    sets: tuple[str, ...]
+    rows: tuple[str, ...]
+    """Encoders joined by `+`; `word2vec` and `elmo` stand for those of the set's language."""
+    seeds: tuple[int, ...] = (1, 2, 3)
+    vectors: dict[str, str] = field(default_factory=dict)
+    """The file or folder of word vectors of each language, for `word2vec`."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """That differ from the sets' own, for every cell."""
+
+    def cells(self) -> list[Cell]:
+        """All cells, by set, seed and row: the first seed of all rows comes first, so that a first table comes soon."""
+        found = []
+        for name in self.sets:
+            language = labelled_set(name).language
+            for seed in self.seeds:
+                for row in self.rows:
+                    out = self.out / "cells" / name / row.replace("/", "_") / str(seed)
+                    cache = self.out / "layers"
+                    found.append(Cell(name, row, self._encoders(row, language), seed, str(out), str(cache), self.options))
+        return found
+
+    def _encoders(self, row: str, language: str) -> str:
+        names = []
+        for name in row.split("+"):
+            if name == "word2vec":
+                if language not in self.vectors:
+                    raise UsageError(f"word2vec needs vectors for {language!r}: give --vectors {language}=FILE")
+                name = str(Path(self.vectors[language]).resolve())
+            names.append(language if name == "elmo" else name)
+        return "+".join(names)
+
+    def run(self, *, jobs: int = 1, device: str | None = None, tell: Tell = print) -> list[Cell]:
+        """Train all cells that are not done, `jobs` at a time; gives them all, or an error that names those that failed."""
+        cells = self.cells()
+        waiting = [cell for cell in cells if not cell.done]
+        for name in self.sets:
+            labelled_set(name).files()  # what is missing is told before anything is trained
+        running: list[tuple[Cell, subprocess.Popen[bytes]]] = []
+        failed: list[Cell] = []
+        done = len(cells) - len(waiting)
+        try:
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    running.append((waiting[0], _start(waiting.pop(0), device)))
+                time.sleep(_WAIT)
+                for cell, process in [pair for pair in running if pair[1].poll() is not None]:
+                    running.remove((cell, process))
+                    done += 1
+                    if process.returncode == 0 and cell.done:
+                        tell(f"{done} of {len(cells)}: {_title(cell)}  {_score(cell)}")
+                    else:
+                        failed.append(cell)
+                        tell(f"{done} of {len(cells)}: {_title(cell)}  failed: see {Path(cell.out) / 'cell.log'}")
+        finally:
+            for _, process in running:
+                process.terminate()
+            for _, process in running:
+                process.wait()
+        if failed:
+            raise PolysemeError(
+                f"{len(failed)} of {len(cells)} cells failed: {', '.join(_title(cell) for cell in failed)}; "
+                f"the first log is {Path(failed[0].out) / 'cell.log'}. The same command tries them again"
+            )
+        return cells
+
+
+def _start(cell: Cell, device: str | None) -> subprocess.Popen[bytes]:
+    """A process that trains a cell; what it says goes into the cell's log."""
+    folder = Path(cell.out)
+    write_cell(cell, folder / "cell.json")
+    command = [sys.executable, "-m", "polyseme.studies.cell", str(folder / "cell.json"), *([device] if device else [])]
+    with (folder / "cell.log").open("ab") as log:
+        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+
+
+def _title(cell: Cell) -> str:
+    return f"{cell.set} {cell.row} seed {cell.seed}"
+
+
+def _score(cell: Cell) -> str:
+    result = cell.result or {}
+    scores = {name: values[result["main"]] for name, values in result.get("scores", {}).items()}
+    return ", ".join(f"{name} {value:.4f}" for name, value in scores.items()) + f"  ({result.get('seconds', 0):,.0f} s)"
+
+
+def by_row(cells: Sequence[Cell]) -> dict[tuple[str, str], list[Cell]]:
+    """Done cells by set and row."""
+    found: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        if cell.done:
+            found.setdefault((cell.set, cell.row), []).append(cell)
+    return found

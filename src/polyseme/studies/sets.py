@@ -1,0 +1,143 @@
+"""Public labelled data by name: where its files lie under `$POLYSEME_DATA/tasks`, which task it is, and where it comes from.
+
+Nothing is downloaded; each entry says who publishes it. The options are those of `polyseme train`, the same for every encoder,
+so that rows of a comparison differ in nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from polyseme.base.errors import PolysemeError, UsageError, nearest
+
+VARIABLE = "POLYSEME_DATA"
+
+
+@dataclass(frozen=True)
+class LabelledSet:
+    """A data set and how a task is trained on it."""
+
+    title: str
+    task: str
+    language: Literal["en", "zh"]
+    train: str
+    test: str
+    dev: str | None = None
+    """None: the last tenth of the training data."""
+    splitter: str | None = None
+    """How raw text becomes words; None: it comes in words, or as the language's own model splits."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of training, by their plain names."""
+    source: str = ""
+    """Where the data comes from."""
+
+    def files(self) -> dict[str, Path | None]:
+        """The paths of its files; what is missing is told with where it comes from."""
+        root = os.environ.get(VARIABLE)
+        if not root:
+            raise PolysemeError(f"set {VARIABLE} to the folder whose tasks/ holds {self.title}; it comes from {self.source}")
+        found = {name: None if path is None else Path(root, "tasks", path) for name, path in self._paths().items()}
+        for path in found.values():
+            if path is not None and not path.is_file():
+                raise PolysemeError(f"{path}: no such file; {self.title} comes from {self.source}")
+        return found
+
+    def _paths(self) -> dict[str, str | None]:
+        return {"train": self.train, "dev": self.dev, "test": self.test}
+
+
+_NER: dict[str, Any] = {"hidden": 200, "network_layers": 2, "dropout": 0.5, "mix_dropout": 0.2}
+_NER |= {"batch": 16, "epochs": 40, "patience": 8}
+_BMES: dict[str, Any] = _NER | {"batch": 32}
+
+SETS = {
+    "ner": LabelledSet(
+        title="CoNLL-2003 English names",
+        task="tagging",
+        language="en",
+        train="ner_conll2003_en/eng.train",
+        dev="ner_conll2003_en/eng.testa",
+        test="ner_conll2003_en/eng.testb",
+        options=_NER,
+        source="the CoNLL-2003 shared task; its text is Reuters news, by agreement with NIST",
+    ),
+    "pos": LabelledSet(
+        title="UD English EWT parts of speech",
+        task="tagging",
+        language="en",
+        train="pos_ud_english_ewt/en_ewt-ud-train.conllu.gz",
+        dev="pos_ud_english_ewt/en_ewt-ud-dev.conllu.gz",
+        test="pos_ud_english_ewt/en_ewt-ud-test.conllu.gz",
+        options=_NER | {"column": "upos", "epochs": 30},
+        source="https://github.com/UniversalDependencies/UD_English-EWT",
+    ),
+    "sst5": LabelledSet(
+        title="Stanford Sentiment Treebank, five classes",
+        task="classification",
+        language="en",
+        train="sst_en/trees.train.txt.gz",
+        dev="sst_en/trees.dev.txt.gz",
+        test="sst_en/trees.test.txt.gz",
+        options={
+            "network": "bcn", "hidden": 150, "dropout": 0.3, "mix_dropout": 0.3, "classes": 5, "phrases": "distinct",
+            "positions": ("input", "output"), "batch": 100, "epochs": 6, "patience": 3, "learning_rate": 1e-3,
+        },
+        source="https://nlp.stanford.edu/sentiment",
+    ),
+    "nli": LabelledSet(
+        title="SICK entailment",
+        task="pairs",
+        language="en",
+        train="nli_sick_en/SICK_train.txt",
+        dev="nli_sick_en/SICK_trial.txt",
+        test="nli_sick_en/SICK_test_annotated.txt",
+        splitter="english",
+        options={
+            "network": "esim", "hidden": 200, "dropout": 0.4, "mix_dropout": 0.3, "label": "entailment_judgment",
+            "positions": ("input", "output"), "batch": 32, "epochs": 30, "patience": 8, "learning_rate": 1e-3,
+        },
+        source="SemEval-2014 task 1",
+    ),
+    "msra": LabelledSet(
+        title="MSRA Chinese names",
+        task="tagging",
+        language="zh",
+        train="ner_msra_zh/msra.train.bio.gz",
+        test="ner_msra_zh/msra.test.bio.gz",
+        options=_BMES | {"epochs": 20, "patience": 5},
+        source="the SIGHAN 2006 bakeoff (Microsoft Research Asia)",
+    ),
+    "resume": LabelledSet(
+        title="Resume Chinese names",
+        task="tagging",
+        language="zh",
+        train="ner_resume_zh/train.char.bmes",
+        dev="ner_resume_zh/dev.char.bmes",
+        test="ner_resume_zh/test.char.bmes",
+        options=_BMES,
+        source="https://github.com/jiesutd/LatticeLSTM",
+    ),
+    "chnsenticorp": LabelledSet(
+        title="ChnSentiCorp reviews",
+        task="classification",
+        language="zh",
+        train="chnsenticorp_zh/train.tsv.gz",
+        dev="chnsenticorp_zh/dev.tsv.gz",
+        test="chnsenticorp_zh/test.tsv.gz",
+        options={"network": "bcn", "hidden": 150, "dropout": 0.3, "mix_dropout": 0.3, "batch": 50, "epochs": 15, "patience": 4,
+                 "learning_rate": 1e-3},
+        source="ChnSentiCorp, the version of ERNIE (9,600 / 1,200 / 1,200)",
+    ),
+}  # fmt: skip
+"""By the name that `polyseme compare --tasks` takes."""
+
+
+def labelled_set(name: str) -> LabelledSet:
+    """The set of that name."""
+    if name not in SETS:
+        raise UsageError(f"there is no labelled set called {name!r}{nearest(name, SETS)}")
+    return SETS[name]

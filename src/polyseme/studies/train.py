@@ -1,0 +1,270 @@
+"""From files to a trained task in one call: data is read, encoders are found by their names, options go by plain names.
+
+The configs of tasks, features, fitting and optimizer are separate, because each belongs to its own part; whoever trains a task
+thinks of one list of options. Their names are those of the fields, but for the few that several configs have.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polyseme.base.config import Config, ConfigError
+from polyseme.base.errors import PolysemeError, UsageError, nearest
+from polyseme.base.run import Run
+from polyseme.encoders import folder as models
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.shipped import NAMES
+from polyseme.formats.load import load
+from polyseme.tasks import folder
+from polyseme.tasks.base import Task, TaskConfig, task_type
+from polyseme.tasks.errors import strange_labels
+from polyseme.tasks.fit import FitConfig, Outcome, fit
+from polyseme.text.words import Splitter
+from polyseme.text.words import splitter as splitter_of
+
+NONE = "none"
+"""The name of no encoder at all."""
+ALIASES = {"ner": "tagging", "pos": "tagging", "chunking": "tagging", "nli": "pairs"}
+"""Other names of tasks."""
+RENAMED = {
+    "task.layers": "network_layers",
+    "task.features.dropout": "mix_dropout",
+    "task.features.words.dim": "word_dim",
+    "task.features.words.tune": "tune_words",
+    "task.features.words.hidden": "hidden_words",
+}
+"""Fields whose own name another field has, and the options that set them."""
+COLUMNS = ("column", "text", "second", "label")
+"""Options that name a column, which may be a number."""
+
+PathName = str | Path
+Encoders = str | Path | Encoder | Sequence[str | Path | Encoder]
+Tell = Callable[[str], None]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Labelled data."""
+
+    train: PathName
+    dev: PathName | None = None
+    """None: the last tenth of the training data."""
+    test: PathName | None = None
+
+
+def train(
+    task: str,
+    data: PathName,
+    *,
+    out: PathName,
+    dev: PathName | None = None,
+    test: PathName | None = None,
+    encoders: Encoders = "en",
+    splitter: str | Splitter | None = None,
+    cache: PathName | None = None,
+    seed: int = 0,
+    device: str | None = None,
+    precision: str | None = None,
+    accept_changes: bool = False,
+    **options: Any,
+) -> Task:
+    """Train a task on a file, and get it back ready to answer; `out` keeps it for `load_task`, its scores in `result.json`.
+
+    `task`: tagging (or ner, pos, chunking), classification, pairs (or nli). `encoders`: `none`, or models joined by `+`
+    (shipped names, folders, hub ids, files of word vectors), or a loaded one, or a list. `splitter`: how raw text becomes
+    words; not given: as the first encoder does. `options`: fields of the task's config and of `FeaturesConfig`,
+    `WordsConfig`, `FitConfig` and `OptimConfig` by their names, and the names in `RENAMED`. Ctrl-C stops it after its step,
+    and the same call goes on.
+
+    >>> import polyseme
+    >>> tagger = polyseme.train("ner", "train.conll", dev="dev.conll", encoders="en", mode="frozen", out="my-tagger")
+    >>> tagger.predict(["Ann lives in Paris ."])
+    [Tagged(words=['Ann', 'lives', 'in', 'Paris', '.'], tags=['B-PER', 'O', 'O', 'B-LOC', 'O'])]
+    >>> polyseme.load_task("my-tagger").predict([["Paris"]])[0].words
+    ['Paris']
+    """
+    kind = task_named(task)
+    run = Run.from_environment(seed=seed, device=device, precision=precision)
+    cut = splitter_of(splitter) if isinstance(splitter, str) else splitter
+    job = Job(kind, Files(data, dev, test), out, encoders, cut=cut, cache=cache, options=options)
+    outcome = job.train(run, accept_changes=accept_changes)
+    if outcome.result.ended is None:
+        raise KeyboardInterrupt(f"stopped at step {outcome.result.steps}; the same call goes on from there")
+    return outcome.task
+
+
+def load_task(path: PathName, *, device: str | None = None) -> Task:
+    """Read a trained task, ready to answer, on `device` (not given: the CPU).
+
+    >>> import polyseme                                              # doctest: +SKIP
+    >>> polyseme.load_task("my-tagger").predict(["Ann is here ."])   # doctest: +SKIP
+    """
+    return folder.load(Path(path).expanduser(), device=Run.from_environment(device=device or "cpu").device)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is trained, on what, and where it goes."""
+
+    kind: type[Task]
+    files: Files
+    out: PathName
+    encoders: Encoders
+    cut: Splitter | None = None
+    """How raw text becomes words; None: as the first encoder does."""
+    cache: PathName | None = None
+    """Where frozen layers are kept; None: in `out`."""
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """By their plain names."""
+
+    def train(self, run: Run, *, accept_changes: bool = False, tell: Tell = _log.info) -> Outcome:
+        """Train it; `tell` hears what a person should know."""
+        out = Path(self.out).expanduser()
+        if models.is_folder(out):
+            raise UsageError(f"{out} holds a model, which a trained task would overwrite: choose another folder for it")
+        config, fitting = configured(self.kind, self.options)
+        learned, judged, asked = self._read(config, tell if run.first else _log.debug)
+        return fit(
+            self.kind,
+            learned,
+            judged,
+            out,
+            config,
+            fitting,
+            run,
+            encoders=encoders_of(self.encoders),
+            cut=self.cut,
+            test=asked,
+            cache=None if self.cache is None else Path(self.cache).expanduser(),
+            accept_changes=accept_changes,
+        )
+
+    def _read(self, config: TaskConfig, tell: Tell) -> tuple[list[Any], list[Any], list[Any] | None]:
+        """The examples of all files, before any model is loaded: what is wrong with them is told at once."""
+        kind, files = self.kind, self.files
+        if files.dev is None and getattr(config, "phrases", "none") != "none":
+            raise UsageError("with phrases, no data can be held out: give dev data (--dev), or train on sentences alone")
+        learned = kind.read(files.train, config, training=True)
+        if files.dev is None:
+            learned, judged = _held_out(learned, files.train)
+            tell(f"{files.train}: the last {len(judged):,} of {len(learned) + len(judged):,} examples are held out as dev data")
+        else:
+            judged = kind.read(files.dev, config)
+        asked = None if files.test is None else kind.read(files.test, config)
+        config = kind.settle(config, learned)
+        labels = kind.labels_of(learned, config)
+        for path, examples in ((files.dev, judged), (files.test, asked)):
+            for strange in strange_labels(config, labels, examples or [], path or files.train):
+                tell(f"{strange}; the training data has no such label, so it counts as wrong")
+        return learned, judged, asked
+
+
+def _held_out(examples: list[Any], path: PathName) -> tuple[list[Any], list[Any]]:
+    count = max(len(examples) // 10, 1)
+    if len(examples) < 2:
+        raise PolysemeError(f"{path} holds {len(examples)} example, too few to hold some out: give dev data (--dev)")
+    return examples[:-count], examples[-count:]
+
+
+# ---- names
+
+
+def task_named(name: str) -> type[Task]:
+    """The task of that name, or of that other name.
+
+    >>> task_named("ner").kind
+    'tagging'
+    """
+    return task_type(ALIASES.get(name, name))
+
+
+def encoders_of(given: Encoders) -> list[Encoder]:
+    """The encoders that are meant, loaded where they are named."""
+    if isinstance(given, str):
+        return [load(name) for name in named_in(given)]
+    if isinstance(given, Path):
+        return [load(given)]
+    if isinstance(given, Encoder):
+        return [given]
+    return [encoder for each in given for encoder in encoders_of(each)]
+
+
+def named_in(names: str) -> list[str]:
+    """The models that are joined by `+`. A path may hold a `+` itself: the longest one that is there is taken.
+
+    >>> named_in("vectors.bin+en"), named_in("none")
+    (['vectors.bin', 'en'], [])
+    """
+    if names == NONE:
+        return []
+    pieces = names.split("+")
+    found: list[str] = []
+    while pieces:
+        ends = range(len(pieces), 0, -1)
+        count = next((end for end in ends if _is_there("+".join(pieces[:end]))), 1)
+        found.append("+".join(pieces[:count]))
+        pieces = pieces[count:]
+    if "" in found or NONE in found:
+        raise UsageError(f"encoders are {names!r}; expected {NONE}, or models joined by +, such as en or vectors.bin+en")
+    return found
+
+
+def _is_there(name: str) -> bool:
+    return name in NAMES or (name != "" and Path(name).expanduser().exists())
+
+
+# ---- options
+
+
+def option_names(kind: type[Task]) -> dict[str, tuple[str, ...]]:
+    """Every option of a task, and the fields that it sets. `dropout` sets all dropouts; `mix_dropout` one of them apart."""
+    fields = [*_fields(kind.config_type, "task"), *_fields(FitConfig, "fitting")]
+    names: dict[str, tuple[str, ...]] = {}
+    for field in fields:
+        name = RENAMED.get(field, field.rpartition(".")[2])
+        names[name] = (*names.get(name, ()), field)
+    names["dropout"] = (*names.get("dropout", ()), "task.features.dropout")
+    return names
+
+
+def _fields(config: type[Config], above: str) -> Iterator[str]:
+    hints = typing.get_type_hints(config)
+    for field in dataclasses.fields(config):
+        hint, path = hints[field.name], f"{above}.{field.name}"
+        if isinstance(hint, type) and issubclass(hint, Config):
+            yield from _fields(hint, path)
+        else:
+            yield path
+
+
+def configured(kind: type[Task], options: Mapping[str, Any]) -> tuple[TaskConfig, FitConfig]:
+    """The configs that the options make of the usual ones."""
+    known = option_names(kind)
+    if unknown := [name for name in options if name not in known]:
+        raise UsageError("; ".join(f"{kind.kind} has no option {name!r}{nearest(name, known)}" for name in unknown))
+    values = {"task": kind.config_type().to_dict(), "fitting": FitConfig().to_dict()}
+    for name in sorted(options):  # dropout comes before mix_dropout
+        for path in known[name]:
+            *above, last = path.split(".")
+            inside: Any = values
+            for step in above:
+                inside = inside[step]
+            inside[last] = _plain(name, options[name])
+    try:
+        return kind.config_type.from_dict(values["task"], kind.kind), FitConfig.from_dict(values["fitting"], kind.kind)
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value as JSON has it."""
+    if name in COLUMNS and isinstance(value, int):
+        return str(value)
+    return value.to_dict() if isinstance(value, Config) else value

@@ -1,0 +1,90 @@
+"""`polyseme evaluate`: scores, confusions and the worst errors on the screen, and as JSON."""
+
+import pytest
+
+import polyseme
+from polyseme.tasks.classification import Choice, Classification
+from polyseme.tasks.tagging import Tagging
+from tests.cli.labelled import TINY, write_all
+from tests.cli.running import one_sentence
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = write_all(tmp_path_factory.mktemp("runs"))
+    polyseme.train("tagging", folder / "train.conll", out=folder / "tagger", encoders="none", **TINY)
+    polyseme.train("classification", folder / "texts.tsv", out=folder / "classifier", encoders="none", **TINY)
+    return folder
+
+
+def test_a_tagger(run, runs, tmp_path, monkeypatch):
+    (tmp_path / "a.conll").write_text("Ann B-PER\nsees O\nNew B-LOC\nYork I-LOC\n\nBob B-PER\n\nOslo B-LOC\n")
+    monkeypatch.setattr(Tagging, "answer", lambda task, data: [["B-PER", "O", "B-PER", "O"], ["B-LOC"], ["B-LOC"]])
+    result = run("evaluate", runs / "tagger", tmp_path / "a.conll")
+    assert result.code == 0 and result.err == ""
+    assert (
+        result.out
+        == f"""{tmp_path}/a.conll: 3 examples
+      f1  precision  recall  accuracy
+  0.5000     0.5000  0.5000    0.5000
+
+truth \\ answer    LOC    PER   none  all  recall
+LOC                 1      0      1    2   0.500
+PER                 1      1      0    2   0.500
+none                0      1      0    1   0.000
+all                 2      2      1    5
+precision       0.500  0.500  0.000        0.400
+
+worst errors
+
+{tmp_path}/a.conll:1
+  Ann sees New York
+  New       truth none, answer PER
+  New York  truth LOC, answer none
+
+{tmp_path}/a.conll:6
+  Bob
+  truth PER, answer LOC
+"""
+    )
+    (said,) = run("evaluate", runs / "tagger", tmp_path / "a.conll", "--json", "--errors", "1").json
+    assert said["scores"]["f1"] == 0.5 and said["main"] == "f1" and said["examples"] == 3
+    assert said["confusion"] == {"labels": ["LOC", "PER", "none"], "counts": [[1, 0, 1], [1, 1, 0], [0, 1, 0]]}
+    assert [wrong["truth"] for wrong in said["errors"][0]["wrong"]] == ["none", "LOC"] and len(said["errors"]) == 1
+
+
+def test_a_classifier(run, runs, tmp_path, monkeypatch):
+    (tmp_path / "a.tsv").write_text("text\tlabel\none\tpos\ntwo\tneg\nthree\tpos\nfour\todd\n")
+    sure = [Choice(label, share, {}) for label, share in (("neg", 0.6), ("neg", 0.9), ("neg", 0.8), ("pos", 0.7))]
+    monkeypatch.setattr(Classification, "answer", lambda task, data: sure)
+    result = run("evaluate", runs / "classifier", tmp_path / "a.tsv", "--errors", "2")
+    told = f"{tmp_path}/a.tsv:5: has the label 'odd', which {runs / 'classifier'} has not learned; it counts as wrong"
+    assert result.err == f"polyseme: {told}\n"
+    assert "0.2500" in result.out
+    shown = result.out.split("worst errors\n")[1]
+    assert shown == (
+        f"\n{tmp_path}/a.tsv:4\n  three\n  truth pos, answer neg (0.800)\n"
+        f"\n{tmp_path}/a.tsv:5\n  four\n  truth odd, answer pos (0.700)\n"
+    )
+    (said,) = run("evaluate", runs / "classifier", tmp_path / "a.tsv", "--json").json
+    assert said["unknown_labels"] == [{"where": f"{tmp_path}/a.tsv:5", "label": "odd", "times": 1}]
+    assert [error["probability"] for error in said["errors"]] == [0.8, 0.7, 0.6]
+
+
+def test_many_labels_are_told_by_pairs(run, runs, tmp_path, monkeypatch):
+    labels = [f"topic-{number}" for number in range(20)]
+    (tmp_path / "a.tsv").write_text("text\tlabel\n" + "".join(f"text\t{label}\n" for label in [*labels, "topic-3"]))
+    answers = [Choice(label, 0.5, {}) for label in [*labels[:3], "topic-7", *labels[4:], "topic-7"]]
+    monkeypatch.setattr(Classification, "answer", lambda task, data: answers)
+    out = run("evaluate", runs / "classifier", tmp_path / "a.tsv", "--errors", "0").out
+    assert out.endswith("\nmost often confused\n  topic-3 taken for topic-7  2\n")
+
+
+def test_bad_data(run, runs, tmp_path):
+    (tmp_path / "ragged").write_text("Ann B-PER\nis O O\n")
+    assert "ragged:2: has 3 columns" in one_sentence(run("evaluate", runs / "tagger", tmp_path / "ragged"))
+    (tmp_path / "plain").write_text("Ann NOUN\n")
+    assert "plain:1: has the tag 'NOUN'" in one_sentence(run("evaluate", runs / "tagger", tmp_path / "plain"))
+    (tmp_path / "empty").write_text("")
+    assert "empty" in one_sentence(run("evaluate", runs / "classifier", tmp_path / "empty"))
+    assert "holds no trained task" in one_sentence(run("evaluate", tmp_path, tmp_path / "plain"))

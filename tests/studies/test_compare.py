@@ -1,0 +1,84 @@
+"""A comparison on two tiny sets: every cell once, done ones stay done, failures told, the table right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.studies.cell import Cell
+from polyseme.studies.compare import Study
+from polyseme.studies.sets import SETS, labelled_set
+from polyseme.studies.table import as_csv, as_markdown, table
+
+TRAIN = "Anna NNP I-NP I-PER\nsaw VBD I-VP O\nRome NNP I-NP I-LOC\n\nIn IN I-PP O\nOslo NNP I-NP I-LOC\n\n" * 6
+QUICK = {"epochs": 1, "hidden": 4, "word_dim": 4}
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "data" / "tasks" / "ner_conll2003_en"
+    folder.mkdir(parents=True)
+    for name in ("eng.train", "eng.testa", "eng.testb"):
+        (folder / name).write_text(TRAIN)
+    monkeypatch.setenv("POLYSEME_DATA", str(tmp_path / "data"))
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("3 4\nAnna 1 0 0 0.5\nRome 0 1 0 0.5\nsaw 0 0 1 0.5\n")
+    return vectors
+
+
+def test_cells_are_trained_once_and_compared(data: Path, tmp_path: Path) -> None:
+    study = Study(tmp_path / "study", ("ner",), ("none", "word2vec"), (1,), {"en": str(data)}, QUICK)
+    said: list[str] = []
+    cells = study.run(jobs=2, device="cpu", tell=said.append)
+    assert len(cells) == len(said) == 2 and all(cell.done for cell in cells) and all("test 0." in line for line in said)
+    written = [Path(cell.out, "result.json").stat().st_mtime_ns for cell in cells]
+    assert study.run(device="cpu", tell=said.append) == cells and len(said) == 2
+    assert written == [Path(cell.out, "result.json").stat().st_mtime_ns for cell in cells]
+    rows = table(cells, "none")
+    assert [row.encoders for row in rows] == ["none", "word2vec"] and rows[0].gain is None and rows[1].gain is not None
+    assert "CoNLL-2003" in as_markdown(rows) and as_csv(rows).count("\n") == 3
+
+
+def test_a_failing_cell_is_told_with_its_log(data: Path, tmp_path: Path) -> None:
+    study = Study(tmp_path / "study", ("ner",), ("none", "no-such-model"), (1,), {}, QUICK)
+    with pytest.raises(PolysemeError, match="1 of 2 cells failed: ner no-such-model"):
+        study.run(jobs=2, device="cpu", tell=lambda _: None)
+    assert [cell.done for cell in study.cells()] == [True, False]
+    assert "no-such-model" in Path(study.cells()[1].out, "cell.log").read_text()
+
+
+def made(folder: Path, row: str, seed: int, tallies: list[list[float]], score: float) -> Cell:
+    out = folder / row / str(seed)
+    out.mkdir(parents=True)
+    (out / "result.json").write_text(json.dumps({"main": "accuracy", "scores": {"test": {"accuracy": score}}}))
+    np.save(out / "test-tallies.npy", np.array(tallies))
+    return Cell("nli", row, row, seed, str(out), "")
+
+
+def test_the_table_counts_errors_that_are_gone(tmp_path: Path) -> None:
+    right = lambda count: [[float(i < count), 1.0] for i in range(100)]  # noqa: E731
+    cells = [made(tmp_path, "word2vec", seed, right(80), 0.8) for seed in (1, 2)]
+    cells += [made(tmp_path, "word2vec+elmo", 1, right(84), 0.84), made(tmp_path, "word2vec+elmo", 2, right(86), 0.86)]
+    base, new = table(cells, "word2vec")
+    assert (base.mean, new.mean) == pytest.approx((0.8, 0.85)) and new.spread == pytest.approx(0.01 * 2**0.5)
+    assert new.gain is not None and new.gain.reduction.value == pytest.approx(0.25)
+    assert new.gain.reduction.low < 0.25 < new.gain.reduction.high
+    assert "| 85.00 | 1.41 | 2 | +5.00 | 25.0 % |" in as_markdown([base, new])
+
+
+def test_sets_say_where_they_come_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert all(each.source and each.title for each in SETS.values())
+    monkeypatch.delenv("POLYSEME_DATA", raising=False)
+    with pytest.raises(PolysemeError, match=r"POLYSEME_DATA.*SemEval"):
+        labelled_set("nli").files()
+    monkeypatch.setenv("POLYSEME_DATA", str(tmp_path))
+    with pytest.raises(PolysemeError, match=r"no such file.*SemEval"):
+        labelled_set("nli").files()
+    with pytest.raises(UsageError, match=r"'nlli'.*nli"):
+        labelled_set("nlli")
+    with pytest.raises(UsageError, match="--vectors en=FILE"):
+        Study(tmp_path, ("nli",), ("word2vec",)).cells()

@@ -1,0 +1,132 @@
+"""`polyseme.train`: names of encoders, names of options, data that is held out, and the example in its docstring."""
+
+import doctest
+import os
+import shutil
+import signal
+
+import pytest
+
+import polyseme
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.formats.load import load
+from polyseme.studies import train as module
+from polyseme.studies.train import configured, encoders_of, named_in, option_names, task_named
+from polyseme.tasks.base import TASKS
+from polyseme.tasks.tagging import Tagging
+from tests.cli.labelled import TINY, names, write_all
+from tests.cli.running import tiny
+from tests.oracle.make import write_bilm
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_all(tmp_path)
+
+
+def test_the_example(desk, monkeypatch):
+    """Five lines of Python from a file to predictions, as they stand in the docstring, with a tiny model in place of `en`."""
+    tiny().save_pretrained(desk / "package" / "models" / "en")
+    monkeypatch.setattr(polyseme, "__file__", str(desk / "package" / "__init__.py"))
+    (example,) = doctest.DocTestFinder(recurse=False).find(module.train, "train", globs={})
+    assert len(example.examples) <= 5
+    said: list[str] = []
+    doctest.DocTestRunner().run(example, out=said.append)
+    assert not said, "".join(said)
+
+
+def test_models_by_their_names(desk):
+    write_bilm(desk / "a")
+    write_bilm(desk / "b+c", dim=12)
+    (desk / "v.txt").write_text("bank 1 2\nriver 3 4\n")
+    assert named_in("a+b+c+v.txt") == ["a", "b+c", "v.txt"] and named_in("b+c") == ["b+c"]
+    assert named_in("en+zh+owner/name") == ["en", "zh", "owner/name"]
+    kinds = [encoder.kind for encoder in encoders_of("a+v.txt")]
+    assert kinds == ["elmo", "word2vec"] and encoders_of("none") == encoders_of([]) == []
+    given = load(desk / "a")
+    assert encoders_of([given, desk / "v.txt", "none"])[0] is given and encoders_of(given) == [given]
+    assert encoders_of(desk / "b+c")[0].dim == 16
+    for wrong in ("a+none", "+a", "a++v.txt", ""):
+        with pytest.raises(UsageError, match="expected none, or models joined by"):
+            named_in(wrong)
+
+
+def test_trained_with_vectors_and_an_encoder(desk):
+    write_bilm(desk / "elmo")
+    (desk / "v.txt").write_text("Ann 1 2 3\nParis 3 4 5\n")
+    task = polyseme.train("ner", "train.conll", dev="dev.conll", encoders="v.txt+elmo", out="run", tune_words=False, **TINY)
+    assert task.features.words.table_dim == 3 and not task.features.words.table.weight.requires_grad
+    shutil.rmtree(desk / "elmo")  # the run holds what it needs
+    again = polyseme.load_task("run")
+    assert again.predict(["Ann in Oslo"]) == task.predict(["Ann in Oslo"])
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_options_have_one_meaning_each(kind):
+    known = option_names(task_named(kind))
+    assert {name: fields for name, fields in known.items() if len(fields) > 1 and name != "dropout"} == {}
+    assert {"mode", "hidden", "layers", "word_dim", "learning_rate", "epochs", "mix_dropout", "unknown"} <= set(known)
+
+
+def test_options_reach_their_configs():
+    config, fitting = configured(
+        task_named("tagging"),
+        {
+            **{"hidden": 5, "network_layers": 3, "layers": "top", "dropout": 0.1, "mix_dropout": 0.3, "column": -1},
+            **{"word_dim": 7, "hidden_words": 0, "tune_words": False, "learning_rate": 0.5, "batch": 2, "characters": None},
+        },
+    )
+    assert (config.hidden, config.layers, config.dropout, config.column) == (5, 3, 0.1, "-1")
+    features, words = config.features, config.features.words
+    assert (features.layers, features.dropout, words.dim, words.hidden, words.tune) == ("top", 0.3, 7, 0.0, False)
+    assert words.characters is None and fitting.batch == 2 and fitting.optim.learning_rate == 0.5
+    assert fitting.optim.weight_decay == 0.0 and fitting.optim.clip_norm == 5.0  # the rest stays as it is for tasks
+    assert configured(task_named("tagging"), {"dropout": 0.1})[0].features.dropout == 0.1
+
+
+def test_options_that_are_wrong(desk):
+    with pytest.raises(UsageError, match=r"tagging has no option 'hiden' \(did you mean 'hidden'\?\)"):
+        polyseme.train("tagging", "train.conll", out="run", hiden=3)
+    with pytest.raises(UsageError, match=r"tagging\.hidden is 'many'; expected int"):
+        polyseme.train("tagging", "train.conll", out="run", hidden="many")
+    with pytest.raises(UsageError, match="there is no task called 'taging'"):
+        polyseme.train("taging", "train.conll", out="run")
+    with pytest.raises(UsageError, match="there is no way to split words called 'greek'"):
+        polyseme.train("tagging", "train.conll", out="run", splitter="greek")
+    assert not (desk / "run").exists()
+
+
+def test_stopped(desk, monkeypatch):
+    losses = Tagging.losses
+
+    def stopping(self, *arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        return losses(self, *arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match="stopped at step 1; the same call goes on"):
+        patch.setattr(Tagging, "losses", stopping)
+        polyseme.train("ner", "train.conll", dev="dev.conll", encoders="none", out="run", **{**TINY, "epochs": 2})
+    again = polyseme.train("ner", "train.conll", dev="dev.conll", encoders="none", out="run", **{**TINY, "epochs": 2})
+    assert again.predict([["Ann"]])[0].words == ["Ann"]
+
+
+def test_a_model_is_not_overwritten(desk):
+    tiny().save_pretrained(desk / "model")
+    before = (desk / "model" / "model.safetensors").read_bytes()
+    with pytest.raises(UsageError, match="model holds a model"):
+        polyseme.train("tagging", "train.conll", encoders="model", out="model", **TINY)
+    assert (desk / "model" / "model.safetensors").read_bytes() == before
+
+
+def test_held_out_data_is_no_part_of_training(desk):
+    (desk / "a.conll").write_text(names(18) + "Zoe B-ORG\n\n")
+    heard: list[str] = []
+    job = module.Job(task_named("ner"), module.Files("a.conll"), "run", "none", options=TINY)
+    task = job.train(module.Run(), tell=heard.append).task
+    assert "Zoe" not in task.features.words.words and not any("ORG" in label for label in task.labels)
+    assert heard[0] == "a.conll: the last 1 of 19 examples are held out as dev data"
+    assert heard[1].startswith("a.conll:121: has the label 'ORG'") and len(heard) == 2
+    (desk / "one.conll").write_text("Ann B-PER\n")
+    with pytest.raises(PolysemeError, match="holds 1 example, too few to hold some out"):
+        polyseme.train("ner", "one.conll", out="run", **TINY)
