@@ -56,7 +56,7 @@ def made(folder: Path, row: str, seed: int, tallies: list[list[float]], score: f
     out.mkdir(parents=True)
     (out / "result.json").write_text(json.dumps({"main": "accuracy", "scores": {"test": {"accuracy": score}}}))
     np.save(out / "test-tallies.npy", np.array(tallies))
-    return Cell("nli", row, row, seed, str(out), "")
+    return Cell("nli", row, row, seed, str(out), "", {})
 
 
 def test_the_table_counts_errors_that_are_gone(tmp_path: Path) -> None:
@@ -82,3 +82,48 @@ def test_sets_say_where_they_come_from(monkeypatch: pytest.MonkeyPatch, tmp_path
         labelled_set("nlli")
     with pytest.raises(UsageError, match="--vectors en=FILE"):
         Study(tmp_path, ("nli",), ("word2vec",)).cells()
+
+
+def test_pictures_are_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from polyseme.studies.pictures import bars, curve
+    from polyseme.studies.table import Row
+
+    rows = [Row(name, 1.0, enc, "f1", (0.8 + 0.02 * n, 0.82 + 0.02 * n), None) for name in ("ner", "nli")
+            for n, enc in enumerate(("none", "word2vec", "word2vec+elmo"))]  # fmt: skip
+    assert bars(rows, tmp_path / "table.png").read_bytes().startswith(b"\x89PNG")
+    shares = [Row("ner", share, enc, "f1", (0.5 + 0.3 * share, 0.52 + 0.3 * share + 0.05 * n), None)
+              for share in (0.01, 0.1, 0.5, 1.0) for n, enc in enumerate(("word2vec", "word2vec+elmo"))]  # fmt: skip
+    assert curve(shares, tmp_path / "curve.svg").read_text().startswith("<?xml")
+
+
+def test_shares_make_a_curve_from_the_command_line(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    from typer.testing import CliRunner
+
+    from polyseme.cli.app import app
+
+    monkeypatch.setattr("polyseme.studies.compare._start", lambda cell, device: Finished(cell))
+    out = tmp_path / "study"
+    words = f"compare --tasks ner --encoders none,word2vec --seeds 1 --shares 0.5,1 --plot --device cpu --vectors en={data}"
+    told = CliRunner().invoke(app, [*words.split(), "--out", str(out)])
+    assert told.exit_code == 0, told.output
+    assert told.output.count("CoNLL-2003") == 4 and "| 50% | word2vec |" in told.output
+    assert sorted(path.name for path in out.iterdir()) == ["cells", "curve-ner.png", "table.csv", "table.md"]
+    assert CliRunner().invoke(app, ["compare", "--tasks", "ner", "--shares", "2", "--out", str(out)]).exit_code != 0
+
+
+class Finished:
+    """A process that is done at once, and has written what a cell writes."""
+
+    returncode = 0
+
+    def __init__(self, cell: Cell) -> None:
+        out = Path(cell.out)
+        out.mkdir(parents=True)
+        result = {"main": "f1", "scores": {"test": {"f1": 0.5 + 0.1 * cell.share}}, "seconds": 1.0}
+        (out / "result.json").write_text(json.dumps(result))
+        np.save(out / "test-tallies.npy", np.array([[1, 2, 2], [0, 1, 1]]))
+
+    def poll(self) -> int:
+        return 0

@@ -11,35 +11,35 @@ from polyseme.base.errors import MissingExtraError, UsageError
 from polyseme.base.files import atomic
 
 KINDS = ("png", "svg", "pdf")
-_BAR, _BEST, _LINE, _TEXT = "#9fb8cc", "#2f6690", "#b5543a", "#333333"
+BAR, BEST, LINE, TEXT = "#9fb8cc", "#2f6690", "#b5543a", "#333333"
 
 
 def check_plot(path: str | Path) -> None:
     """Complain about a picture that could not be written, before hours of work and not behind them."""
-    _kind(path)
-    _figure_type()
+    kind_of(path)
+    figure_type()
 
 
 def plot(table: Table, path: str | Path) -> Path:
     """Draw the main measure of a table into a file, png, svg or pdf by its name; whole or not at all."""
-    path, kind, measure = Path(path), _kind(path), table.measures[0]
+    path, kind, measure = Path(path), kind_of(path), table.measures[0]
     names = list(table.rows)
     values = [table.rows[name][measure] for name in names]
     lines = {name: row[measure] for name, row in table.baselines.items()}
     low, high = axis([value for value in [*values, *lines.values()] if not math.isnan(value)])
-    figure = _figure_type()(figsize=(max(5.0, 1.1 * len(names) + 1.6), 4.2), layout="constrained")
+    figure = figure_type()(figsize=(max(5.0, 1.1 * len(names) + 1.6), 4.2), layout="constrained")
     axes = figure.add_subplot()
-    colours = [_BEST if name == table.best else _BAR for name in names]
+    colours = [BEST if name == table.best else BAR for name in names]
     bars = axes.bar(names, [max(low, 0.0) if math.isnan(value) else value for value in values], color=colours, width=0.65)
-    axes.bar_label(bars, labels=["none" if math.isnan(v) else f"{v:.3f}" for v in values], padding=3, color=_TEXT, fontsize=10)
+    axes.bar_label(bars, labels=["none" if math.isnan(v) else f"{v:.3f}" for v in values], padding=3, color=TEXT, fontsize=10)
     for name, value in lines.items():
-        axes.axhline(value, color=_LINE, linestyle="--", linewidth=1.4, label=f"{name}: {value:.3f}", zorder=3)
+        axes.axhline(value, color=LINE, linestyle="--", linewidth=1.4, label=f"{name}: {value:.3f}", zorder=3)
     axes.set_ylim(low, high)
-    axes.set_ylabel(measure if low <= 0 else f"{measure} (axis begins at {low:g})", color=_TEXT)
-    axes.set_title(table.title, color=_TEXT, loc="left", fontsize=12)
+    axes.set_ylabel(measure if low <= 0 else f"{measure} (axis begins at {low:g})", color=TEXT)
+    axes.set_title(table.title, color=TEXT, loc="left", fontsize=12)
     if lines:
-        figure.legend(loc="outside lower left", frameon=False, fontsize=10, labelcolor=_TEXT)
-    _plain(axes)
+        figure.legend(loc="outside lower left", frameon=False, fontsize=10, labelcolor=TEXT)
+    plain_axes(axes)
     with atomic(path) as part:
         figure.savefig(part, format=kind, dpi=150)
     return path
@@ -63,22 +63,24 @@ def axis(values: list[float]) -> tuple[float, float]:
     return begin, round(high + 0.12 * max(high - begin, 0.02), 4)
 
 
-def _plain(axes: Any) -> None:
+def plain_axes(axes: Any) -> None:
+    """Light lines, and no frame."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color("#999999")
-    axes.tick_params(colors=_TEXT, labelsize=10)
+    axes.tick_params(colors=TEXT, labelsize=10)
     axes.yaxis.grid(True, color="#e4e4e4", linewidth=0.8)
     axes.set_axisbelow(True)
 
 
-def _kind(path: str | Path) -> str:
+def kind_of(path: str | Path) -> str:
+    """The format that a picture's name asks for."""
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in KINDS:
         raise UsageError(f"cannot draw {path}: the name of a picture ends in .{', .'.join(KINDS)}")
     return kind
 
 
-def _figure_type() -> Any:
+def figure_type() -> Any:
     """A figure that draws without a screen: not through pyplot, which would open one and keep global state."""
     try:
         from matplotlib.figure import Figure

@@ -30,7 +30,10 @@ Vectors = Annotated[
 Baseline = Annotated[str | None, typer.Option("--baseline", help="The row to compare with. Not given: the first but `none`.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Cells that are trained side by side.")]
 Device = Annotated[str | None, typer.Option("--device", help="cpu or cuda; a GPU is taken where there is one.")]
-Share = Annotated[float | None, typer.Option("--share", help="Train on this share of the training data.")]
+Shares = Annotated[
+    str, typer.Option("--shares", metavar="P,...", help="Shares of the training data to train on: several make a curve.")
+]
+Plot = Annotated[bool, typer.Option("--plot", help="Draw table.png, or for several shares a curve of each set (extra plots).")]
 
 
 def compare(
@@ -42,7 +45,8 @@ def compare(
     baseline: Baseline = None,
     jobs: Jobs = 1,
     device: Device = None,
-    share: Share = None,
+    shares: Shares = "1",
+    plot: Plot = False,
 ) -> None:
     """Train every task with every row of encoders and every seed, and write the table: score, spread, gain, interval.
 
@@ -53,8 +57,10 @@ def compare(
 
         polyseme compare --tasks ner,nli --vectors en=vectors.bin --out study --jobs 4
     """
+    from polyseme.analysis.plots import check_plot
     from polyseme.base.files import write_text
     from polyseme.studies.compare import Study
+    from polyseme.studies.pictures import bars, curve
     from polyseme.studies.table import as_csv, as_markdown, table
 
     rows = _names(encoders)
@@ -63,13 +69,20 @@ def compare(
         _names(tasks),
         rows,
         tuple(_number(seed) for seed in _names(seeds)),
-        dict(_vectors(each) for each in vectors or []),
-        {} if share is None else {"share": share},
+        vectors=dict(_vectors(each) for each in vectors or []),
+        shares=tuple(_share(each) for each in _names(shares)),
     )
+    if plot:
+        check_plot("table.png")
     cells = study.run(jobs=jobs, device=device, tell=show.note)
     found = table(cells, baseline or next((row for row in rows if row != "none"), rows[0]))
     write_text(out / "table.md", as_markdown(found))
     write_text(out / "table.csv", as_csv(found))
+    if plot and len(study.shares) > 1:
+        for name in study.sets:
+            curve([row for row in found if row.set == name], out / f"curve-{name}.png")
+    elif plot:
+        bars(found, out / "table.png")
     show.line(as_markdown(found).rstrip())
 
 
@@ -81,6 +94,16 @@ def _number(text: str) -> int:
     if not text.isdecimal():
         raise UsageError(f"--seeds holds {text!r}; expected whole numbers divided by commas, such as 1,2,3")
     return int(text)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise UsageError(f"--shares holds {text!r}; expected shares above 0 and up to 1 divided by commas, such as 0.1,0.5,1")
+    return share
 
 
 def _vectors(text: str) -> tuple[str, str]:

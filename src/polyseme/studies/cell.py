@@ -40,6 +40,11 @@ class Cell:
     """That differ from the set's own."""
 
     @property
+    def share(self) -> float:
+        """Of the training data."""
+        return float(self.options.get("share", 1.0))
+
+    @property
     def done(self) -> bool:
         """Whether it is trained to the end."""
         return self.result is not None

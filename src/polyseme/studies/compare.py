@@ -6,6 +6,7 @@ that fails is told at the end with its log, and stops no other.
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import time
@@ -35,17 +36,19 @@ class Study:
     """The file or folder of word vectors of each language, for `word2vec`."""
     options: dict[str, Any] = field(default_factory=dict)
     """That differ from the sets' own, for every cell."""
+    shares: tuple[float, ...] = (1.0,)
+    """Of the training data: several make a curve."""
 
     def cells(self) -> list[Cell]:
         """All cells, by set, seed and row: the first seed of all rows comes first, so that a first table comes soon."""
         found = []
         for name in self.sets:
             language = labelled_set(name).language
-            for seed in self.seeds:
-                for row in self.rows:
-                    out = self.out / "cells" / name / row.replace("/", "_") / str(seed)
-                    cache = self.out / "layers"
-                    found.append(Cell(name, row, self._encoders(row, language), seed, str(out), str(cache), self.options))
+            for seed, share, row in itertools.product(self.seeds, self.shares, self.rows):
+                part = [] if share == 1 else [f"share-{share:g}"]
+                out = self.out.joinpath("cells", name, row.replace("/", "_"), *part, str(seed))
+                options = {**self.options, "share": share}
+                found.append(Cell(name, row, self._encoders(row, language), seed, str(out), str(self.out / "layers"), options))
         return found
 
     def _encoders(self, row: str, language: str) -> str:
@@ -103,7 +106,8 @@ def _start(cell: Cell, device: str | None) -> subprocess.Popen[bytes]:
 
 
 def _title(cell: Cell) -> str:
-    return f"{cell.set} {cell.row} seed {cell.seed}"
+    share = "" if cell.share == 1 else f" {cell.share:.0%} of the data"
+    return f"{cell.set} {cell.row}{share} seed {cell.seed}"
 
 
 def _score(cell: Cell) -> str:
@@ -112,10 +116,10 @@ def _score(cell: Cell) -> str:
     return ", ".join(f"{name} {value:.4f}" for name, value in scores.items()) + f"  ({result.get('seconds', 0):,.0f} s)"
 
 
-def by_row(cells: Sequence[Cell]) -> dict[tuple[str, str], list[Cell]]:
-    """Done cells by set and row."""
-    found: dict[tuple[str, str], list[Cell]] = {}
+def by_row(cells: Sequence[Cell]) -> dict[tuple[str, float, str], list[Cell]]:
+    """Done cells by set, share of the training data, and row."""
+    found: dict[tuple[str, float, str], list[Cell]] = {}
     for cell in cells:
         if cell.done:
-            found.setdefault((cell.set, cell.row), []).append(cell)
+            found.setdefault((cell.set, cell.share, cell.row), []).append(cell)
     return found

@@ -21,7 +21,7 @@ from polyseme.studies.compare import by_row
 from polyseme.studies.sets import labelled_set
 from polyseme.tasks.fit import TALLIES
 
-HEAD = ("set", "encoders", "measure", "mean", "spread", "seeds", "increase", "error reduction", "interval")
+HEAD = ("set", "share", "encoders", "measure", "mean", "spread", "seeds", "increase", "error reduction", "interval")
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class Row:
     """One set with one row of encoders, over all seeds."""
 
     set: str
+    share: float
+    """Of the training data."""
     encoders: str
     measure: str
     scores: tuple[float, ...]
@@ -48,14 +50,8 @@ class Row:
 
     def cells(self) -> list[str]:
         """As a person reads it: per cent."""
-        told = [
-            self.set,
-            self.encoders,
-            self.measure,
-            f"{100 * self.mean:.2f}",
-            f"{100 * self.spread:.2f}",
-            str(len(self.scores)),
-        ]
+        numbers = [f"{100 * self.mean:.2f}", f"{100 * self.spread:.2f}", str(len(self.scores))]
+        told = [self.set, f"{self.share:.0%}", self.encoders, self.measure, *numbers]
         if self.gain is None:
             return [*told, "", "", ""]
         reduction = self.gain.reduction
@@ -67,13 +63,13 @@ def table(cells: Sequence[Cell], baseline: str) -> list[Row]:
     """A row for each set and encoders that have done cells, compared with the row `baseline` of the same set."""
     found = by_row(cells)
     rows = []
-    for (name, encoders), members in found.items():
+    for (name, share, encoders), members in found.items():
         results = [cell.result or {} for cell in members]
         measure = results[0]["main"]
         scores = tuple(result["scores"]["test"][measure] for result in results)
-        base = found.get((name, baseline))
+        base = found.get((name, share, baseline))
         gain = None if base is None or encoders == baseline else compared(base, members)
-        rows.append(Row(name, encoders, measure, scores, gain))
+        rows.append(Row(name, share, encoders, measure, scores, gain))
     return rows
 
 
@@ -95,18 +91,22 @@ def _share(sums: np.ndarray) -> np.ndarray:
 
 def as_markdown(rows: Sequence[Row]) -> str:
     """A table for documents."""
-    lines = ["| " + " | ".join(HEAD) + " |", "|---|---|---|" + "---:|" * (len(HEAD) - 3)]
-    lines += ["| " + " | ".join([labelled_set(row.set).title, *row.cells()[1:]]) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+    whole = all(row.share == 1 for row in rows)  # then the column says nothing
+    lines = [list(HEAD), ["---"] * 4 + ["---:"] * (len(HEAD) - 4)]
+    lines += [[labelled_set(row.set).title, *row.cells()[1:]] for row in rows]
+    shown = [cells[:1] + cells[2 if whole else 1 :] for cells in lines]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in shown)
 
 
 def as_csv(rows: Sequence[Row]) -> str:
     """A table for programs: shares of 1, and every seed."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["set", "encoders", "measure", "mean", "spread", "error_reduction", "low", "high", "p", "scores"])
+    writer.writerow(["set", "share", "encoders", "measure", "mean", "spread", "error_reduction", "low", "high", "p", "scores"])
     for row in rows:
         gain = row.gain
         told = ["", "", "", ""] if gain is None else [gain.reduction.value, gain.reduction.low, gain.reduction.high, gain.p]
-        writer.writerow([row.set, row.encoders, row.measure, row.mean, row.spread, *told, " ".join(map(str, row.scores))])
+        writer.writerow(
+            [row.set, row.share, row.encoders, row.measure, row.mean, row.spread, *told, " ".join(map(str, row.scores))]
+        )
     return text.getvalue()
