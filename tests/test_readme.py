@@ -30,6 +30,13 @@ def blocks(language: str) -> list[pytest.param]:
 def desk(tmp_path: Path) -> Path:
     write_bilm(tmp_path / "my-elmo", vocabulary=list(VOCABULARY), softmax=True)
     (tmp_path / "sentences.txt").write_text("The bank of the river .\n\nMoney in the bank .\n", encoding="utf-8")
+    for name in ("train.conll", "dev.conll"):
+        (tmp_path / name).write_text("Ann B-PER\nsaw O\nthe O\nSeine B-LOC\n\nMoney O\nhelps O\nAnn B-PER\n", encoding="utf-8")
+    for name in ("train.tsv", "pairs.tsv"):
+        rows = ["sentence1\tsentence2\tlabel"] if name == "pairs.tsv" else ["sentence\tlabel"]
+        rows += ["a good bank" + ("\ta fine bank\tyes" if name == "pairs.tsv" else "\tgood")] * 3
+        rows += ["a bad bank" + ("\ta river\tno" if name == "pairs.tsv" else "\tbad")] * 3
+        (tmp_path / name).write_text("\n".join(rows) + "\n", encoding="utf-8")
     return tmp_path
 
 
