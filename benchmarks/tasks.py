@@ -79,9 +79,7 @@ def epochs(data: Path, size: str, count: int, rounds: int) -> None:
     words, share = cached.words, reading / rounds / found["cached"]
     print(f"\nan epoch of {len(examples)} sentences ({words} words), encoder of size {size}")
     print(f"  layers computed anew           {words / found['anew']:10,.0f} words/s")
-    print(
-        f"  layers from the cache          {words / found['cached']:10,.0f} words/s {found['anew'] / found['cached']:6.1f} x"
-    )
+    print(f"  layers from the cache          {words / found['cached']:10,.0f} words/s {found['anew'] / found['cached']:6.1f} x")
     print(f"  reading the cache              {share:10.1%} of the epoch")
 
 

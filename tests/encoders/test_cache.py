@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from polyseme.base.errors import PolysemeError
 from polyseme.encoders.cache import PROGRESS, LayerCache
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
@@ -77,3 +82,73 @@ def test_a_stopped_build_goes_on(encoder: Elmo, tmp_path: Path, monkeypatch: pyt
 def test_texts_without_words(encoder: Elmo, tmp_path: Path) -> None:
     assert LayerCache.of(encoder, [[], []], tmp_path).batch([0, 1]).shape == (encoder.layers, 2, 0, encoder.dim)
     assert len(LayerCache.of(encoder, [], tmp_path)) == 0
+
+
+_TOGETHER = """
+import sys, time
+from pathlib import Path
+import torch
+from polyseme.encoders import cache
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import SIZES
+from polyseme.text import shard_files
+
+folder = Path(sys.argv[2])
+torch.manual_seed(0)
+encoder = Elmo(SIZES["tiny"]).eval()
+embed = encoder.embed
+
+def slow(sentences, **options):
+    print("computed", flush=True)
+    time.sleep(0.02)
+    return embed(sentences, **options)
+
+encoder.embed = slow
+cache._AT_A_TIME = 10
+if sys.argv[1] == "no locks":
+    shard_files.fcntl = None
+sentences = [["word"] * (1 + number % 5) for number in range(200)]
+print("here", flush=True)
+sys.stdin.read()
+found = cache.LayerCache.of(encoder, sentences, folder, kept="fp32").batch(range(200))
+expected = embed(sentences)
+assert all(abs(found[:, row, : len(text)].numpy() - expected[row]).max() < 1e-6 for row, text in enumerate(sentences))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs locks")
+@pytest.mark.parametrize(("locks", "builds"), [("locks", 1), ("no locks", 3)])
+def test_of_processes_that_come_together_one_builds(tmp_path: Path, locks: str, builds: int) -> None:
+    """Where there are no locks all do, each for itself, and none reads what is half there."""
+    call = [sys.executable, "-c", _TOGETHER, locks, str(tmp_path)]
+    started = [subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [process.stdout.readline() for process in started if process.stdout] == ["here\n"] * 3
+    for process in started:
+        process.stdin.close()  # type: ignore[union-attr]
+    said = [process.stdout.read() for process in started if process.stdout]
+    assert [process.wait(timeout=100) for process in started] == [0, 0, 0]
+    assert "".join(said).count("computed") == 20 * builds
+    assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["layers"]
+
+
+def test_half_a_cache_of_its_name_is_not_taken_for_a_whole_one(encoder: Elmo, tmp_path: Path) -> None:
+    expected = LayerCache.of(encoder, SENTENCES, tmp_path).batch([0, 2])
+    (folder,) = tmp_path.iterdir()
+    np.load(folder / "states.npy", mmap_mode="r+")[:] = 0
+    (folder / PROGRESS).write_text(json.dumps({"sentences": 1}))
+    assert torch.equal(LayerCache.of(encoder, SENTENCES, tmp_path).batch([0, 2]), expected)
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="the system cannot set room aside")
+def test_a_full_disk_is_told_before_anything_is_computed(
+    encoder: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(PolysemeError, match=r"layers of 7 words.*No space left on device"):
+        LayerCache.of(encoder, SENTENCES, tmp_path)
+    monkeypatch.undo()
+    assert len(LayerCache.of(encoder, SENTENCES, tmp_path)) == len(SENTENCES)

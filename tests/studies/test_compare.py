@@ -34,6 +34,7 @@ def test_cells_are_trained_once_and_compared(data: Path, tmp_path: Path) -> None
     study = Study(tmp_path / "study", ("ner",), ("none", "word2vec"), (1,), {"en": str(data)}, QUICK)
     said: list[str] = []
     cells = study.run(jobs=2, device="cpu", tell=said.append)
+    assert not [path for cell in cells for path in Path(cell.out, "run").glob("checkpoint-*")]  # they would fill the disk
     assert len(cells) == len(said) == 2 and all(cell.done for cell in cells) and all("test 0." in line for line in said)
     written = [Path(cell.out, "result.json").stat().st_mtime_ns for cell in cells]
     assert study.run(device="cpu", tell=said.append) == cells and len(said) == 2
@@ -49,6 +50,34 @@ def test_a_failing_cell_is_told_with_its_log(data: Path, tmp_path: Path) -> None
         study.run(jobs=2, device="cpu", tell=lambda _: None)
     assert [cell.done for cell in study.cells()] == [True, False]
     assert "no-such-model" in Path(study.cells()[1].out, "cell.log").read_text()
+
+
+def test_done_cells_that_would_be_others_now_are_told(data: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    for options in (QUICK, QUICK, {**QUICK, "hidden": 5}):
+        Study(tmp_path / "study", ("ner",), ("none",), (1,), {}, options).run(device="cpu", tell=said.append)
+    assert len(said) == 2 and said[1].startswith("ner none seed 1: kept as it was trained (hidden: 4 then, 5 now)")
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    ("--encoders none,word2vec --baseline word2vek", "--baseline is 'word2vek'"),
+    ("--encoders ,", "--encoders is ','"),
+    ("--seeds ,", "--seeds is ','"),
+])  # fmt: skip
+def test_what_makes_no_table_is_told_before_anything_is_trained(data: Path, tmp_path: Path, words: str, told: str) -> None:
+    from typer.testing import CliRunner
+
+    from polyseme.cli.app import app
+
+    found = CliRunner().invoke(app, ["compare", "--tasks", "ner", "--out", str(tmp_path / "study"), *words.split()])
+    assert isinstance(found.exception, UsageError) and told in str(found.exception)
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_seed_given_twice_is_trained_once() -> None:
+    from polyseme.cli.compare import _names
+
+    assert _names("--seeds", "1, 2,1") == ("1", "2")
 
 
 def made(folder: Path, row: str, seed: int, tallies: list[list[float]], score: float) -> Cell:
@@ -103,7 +132,7 @@ def test_shares_make_a_curve_from_the_command_line(data: Path, tmp_path: Path, m
 
     from polyseme.cli.app import app
 
-    monkeypatch.setattr("polyseme.studies.compare._start", lambda cell, device: Finished(cell))
+    monkeypatch.setattr("polyseme.studies.compare._start", lambda cell, device, jobs: Finished(cell))
     out = tmp_path / "study"
     words = f"compare --tasks ner --encoders none,word2vec --seeds 1 --shares 0.5,1 --plot --device cpu --vectors en={data}"
     told = CliRunner().invoke(app, [*words.split(), "--out", str(out)])

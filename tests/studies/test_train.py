@@ -97,6 +97,13 @@ def test_options_that_are_wrong(desk):
     assert not (desk / "run").exists()
 
 
+@pytest.mark.parametrize("options", [{"thaw": "top"}, {"layer_decay": 2.0}, {"encoder_rate": 0.5, "mode": "frozen"}])
+def test_options_that_would_do_nothing(options):
+    with pytest.raises(UsageError, match=rf"{min(options)}.*frozen"):
+        configured(task_named("tagging"), options)
+    assert configured(task_named("tagging"), {**options, "mode": "finetune"})[0].features.mode == "finetune"
+
+
 def test_stopped(desk, monkeypatch):
     losses = Tagging.losses
 

@@ -28,6 +28,8 @@ from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, Outcome, fit
 from polyseme.tasks.folder import load
 from polyseme.tasks.pairs import PairsConfig, Score
+from polyseme.tasks.reading import Answer, ReadingConfig
+from polyseme.tasks.roles import RolesConfig
 from polyseme.tasks.tagging import TaggingConfig
 from polyseme.tasks.words import WordsConfig
 from polyseme.text.conll import Tagged
@@ -65,14 +67,37 @@ def _table(head: str, rows: list[str]) -> str:
     return "\n".join([head, *rows]) + "\n"
 
 
+def _squad(without: bool) -> str:
+    """Who did it? The subject, or nobody where it is money."""
+    rows = []
+    for number, text in enumerate(SENTENCES):
+        subject = next(subject for subject in SUBJECTS if text.startswith(subject))
+        answers = [] if without and subject == "money" else [{"text": subject, "answer_start": 0}]
+        rows.append({"context": text, "qas": [{"id": str(number), "question": f"who {text[-3:]} ?", "answers": answers}]})
+    return json.dumps({"version": "1.1", "data": [{"title": "a", "paragraphs": rows}]})
+
+
 TEXTS = _table("text\tlabel", [f"{text}\t{'long' if '.' in text else 'short'}" for text in SENTENCES])
 THREE = _table("text\tlabel", [f"{text}\t{'abc'[number % 3]}" for number, text in enumerate(SENTENCES)])
 PAIRS = _table(
     "sentence1\tsentence2\tlabel", [f"{SENTENCES[0]}\t{text}\t{'yes' if 'the' in text else 'no'}" for text in SENTENCES]
 )
 SCORES = _table("sentence1\tsentence2\tscore", [f"{SENTENCES[1]}\t{text}\t{1 + len(text) / 5}" for text in SENTENCES])
+ROLES = "".join(
+    f"{len(tags)} {subject} {verb} to the mat ||| {' '.join(tags)} B-V B-AM I-AM I-AM\n"
+    for subject, tags in zip(SUBJECTS, (["B-A0", "I-A0", "I-A0"][: len(subject.split())] for subject in SUBJECTS), strict=True)
+    for verb in ("went", "ran")
+)
 NEW = ["the cat ran to the bank .", "", "unheard-of words", "dog " * 30, ["Ann", "sat"], []]
 NEW_PAIRS = [("the cat", "a dog ran ."), ("", ""), ("", "money"), (["Ann"], ""), ("the dog " * 20, "it")]
+NEW_ROLES = [(NEW[0], [2]), ("", []), (NEW[2], [0]), (NEW[3], [3, 17]), (["Ann", "sat"], [1]), ("Ann sat", [])]
+NEW_QUESTIONS = [
+    ("who ran ?", "“the cat”  ran\tto the bank ."),
+    ("", ""),
+    ("who ?", ""),
+    ("", "money"),
+    ("who sat ?", ["", "Ann sat", "dog " * 30, ["unheard-of", "words"]]),
+]
 
 CASES = {
     "tagging": Case("tagging", TaggingConfig(hidden=7, layers=1), _conll(plain=False), NEW),
@@ -82,6 +107,9 @@ CASES = {
     "pooled-0": Case("classification", ClassificationConfig(network="pooled", layers=0, hidden=6, pooling="max"), TEXTS, NEW),
     "esim": Case("pairs", PairsConfig(network="esim", hidden=6), PAIRS, NEW_PAIRS),
     "siamese-score": Case("pairs", PairsConfig(network="siamese", goal="score", hidden=6, layers=0), SCORES, NEW_PAIRS),
+    "bidaf": Case("reading", ReadingConfig(hidden=5), _squad(without=False), NEW_QUESTIONS),
+    "bidaf-none": Case("reading", ReadingConfig(hidden=5, longest_paragraph=4), _squad(without=True), NEW_QUESTIONS),
+    "roles": Case("roles", RolesConfig(hidden=6, layers=3, predicate_dim=4), ROLES, NEW_ROLES),
 }
 MODES = ["alone", "vectors", "frozen", "finetune"]
 COMBINED = [(name, mode) for name in CASES for mode in MODES if mode != "vectors" or name in ("tagging", "bcn", "esim")]
@@ -152,6 +180,9 @@ def assert_same_answers(found: Sequence[Any], expected: Sequence[Any], tolerance
             assert a.probabilities == pytest.approx(b.probabilities, abs=tolerance)
         elif isinstance(b, Score):
             assert a.score == pytest.approx(b.score, abs=tolerance)
+        elif isinstance(b, Answer):
+            assert (a.text, a.span) == (b.text, b.span)
+            assert a.score == pytest.approx(b.score, abs=tolerance)
         else:
             assert a == b
 
@@ -200,6 +231,10 @@ def test_new_and_empty_texts_are_answered_alike_in_any_company(fits: Any, name: 
         elif isinstance(answer, Choice):
             assert answer.label in task.labels and set(answer.probabilities) == set(task.labels)
             assert sum(answer.probabilities.values()) == pytest.approx(1.0)
+        elif isinstance(answer, Answer):
+            paragraphs = [question[1]] if isinstance(question[1], str) else [*question[1][:-1], " ".join(question[1][-1])]
+            span = answer.span
+            assert answer.text == ("" if span is None else paragraphs[span.paragraph][span.begin : span.end])
 
 
 def is_empty(question: Any) -> bool:

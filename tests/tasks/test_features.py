@@ -15,6 +15,7 @@ from polyseme.tasks.data import ExampleBatches, TaskData
 from polyseme.tasks.features import Features, FeaturesConfig, split_encoders
 from polyseme.tasks.words import TaskWords, WordsConfig
 from polyseme.training.optim import OptimConfig, build_optimizer, set_learning_rate
+from tests.encoders.small import elmo as small
 
 TEXTS = [["The", "bank"], ["A", "river", "bank", "."], []]
 OWN = WordsConfig(dim=5, characters=None, hidden=0.0)
@@ -90,6 +91,19 @@ def test_a_tuned_encoder_gets_gradients() -> None:
     made(made.prepare(TEXTS)).at_input.square().sum().backward()
     weights = [weight for name, weight in made.named_parameters() if name.startswith("tuned.")]
     assert weights and all(weight.grad is not None and weight.grad.abs().sum() > 0 for weight in weights)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_tuned_encoder_has_no_weights_that_nothing_reads(tied: bool) -> None:
+    """Several processes would wait for their gradients for ever."""
+    made = small(form="words" if tied else "characters", output=not tied)
+    if tied:
+        made.tokens.words = torch.nn.Embedding(len(made.vocabulary or ()), made.config.output)
+        made.tie_output()
+    tuned = features(made, mode="finetune").tuned[0]
+    learning = {name for name, weight in tuned.named_parameters() if weight.requires_grad}
+    assert learning == {name for name, _ in tuned.named_parameters() if not name.startswith("output.")}
+    assert ("tokens.words.weight" in learning) is tied
 
 
 INSIDE = {

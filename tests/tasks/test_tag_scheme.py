@@ -57,6 +57,18 @@ def test_two_ways_in_one_file_are_told_by_their_line(sentences: list[list[str]],
         scheme_of([sentence(tags, 10 * number + 1) for number, tags in enumerate(sentences)], "a.txt")
 
 
+@pytest.mark.parametrize(("usual", "scheme"), [("B", "BIO"), ("I", "IOB1")])
+def test_a_few_slips_are_told_and_read_all_the_same(usual: str, scheme: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Real data has them: MSRA's sentences were cut within names."""
+    slip = sentence(["O", f"{'BI'.replace(usual, '')}-A"], 10_001)
+    sentences = [sentence([f"{usual}-A", "I-A", "O"], 10 * number + 1) for number in range(100)]
+    assert scheme_of([*sentences, slip], "a.txt", warn=True) == scheme
+    assert "a.txt:10002: begins a span with" in caplog.text and "1 of 101" in caplog.text
+    assert spans(slip.tags) == [(1, 2, "A")]
+    with pytest.raises(FormatError, match=r"a\.txt:10002"):
+        scheme_of([*sentences[1:], slip], "a.txt")
+
+
 @given(some.lists(some.sampled_from(["O", *(f"{letter}-{kind}" for letter in "BIES" for kind in "AB")]), max_size=8))
 def test_allowed_paths_are_exactly_the_legal_ones(tags: list[str]) -> None:
     labels = labels_of([["S-A", "S-B"]], "BIOES")
@@ -75,6 +87,20 @@ def test_every_way_of_writing_keeps_the_spans(tags: list[str]) -> None:
     for scheme in WRITTEN:
         assert spans(from_bioes(legal, scheme)) == spans(legal)
         assert to_bioes(from_bioes(legal, scheme), scheme) == legal
+
+
+@pytest.mark.parametrize("scheme", WRITTEN)
+def test_spans_without_types_are_letters(scheme: str) -> None:
+    """The words of a Chinese text: B, M, E and S, and nothing behind them."""
+    letters = [tag[0] for tag in ["B-A", "I-A", "E-A", "S-A", "O", "B-A", "E-A"]]
+    written = from_bioes(letters, scheme)
+    assert to_bioes(written, scheme) == letters and all(len(tag) == 1 for tag in written)
+    assert spans(written) == [(0, 3, ""), (3, 4, ""), (5, 7, "")]
+    labels = labels_of([written], scheme)
+    assert labels == ["O", "B", "I", "E", "S"]
+    assert allowed_moves(labels)["allowed"].int().tolist() == [
+        [1, 1, 0, 0, 1], [0, 0, 1, 1, 0], [0, 0, 1, 1, 0], [1, 1, 0, 0, 1], [1, 1, 0, 0, 1]
+    ]  # fmt: skip
 
 
 def test_labels() -> None:

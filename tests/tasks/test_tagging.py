@@ -11,7 +11,7 @@ from polyseme.base.errors import FormatError
 from polyseme.base.run import Run
 from polyseme.metrics.spans import spans
 from polyseme.tasks.features import FeaturesConfig
-from polyseme.tasks.fit import FitConfig, fit
+from polyseme.tasks.fit import FitConfig, _share, fit
 from polyseme.tasks.folder import load
 from polyseme.tasks.tagging import Tagging, TaggingConfig
 from polyseme.tasks.words import WordsConfig
@@ -52,6 +52,21 @@ def test_tags_are_always_legal(tagger: Tagging) -> None:
         assert len(tagged.tags) == len(tagged.words)
         for begin, end, kind in spans(tagged.tags):
             assert tagged.tags[begin:end] == [f"B-{kind}"] + [f"I-{kind}"] * (end - begin - 1)
+
+
+def test_words_of_a_text_are_spans_without_types(tmp_path: Path) -> None:
+    data = [Tagged(list("他在北京"), list("SSBE")), Tagged(list("北京人好"), list("BMES"))] * 4
+    outcome = fit(Tagging, data, data, tmp_path, SMALL, QUICK, Run(seed=1))
+    assert (outcome.task.main, outcome.scores["dev"]["f1"]) == ("f1", 1.0)
+    assert load(tmp_path).predict([list("他在北京")]) == [data[0]]
+
+
+def test_a_share_of_the_data_is_tagged_as_all_of_it(tmp_path: Path) -> None:
+    slip = Tagged(["to", "Rome"], ["O", "I-LOC"])
+    data = [*(Tagged([place], ["B-LOC"]) for place in PLACES * 30), slip]
+    seed = next(seed for seed in range(1000) if slip in _share(data, 0.04, seed))  # one of five, and no slip any more
+    outcome = fit(Tagging, data, data, tmp_path, SMALL, QUICK.replace(epochs=1, share=0.04), Run(seed=seed))
+    assert isinstance(outcome.task, Tagging) and outcome.task.scheme == "BIO"
 
 
 def test_plain_tags_without_crf(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from polyseme.base.config import ConfigError
+from polyseme.base.errors import PolysemeError
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.tasks.words import UNKNOWN, TaskWords, WordsConfig
 from polyseme.text.word_vectors import WordVectors
@@ -77,3 +78,8 @@ def test_nothing_to_read_is_refused() -> None:
         TaskWords.of(WordsConfig(dim=0, characters=None), SENTENCES)
     with pytest.raises(ConfigError, match="hidden 1"):
         WordsConfig(hidden=1.0)
+
+
+def test_a_word_that_no_line_can_hold_is_told_before_training() -> None:
+    with pytest.raises(PolysemeError, match="cannot stand on a line"):
+        TaskWords.of(WordsConfig(), [["two\nlines"]])

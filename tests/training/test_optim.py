@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from polyseme.base.config import ConfigError
+from polyseme.training.base import Pace
 from polyseme.training.optim import OptimConfig, build_optimizer, clip_gradients, learning_rate, set_learning_rate
 
 
@@ -83,6 +84,22 @@ def test_frozen_weights_are_left_out() -> None:
     module.weight.requires_grad_(False)
     (group,) = build_optimizer(OptimConfig(), module).param_groups
     assert (group["names"], group["weight_decay"]) == (["bias"], 0.0)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adagrad"])
+@pytest.mark.parametrize("number", [1.0, math.inf, math.nan])
+def test_weights_that_wait_are_not_touched_by_their_gradients(optimizer: str, number: float) -> None:
+    module = net()
+    before = module.weight.detach().clone()
+    config = OptimConfig.from_dict({"optimizer": optimizer, "skip_norm": 100.0})
+    made = build_optimizer(config, module, [Pace("weight", begin=0.5)])
+    module.weight.grad, module.bias.grad = torch.full((2, 3), number).double(), torch.ones(2).double()
+    set_learning_rate(made, 0.1, done=0.0)
+    assert clip_gradients(config, made).item() == pytest.approx(math.sqrt(2))
+    remembered = {name: value.clone() for name, value in made.state.get(module.weight, {}).items()}
+    made.step()
+    assert torch.equal(module.weight, before) and bool((module.bias != net().bias).all())
+    assert all(torch.equal(value, remembered[name]) for name, value in made.state.get(module.weight, {}).items())
 
 
 def test_all_mistakes_at_once() -> None:

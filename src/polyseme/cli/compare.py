@@ -63,14 +63,16 @@ def compare(
     from polyseme.studies.pictures import bars, curve
     from polyseme.studies.table import as_csv, as_markdown, table
 
-    rows = _names(encoders)
+    rows = _names("--encoders", encoders)
+    if baseline is not None and baseline not in rows:
+        raise UsageError(f"--baseline is {baseline!r}, which is no row; the rows are {', '.join(rows)}")
     study = Study(
         out,
-        _names(tasks),
+        _names("--tasks", tasks),
         rows,
-        tuple(_number(seed) for seed in _names(seeds)),
+        tuple(_number(seed) for seed in _names("--seeds", seeds)),
         vectors=dict(_vectors(each) for each in vectors or []),
-        shares=tuple(_share(each) for each in _names(shares)),
+        shares=tuple(_share(each) for each in _names("--shares", shares)),
     )
     if plot:
         check_plot("table.png")
@@ -86,8 +88,12 @@ def compare(
     show.line(as_markdown(found).rstrip())
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+def _names(option: str, text: str) -> tuple[str, ...]:
+    """What stands between the commas, each once: two cells in one folder would get in each other's way."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise UsageError(f"{option} is {text!r}; expected at least one name, or several divided by commas")
+    return names
 
 
 def _number(text: str) -> int:

@@ -81,6 +81,14 @@ class PairNetwork(StrEnum):
     siamese = "siamese"
 
 
+class Rules(StrEnum):
+    """How answers to questions are compared."""
+
+    squad = "squad"
+    squad2 = "squad2"
+    cmrc = "cmrc"
+
+
 class Goal(StrEnum):
     """What is said of a pair."""
 
@@ -281,6 +289,48 @@ class PairsOptions(TableOptions):
     goal: Annotated[Goal | None, _option("--goal", panel=_DATA, help="A label for each pair, or a score: a number.")] = None
     network: Annotated[
         PairNetwork | None, _option("--network", panel=_TRAINING, help="esim, as published; siamese: a light one.")
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RolesOptions(TrainOptions):
+    """Of roles."""
+
+    network_layers: Annotated[
+        int | None,
+        _option("--network-layers", panel=_TRAINING, min=1, help="LSTM layers, in turn forward and backward; not given: 8."),
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReadingOptions(TrainOptions):
+    """Of readers."""
+
+    rules: Annotated[
+        Rules | None,
+        _option("--rules", panel=_DATA, help="How answers are compared: as SQuAD v1.1 or v2 do, or CMRC for Chinese."),
+    ] = None
+    no_answer: Annotated[
+        bool | None,
+        _option(
+            "--no-answer/--always-answer",
+            panel=_DATA,
+            help="Whether it may say that there is none; by the data, where not given.",
+        ),
+    ] = None
+    longest: Annotated[
+        int | None,
+        _option("--longest", panel=_DATA, min=1, metavar="WORDS", help="Words of an answer, at most; not given: 30."),
+    ] = None
+    longest_paragraph: Annotated[
+        int | None,
+        _option(
+            "--longest-paragraph",
+            panel=_TRAINING,
+            min=1,
+            metavar="WORDS",
+            help="Longer paragraphs are cut around the answer in training; not given: 400.",
+        ),
     ] = None
 
 

@@ -12,7 +12,15 @@ import typer
 
 from polyseme.cli import show
 from polyseme.cli.options import Splitter
-from polyseme.cli.task_options import ClassificationOptions, PairsOptions, TaggingOptions, TrainOptions, command
+from polyseme.cli.task_options import (
+    ClassificationOptions,
+    PairsOptions,
+    ReadingOptions,
+    RolesOptions,
+    TaggingOptions,
+    TrainOptions,
+    command,
+)
 from polyseme.cli.text_options import named
 from polyseme.cli.training_options import large_pages
 
@@ -75,9 +83,40 @@ def pairs(options: PairsOptions) -> None:
     _train("pairs", options)
 
 
+@app.command()
+@command
+def roles(options: RolesOptions) -> None:
+    """The roles of words for a given predicate: who did what to whom. Also called srl.
+
+    Reads JSON lines with words and predicates, lines such as `1 Ann left ||| B-A0 B-V`, and the columns of CoNLL-2005 and
+    CoNLL-2012. Scored by the F1 of whole arguments, as the CoNLL-2005 scorer counts them.
+
+    Example:
+
+        polyseme train roles --data train.jsonl --dev dev.jsonl --encoder en --out my-roles
+    """
+    _train("roles", options)
+
+
+@app.command()
+@command
+def reading(options: ReadingOptions) -> None:
+    """The words of a paragraph that answer a question. Also called squad.
+
+    Reads the JSON of SQuAD, v1.1 and v2; where the data has questions without an answer, the network learns to say so.
+
+    Example:
+
+        polyseme train reading --data train.json --dev dev.json --encoder en --positions input,output --out my-reader
+    """
+    _train("reading", options)
+
+
 for _name in ("ner", "pos", "chunking"):
     app.command(_name, hidden=True)(tagging)
 app.command("nli", hidden=True)(pairs)
+app.command("squad", hidden=True)(reading)
+app.command("srl", hidden=True)(roles)
 
 
 def _train(task: str, given: TrainOptions) -> None:

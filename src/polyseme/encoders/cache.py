@@ -3,13 +3,17 @@
 A frozen encoder gives the same vectors in every epoch and every run, so a task that learns only the mix of its layers need not
 compute them again. All sentences lie one after another in one memory-mapped file, each word with all its layers, so that a
 sentence is one piece of the disk. The folder's name is a hash of the encoder and the sentences: other weights or other text
-never meet an old cache. A build that was stopped goes on where it was.
+never meet an old cache. It gets that name when it is whole. Of processes that want the same layers at once, one builds and
+the others wait; a build that was stopped goes on where it was.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Self
@@ -19,10 +23,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from polyseme.base.errors import PolysemeError
 from polyseme.base.files import read_json, telling, write_text
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.text.shard_files import one_at_a_time, part_of
 
 STATES, PROGRESS = "states.npy", "progress.json"
 _AT_A_TIME = 512  # sentences between two notes of how far the build is
@@ -46,20 +52,20 @@ class LayerCache:
     def of(cls, encoder: Encoder, sentences: Sequence[Sequence[str]], folder: Path, *, kept: Kept = "fp16") -> Self:
         """The cache of these sentences under `folder`, built where it is not there yet."""
         lengths = np.array([len(words) for words in sentences], dtype=np.int64)
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+        shape = (int(offsets[-1]), encoder.layers, encoder.dim)
+        if not shape[0]:  # there is nothing to keep
+            return cls(np.zeros(shape, dtype=_TYPES[kept]), offsets)
         place = folder / f"layers-{_key(encoder, sentences, kept)}"
-        with telling(place, "write"):
-            place.mkdir(parents=True, exist_ok=True)
-            shape = (int(offsets[-1]), encoder.layers, encoder.dim)
-            done = _done(place)
-            if done is None or not (place / STATES).exists():
-                done = 0
-                states = np.lib.format.open_memmap(place / STATES, mode="w+", dtype=_TYPES[kept], shape=shape)
-            else:
-                states = np.lib.format.open_memmap(place / STATES, mode="r+")
-            if done < len(sentences):
-                _fill(encoder, sentences, states, offsets, done, place)
-        return cls(np.lib.format.open_memmap(place / STATES, mode="r") if shape[0] else states, offsets)
+        if _done(place) < len(sentences):
+            with one_at_a_time(place) as alone:
+                if _done(place) < len(sentences):  # and no other has built it in the meantime
+                    part = place.with_name(f"{place.name}.part") if alone else part_of(place)
+                    with telling(place, "write"):
+                        _fill(encoder, sentences, _opened(part, shape, _TYPES[kept]), offsets, part)
+                        _named(part, place, len(sentences))
+        with telling(place, "read"):
+            return cls(np.lib.format.open_memmap(place / STATES, mode="r"), offsets)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -75,28 +81,56 @@ class LayerCache:
         return torch.from_numpy(out).permute(2, 0, 1, 3)
 
 
+def _opened(part: Path, shape: tuple[int, ...], kind: type) -> np.memmap:
+    """The file to fill: that of a build that was stopped, or a new one, for which there is room on the disk."""
+    part.mkdir(parents=True, exist_ok=True)
+    path = part / STATES
+    if _done(part) and path.exists():
+        return np.lib.format.open_memmap(path, mode="r+")
+    (part / PROGRESS).unlink(missing_ok=True)
+    states = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape)
+    if hasattr(os, "posix_fallocate"):  # a disk that gets full under mapped memory would kill the process without a word
+        try:
+            with path.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):  # and not a disk that cannot tell
+                path.unlink()
+                what = f"the layers of {shape[0]:,} words, {states.nbytes / 1e9:,.1f} GB"
+                raise PolysemeError(
+                    f"cannot write {what}, to {part}: {error.strerror}; make room, or name another place"
+                ) from error
+    return states
+
+
 def _fill(
-    encoder: Encoder,
-    sentences: Sequence[Sequence[str]],
-    states: np.memmap,
-    offsets: NDArray[np.int64],
-    done: int,
-    place: Path,
+    encoder: Encoder, sentences: Sequence[Sequence[str]], states: np.memmap, offsets: NDArray[np.int64], part: Path
 ) -> None:
-    limit = float(np.finfo(states.dtype).max)
+    limit, done = float(np.finfo(states.dtype).max), _done(part)
     with progress("computing frozen layers", len(sentences) - done, "sentences") as advance:
         for begin in range(done, len(sentences), _AT_A_TIME):
             some = sentences[begin : begin + _AT_A_TIME]
             for row, array in enumerate(encoder.embed(some, progress=advance), start=begin):
                 states[offsets[row] : offsets[row + 1]] = np.clip(array, -limit, limit).transpose(1, 0, 2)
             states.flush()
-            write_text(place / PROGRESS, json.dumps({"sentences": begin + len(some)}))
+            write_text(part / PROGRESS, json.dumps({"sentences": begin + len(some)}))
 
 
-def _done(place: Path) -> int | None:
-    """Sentences that are in the file; None where there is no cache yet."""
+def _named(part: Path, place: Path, count: int) -> None:
+    """Give a filled folder its name; what another process has put there first is as good."""
+    try:
+        part.replace(place)
+    except OSError:
+        if _done(place) < count:  # half of something
+            shutil.rmtree(place)
+            part.replace(place)
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _done(place: Path) -> int:
+    """Sentences that are in the file."""
     note = place / PROGRESS
-    return int(read_json(note)["sentences"]) if note.exists() else None
+    return int(read_json(note)["sentences"]) if note.exists() else 0
 
 
 def _key(encoder: Encoder, sentences: Sequence[Sequence[str]], kept: Kept) -> str:

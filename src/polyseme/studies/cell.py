@@ -22,6 +22,9 @@ from polyseme.studies.train import Files, Job, task_named
 from polyseme.tasks.fit import RESULT
 from polyseme.text.words import Splitter, splitter
 
+CELL = "cell.json"
+"""What the cell is, in its folder."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -56,6 +59,14 @@ class Cell:
         found: dict[str, Any] | None = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
         return found
 
+    def changed(self) -> dict[str, str]:
+        """What the cell is to be and was not when it was trained, by its name."""
+        path = Path(self.out, CELL)
+        if not path.is_file():
+            return {}
+        old, new = (_plain(each) for each in (json.loads(path.read_text(encoding="utf-8")), asdict(self)))
+        return {name: f"{old.get(name)} then, {value} now" for name, value in new.items() if old.get(name) != value}
+
     def train(self, device: str | None = None) -> None:
         """Train it, or go on with it."""
         labelled = labelled_set(self.set)
@@ -70,6 +81,15 @@ class Cell:
             options={**labelled.options, **self.options},
         )
         job.train(Run.from_environment(seed=self.seed, device=device))
+        if self.done:  # a study has many cells, and a done one goes on no more
+            for checkpoint in Path(self.out, "run").glob("checkpoint-*"):
+                checkpoint.unlink()
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """The encoders and options of a cell as they stand in its file."""
+    found: dict[str, Any] = json.loads(json.dumps({"encoders": values["encoders"], **values["options"]}))
+    return found
 
 
 def _splitter(name: str | None, language: str) -> Splitter:

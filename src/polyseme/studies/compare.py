@@ -7,6 +7,7 @@ that fails is told at the end with its log, and stops no other.
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.studies.cell import Cell, write_cell
+from polyseme.studies.cell import CELL, Cell, write_cell
 from polyseme.studies.sets import labelled_set
 
 Tell = Callable[[str], None]
@@ -65,6 +66,10 @@ class Study:
         """Train all cells that are not done, `jobs` at a time; gives them all, or an error that names those that failed."""
         cells = self.cells()
         waiting = [cell for cell in cells if not cell.done]
+        for cell in cells:
+            if cell.done and (changed := cell.changed()):
+                told = "; ".join(f"{name}: {how}" for name, how in changed.items())
+                tell(f"{_title(cell)}: kept as it was trained ({told}); remove {cell.out} to train it again")
         for name in self.sets:
             labelled_set(name).files()  # what is missing is told before anything is trained
         running: list[tuple[Cell, subprocess.Popen[bytes]]] = []
@@ -73,7 +78,7 @@ class Study:
         try:
             while waiting or running:
                 while waiting and len(running) < jobs:
-                    running.append((waiting[0], _start(waiting.pop(0), device)))
+                    running.append((waiting[0], _start(waiting.pop(0), device, jobs)))
                 time.sleep(_WAIT)
                 for cell, process in [pair for pair in running if pair[1].poll() is not None]:
                     running.remove((cell, process))
@@ -96,13 +101,16 @@ class Study:
         return cells
 
 
-def _start(cell: Cell, device: str | None) -> subprocess.Popen[bytes]:
-    """A process that trains a cell; what it says goes into the cell's log."""
+def _start(cell: Cell, device: str | None, jobs: int) -> subprocess.Popen[bytes]:
+    """A process that trains a cell, as one of some jobs; what it says goes into the cell's log."""
     folder = Path(cell.out)
-    write_cell(cell, folder / "cell.json")
-    command = [sys.executable, "-m", "polyseme.studies.cell", str(folder / "cell.json"), *([device] if device else [])]
+    write_cell(cell, folder / CELL)
+    command = [sys.executable, "-m", "polyseme.studies.cell", str(folder / CELL), *([device] if device else [])]
+    threads = {} if jobs == 1 else {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // jobs))}  # not all cores for each
     with (folder / "cell.log").open("ab") as log:
-        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        return subprocess.Popen(
+            command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env={**threads, **os.environ}
+        )
 
 
 def _title(cell: Cell) -> str:

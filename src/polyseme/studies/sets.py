@@ -102,6 +102,33 @@ SETS = {
         },
         source="SemEval-2014 task 1",
     ),
+    "srl": LabelledSet(
+        title="PropBank roles of the English Web Treebank",
+        task="roles",
+        language="en",
+        train="srl_propbank_ewt_en/ewt.train.jsonl.gz",
+        dev="srl_propbank_ewt_en/ewt.dev.jsonl.gz",
+        test="srl_propbank_ewt_en/ewt.test.jsonl.gz",
+        options={
+            "hidden": 300, "network_layers": 4, "dropout": 0.1, "mix_dropout": 0.5, "batch": 64, "epochs": 30, "patience": 5,
+            "learning_rate": 1e-3,
+        },
+        source="https://github.com/propbank/propbank-release, with the words of UD English EWT 2.2",
+    ),
+    "squad": LabelledSet(
+        title="SQuAD v1.1, 4,000 questions",
+        task="reading",
+        language="en",
+        train="rc_squad1.1_subset_en/squad_subset.train.json.gz",
+        dev="rc_squad1.1_subset_en/squad_subset.dev.json.gz",
+        test="rc_squad1.1_subset_en/squad_subset.test.json.gz",
+        splitter="english",
+        options={
+            "hidden": 100, "dropout": 0.3, "mix_dropout": 0.5, "longest": 20, "positions": ("input", "output"),
+            "batch": 32, "epochs": 30, "patience": 6, "learning_rate": 1e-3,
+        },
+        source="https://rajpurkar.github.io/SQuAD-explorer; here 1,000 paragraphs of it with 5 questions each",
+    ),
     "msra": LabelledSet(
         title="MSRA Chinese names",
         task="tagging",

@@ -30,7 +30,7 @@ from polyseme.text.words import splitter as splitter_of
 
 NONE = "none"
 """The name of no encoder at all."""
-ALIASES = {"ner": "tagging", "pos": "tagging", "chunking": "tagging", "nli": "pairs"}
+ALIASES = {"ner": "tagging", "pos": "tagging", "chunking": "tagging", "nli": "pairs", "srl": "roles", "squad": "reading"}
 """Other names of tasks."""
 RENAMED = {
     "task.layers": "network_layers",
@@ -40,6 +40,8 @@ RENAMED = {
     "task.features.words.hidden": "hidden_words",
 }
 """Fields whose own name another field has, and the options that set them."""
+TUNING = ("encoder_rate", "layer_decay", "thaw")
+"""Options that say how encoders are fine-tuned."""
 COLUMNS = ("column", "text", "second", "label")
 """Options that name a column, which may be a number."""
 
@@ -77,7 +79,7 @@ def train(
 ) -> Task:
     """Train a task on a file, and get it back ready to answer; `out` keeps it for `load_task`, its scores in `result.json`.
 
-    `task`: tagging (or ner, pos, chunking), classification, pairs (or nli). `encoders`: `none`, or models joined by `+`
+    `task`: tagging (or ner, pos, chunking), classification, pairs (or nli), roles (srl), reading (squad). `encoders`: `none`, or models joined by `+`
     (shipped names, folders, hub ids, files of word vectors), or a loaded one, or a list. `splitter`: how raw text becomes
     words; not given: as the first encoder does. `options`: fields of the task's config and of `FeaturesConfig`,
     `WordsConfig`, `FitConfig` and `OptimConfig` by their names, and the names in `RENAMED`. Ctrl-C stops it after its step,
@@ -258,9 +260,18 @@ def configured(kind: type[Task], options: Mapping[str, Any]) -> tuple[TaskConfig
                 inside = inside[step]
             inside[last] = _plain(name, options[name])
     try:
-        return kind.config_type.from_dict(values["task"], kind.kind), FitConfig.from_dict(values["fitting"], kind.kind)
+        config, fitting = (
+            kind.config_type.from_dict(values["task"], kind.kind),
+            FitConfig.from_dict(values["fitting"], kind.kind),
+        )
     except ConfigError as error:
         raise UsageError(str(error)) from error
+    idle = [name for name in TUNING if name in options]
+    if idle and config.features.mode == "frozen":
+        raise UsageError(
+            f"{', '.join(idle)}: of fine-tuned encoders, but these are frozen; give mode finetune, or leave it out"
+        )
+    return config, fitting
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -195,6 +195,8 @@ TASKS = {
     "tagging": "polyseme.tasks.tagging:Tagging",
     "classification": "polyseme.tasks.classification:Classification",
     "pairs": "polyseme.tasks.pairs:Pairs",
+    "reading": "polyseme.tasks.reading:Reading",
+    "roles": "polyseme.tasks.roles:Roles",
 }
 """Names, and where each is defined."""
 

@@ -105,7 +105,10 @@ class Features(nn.Module):
         self.encoders = list(encoders) if config.mode == "frozen" else []  # a list: their weights are not this module's
         self.tuned = nn.ModuleList(encoders if config.mode == "finetune" else [])
         for encoder in self.tuned:
-            encoder.requires_grad_(True)
+            encoder.requires_grad_(False)
+            for name, part in encoder.parts().items():  # type: ignore[operator]
+                if name != "output":  # which predicts words, and nobody asks it to
+                    part.requires_grad_(True)
         self.mixes = nn.ModuleDict(
             {position: nn.ModuleList(self._mix(encoder) for encoder in encoders) for position in config.positions}
             if encoders
@@ -142,10 +145,9 @@ class Features(nn.Module):
 
     def prepare(self, texts: Sequence[Sequence[str]], cached: Sequence[Tensor] | None = None) -> TextInputs:
         """Texts of words as tensors on the device; `cached`: the layers of the frozen encoders, where they are known."""
-        places: dict[str, int] = {}
-        for text in texts:
-            for word in text:
-                places.setdefault(word, len(places))
+        different = dict.fromkeys(word for text in texts for word in text)
+        distinct = sorted(different, key=_bytes)  # the character network then need not sort them, and wait for the device
+        places = {word: place for place, word in enumerate(distinct)}
         lengths = np.array([len(text) for text in texts], dtype=np.int64)
         index = np.zeros((len(texts), max(int(lengths.max(initial=0)), 1)), dtype=np.int64)
         for row, text in enumerate(texts):
@@ -154,7 +156,7 @@ class Features(nn.Module):
         device = self.device
         layers = [self._layers(encoder, texts) for encoder in self.encoders] if cached is None else cached
         return TextInputs(
-            distinct=self.words.prepare(list(places) or [""]).to(device),
+            distinct=self.words.prepare(distinct or [""]).to(device),
             index=moved(torch.from_numpy(index), device),
             mask=moved(torch.from_numpy(mask), device),
             lengths=torch.from_numpy(lengths),
@@ -203,6 +205,10 @@ class Features(nn.Module):
                 scale = self.config.encoder_rate / self.config.layer_decay**depth
                 found += [Pace(f"{prefix}{path}", scale, begin) for path in _paths(encoder, name, f"tuned.{number}.")]
         return found
+
+
+def _bytes(word: str) -> int:
+    return len(word.encode("utf-8", "ignore"))
 
 
 def _paths(encoder: nn.Module, part: str, prefix: str) -> list[str]:

@@ -93,13 +93,12 @@ def fit(
     out = Path(out)
     if not train or not dev:
         raise PolysemeError(f"{len(train)} examples to train on and {len(dev)} to choose by; both are needed")
+    config = kind.settle(config, train)  # what all the data says holds for a share of it, which may be too little to tell
     chosen = _share(train, fitting.share, run.seed)
     run.seed_all()
     task = kind.build(config, chosen, encoders, cut=cut)
     task.to(run.device)
     place = Path(cache) if cache is not None else out / "run"
-    if run.ranks > 1:  # each process has its own, so that none writes what another reads
-        place = place / f"rank-{run.rank}"
     data, judged = task.data(chosen), task.data(dev)
     data.cache(task.features, place)
     judged.cache(task.features, place)

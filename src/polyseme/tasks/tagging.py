@@ -95,7 +95,7 @@ class Tagging(Task):
         column = config.column
         number = int(column) if column is not None and column.lstrip("-").isdecimal() else column
         sentences = read_conll(path, column=number)
-        scheme_of(sentences, path)  # tags that mix two ways are told by their line
+        scheme_of(sentences, path, warn=True)  # tags that mix two ways are told by their line
         return sentences
 
     @classmethod

@@ -22,6 +22,7 @@ from polyseme.base.config import Config, ConfigError
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.char_cnn import CharactersConfig, CharCnn
 from polyseme.text.characters import Utf8Characters
+from polyseme.text.vocabulary import Vocabulary
 
 UNKNOWN = 0  # the row of all words that are in no table
 
@@ -94,7 +95,9 @@ class TaskWords(nn.Module):
     def of(cls, config: WordsConfig, sentences: Iterable[Sequence[str]], loaded: WordVectorTable | None = None) -> TaskWords:
         """With a table for the words of the training data, most frequent first."""
         counts = Counter(word for sentence in sentences for word in sentence)
-        return cls(config, [word for word, _ in counts.most_common()], loaded)
+        words = [word for word, _ in counts.most_common()]
+        Vocabulary(words).to_text()  # a word that cannot stand on a line is told now, and not by the first save
+        return cls(config, words, loaded)
 
     @property
     def dim(self) -> int:

@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError, PolysemeError
@@ -109,31 +110,42 @@ def published(place: Path, ready: Callable[[], bool]) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def one_at_a_time(place: Path) -> Iterator[None]:
+def one_at_a_time(place: Path) -> Iterator[bool]:
     """A block that only one process of this machine is in, for what is to be built at `place`; the others wait.
 
-    It saves work and is not needed to be right: where the system or the disk has no locks, all build, and one wins. A
-    killed process loses its lock by itself.
+    Gives whether it is so: where the system or the disk has no locks, all are in it at once. A killed process loses its
+    lock by itself.
     """
     if fcntl is None:
-        yield
+        yield False
         return
     lock = place.with_name(f".{place.name}.lock")
-    with telling(lock, "write"):
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        file = lock.open("wb")
+    file, alone = _locked(lock, place)
     with file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            _log.info("waiting for another process, which is making %s", place)
-            fcntl.flock(file, fcntl.LOCK_EX)
-        except OSError:
-            pass  # a disk without locks
-        try:
-            yield
+            yield alone
         finally:
             lock.unlink(missing_ok=True)
+
+
+def _locked(lock: Path, place: Path) -> tuple[BinaryIO, bool]:
+    """The open lock, and whether this process holds it."""
+    while True:
+        with telling(lock, "write"):
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            file = lock.open("wb")
+        try:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                _log.info("waiting for another process, which is making %s", place)
+                fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError:  # a disk without locks
+            return file, False
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
+                return file, True
+        file.close()  # its holder removed it while this one waited, and others may hold a new one
 
 
 def part_of(place: Path) -> Path:

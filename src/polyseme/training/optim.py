@@ -119,9 +119,13 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float, done: float
 def clip_gradients(config: OptimConfig, optimizer: torch.optim.Optimizer) -> Tensor:
     """Shorten a gradient that is longer than `clip_norm`, and make one that is longer than `skip_norm` zero.
 
-    Weights that stay as they are (their rate is zero) do not count. Gives its norm from before, without waiting for the device.
+    Weights that stay as they are (their rate is zero) do not count, and lose their gradients: the optimizer would remember
+    them, and zero times what is no number is no number. Gives the norm from before, without waiting for the device.
     """
     moving = [group for group in optimizer.param_groups if group["lr"]] or optimizer.param_groups
+    if len(moving) < len(optimizer.param_groups):
+        for weight in (weight for group in optimizer.param_groups if not group["lr"] for weight in group["params"]):
+            weight.grad = None
     weights = [weight for group in moving for weight in group["params"]]
     norm = nn.utils.clip_grad_norm_(weights, math.inf if config.clip_norm is None else config.clip_norm)
     if config.skip_norm is not None:

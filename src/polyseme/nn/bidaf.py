@@ -1,0 +1,211 @@
+"""BiDAF with self-attention: where in a paragraph does the answer to a question begin and end?
+
+Clark and Gardner 2017, "Simple and effective multi-paragraph reading comprehension", the network behind the SQuAD row of
+Peters et al. 2018, with LSTMs for its GRUs. A question may have several paragraphs: each is read for itself, and their scores
+can be compared, because they are learned under one softmax (`shared_log_total`, the paper's shared normalisation).
+
+The score of two words is trilinear, w . [a; b; a * b], and computed as two products of vectors and one of matrices, so that
+memory grows with paragraph * question and not with that times the size of a vector. Self-attention goes by blocks of words:
+without gradients it needs as little memory for a long paragraph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from polyseme.base.errors import UsageError
+from polyseme.nn.attention import SelfAttentivePooling, masked_softmax
+from polyseme.nn.recurrent import Recurrent, VariationalDropout
+
+Pair = tuple[Tensor, Tensor]
+"""The same of the questions and of the paragraphs."""
+LOWEST = -1e30
+"""The score of what cannot be; not minus infinity, of which gradients are not numbers."""
+_CELLS = 1 << 24
+"""Scores between words that stand in memory at a time."""
+
+
+@dataclass(frozen=True)
+class SpanScores:
+    """Scores of all words of paragraphs; `LOWEST` on padding."""
+
+    start: Tensor
+    """(paragraphs, words): that the answer begins there."""
+    end: Tensor
+    """(paragraphs, words): that it ends there, the word included."""
+    none: Tensor | None
+    """(paragraphs,): that the paragraph has no answer, on the scale of a start and an end together; None: not asked."""
+
+
+class Trilinear(nn.Module):
+    """Scores of all pairs of words: (rows, a, dim) and (rows, b, dim) -> (rows, a, b), as w . [a; b; a * b]."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        bound = (6 / (3 * dim + 1)) ** 0.5
+        self.first, self.second, self.both = (nn.Parameter(torch.empty(dim).uniform_(-bound, bound)) for _ in range(3))
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        alone = (a @ self.first.to(a.dtype)).unsqueeze(2) + (b @ self.second.to(b.dtype)).unsqueeze(1)
+        return alone + (a * self.both.to(a.dtype)) @ b.transpose(1, 2)
+
+
+class Biattention(nn.Module):
+    """Paragraphs that have seen their questions: (rows, words, dim) and (rows, others, dim) -> (rows, words, 4 * dim).
+
+    Beside each word h: the mean c of the question's words by their scores with it, h * c, and p * c, where p is the mean of
+    the paragraph's words by their best score with any word of the question.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.score = Trilinear(dim)
+
+    def forward(self, paragraph: Tensor, question: Tensor, mask: Tensor, question_mask: Tensor) -> Tensor:
+        scores = self.score(paragraph, question)  # (rows, words, others)
+        beside = masked_softmax(scores, mask.unsqueeze(2) & question_mask.unsqueeze(1)) @ question
+        if question.shape[1]:
+            best = scores.float().masked_fill(~question_mask.unsqueeze(1), LOWEST).amax(2)
+            best = best.masked_fill(~question_mask.any(1)[:, None], 0.0)  # no question: all words alike
+        else:
+            best = scores.new_zeros(mask.shape)
+        whole = masked_softmax(best, mask).to(paragraph.dtype).unsqueeze(1) @ paragraph  # (rows, 1, dim)
+        return torch.cat([paragraph, beside, paragraph * beside, whole * beside], dim=2)
+
+
+class SelfAttention(nn.Module):
+    """Words that have seen all other words of their paragraph: (rows, words, dim) -> (rows, words, 3 * dim).
+
+    Beside each word h: the mean c of the others by their scores with it, and h * c; never the word itself.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.score = Trilinear(dim)
+
+    def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
+        rows, words = mask.shape
+        step = max(1, _CELLS // max(rows * words, 1))
+        places = torch.arange(words, device=mask.device)
+        beside = []
+        for begin in range(0, max(words, 1), step):
+            some = slice(begin, begin + step)
+            others = mask.unsqueeze(1) & (places[some, None] != places)  # (rows, step, words)
+            beside.append(masked_softmax(self.score(vectors[:, some], vectors), others & mask[:, some, None]) @ vectors)
+        seen = torch.cat(beside, dim=1)
+        return torch.cat([vectors, seen, vectors * seen], dim=2)
+
+
+class Bidaf(nn.Module):
+    """Words of questions (batch, words, inputs) and of paragraphs (paragraphs, words, inputs), under masks -> `SpanScores`.
+
+    `owner` (paragraphs,): the question of each paragraph. Lengths, each on the CPU, spare a GPU a wait. Further vectors
+    `at_output`, each (rows, words, output_inputs), are laid beside what leaves the encoder, before question and paragraph
+    look at each other: the output position of the ELMo paper. With `none` each paragraph also gets a score that it holds
+    no answer (the paper's no-answer option). An empty question or paragraph is taken, too.
+
+    >>> mask = torch.ones(2, 3, dtype=torch.bool)
+    >>> vectors = torch.ones(2, 3, 4)
+    >>> Bidaf(4, hidden=8)((vectors, vectors), (mask, mask), torch.tensor([0, 1])).start.shape
+    torch.Size([2, 3])
+    """
+
+    def __init__(
+        self, inputs: int, *, hidden: int = 100, dropout: float = 0.2, output_inputs: int = 0, none: bool = False
+    ) -> None:
+        super().__init__()
+        self.output_inputs = output_inputs
+        self.dropout = VariationalDropout(dropout)
+        self.encoder = Recurrent(inputs, hidden)
+        encoded, dim = self.encoder.dim + output_inputs, 2 * hidden
+        self.biattention = Biattention(encoded)
+        self.projection = nn.Sequential(nn.Linear(4 * encoded, dim), nn.ReLU())
+        self.modelling = Recurrent(dim, hidden)
+        self.self_attention = SelfAttention(dim)
+        self.self_projection = nn.Sequential(nn.Linear(3 * dim, dim), nn.ReLU())
+        self.start_states, self.end_states = Recurrent(dim, hidden), Recurrent(2 * dim, hidden)
+        self.start, self.end = (nn.Linear(dim, 1) for _ in range(2))
+        self.none = _NoAnswer(dim, hidden) if none else None
+
+    def forward(
+        self, vectors: Pair, masks: Pair, owner: Tensor, lengths: Pair | None = None, at_output: Pair | None = None
+    ) -> SpanScores:
+        given = 0 if at_output is None else at_output[0].shape[2]
+        if given != self.output_inputs:
+            raise UsageError(f"the network takes {self.output_inputs} further numbers a word at its output; {given} came in")
+        counts = lengths or (masks[0].sum(1).cpu(), masks[1].sum(1).cpu())
+        encoded = [self.encoder(self.dropout(text), *more) for text, *more in zip(vectors, masks, counts, strict=True)]
+        if at_output is not None:
+            encoded = [torch.cat([x, more.to(x.dtype)], dim=2) for x, more in zip(encoded, at_output, strict=True)]
+        question, paragraph = (self._clean(self.dropout(x), mask) for x, mask in zip(encoded, masks, strict=True))
+        mask, words = masks[1], counts[1]
+        x = self.biattention(paragraph, question.index_select(0, owner), mask, masks[0].index_select(0, owner))
+        x = self.projection(x)
+        states = self.modelling(self.dropout(x), mask, words)
+        x = x + self.self_projection(self.self_attention(self.dropout(states), mask))
+        first = self.start_states(self.dropout(x), mask, words)
+        second = self.end_states(self.dropout(torch.cat([first, x], dim=2)), mask, words)
+        start, end = (score.squeeze(2).float().masked_fill(~mask, LOWEST) for score in (self.start(first), self.end(second)))
+        none = None if self.none is None else self.none(x, first, second, start, end, mask)
+        return SpanScores(start, end, none)
+
+    @staticmethod
+    def _clean(vectors: Tensor, mask: Tensor) -> Tensor:
+        """Zeros on padding, whatever stood there: what has weight 0 counts as nothing."""
+        return vectors.masked_fill(~mask.unsqueeze(2), 0.0)
+
+
+class _NoAnswer(nn.Module):
+    """The score that a paragraph holds no answer, from three means of its words: by start, by end, by weights of its own."""
+
+    def __init__(self, dim: int, hidden: int) -> None:
+        super().__init__()
+        self.pool = SelfAttentivePooling(dim)
+        self.score = nn.Sequential(nn.Linear(3 * dim, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+
+    def forward(self, x: Tensor, first: Tensor, second: Tensor, start: Tensor, end: Tensor, mask: Tensor) -> Tensor:
+        """(paragraphs, words, dim) three times, (paragraphs, words) three times -> (paragraphs,)."""
+        means = [
+            (masked_softmax(scores, mask).to(states.dtype).unsqueeze(1) @ states).squeeze(1)
+            for scores, states in ((start, first), (end, second))
+        ]
+        scores: Tensor = self.score(torch.cat([*means, self.pool(x, mask)], dim=1))
+        return scores.squeeze(1).float()
+
+
+def shared_log_total(scores: Tensor, counts: Sequence[int]) -> Tensor:
+    """The logarithm of summed exponentials over all paragraphs of each question.
+
+    Scores (paragraphs, words) or (paragraphs,), and how many paragraphs each question has, in their order -> (questions,).
+
+    >>> shared_log_total(torch.zeros(3, 4), [1, 2]).exp().tolist()
+    [4.0, 8.0]
+    """
+    each = torch.logsumexp(scores, dim=1) if scores.dim() == 2 else scores
+    if all(count == 1 for count in counts):
+        return each
+    return torch.stack([torch.logsumexp(some, dim=0) for some in each.split(list(counts))])
+
+
+def best_spans(start: Tensor, end: Tensor, longest: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The best span of each paragraph: scores (paragraphs, words) -> its score, first and last word, (paragraphs,) each.
+
+    No span has more than `longest` words. Of equal ones the shortest is taken, and of these the first.
+
+    >>> score, first, last = best_spans(torch.tensor([[0.0, 2.0, 1.0]]), torch.tensor([[3.0, 0.0, 2.0]]), 2)
+    >>> score.tolist(), first.tolist(), last.tolist()
+    ([4.0], [1], [2])
+    """
+    words = start.shape[1]
+    best, first = (start + end).max(dim=1)
+    length = torch.zeros_like(first)
+    for more in range(1, min(longest, words)):
+        score, place = (start[:, : words - more] + end[:, more:]).max(dim=1)
+        better = score > best
+        best, first = torch.where(better, score, best), torch.where(better, place, first)
+        length = length.masked_fill(better, more)
+    return best, first, first + length

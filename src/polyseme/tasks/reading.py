@@ -1,0 +1,441 @@
+"""Reading comprehension: the words of a paragraph, or of one of several, that answer a question.
+
+BiDAF with self-attention (Clark and Gardner 2017), the baseline of Peters et al. 2018 on SQuAD. The paragraphs of a question
+are read one by one and scored under one softmax, so that their answers can be compared. What is learned is the summed
+probability of all places that are given as right. An answer is cut from the text as it was given, with its place there.
+
+Files are SQuAD's JSON (`polyseme.text.squad`). Scores are those of SQuAD's and CMRC's scripts (`polyseme.metrics.reading`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+import re
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import FormatError, UsageError
+from polyseme.encoders.base import Sentence
+from polyseme.metrics.reading import Rules, answer_f1, exact_match
+from polyseme.nn.bidaf import LOWEST, Bidaf, SpanScores, best_spans, shared_log_total
+from polyseme.tasks.base import Prepared, Task, TaskConfig, split_text
+from polyseme.tasks.data import Examples, TaskData
+from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.words import moved
+from polyseme.text.alignment import join
+from polyseme.text.places import Place, word_places, words_within
+from polyseme.text.squad import ANSWER, NO_ANSWER, Question, Questions, Span, read_squad
+from polyseme.text.words import CJK, Splitter
+
+_log = logging.getLogger(__name__)
+_CHINESE = re.compile(f"[{CJK}]")
+Paragraphs = str | Sequence[Sentence]
+"""One text, or several; each of several may be words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingConfig(TaskConfig):
+    """A reader that answers questions."""
+
+    hidden: int = 100
+    """Units of each LSTM in each direction."""
+    dropout: float = 0.2
+    """On the input of each LSTM and of the attention; the same places of all words of a text."""
+    longest: int = 30
+    """Words of an answer, at most."""
+    longest_paragraph: int = 400
+    """Words of a paragraph in training: a longer one is cut to so many around an answer, which stands anywhere among them.
+    Answers are looked for in whole paragraphs, whatever their length."""
+    no_answer: bool | None = None
+    """Whether it may say that there is no answer; None: where the training data has such questions."""
+    rules: Rules | None = None
+    """How answers are compared: as SQuAD v1.1 or v2 does it, or CMRC for Chinese; None: by the training data."""
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.hidden < 1 or not 0 <= self.dropout < 1:
+            problems.append(f"hidden is {self.hidden}, dropout {self.dropout}; allowed: at least 1, and from 0 to below 1")
+        if self.longest < 1 or self.longest_paragraph < 1:
+            given = f"longest is {self.longest} and longest_paragraph {self.longest_paragraph}"
+            problems.append(f"{given}; both are words, and at least 1")
+        if "between" in self.features.positions:
+            problems.append("positions hold 'between', which only taggers have; allowed here: input, output")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What answers a question."""
+
+    text: str
+    """Cut from the paragraph as it was given; "": there is no answer."""
+    span: Span | None
+    """The paragraph, and the characters of it; None: there is no answer."""
+    score: float
+    """The probability of its start times that of its end, among all words of all paragraphs."""
+
+    @property
+    def label(self) -> str:
+        """Whether there is an answer."""
+        return NO_ANSWER if self.span is None else ANSWER
+
+    @property
+    def probability(self) -> float:
+        """The score."""
+        return self.score
+
+
+@dataclass(frozen=True, slots=True)
+class _Paragraph:
+    """A text, its words, and where they stand in it."""
+
+    text: str
+    words: list[str]
+    places: list[Place]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question with its paragraphs in words."""
+
+    question: Question
+    paragraphs: list[_Paragraph]
+    gold: list[tuple[int, int, int]]
+    """Right answers: paragraph, first and last word."""
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """What the loss compares with."""
+
+    counts: list[int]
+    """Paragraphs of each question."""
+    owner: Tensor
+    """(paragraphs,): the question of each."""
+    start: Tensor
+    """(paragraphs, words): True where a right answer begins."""
+    end: Tensor
+    """(paragraphs, words): True where one ends."""
+    spans: list[Tensor]
+    """For each question its right answers, (answers, 3): row of the paragraph, first and last word; none: no answer."""
+
+
+class _ReadingData(TaskData):
+    """Questions and paragraphs; the texts of a batch are its questions, and all their paragraphs one after another."""
+
+    def __init__(self, asked: Sequence[_Asked], questions: Sequence[list[str]]) -> None:
+        texts = [[words, *(each.words for each in one.paragraphs)] for words, one in zip(questions, asked, strict=True)]
+        super().__init__([one.question for one in asked], texts)
+        self._asked = list(asked)
+        # padded words of an example: what a batch's size is bounded by
+        self.lengths = [length * (len(each) - 1) for length, each in zip(self.lengths, self.texts, strict=True)]
+
+    def gather(self, rows: Sequence[int]) -> Examples:
+        texts = [[self.texts[row][0] for row in rows], [text for row in rows for text in self.texts[row][1:]]]
+        cached = None
+        if self._caches is not None:
+            places = [[self._rows[tuple(text)] for text in several] for several in texts]
+            cached = [[cache.batch(some) for cache in self._caches] for some in places]
+        return Examples([self._asked[row] for row in rows], texts, cached)
+
+
+class Reading(Task):
+    """A reader of paragraphs; an answer is an `Answer`."""
+
+    kind = "reading"
+    config_type = ReadingConfig
+    config: ReadingConfig
+    main = "f1"
+
+    def __init__(self, config: ReadingConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
+        super().__init__(config, features, labels, cut)
+        assert config.rules is not None
+        self.rules: Rules = config.rules
+        self.network = Bidaf(
+            features.width("input"),
+            hidden=config.hidden,
+            dropout=config.dropout,
+            output_inputs=features.width("output"),
+            none=bool(config.no_answer),
+        )
+
+    # ---- data
+
+    @classmethod
+    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[Question]:
+        found = read_squad(path)
+        unknown = [question for question in found.questions if question.answers is None]
+        if unknown:
+            what = f"{len(unknown)} of {len(found.questions)} questions have no 'answers', such as {unknown[0].text!r}"
+            raise FormatError(path, f"{what}; training and scores need them (an empty list where there is no answer)")
+        lost = [question for question in found.questions if question.answers and not question.spans]
+        _tell(path, found, len(lost), training)
+        kept = [question for question in found.questions if question.spans or not question.answers]
+        if training and not kept:
+            raise FormatError(path, f"has no question that can be learned: none of {found.answers} answers is in its paragraph")
+        return kept if training else found.questions
+
+    @classmethod
+    def settle(cls, config: TaskConfig, examples: Sequence[Question]) -> ReadingConfig:
+        assert isinstance(config, ReadingConfig)
+        gold = _gold(examples)
+        lost = [example for example in examples if example.answers and not example.spans]
+        if lost:
+            given = f"{len(lost)} of {len(examples)} questions have answers without a place, such as {lost[0].text!r}"
+            raise UsageError(f"{given}; give their spans, or leave them out of the training data")
+        without = sum(not answers for answers in gold)
+        if config.no_answer is False and without:
+            raise ConfigError(f"no_answer is False, but {without} questions of the training data have no answer; leave it out")
+        config = config.replace(no_answer=bool(without) if config.no_answer is None else config.no_answer)
+        return config if config.rules is not None else config.replace(rules=_rules(gold))
+
+    @classmethod
+    def labels_of(cls, examples: Sequence[Question], config: TaskConfig) -> list[str]:
+        assert isinstance(config, ReadingConfig)
+        return [ANSWER, NO_ANSWER] if config.no_answer else [ANSWER]
+
+    @classmethod
+    def texts_of(cls, example: Question, cut: Splitter) -> list[list[str]]:
+        return [split_text(example.question, cut), *(split_text(text, cut) for text in example.paragraphs)]
+
+    def data(self, examples: Sequence[Question]) -> TaskData:
+        split: dict[str, _Paragraph] = {}  # several questions share a paragraph
+        asked = []
+        for example in examples:
+            paragraphs = [_paragraph(text, self.splitter, split) for text in example.paragraphs]
+            asked.append(_Asked(example, paragraphs, _words_of(example.spans, paragraphs)))
+        return _ReadingData(asked, [self.words(example.question) for example in examples])
+
+    # ---- learning
+
+    def prepare(self, batch: Examples) -> Prepared:
+        longest = self.config.longest_paragraph
+        if all(len(text) <= longest for text in batch.texts[1]):
+            return super().prepare(batch)
+        if batch.cached is None and self.features.encoders:  # frozen ones read whole paragraphs, cached or not
+            read = [self.features.prepare(texts).frozen for texts in batch.texts]
+            batch = dataclasses.replace(batch, cached=[[layers.cpu() for layers in each] for each in read])
+        return super().prepare(_cut(batch, longest))
+
+    def targets_of(self, examples: Sequence[_Asked], inputs: list[TextInputs]) -> _Targets:
+        counts = [len(asked.paragraphs) for asked in examples]
+        start, end = (torch.zeros(inputs[1].mask.shape, dtype=torch.bool) for _ in range(2))
+        spans, row = [], 0
+        for asked in examples:
+            if not asked.gold and (asked.question.answers or not self.config.no_answer):
+                raise UsageError(
+                    f"the question {asked.question.text!r} has no span to learn; give spans, or answers=() where there is "
+                    "no answer and the network was built for that (no_answer)"
+                )
+            gold = [[row + paragraph, first, last] for paragraph, first, last in asked.gold]
+            spans.append(torch.tensor(gold, dtype=torch.int64).reshape(-1, 3))
+            start[spans[-1][:, 0], spans[-1][:, 1]] = True
+            end[spans[-1][:, 0], spans[-1][:, 2]] = True
+            row += len(asked.paragraphs)
+        device = self.features.device
+        return _Targets(
+            counts, _owner(counts, device), moved(start, device), moved(end, device), [moved(some, device) for some in spans]
+        )
+
+    def losses(self, texts: list[TextVectors], targets: _Targets) -> tuple[Tensor, int]:
+        scores, counts = self._scores(texts, targets.owner), targets.counts
+        total = _log_total(scores, counts)
+        if scores.none is not None:
+            none = shared_log_total(scores.none, counts)
+            found = [scores.start[some[:, 0], some[:, 1]] + scores.end[some[:, 0], some[:, 2]] for some in targets.spans]
+            right = torch.stack([each.logsumexp(0) if len(each) else none[row] for row, each in enumerate(found)])
+        else:
+            right = shared_log_total(scores.start.masked_fill(~targets.start, LOWEST), counts)
+            right = right + shared_log_total(scores.end.masked_fill(~targets.end, LOWEST), counts)
+        return (total - right).sum(), len(counts)
+
+    def _scores(self, texts: list[TextVectors], owner: Tensor) -> SpanScores:
+        question, paragraphs = texts
+        if question.at_output is None or paragraphs.at_output is None:
+            at_output = None
+        else:
+            at_output = question.at_output, paragraphs.at_output
+        scores: SpanScores = self.network(
+            (question.at_input, paragraphs.at_input),
+            (question.mask, paragraphs.mask),
+            owner,
+            (question.lengths, paragraphs.lengths),
+            at_output,
+        )
+        return scores
+
+    # ---- answers
+
+    def answers(self, texts: list[TextVectors], examples: Sequence[_Asked]) -> list[Answer]:
+        counts = [len(asked.paragraphs) for asked in examples]
+        scores = self._scores(texts, _owner(counts, self.features.device))
+        best, first, last = (each.cpu() for each in best_spans(scores.start, scores.end, self.config.longest))
+        total = _log_total(scores, counts)
+        none = None if scores.none is None else (shared_log_total(scores.none, counts) - total).exp().tolist()
+        split = zip(best.split(counts), first.split(counts), last.split(counts), total.tolist(), strict=True)
+        found = []
+        for number, (asked, (score, begin, end, whole)) in enumerate(zip(examples, split, strict=True)):
+            chosen = int(score.argmax())
+            chance = math.exp(min(float(score[chosen]) - whole, 0.0))
+            paragraph = asked.paragraphs[chosen]
+            if not paragraph.words or (none is not None and none[number] > chance):
+                found.append(Answer("", None, 0.0 if none is None else none[number]))
+                continue
+            span = Span(chosen, paragraph.places[int(begin[chosen])][0], paragraph.places[int(end[chosen])][1])
+            found.append(Answer(paragraph.text[span.begin : span.end], span, chance))
+        return found
+
+    def score(self, examples: Sequence[Question], answers: Sequence[Answer]) -> dict[str, float]:
+        """The means over questions, of F1 and of exact matches."""
+        pairs = list(zip(_gold(examples), answers, strict=True))
+        if not pairs:
+            raise UsageError("there are no questions to score; give at least one")
+        f1 = [answer_f1(answer.text, gold, self.rules) for gold, answer in pairs]
+        exact = [exact_match(answer.text, gold, self.rules) for gold, answer in pairs]
+        return {"f1": sum(f1) / len(f1), "exact": sum(exact) / len(exact)}
+
+    def tallies(self, examples: Sequence[Question], answers: Sequence[Answer]) -> np.ndarray:
+        pairs = zip(_gold(examples), answers, strict=True)
+        return np.array([[answer_f1(answer.text, gold, self.rules), 1.0] for gold, answer in pairs]).reshape(-1, 2)
+
+    def predict(self, questions: Sequence[tuple[Sentence, Paragraphs]]) -> list[Answer]:
+        """An answer for each question and its paragraph: a string, or a list of several (strings, or lists of words)."""
+        found = []
+        for pair in questions:
+            if isinstance(pair, str) or len(pair) != 2:
+                raise UsageError(f"expected a question and its paragraph, such as ('Who ran?', 'Ann ran.'); got {pair!r}")
+            question, given = pair
+            several = [given] if isinstance(given, str) else given
+            paragraphs = tuple(text if isinstance(text, str) else list(text) for text in several)
+            found.append(Question(question if isinstance(question, str) else list(question), paragraphs))
+        return self.answer(self.data(found))
+
+
+# ---- examples
+
+
+def _tell(path: str | Path, found: Questions, lost: int, training: bool) -> None:
+    """What was wrong with the places of answers is no secret."""
+    kinds = (
+        (found.repaired, "do not stand at their answer_start, and were found elsewhere"),
+        (found.unplaced, "are not in their paragraphs; they count in scores, and are not learned"),
+    )
+    for some, what in kinds:
+        if some:
+            first = f"the first: {some[0].where}, {some[0].text!r}"
+            _log.warning("%s: %d of %d answers %s (%s)", path, len(some), found.answers, what, first)
+    if lost and training:
+        _log.warning("%s: %d of %d questions are left out, without an answer to learn", path, lost, len(found.questions))
+
+
+def _gold(examples: Sequence[Question]) -> list[tuple[str, ...]]:
+    """The right answers of all questions, none of them unknown."""
+    found = [example.answers for example in examples if example.answers is not None]
+    if len(found) < len(examples):
+        missing = len(examples) - len(found)
+        raise UsageError(f"{missing} of {len(examples)} questions have no answers; training and scores need them")
+    return found
+
+
+def _rules(gold: Sequence[Sequence[str]]) -> Rules:
+    """Chinese where most answers are, else those of SQuAD's version."""
+    texts = [answer for answers in gold for answer in answers]
+    if 2 * sum(_CHINESE.search(text) is not None for text in texts) > len(texts):
+        return "cmrc"
+    return "squad" if all(gold) else "squad2"
+
+
+def _paragraph(text: str | list[str], cut: Splitter, known: dict[str, _Paragraph]) -> _Paragraph:
+    if not isinstance(text, str):
+        whole = join(text)
+        return _Paragraph(whole, text, word_places(text, whole))
+    if text not in known:
+        words = cut(text)
+        known[text] = _Paragraph(text, words, word_places(words, text))
+    return known[text]
+
+
+def _words_of(spans: Sequence[Span], paragraphs: Sequence[_Paragraph]) -> list[tuple[int, int, int]]:
+    """Spans of characters as paragraph, first and last word, each once."""
+    found = []
+    for span in spans:
+        words = words_within(paragraphs[span.paragraph].places, span.begin, span.end)
+        if words:
+            found.append((span.paragraph, words[0], words[-1]))
+    return list(dict.fromkeys(found))
+
+
+# ---- long paragraphs in training
+
+
+def _cut(batch: Examples, longest: int) -> Examples:
+    """A batch whose paragraphs have `longest` words at most."""
+    asked, begins = [], []
+    for each in batch.examples:
+        cut, places = _shortened(each, longest)
+        asked.append(cut)
+        begins += places
+    texts = [text[begin : begin + longest] for text, begin in zip(batch.texts[1], begins, strict=True)]
+    cached = batch.cached and [batch.cached[0], [_windows(layers, texts, begins) for layers in batch.cached[1]]]
+    return Examples(asked, [batch.texts[0], texts], cached)
+
+
+def _shortened(asked: _Asked, longest: int) -> tuple[_Asked, list[int]]:
+    """A question with shorter paragraphs, and with which word each now begins.
+
+    Where its first answer stands in what is left follows from the question: anywhere, and the same in every run.
+    """
+    begins, paragraphs, gold = [], [], []
+    draw = zlib.crc32(asked.question.text.encode("utf-8", "surrogatepass"))
+    for number, paragraph in enumerate(asked.paragraphs):
+        right = [(first, last) for place, first, last in asked.gold if place == number]
+        begin = 0
+        if right and len(paragraph.words) > longest:
+            first, last = right[0]
+            before = draw % max(longest - (last - first), 1)  # words in front of it
+            begin = min(max(first - before, 0), max(len(paragraph.words) - longest, 0))
+        window = slice(begin, begin + longest)
+        paragraphs.append(dataclasses.replace(paragraph, words=paragraph.words[window], places=paragraph.places[window]))
+        inside = [(first - begin, last - begin) for first, last in right if begin <= first and last < begin + longest]
+        if right and not inside:  # longer than what is left: its beginning
+            inside = [(0, longest - 1)]
+        gold += [(number, first, last) for first, last in inside]
+        begins.append(begin)
+    return _Asked(asked.question, paragraphs, gold), begins
+
+
+def _windows(layers: Tensor, texts: Sequence[Sequence[str]], begins: Sequence[int]) -> Tensor:
+    """(layers, paragraphs, words, dim): of each paragraph the words of a shorter text, from some word on."""
+    found = layers.new_zeros(*layers.shape[:2], max(map(len, texts)), layers.shape[3])
+    for row, (text, begin) in enumerate(zip(texts, begins, strict=True)):
+        found[:, row, : len(text)] = layers[:, row, begin : begin + len(text)]
+    return found
+
+
+# ---- scores
+
+
+def _owner(counts: Sequence[int], device: torch.device) -> Tensor:
+    """(paragraphs,): the question of each."""
+    return moved(torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts, dtype=torch.int64)), device)
+
+
+def _log_total(scores: SpanScores, counts: Sequence[int]) -> Tensor:
+    """What the scores of each question are normalised by, (questions,): all starts times all ends of its paragraphs.
+
+    Where "no answer" is one of the choices, starts are paired with the ends of their own paragraph only.
+    """
+    if scores.none is None:
+        return shared_log_total(scores.start, counts) + shared_log_total(scores.end, counts)
+    spans = scores.start.logsumexp(1) + scores.end.logsumexp(1)
+    return torch.logaddexp(shared_log_total(spans, counts), shared_log_total(scores.none, counts))

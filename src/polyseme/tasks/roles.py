@@ -1,0 +1,246 @@
+"""Semantic role labelling: who did what to whom, when and where, for a predicate that is given.
+
+After He et al. 2017, the network behind the SRL row of Peters et al. 2018: the words, beside a learned vector that marks the
+predicate, go through a deep LSTM of alternating directions, and each word gets a tag; the best sequence of tags that makes
+sense is the answer. An example is one predicate in its sentence: a sentence with three predicates is three examples with one
+text. The network learns BIOES tags where the paper has BIO (fewer moves are possible), and what it gives is BIO again.
+
+The score counts arguments as the CoNLL-2005 scorer (srl-eval.pl, also used for CoNLL-2012) does:
+
+    V         the predicate itself does not count, nor does what continues it (C-V)
+    C-A1      continues the A1 before it: both are one argument, right only with all its pieces; without an A1 it is one
+    R-A0      a reference (who, that) is an argument of its own, and its role is R-A0
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import FormatError, UsageError
+from polyseme.encoders.base import Sentence
+from polyseme.metrics.spans import SpanScores, spans
+from polyseme.nn.crf import Crf
+from polyseme.nn.highway_lstm import HighwayLstm
+from polyseme.tasks.base import Task, TaskConfig
+from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.tag_scheme import Scheme, allowed_moves, from_bioes, labels_of, to_bioes
+from polyseme.tasks.tagging import TaggingConfig
+from polyseme.tasks.words import moved
+from polyseme.text.roles import VERB, Predicate, RoleSentence, read_roles
+from polyseme.text.words import Splitter
+
+Argument = tuple[str, tuple[tuple[int, int], ...]]
+"""A role, and the first word and the word behind the last of each of its pieces."""
+Question = tuple[Sentence, Sequence[int]]
+"""A sentence, and the places of its predicates among its words, from 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolesConfig(TaggingConfig):
+    """A labeller of roles: a tagger that knows of which predicate it is asked."""
+
+    hidden: int = 300
+    """Units of each LSTM layer."""
+    layers: int = 8
+    """They alternate directions. 8 are the paper's, for CoNLL; 4 cost half as much, for smaller data."""
+    dropout: float = 0.1
+    """On the input of each layer, and on the output."""
+    crf: bool = False
+    """Learn scores of moves from tag to tag, and train sentences as a whole; without it, moves are only allowed or not."""
+    predicate_dim: int = 100
+    """Size of the vector that tells whether a word is the predicate."""
+    scheme: Scheme | None = "BIO"
+    """How tags are written: always BIO."""
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.hidden < 1 or self.layers < 1 or self.predicate_dim < 1 or not 0 <= self.dropout < 1:
+            problems.append(
+                f"hidden is {self.hidden}, layers {self.layers}, predicate_dim {self.predicate_dim}, dropout {self.dropout}; "
+                "allowed: at least 1 each, and from 0 to below 1"
+            )
+        if "between" in self.features.positions:
+            problems.append("positions hold 'between', which only taggers have; allowed here: input, output")
+        if self.column is not None or self.scheme != "BIO":
+            problems.append(f"column is {self.column!r}, scheme {self.scheme!r}; roles are read by their file's form, as BIO")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class RoleExample:
+    """One predicate in its sentence, with a tag for each word; no tags: they are asked for."""
+
+    words: list[str]
+    place: int
+    """Of the predicate, from 0."""
+    tags: list[str]
+    lines: list[int] = field(default_factory=list, repr=False, compare=False)
+    """Where each word stands in its file, for messages."""
+
+
+@dataclass(frozen=True)
+class RoleTargets:
+    """What the loss needs, on the device."""
+
+    marks: Tensor
+    """(batch, words): 1 at the predicate, else 0."""
+    tags: Tensor
+    """(batch, words): numbers of the right tags."""
+
+
+class Roles(Task):
+    """A labeller of roles; an answer is a list of BIO tags."""
+
+    kind = "roles"
+    main = "f1"
+    config_type = RolesConfig
+    config: RolesConfig
+
+    def __init__(self, config: RolesConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
+        super().__init__(config, features, labels, cut)
+        self._ids = {label: number for number, label in enumerate(self.labels)}
+        self.predicate = nn.Embedding(2, config.predicate_dim)
+        inputs = features.width("input") + config.predicate_dim
+        self.recurrent = HighwayLstm(inputs, config.hidden, config.layers, dropout=config.dropout)
+        self.scores = nn.Linear(self.recurrent.dim + features.width("output"), len(self.labels))
+        self.crf = Crf(len(self.labels), **allowed_moves(self.labels))
+        if not config.crf:  # all allowed moves score 0, and stay so: only `decode` asks for them
+            for weight in self.crf.parameters():
+                nn.init.zeros_(weight).requires_grad_(False)
+
+    # ---- data
+
+    @classmethod
+    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[RoleExample]:
+        sentences = read_roles(path)
+        found = [RoleExample(each.words, one.place, one.tags, each.lines) for each in sentences for one in each.predicates]
+        if not found:
+            raise FormatError(path, f"has {len(sentences)} sentences, but no predicate in any; roles need predicates")
+        return found
+
+    @classmethod
+    def labels_of(cls, examples: Sequence[RoleExample], config: TaskConfig) -> list[str]:
+        return labels_of([each.tags for each in examples], "BIO")
+
+    @classmethod
+    def texts_of(cls, example: RoleExample, cut: Splitter) -> list[list[str]]:
+        return [example.words]
+
+    def targets_of(self, examples: Sequence[RoleExample], inputs: list[TextInputs]) -> RoleTargets:
+        tags = np.zeros(tuple(inputs[0].mask.shape), dtype=np.int64)
+        for row, example in enumerate(examples):
+            tags[row, : len(example.tags)] = [self._ids[tag] for tag in to_bioes(example.tags, "BIO")]
+        return RoleTargets(self._marks(examples, tags.shape[1]), moved(torch.from_numpy(tags), self.features.device))
+
+    def _marks(self, examples: Sequence[RoleExample], width: int) -> Tensor:
+        """(batch, words): 1 at each example's predicate."""
+        marks = np.zeros((len(examples), width), dtype=np.int64)
+        marks[np.arange(len(examples)), [example.place for example in examples]] = 1
+        return moved(torch.from_numpy(marks), self.features.device)
+
+    # ---- network
+
+    def _scores(self, text: TextVectors, marks: Tensor) -> Tensor:
+        """(batch, words, labels)."""
+        states = self.recurrent(torch.cat([text.at_input, self.predicate(marks)], dim=2), text.mask, text.lengths)
+        if text.at_output is not None:
+            states = torch.cat([states.float(), text.at_output.float()], dim=2)
+        return self.scores(states).float()
+
+    def losses(self, texts: list[TextVectors], targets: RoleTargets) -> tuple[Tensor, int]:
+        scores, mask = self._scores(texts[0], targets.marks), texts[0].mask
+        words = int(texts[0].lengths.sum())
+        if self.config.crf:
+            return self.crf.loss(scores, targets.tags, mask).sum(), words
+        return (F.cross_entropy(scores.transpose(1, 2), targets.tags, reduction="none") * mask).sum(), words
+
+    def answers(self, texts: list[TextVectors], examples: Sequence[RoleExample]) -> list[list[str]]:
+        scores = self._scores(texts[0], self._marks(examples, texts[0].mask.shape[1]))
+        paths = self.crf.decode(scores, texts[0].mask)
+        return [from_bioes([self.labels[number] for number in path], "BIO") for path in paths]
+
+    # ---- answers
+
+    def score(self, examples: Sequence[RoleExample], answers: Sequence[list[str]]) -> dict[str, float]:
+        tallies = self.tallies(examples, answers)
+        right, predicted, gold = tallies.sum(0).tolist()
+        found = SpanScores(gold, predicted, right)
+        perfect = float((tallies == tallies[:, :1]).all(1).mean()) if len(tallies) else 0.0
+        return {"f1": found.f1, "precision": found.precision, "recall": found.recall, "perfect": perfect}
+
+    def tallies(self, examples: Sequence[RoleExample], answers: Sequence[list[str]]) -> np.ndarray:
+        pairs = [(arguments(each.tags), arguments(tags)) for each, tags in zip(examples, answers, strict=True)]
+        counts = [[len(gold & found), len(found), len(gold)] for gold, found in pairs]
+        return np.array(counts, dtype=np.int64).reshape(-1, 3)
+
+    def predict(self, texts: Sequence[Question]) -> list[RoleSentence]:
+        """The roles of sentences with the places of their predicates; a string is split into words.
+
+        >>> labeller.predict([(["Ann", "saw", "Bob", "leave"], [1, 3])])     # doctest: +SKIP
+        [RoleSentence(words=['Ann', 'saw', 'Bob', 'leave'], predicates=[
+            Predicate(place=1, tags=['B-ARG0', 'B-V', 'B-ARG1', 'I-ARG1']),
+            Predicate(place=3, tags=['O', 'O', 'B-ARG0', 'B-V'])])]
+        """
+        sentences = [self._sentence(question) for question in texts]
+        asked = [RoleExample(each.words, one.place, []) for each in sentences for one in each.predicates]
+        answers = iter(self.answer(self.data(asked)))
+        return [
+            RoleSentence(each.words, [Predicate(one.place, next(answers)) for one in each.predicates]) for each in sentences
+        ]
+
+    def _sentence(self, question: Question) -> RoleSentence:
+        if isinstance(question, str) or len(question) != 2 or isinstance(question[1], (str, int)):
+            raise UsageError(
+                f"got {question!r}; expected a sentence and the places of its predicates, from 0: "
+                "('Ann saw Bob', [1]). Roles are told of predicates that are given"
+            )
+        words, places = self.words(question[0]), list(question[1])
+        for place in places:
+            if not 0 <= place < len(words):
+                raise UsageError(f"there is no word {place} in {words}; its {len(words)} words are counted from 0")
+        return RoleSentence(words, [Predicate(int(place), []) for place in places])
+
+
+# ---- arguments, as they are counted
+
+
+def arguments(tags: Sequence[str]) -> set[Argument]:
+    """The arguments of a predicate from its tags, without the predicate itself.
+
+    >>> sorted(arguments(["B-A1", "B-V", "B-R-A0", "B-C-A1", "I-C-A1"]))
+    [('A1', ((0, 1), (3, 5))), ('R-A0', ((2, 3),))]
+    """
+    found: list[tuple[str, list[tuple[int, int]]]] = []
+    latest: dict[str, list[tuple[int, int]]] = {}  # of each role, the pieces of its last argument
+    for begin, end, kind in spans(tags):
+        role = kind.removeprefix("C-")
+        if kind != role and role in latest:
+            latest[role].append((begin, end))
+        else:
+            latest[role] = [(begin, end)]
+            found.append((role, latest[role]))
+    return {(role, tuple(pieces)) for role, pieces in found if role != VERB}
+
+
+def role_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, SpanScores]:
+    """For each role of the truth or the answers, how well it was found; the most frequent first.
+
+    >>> role_scores([["B-A0", "B-V", "B-A1"]], [["B-A0", "B-V", "B-A2"]])["A0"].f1
+    1.0
+    """
+    wanted, given, right = Counter[str](), Counter[str](), Counter[str]()
+    for truth, answer in zip(map(arguments, gold), map(arguments, predicted), strict=True):
+        for counts, some in ((wanted, truth), (given, answer), (right, truth & answer)):
+            counts.update(role for role, _ in some)
+    roles = sorted(wanted | given, key=lambda role: (-wanted[role], role))
+    return {role: SpanScores(wanted[role], given[role], right[role]) for role in roles}
