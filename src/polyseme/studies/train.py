@@ -79,11 +79,11 @@ def train(
 ) -> Task:
     """Train a task on a file, and get it back ready to answer; `out` keeps it for `load_task`, its scores in `result.json`.
 
-    `task`: tagging (or ner, pos, chunking), classification, pairs (or nli), roles (srl), reading (squad). `encoders`: `none`, or models joined by `+`
-    (shipped names, folders, hub ids, files of word vectors), or a loaded one, or a list. `splitter`: how raw text becomes
-    words; not given: as the first encoder does. `options`: fields of the task's config and of `FeaturesConfig`,
-    `WordsConfig`, `FitConfig` and `OptimConfig` by their names, and the names in `RENAMED`. Ctrl-C stops it after its step,
-    and the same call goes on.
+    `task`: tagging (or ner, pos, chunking), classification, pairs (or nli), roles (srl), reading (squad). `encoders`: `none`,
+    or models joined by `+` (shipped names, folders, hub ids, files of word vectors), or a loaded one, or a list. `splitter`: how
+    raw text becomes words; not given: as the first encoder does. `options`: fields of the task's config and of
+    `FeaturesConfig`, `WordsConfig`, `FitConfig` and `OptimConfig` by their names, and the names in `RENAMED`. Ctrl-C stops it
+    after its step, and the same call goes on.
 
     >>> import polyseme
     >>> tagger = polyseme.train("ner", "train.conll", dev="dev.conll", encoders="en", mode="frozen", out="my-tagger")
