@@ -80,7 +80,7 @@ def train(
     """Train a task on a file, and get it back ready to answer; `out` keeps it for `load_task`, its scores in `result.json`.
 
     `task`: tagging (or ner, pos, chunking), classification, pairs (or nli), roles (srl), reading (squad). `encoders`: `none`,
-    or models joined by `+` (shipped names, folders, hub ids, files of word vectors), or a loaded one, or a list. `splitter`: how
+    or models joined by `+` (shipped names, folders, hub ids, files of vectors), or a loaded one, or a list. `splitter`: how
     raw text becomes words; not given: as the first encoder does. `options`: fields of the task's config and of
     `FeaturesConfig`, `WordsConfig`, `FitConfig` and `OptimConfig` by their names, and the names in `RENAMED`. Ctrl-C stops it
     after its step, and the same call goes on.
