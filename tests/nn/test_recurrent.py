@@ -147,3 +147,19 @@ def test_mistakes() -> None:
         Recurrent(4, 6, 2, extra_inputs=3)(words(), MASK)
     with pytest.raises(UsageError, match=r"dropout is 1.0; allowed: from 0 to below 1"):
         VariationalDropout(1.0)
+
+
+def test_padded_and_packed_layers_are_the_same() -> None:
+    """With gradients a CPU reads padded texts, without them packed ones; states and gradients agree."""
+    torch.manual_seed(0)
+    network = Recurrent(5, 7, 2, extra_inputs=3).eval()
+    vectors, extra = torch.randn(4, 6, 5), torch.randn(4, 6, 3)
+    lengths = torch.tensor([6, 0, 3, 1])
+    mask = torch.arange(6) < lengths[:, None]
+    with torch.no_grad():
+        packed = network(vectors, mask, lengths, extra)
+    padded = network(vectors, mask, lengths, extra)
+    torch.testing.assert_close(padded, packed)
+    assert not padded[~mask].any()
+    padded.square().sum().backward()
+    assert all(weight.grad is not None and weight.grad.abs().sum() > 0 for weight in network.parameters())

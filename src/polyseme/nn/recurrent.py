@@ -79,6 +79,8 @@ class Recurrent(nn.Module):
         lengths = (mask.sum(1) if lengths is None else lengths).cpu()
         if not bool(lengths.any()):
             return vectors.new_zeros(*vectors.shape[:2], self.dim)
+        if not vectors.is_cuda and torch.is_grad_enabled():  # gradients of PyTorch's packed layers are slow on a CPU
+            return self._padded(vectors, mask, lengths, extra)
         packing = Packing(lengths)
         places = packing.rows * vectors.shape[1] + packing.steps
         places = places.pin_memory().to(vectors.device, non_blocking=True) if vectors.is_cuda else places
@@ -89,12 +91,35 @@ class Recurrent(nn.Module):
             vectors = self._layer(lstm, self.dropout(vectors), places, sizes)
         return self.dropout(vectors)
 
+    def _padded(self, vectors: Tensor, mask: Tensor, lengths: Tensor, extra: Tensor | None) -> Tensor:
+        """The same over padded texts: the backward direction reads each text turned around, so that padding comes last."""
+        steps = torch.arange(vectors.shape[1])
+        turned = torch.where(mask, lengths[:, None] - 1 - steps, steps).unsqueeze(2)  # the place of the word read at each step
+        for number, lstm in enumerate(self.layers):
+            if extra is not None and number in self.between:
+                vectors = torch.cat([vectors, extra], dim=2)
+            vectors = self.dropout(vectors).to(next(lstm.parameters()).dtype)
+            forward = _one_way(lstm, vectors, "")
+            backward = _one_way(lstm, vectors.gather(1, turned.expand_as(vectors)), "_reverse")
+            states = torch.cat([forward, backward.gather(1, turned.expand_as(backward))], dim=2)
+            vectors = states.masked_fill(~mask.unsqueeze(2), 0.0)
+        return self.dropout(vectors)
+
     def _layer(self, lstm: nn.Module, vectors: Tensor, places: Tensor, sizes: Tensor) -> Tensor:
         """One layer: (batch, words, dim) -> (batch, words, 2 * hidden)."""
         packed = vectors.flatten(0, 1).index_select(0, places).to(next(lstm.parameters()).dtype)
         states = lstm(PackedSequence(packed, sizes))[0].data
         padded = states.new_zeros(vectors.shape[0] * vectors.shape[1], self.dim).index_copy(0, places, states)
         return padded.view(*vectors.shape[:2], self.dim)
+
+
+def _one_way(lstm: nn.Module, vectors: Tensor, suffix: str) -> Tensor:
+    """One direction of a layer over padded texts, from zeros: (batch, words, dim) -> (batch, words, hidden)."""
+    names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    weights = [getattr(lstm, name + suffix) for name in names]
+    zero = vectors.new_zeros(1, len(vectors), weights[1].shape[1])
+    states: Tensor = torch.lstm(vectors, (zero, zero), weights, True, 1, 0.0, lstm.training, False, True)[0]
+    return states
 
 
 def final_states(states: Tensor, mask: Tensor) -> Tensor:
