@@ -165,7 +165,7 @@ def test_without_a_model_it_is_the_english_one(run, model, shipped):
     assert found == run("embed", "The bank", "-m", "en", "--json").json == run("embed", "The bank", "-m", model, "--json").json
     (shipped / "config.json").unlink()
     told = one_sentence(run("embed", "The bank"))
-    assert "the model 'en' comes with polyseme, but this copy lacks it" in told and "install polyseme again" in told
+    assert "holds no weights for its own model 'en'" in told and "name another model" in told
     assert "write ./zh for a folder of your own" in one_sentence(run("embed", "The bank", "-m", "zh"))
 
 

@@ -46,8 +46,8 @@ def about(
 ) -> None:
     """Words in, vectors out that know their context: ELMo on your own text.
 
-    A model is one that comes with the package (en, zh), a folder or file on this machine, in any format that ELMo was
-    published in, or a Hugging Face Hub id (owner/name).
+    A model is a folder or file on this machine, in any format that ELMo was published in, a Hugging Face Hub id
+    (owner/name), or one of the package's own (en, zh), where this copy holds their weights.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

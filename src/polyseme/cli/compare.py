@@ -50,8 +50,8 @@ def compare(
 ) -> None:
     """Train every task with every row of encoders and every seed, and write the table: score, spread, gain, interval.
 
-    Stopped and started again, what is done stays done. Labelled sets are found under $POLYSEME_DATA/tasks; their names
-    and sources are listed by a wrong one. The table is written to FOLDER as Markdown and CSV.
+    Stopped and started again, what is done stays done. Labelled sets are found under $POLYSEME_DATA/tasks; a wrong name
+    lists them all, and a missing file is told with its source. The table is written to FOLDER as Markdown and CSV.
 
     Example:
 

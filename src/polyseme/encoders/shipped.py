@@ -1,4 +1,4 @@
-"""The models that come with the package, by their names: each a folder of ours under `polyseme/models`.
+"""The package's own models, by their names: each a folder of ours under `polyseme/models`, where a copy holds its weights.
 
 A name goes before a path: to load a folder of your own that is called `en`, write `./en`.
 """
@@ -21,7 +21,7 @@ def folder_of(name: str | Path) -> Path | None:
     folder = Path(polyseme.__file__).parent / "models" / str(name)
     if not (folder / "config.json").is_file():
         raise PolysemeError(
-            f"the model {name!r} comes with polyseme, but this copy lacks it ({folder}): install polyseme again, "
-            f"or write ./{name} for a folder of your own"
+            f"this copy of polyseme holds no weights for its own model {name!r} ({folder}): name another model (a folder, a "
+            f"file or a hub id), or write ./{name} for a folder of your own"
         )
     return folder

@@ -6,8 +6,8 @@
     AllenNLP model archive    a tar file or folder with weights.th
     word vectors              word2vec text and binary, GloVe: the file, or a folder with one such file
 
-A zip or tar file of any of these is unpacked to a temporary folder first. `en` and `zh` are the models that come with the
-package; any other name that is no path is looked up on the hub.
+A zip or tar file of any of these is unpacked to a temporary folder first. `en` and `zh` are the package's own
+models; any other name that is no path is looked up on the hub.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def load(
     splitter: str | None = None,
     device: str | None = None,
 ) -> Encoder:
-    """Read a model, ready to use (in evaluation mode), on `device`: one that comes with the package (`en`, `zh`), or from a
+    """Read a model, ready to use (in evaluation mode), on `device`: one of the package's own (`en`, `zh`), or from a
     folder, a file or a hub id.
 
     `options`, `vocabulary`: files to use where they are not beside the weights; `token_embeddings`: cached vectors of

@@ -166,5 +166,5 @@ SETS = {
 def labelled_set(name: str) -> LabelledSet:
     """The set of that name."""
     if name not in SETS:
-        raise UsageError(f"there is no labelled set called {name!r}{nearest(name, SETS)}")
+        raise UsageError(f"there is no labelled set called {name!r}{nearest(name, SETS)}; known: {', '.join(SETS)}")
     return SETS[name]
