@@ -12,9 +12,11 @@ task.json. So a run can be carried to another machine as it is.
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import tempfile
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +31,13 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.shipped import NAMES
 from polyseme.encoders.word2vec import WordVectorTable
+from polyseme.nn.stamp import Stamp, stamp
 from polyseme.tasks.base import Task, task_type
 from polyseme.tasks.features import Features
 from polyseme.tasks.words import TaskWords
 from polyseme.text.likeliest import LikeliestSplitter
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import LIKELIEST, splitter
+from polyseme.text.words import LIKELIEST, Splitter, splitter
 
 FORMAT = 1
 HEAD, WEIGHTS, LABELS, WORDS, LIST = "task.json", "model.safetensors", "labels.txt", "words.txt", "splitter.txt"
@@ -91,14 +94,30 @@ def _encoder(task: Task, number: int, folder: Path) -> dict[str, Any]:
 
 def _kept(encoder: Encoder, name: str, folder: Path) -> dict[str, Any]:
     """A frozen encoder: by its name where it comes with the package, else a copy, written once."""
-    content = model_fingerprint(encoder)
-    if encoder.source in NAMES and content == model_fingerprint(models.load(encoder.source)):  # and not with another splitter
+    content = _content(encoder)
+    if encoder.source in NAMES and content == _shipped(encoder.source):  # and not with another splitter
         return {"shipped": encoder.source, "sha256": content}
     noted = folder / name / "sha256.txt"
     if not noted.is_file() or noted.read_text(encoding="ascii") != content:
         encoder.save_pretrained(folder / name)
         write_text(noted, content)
     return {"folder": name, "sha256": content}
+
+
+_known: weakref.WeakKeyDictionary[Encoder, tuple[tuple[Stamp, Splitter, str], str]] = weakref.WeakKeyDictionary()
+
+
+def _content(encoder: Encoder) -> str:
+    """The fingerprint of a frozen encoder, computed once while it stays as it is: a run saves often."""
+    now = (stamp(encoder), encoder.splitter, getattr(encoder, "precision", "fp32"))
+    if encoder not in _known or _known[encoder][0] != now:
+        _known[encoder] = (now, model_fingerprint(encoder))
+    return _known[encoder][1]
+
+
+@functools.cache
+def _shipped(name: str) -> str:
+    return model_fingerprint(models.load(name))
 
 
 def load(path: str | Path, *, device: str | torch.device = "cpu") -> Task:
