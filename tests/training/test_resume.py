@@ -11,7 +11,9 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import PolysemeError
+from polyseme.training import session
 from polyseme.training.base import Loss
+from polyseme.training.checkpoint import Checkpoint, Checkpoints
 from polyseme.training.loop import Result, Trainer
 from polyseme.training.optim import OptimConfig
 from tests.training import toy
@@ -114,6 +116,26 @@ def test_a_finished_run_is_left_alone(tmp_path: Path) -> None:
 def test_checkpoints_by_the_clock_change_nothing(tmp_path: Path, whole: Path) -> None:
     fit(tmp_path, checkpoint_every=None, checkpoint_seconds=1e-9)
     assert_same_run(whole, tmp_path)
+
+
+def test_checkpoints_come_by_themselves(tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what a power cut takes is minutes; and where writing one takes long, they are fewer."""
+    steps: list[int] = []
+    write = Checkpoints.write
+
+    def noted(self: Checkpoints, checkpoint: Checkpoint) -> None:
+        steps.append(checkpoint.step)
+        write(self, checkpoint)
+
+    monkeypatch.setattr(Checkpoints, "write", noted)
+    monkeypatch.setattr(session, "SECONDS", 0.0)
+    monkeypatch.setattr(session, "WRITING", 0.0)
+    fit(tmp_path / "often", checkpoint_every=None)
+    often, steps = len(steps), []
+    monkeypatch.setattr(session, "WRITING", 1e9)
+    fit(tmp_path / "seldom", checkpoint_every=None)
+    assert len(steps) == 2 < often  # the first and the last
+    assert_same_run(whole, tmp_path / "often")
 
 
 @pytest.mark.parametrize(

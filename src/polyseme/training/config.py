@@ -37,8 +37,8 @@ class TrainConfig(Config):
     """Stop after this many evaluations without a better score; None: never."""
     checkpoint_every: int | None = None
     """Steps between checkpoints; None: by the clock alone."""
-    checkpoint_seconds: float = 600.0
-    """The longest time between checkpoints."""
+    checkpoint_seconds: float | None = None
+    """The longest time between checkpoints; None: two minutes, or fifty times what writing one takes, if that is longer."""
     log_every: int = 100
     """Steps between lines of the log."""
 

@@ -22,6 +22,7 @@ from polyseme.training.state import Parts, Progress
 from polyseme.training.stepper import Stepper
 
 _log = logging.getLogger(__name__)
+SECONDS, WRITING = 120.0, 50.0  # between checkpoints, unless the config says otherwise: at least, and in times of writing one
 
 
 class DivergedError(PolysemeError):
@@ -41,6 +42,7 @@ class Session:
         self._stepper = Stepper(config, parts, ranks)
         self._checkpoints = Checkpoints(out / "run")
         self._written: tuple[int, float] = (-1, time.monotonic())  # the last checkpoint: its step, and when
+        self._writing = 0.0  # the seconds that it took
         self._mark = time.monotonic()
         # A CPU alone has each loss at once; elsewhere waiting for it would cost every step.
         self._check_each = parts.run.device.type == "cpu" and parts.run.ranks == 1
@@ -102,7 +104,7 @@ class Session:
         before = self.done
         self._rate = learning_rate(self.config.optim, before, self.plan.total)
         own_words = self._stepper.step(self._rate, before / self.plan.total)
-        late = time.monotonic() - self._written[1] > self.config.checkpoint_seconds and self.parts.run.first
+        late = time.monotonic() - self._written[1] > self._between_checkpoints and self.parts.run.first
         words, stops, lates = self.ranks.sums([own_words, stop.name is not None, late])  # one agreement a step, on the host
         self.progress.step += 1
         self.progress.words += int(words)
@@ -161,6 +163,7 @@ class Session:
     def _checkpoint(self) -> None:
         if self._written[0] == self.progress.step:
             return
+        began = time.monotonic()
         if not self.parts.finite():
             raise self._diverged("a weight is no longer a number")
         if self.dev is None and self.progress.step and self.parts.run.first:
@@ -180,7 +183,14 @@ class Session:
             }
             self._checkpoints.write(Checkpoint(self.progress.step, tensors, values))
         self._written = (self.progress.step, time.monotonic())
+        self._writing = self._written[1] - began
         self._tick(training=False)
+
+    @property
+    def _between_checkpoints(self) -> float:
+        """Seconds until the next checkpoint is due."""
+        given = self.config.checkpoint_seconds
+        return max(SECONDS, WRITING * self._writing) if given is None else given
 
     def _check(self) -> None:
         finite = self.parts.interval.finite(self.ranks)
