@@ -1,6 +1,6 @@
 """`polyseme` and `python -m polyseme`: runs a verb, and tells a failure in one sentence on stderr.
 
-Exit codes: 0 done, 1 failed, 2 called wrongly, 130 stopped by Ctrl-C. `POLYSEME_DEBUG=1` shows tracebacks.
+Exit codes: 0 done, 1 failed, 2 called wrongly, 130 stopped by Ctrl-C, 143 by a kill. `POLYSEME_DEBUG=1` shows tracebacks.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from polyseme.cli.training_options import (
     Words,
     budget,
     large_pages,
+    leave,
     sampling,
 )
 
@@ -152,6 +153,7 @@ def adapt(
         show.as_json(_values(adapted, out))
     else:
         _print(adapted, out)
+    leave(adapted.result)
 
 
 def _values(adapted: Adapted, out: Path) -> dict[str, object]:

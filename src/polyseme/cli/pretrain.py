@@ -33,6 +33,7 @@ from polyseme.cli.training_options import (
     Words,
     budget,
     large_pages,
+    leave,
     sampling,
 )
 
@@ -199,6 +200,7 @@ def elmo(
     else:
         show.line(f"{out}: {show.count(result.steps, 'step')}, {result.words:,} words, {result.seconds:,.0f} s")
         show.line("held-out perplexity: " + ", ".join(f"{name} {value:,.2f}" for name, value in result.scores.items()))
+    leave(result)
 
 
 def _vectors(path: Path | None, run: Run) -> FindVectors | None:

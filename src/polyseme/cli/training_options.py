@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ from polyseme.base.errors import UsageError
 
 if TYPE_CHECKING:
     from polyseme.training.config import TrainConfig
+    from polyseme.training.loop import Result
     from polyseme.training.optim import OptimConfig
 
 
@@ -95,6 +97,12 @@ AcceptChanges = Annotated[
 def large_pages() -> None:
     """Ask the system for memory in large pages, before PyTorch is loaded: on a CPU small ones cost a fifth of a step."""
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+
+
+def leave(result: Result) -> None:
+    """A run that was stopped on the way ends as the shell expects of a signal: 130 for Ctrl-C, 143 for a kill."""
+    if result.stopped_by is not None:
+        raise typer.Exit(128 + signal.Signals[result.stopped_by])
 
 
 def sampling(output: StrEnum | None, negatives: int | None) -> dict[str, Any]:
