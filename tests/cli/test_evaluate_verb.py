@@ -1,10 +1,15 @@
 """`polyseme evaluate`: scores, confusions and the worst errors on the screen, and as JSON."""
 
+import json
+
 import pytest
 
 import polyseme
 from polyseme.tasks.classification import Choice, Classification
+from polyseme.tasks.reading import Answer, Reading
+from polyseme.tasks.roles import Roles
 from polyseme.tasks.tagging import Tagging
+from polyseme.text.squad import Span
 from tests.cli.labelled import TINY, write_all
 from tests.cli.running import one_sentence
 
@@ -69,6 +74,41 @@ def test_a_classifier(run, runs, tmp_path, monkeypatch):
     (said,) = run("evaluate", runs / "classifier", tmp_path / "a.tsv", "--json").json
     assert said["unknown_labels"] == [{"where": f"{tmp_path}/a.tsv:5", "label": "odd", "times": 1}]
     assert [error["probability"] for error in said["errors"]] == [0.8, 0.7, 0.6]
+
+
+def test_roles(run, tmp_path, monkeypatch):
+    file = tmp_path / "a.txt"
+    file.write_text("1 Ann saw Bob leave ||| B-A0 B-V B-A1 I-A1\n3 Ann saw Bob leave ||| O O B-A0 B-V\n")
+    polyseme.train("roles", file, dev=file, out=tmp_path / "run", encoders="none", network_layers=1, **TINY)
+    answers = [["B-A0", "B-V", "B-A1", "O"], ["B-A1", "O", "B-A0", "B-V"]]
+    monkeypatch.setattr(Roles, "answer", lambda task, data: answers)
+    result = run("evaluate", tmp_path / "run", file)
+    assert result.code == 0 and result.err == ""
+    rows = [line.split() for line in result.out.splitlines()]
+    assert ["A1", "0", "0", "1", "1", "0.000"] in rows and "V" not in [row[0] for row in rows if row]
+    assert result.out.split("worst errors\n")[1] == (
+        f"\n{file}:1\n  Ann [saw] Bob leave\n  Bob        truth none, answer A1\n  Bob leave  truth A1, answer none\n"
+        f"\n{file}:2\n  Ann saw Bob [leave]\n  Ann  truth none, answer A1\n"
+    )
+
+
+def test_a_reader(run, tmp_path, monkeypatch):
+    file, right = tmp_path / "a.json", [{"text": "Ann", "answer_start": 0}, {"text": "Ann Lee", "answer_start": 0}]
+    qas = [{"id": f"q{number}", "question": "Who is here?", "answers": right} for number in range(3)]
+    file.write_text(json.dumps({"data": [{"paragraphs": [{"context": "Ann Lee is here.", "qas": qas}]}]}))
+    polyseme.train("reading", file, dev=file, out=tmp_path / "run", encoders="none", **TINY)
+    given = (("Ann Lee is", 0.5), ("Ann", 0.9), ("here", 0.25))
+    answers = [Answer(text, Span(0, 0, len(text)), score) for text, score in given]
+    monkeypatch.setattr(Reading, "answer", lambda task, data: answers)
+    result = run("evaluate", tmp_path / "run", file)
+    assert result.code == 0 and "truth \\ answer" not in result.out
+    assert result.out.split("worst errors\n")[1] == (
+        f"\n{file} (q2)\n  Who is here?\n  truth Ann / Ann Lee, answer here (0.250)\n"
+        f"\n{file} (q0)\n  Who is here?\n  truth Ann / Ann Lee, answer Ann Lee is (0.500)\n"
+    )
+    (said,) = run("evaluate", tmp_path / "run", file, "--json", "--errors", "1").json
+    wrong = {"text": "Who is here?", "truth": "Ann / Ann Lee", "answer": "here"}
+    assert said["confusion"] is None and [error["wrong"] for error in said["errors"]] == [[wrong]]
 
 
 def test_many_labels_are_told_by_pairs(run, runs, tmp_path, monkeypatch):

@@ -23,10 +23,12 @@ from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.char_cnn import CharactersConfig
 from polyseme.tasks.base import TASKS, Task, TaskConfig, task_type
 from polyseme.tasks.classification import Choice, ClassificationConfig
+from polyseme.tasks.coreference import CoreferenceConfig
 from polyseme.tasks.data import TaskData
 from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, Outcome, fit
 from polyseme.tasks.folder import load
+from polyseme.tasks.generation import Generated, GenerationConfig
 from polyseme.tasks.pairs import PairsConfig, Score
 from polyseme.tasks.reading import Answer, ReadingConfig
 from polyseme.tasks.roles import RolesConfig
@@ -88,6 +90,11 @@ ROLES = "".join(
     for subject, tags in zip(SUBJECTS, (["B-A0", "I-A0", "I-A0"][: len(subject.split())] for subject in SUBJECTS), strict=True)
     for verb in ("went", "ran")
 )
+COREFERENCE = "".join(
+    json.dumps({"sentences": [text.split(), ["It", "is", "it", "."]], "clusters": [[[0, 0], [len(text.split())] * 2]]}) + "\n"
+    for text in SENTENCES
+)
+TRANSLATED = "".join(f"{text}\t{text[::-1].title()}\n" for text in SENTENCES)
 NEW = ["the cat ran to the bank .", "", "unheard-of words", "dog " * 30, ["Ann", "sat"], []]
 NEW_PAIRS = [("the cat", "a dog ran ."), ("", ""), ("", "money"), (["Ann"], ""), ("the dog " * 20, "it")]
 NEW_ROLES = [(NEW[0], [2]), ("", []), (NEW[2], [0]), (NEW[3], [3, 17]), (["Ann", "sat"], [1]), ("Ann sat", [])]
@@ -110,6 +117,13 @@ CASES = {
     "bidaf": Case("reading", ReadingConfig(hidden=5), _squad(without=False), NEW_QUESTIONS),
     "bidaf-none": Case("reading", ReadingConfig(hidden=5, longest_paragraph=4), _squad(without=True), NEW_QUESTIONS),
     "roles": Case("roles", RolesConfig(hidden=6, layers=3, predicate_dim=4), ROLES, NEW_ROLES),
+    "coreference": Case(
+        "coreference",
+        CoreferenceConfig(hidden=6, scorer=5, feature_dim=3, longest=2, antecedents=3, window=1, singletons=True),
+        COREFERENCE,
+        NEW,
+    ),
+    "generation": Case("generation", GenerationConfig(hidden=6, target_dim=7, min_count=1), TRANSLATED, NEW),
 }
 MODES = ["alone", "vectors", "frozen", "finetune"]
 COMBINED = [(name, mode) for name in CASES for mode in MODES if mode != "vectors" or name in ("tagging", "bcn", "esim")]
@@ -180,6 +194,9 @@ def assert_same_answers(found: Sequence[Any], expected: Sequence[Any], tolerance
             assert a.probabilities == pytest.approx(b.probabilities, abs=tolerance)
         elif isinstance(b, Score):
             assert a.score == pytest.approx(b.score, abs=tolerance)
+        elif isinstance(b, Generated):
+            assert (a.text, a.words) == (b.text, b.words)
+            assert a.score == pytest.approx(b.score, abs=tolerance)
         elif isinstance(b, Answer):
             assert (a.text, a.span) == (b.text, b.span)
             assert a.score == pytest.approx(b.score, abs=tolerance)
@@ -201,6 +218,19 @@ def test_training_writes_a_folder_and_a_result(fits: Any, name: str, mode: str) 
     assert kept == {"alone": set(), "vectors": {"vectors"}}.get(mode, {"encoder-1"})
     # what was loaded scores as the network in memory did when it was written
     assert {name: outcome.result.scores[name] for name in outcome.scores["dev"]} == pytest.approx(outcome.scores["dev"])
+
+
+@both
+def test_the_score_is_made_of_tallies(fits: Any, name: str, mode: str) -> None:
+    """What a bootstrap resamples, with every example drawn once, is the score itself."""
+    outcome, out = fits(name, mode)
+    path, task = out / "test-tallies.npy", outcome.task
+    if path.is_file():
+        tallies = np.load(path)
+        assert len(tallies) == 10
+        assert float(task.tally_score(tallies.sum(0))) == pytest.approx(outcome.scores["test"][task.main])
+    else:
+        assert task.main in ("pearson", "macro_f1", "matthews")  # made of no counts
 
 
 @both

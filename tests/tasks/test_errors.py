@@ -1,28 +1,34 @@
 """What a report says of known answers."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from polyseme.base.errors import FormatError
-from polyseme.tasks.classification import ClassificationConfig, LabelledText
-from polyseme.tasks.errors import Strange, report, strange_labels
-from polyseme.tasks.pairs import LabelledPair, PairsConfig, Score
-from polyseme.tasks.tagging import TaggingConfig
+from polyseme.tasks.base import Task, TaskConfig
+from polyseme.tasks.classification import Classification, ClassificationConfig, LabelledText
+from polyseme.tasks.errors import report
+from polyseme.tasks.features import FeaturesConfig
+from polyseme.tasks.mistakes import Strange
+from polyseme.tasks.pairs import LabelledPair, Pairs, PairsConfig, Score
+from polyseme.tasks.reading import Answer, Reading, ReadingConfig
+from polyseme.tasks.roles import RoleExample, Roles, RolesConfig
+from polyseme.tasks.tagging import Tagging, TaggingConfig
+from polyseme.tasks.words import WordsConfig
 from polyseme.text.conll import Tagged
+from polyseme.text.squad import Question, Span
+
+SMALL = {"hidden": 2, "features": FeaturesConfig(words=WordsConfig(dim=2, characters=None))}
 
 
-def asked(config, examples, answers, labels=()):
-    """A task that gives these answers."""
-    return SimpleNamespace(
-        config=config,
-        labels=list(labels),
-        main="it",
-        read=lambda path, config: examples,
-        data=lambda examples: examples,
-        answer=lambda data: answers,
-        score=lambda examples, answers: {"it": 1.0},
-    )
+def asked(kind, config, examples, answers):
+    """A task that has learned these examples, and gives these answers."""
+    task = kind.build(config, examples)
+    task.read = lambda path, config: examples
+    task.answer = lambda data: answers
+    return task
+
+
+def told(mistake):
+    return [(wrong.text, wrong.truth, wrong.answer) for wrong in mistake.wrong]
 
 
 def tagged(tags: str, begin: int = 1) -> Tagged:
@@ -33,45 +39,92 @@ def tagged(tags: str, begin: int = 1) -> Tagged:
 def test_spans():
     examples = [tagged("B-X I-X O B-Y"), tagged("O O", 6), tagged("B-X B-X", 9)]
     answers = [["B-X", "O", "O", "B-Y"], ["O", "O"], ["B-X", "B-Y"]]
-    found = report(asked(TaggingConfig(scheme="BIO"), examples, answers, ["O", "B-X", "B-Y"]), "f", errors=9)
+    found = report(asked(Tagging, TaggingConfig(scheme="BIO", **SMALL), examples, answers), "f", errors=9)
     assert found.confusion.labels == ("X", "Y", "none")
     assert found.confusion.counts.tolist() == [[1, 1, 1], [0, 1, 0], [1, 0, 0]]
     assert [(mistake.where, mistake.weight) for mistake in found.worst] == [("f:1", 2), ("f:9", 1)]
-    first = [(wrong.text, wrong.truth, wrong.answer) for wrong in found.worst[0].wrong]
-    assert first == [("w0", "none", "X"), ("w0 w1", "X", "none")]
+    assert told(found.worst[0]) == [("w0", "none", "X"), ("w0 w1", "X", "none")]
     assert found.confused(2) == [("X", "Y", 1), ("X", "none", 1)]
 
 
 def test_spans_without_types_and_none_at_all():
-    config = TaggingConfig(scheme="BMES")
-    found = report(asked(config, [tagged("B E S")], [["S", "S", "S"]], ["O", "B", "E", "S"]), "f")
+    config = TaggingConfig(scheme="BMES", **SMALL)
+    found = report(asked(Tagging, config, [tagged("B E S")], [["S", "S", "S"]]), "f")
     assert found.confusion.labels == ("span", "none") and found.confusion.counts.tolist() == [[1, 1], [2, 0]]
-    nothing = report(asked(config, [tagged("O O")], [["O", "O"]], ["O"]), "f")
+    nothing = report(asked(Tagging, config, [tagged("O O")], [["O", "O"]]), "f")
     assert nothing.confusion is None and nothing.worst == [] and nothing.confused(3) == []
 
 
 def test_plain_tags():
-    config = TaggingConfig(scheme="plain")
-    found = report(asked(config, [tagged("N V N"), tagged("V V", 5)], [["N", "N", "N"], ["V", "V"]], "NV"), "f", errors=1)
+    config = TaggingConfig(scheme="plain", **SMALL)
+    found = report(asked(Tagging, config, [tagged("N V N"), tagged("V V", 5)], [["N", "N", "N"], ["V", "V"]]), "f", errors=1)
     assert found.confusion.counts.tolist() == [[2, 0], [1, 2]]
-    assert [(wrong.text, wrong.truth, wrong.answer) for wrong in found.worst[0].wrong] == [("w1", "V", "N")]
+    assert told(found.worst[0]) == [("w1", "V", "N")]
 
 
 def test_scores_are_told_by_how_far_they_are_off():
     pairs = [LabelledPair("a", ["b", "c"], label, line) for line, label in enumerate(("1", "2.5", "4"), 2)]
-    found = report(asked(PairsConfig(goal="score"), pairs, [Score(1.5), Score(0.5), Score(4.25)], ["score"]), "f", errors=2)
+    answers = [Score(1.5), Score(0.5), Score(4.25)]
+    found = report(asked(Pairs, PairsConfig(goal="score", **SMALL), pairs, answers), "f", errors=2)
     assert found.confusion is None and found.strange == []
     assert [(mistake.where, mistake.weight) for mistake in found.worst] == [("f:3", 2.0), ("f:2", 0.5)]
     assert found.worst[0].text == "a | b c" and found.worst[0].wrong[0].answer == "0.500"
 
 
+def test_roles_are_told_by_arguments():
+    """Neither the predicate nor what continues it counts, and an argument in pieces is one."""
+    examples = [
+        RoleExample([*"abcdef"], 2, ["B-A1", "I-A1", "B-V", "B-C-A1", "O", "B-AM"], [4, 5, 6, 7, 8, 9]),
+        RoleExample([*"abc"], 1, ["B-A0", "B-V", "O"], [11, 11, 11]),
+        RoleExample([*"ab"], 1, ["B-A0", "B-V"]),
+    ]
+    answers = [["B-A1", "I-A1", "B-V", "O", "O", "B-A0"], ["B-A0", "O", "O"], ["O", "B-V"]]
+    found = report(asked(Roles, RolesConfig(layers=1, **SMALL), examples, answers), "f")
+    assert found.confusion.labels == ("A0", "A1", "AM", "none")
+    assert found.confusion.counts.tolist() == [[1, 0, 0, 1], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]]
+    assert [(each.where, each.text, each.weight) for each in found.worst] == [("f:6", "a b [c] d e f", 3), ("f", "a [b]", 1)]
+    assert told(found.worst[0]) == [("a b", "none", "A1"), ("a b ... d", "A1", "none"), ("f", "AM", "A0")]
+
+
+def test_answers_are_told_by_what_they_lack():
+    span = Span(0, 0, 3)
+    questions = [
+        Question("Who\nis it?", ("Ann Lee\nis it",), ("Ann Lee", "Ann\nLee", "Lee"), (span,), "q1"),
+        Question(["Who", "?"], ("Ann",), ("Ann",), (span,)),
+        Question("Who left?", ("Ann",), ("Ann",), (span,), where=7),
+        Question("Who came?", ("Ann",), ("Ann",), (span,)),
+    ]
+    answers = [Answer("Ann", span, 0.9), Answer("is", span, 0.2), Answer("", None, 0.5), Answer("the Ann", span, 0.8)]
+    found = report(asked(Reading, ReadingConfig(**SMALL), questions, answers), "f")
+    assert found.confusion is None and found.strange == []
+    assert [(each.where, each.text, each.probability) for each in found.worst] == [
+        ("f:7", "Who left?", 0.5), ("f", "Who ?", 0.2), ("f (q1)", "Who is it?", 0.9)
+    ]  # fmt: skip
+    assert [each.weight for each in found.worst] == pytest.approx([1, 1, 1 / 3])
+    assert told(found.worst[0]) == [("Who left?", "Ann", "no answer")]
+    assert told(found.worst[2]) == [("Who is it?", "Ann Lee / Lee", "Ann")]
+
+
+def test_whether_there_is_an_answer_is_told_where_there_may_be_none():
+    questions = [Question("Who?", ("Ann",), ("Ann",), (Span(0, 0, 3),)), Question("Why?", ("Ann",), ())]
+    answers = [Answer("", None, 0.4), Answer("", None, 0.6)]
+    found = report(asked(Reading, ReadingConfig(**SMALL), questions, answers), "f")
+    assert found.confused(2) == [("answer", "no answer", 1)] and len(found.worst) == 1
+
+
+def test_a_task_need_not_know_its_errors():
+    task = asked(Tagging, TaggingConfig(scheme="BIO", **SMALL), [tagged("B-X")], [["O"]])
+    assert Task.confusion_of(task, [], []) is None and list(Task.mistakes_of(task, [], [], "f")) == []
+    assert Task.strange_labels([tagged("B-X")], [], TaskConfig(), "f") == []
+
+
 def test_strange_labels():
     config = TaggingConfig(scheme="BIO")
     examples = [tagged("B-X O B-Z"), tagged("B-Z I-Z", 7)]
-    assert strange_labels(config, ["O", "B-X", "E-X"], examples, "f") == [Strange("f:3", "Z", 3)]
+    assert Tagging.strange_labels(examples, ["O", "B-X", "E-X"], config, "f") == [Strange("f:3", "Z", 3)]
     assert str(Strange("f:3", "Z", 3)) == "f:3: has the label 'Z' (3 times)"
     with pytest.raises(FormatError, match="f:1: has the tag 'NOUN'"):
-        strange_labels(config, ["O", "B-X"], [tagged("NOUN")], "f")
-    assert strange_labels(TaggingConfig(scheme="plain"), ["N"], [tagged("N V")], "f") == [Strange("f:2", "V", 1)]
+        Tagging.strange_labels([tagged("NOUN")], ["O", "B-X"], config, "f")
+    assert Tagging.strange_labels([tagged("N V")], ["N"], TaggingConfig(scheme="plain"), "f") == [Strange("f:2", "V", 1)]
     texts = [LabelledText("a", "x"), LabelledText("b", "y")]
-    assert strange_labels(ClassificationConfig(), ["x"], texts, "f") == [Strange("f", "y", 1)]
+    assert Classification.strange_labels(texts, ["x"], ClassificationConfig(), "f") == [Strange("f", "y", 1)]

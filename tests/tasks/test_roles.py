@@ -152,7 +152,8 @@ def test_from_a_file_to_a_report(trained: Roles, tmp_path: Path) -> None:
     found = report(trained, file)
     assert found.examples == 2 and found.scores["f1"] == pytest.approx(2 / 3)
     assert [str(each) for each in found.strange] == [f"{file}:3: has the label 'AX'"]
-    assert found.confused(5) == [("AX", "A0", 1)] and found.worst[0].where == f"{file}:1"
+    assert found.confused(5) == [("AX", "A0", 1)] and found.worst[0].where == f"{file}:4"
+    assert found.worst[0].text == "Omar saw Lena [leave]"
     file.write_text("Oh -\n")
     with pytest.raises(FormatError, match="no predicate in any"):
         Roles.read(file, SMALL)

@@ -13,7 +13,8 @@ from polyseme.cli.predict import Folder
 from polyseme.cli.train import print_scores
 
 if TYPE_CHECKING:
-    from polyseme.tasks.errors import Mistake, Report
+    from polyseme.tasks.errors import Report
+    from polyseme.tasks.mistakes import Mistake
 
 WIDTH = 100  # columns of a table that is still read with ease
 PAIRS = 20  # confused labels that are shown instead of a wider one
@@ -26,7 +27,8 @@ def evaluate(folder: Folder, data: Data, errors: Errors = 10, json: Json = False
     """Score a trained task on a file, and show what it takes for what, and its worst errors.
 
     Of a classifier these are the wrong answers that it is surest of, of a tagger the texts with the most wrong spans or
-    tags. A label that the task never learned is told with its line, and counts as wrong.
+    tags, of roles the predicates with the most wrong arguments, of a reader the answers that share least with the right
+    ones. A label that the task never learned is told with its line, and counts as wrong.
 
     Example:
 

@@ -89,6 +89,22 @@ class Rules(StrEnum):
     cmrc = "cmrc"
 
 
+class Attention(StrEnum):
+    """How a generator compares its states with the source."""
+
+    general = "general"
+    additive = "additive"
+
+
+class TargetSplitter(StrEnum):
+    """How raw targets become words."""
+
+    whitespace = "whitespace"
+    english = "english"
+    chinese = "chinese"
+    characters = "characters"
+
+
 class Goal(StrEnum):
     """What is said of a pair."""
 
@@ -332,6 +348,107 @@ class ReadingOptions(TrainOptions):
             help="Longer paragraphs are cut around the answer in training; not given: 400.",
         ),
     ] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GenerationOptions(TrainOptions):
+    """Of generators."""
+
+    source: Annotated[
+        str | None,
+        _option("--source", panel=_DATA, metavar="NAME", help="Ending of the source files (en), or column of a table: 0."),
+    ] = None
+    target: Annotated[
+        str | None,
+        _option("--target", panel=_DATA, metavar="NAME", help="Ending of the target files (de), or column of a table: 1."),
+    ] = None
+    target_splitter: Annotated[
+        TargetSplitter | None,
+        _option("--target-splitter", panel=_WORDS, help="How raw targets become words; not given: by their script."),
+    ] = None
+    min_count: Annotated[
+        int | None,
+        _option("--min-count", panel=_WORDS, min=1, metavar="N", help="Rarer target words are unknown; not given: 2."),
+    ] = None
+    target_encoder: Annotated[
+        str | None,
+        _option(
+            "--target-encoder",
+            panel=_ENCODERS,
+            metavar="MODEL",
+            help="Target words start from this model of their language: a folder with word vectors, or an ELMo.",
+        ),
+    ] = None
+    network_layers: Annotated[
+        int | None, _option("--network-layers", panel=_TRAINING, min=1, help="LSTM layers that read; not given: 1.")
+    ] = None
+    decoder_layers: Annotated[
+        int | None, _option("--decoder-layers", panel=_TRAINING, min=1, help="LSTM layers that write; not given: 1.")
+    ] = None
+    target_dim: Annotated[
+        int | None, _option("--target-dim", panel=_TRAINING, min=1, help="Size of a target word's vector; not given: 256.")
+    ] = None
+    attention: Annotated[
+        Attention | None, _option("--attention", panel=_TRAINING, help="By a product (Luong), or a hidden layer (Bahdanau).")
+    ] = None
+    input_feeding: Annotated[
+        bool | None,
+        _option("--input-feeding", panel=_TRAINING, help="Give each step what the last one looked at; slower to train."),
+    ] = None
+    tied: Annotated[
+        bool | None, _option("--tied", panel=_TRAINING, help="Score target words by the vectors that they are read by.")
+    ] = None
+    label_smoothing: Annotated[
+        float | None,
+        _option("--label-smoothing", panel=_TRAINING, help="Share of the probability that all words have; not given: 0."),
+    ] = None
+    beam: Annotated[
+        int | None, _option("--beam", panel=_TRAINING, min=1, help="Answers followed at a time; 1: greedy. Not given: 5.")
+    ] = None
+    longest: Annotated[
+        int | None,
+        _option("--longest", panel=_TRAINING, min=1, metavar="WORDS", help="Words of an answer, at most; not given: 200."),
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CoreferenceOptions(TrainOptions):
+    """Of coreference."""
+
+    singletons: Annotated[
+        bool | None,
+        _option("--singletons", panel=_DATA, help="What is mentioned once is learned, given and counted, too."),
+    ] = None
+    longest: Annotated[
+        int | None,
+        _option("--longest", panel=_DATA, min=1, metavar="WORDS", help="Words of a mention, at most; not given: 20."),
+    ] = None
+    taught: Annotated[
+        bool | None,
+        _option("--taught", panel=_TRAINING, help="Tell which spans are mentions; helps where data is tiny."),
+    ] = None
+    network_layers: Annotated[
+        int | None, _option("--network-layers", panel=_TRAINING, min=1, help="LSTM layers; not given: 1.")
+    ] = None
+    kept: Annotated[
+        float | None,
+        _option("--kept", panel=_TRAINING, metavar="SHARE", help="Spans that are compared, times words; not given: 0.4."),
+    ] = None
+    antecedents: Annotated[
+        int | None,
+        _option("--antecedents", panel=_TRAINING, min=1, metavar="N", help="Each with so many earlier ones; not given: 50."),
+    ] = None
+    window: Annotated[
+        int | None,
+        _option(
+            "--window",
+            panel=_TRAINING,
+            min=1,
+            metavar="SENTENCES",
+            help="Of a longer document, so many are trained on at a time; not given: 50.",
+        ),
+    ] = None
+    batch: Annotated[int | None, _option("--batch", panel=_TRAINING, min=1, help="Documents of a batch; not given: 1.")] = None
 
 
 Command = Callable[..., None]

@@ -14,6 +14,8 @@ from polyseme.cli import show
 from polyseme.cli.options import Splitter
 from polyseme.cli.task_options import (
     ClassificationOptions,
+    CoreferenceOptions,
+    GenerationOptions,
     PairsOptions,
     ReadingOptions,
     RolesOptions,
@@ -22,7 +24,7 @@ from polyseme.cli.task_options import (
     command,
 )
 from polyseme.cli.text_options import named
-from polyseme.cli.training_options import large_pages
+from polyseme.cli.training_options import large_pages, leave
 
 if TYPE_CHECKING:
     from polyseme.tasks.fit import Outcome
@@ -112,11 +114,42 @@ def reading(options: ReadingOptions) -> None:
     _train("reading", options)
 
 
+@app.command()
+@command
+def generation(options: GenerationOptions) -> None:
+    """A text made of a text: translation, summaries of sentences. Needs the extra `generation` (sacrebleu).
+
+    Reads two files of as many lines by the name that they share, each plain or packed (train.en.gz and train.de.gz), or a
+    table of two columns. Scored by BLEU and chrF on running text.
+
+    Example:
+
+        polyseme train generation --data train --dev val --source en --target de --encoder en --out my-translator
+    """
+    _train("generation", options)
+
+
+@app.command()
+@command
+def coreference(options: CoreferenceOptions) -> None:
+    """What means the same in a document: Ann, she, the girl. Also called coref.
+
+    Reads JSON lines with sentences and clusters, and the columns of CoNLL-2012. Scored by the mean F1 of MUC, B3 and CEAF,
+    without what is mentioned once unless --singletons are asked for.
+
+    Example:
+
+        polyseme train coreference --data train.jsonlines --dev dev.jsonlines --encoder en --out my-coreference
+    """
+    _train("coreference", options)
+
+
 for _name in ("ner", "pos", "chunking"):
     app.command(_name, hidden=True)(tagging)
 app.command("nli", hidden=True)(pairs)
 app.command("squad", hidden=True)(reading)
 app.command("srl", hidden=True)(roles)
+app.command("coref", hidden=True)(coreference)
 
 
 def _train(task: str, given: TrainOptions) -> None:
@@ -144,6 +177,7 @@ def _train(task: str, given: TrainOptions) -> None:
         show.as_json(_values(outcome, given.out))
     else:
         _print(outcome, given.out)
+    leave(outcome.result)
 
 
 def _cut(splitter: Splitter | None, word_list: Path | None) -> Way | None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from polyseme.base.errors import PolysemeError, UsageError, nearest
+from polyseme.base.errors import FormatError, PolysemeError, UsageError, nearest
+from polyseme.text.parallel import side
 
 VARIABLE = "POLYSEME_DATA"
 
@@ -42,9 +43,19 @@ class LabelledSet:
             raise PolysemeError(f"set {VARIABLE} to the folder whose tasks/ holds {self.title}; it comes from {self.source}")
         found = {name: None if path is None else Path(root, "tasks", path) for name, path in self._paths().items()}
         for path in found.values():
-            if path is not None and not path.is_file():
+            if path is not None and not all(each.is_file() for each in self._sides(path)):
                 raise PolysemeError(f"{path}: no such file; {self.title} comes from {self.source}")
         return found
+
+    def _sides(self, path: Path) -> list[Path]:
+        """The file itself, or the two files of parallel text that share its name."""
+        endings = [self.options[name] for name in ("source", "target") if name in self.options]
+        if not endings or path.is_file():
+            return [path]
+        try:
+            return [side(path, ending) for ending in endings]
+        except FormatError as error:
+            raise PolysemeError(f"{error}; {self.title} comes from {self.source}") from error
 
     def _paths(self) -> dict[str, str | None]:
         return {"train": self.train, "dev": self.dev, "test": self.test}
@@ -53,6 +64,8 @@ class LabelledSet:
 _NER: dict[str, Any] = {"hidden": 200, "network_layers": 2, "dropout": 0.5, "mix_dropout": 0.2}
 _NER |= {"batch": 16, "epochs": 40, "patience": 8}
 _BMES: dict[str, Any] = _NER | {"batch": 32}
+_COREF: dict[str, Any] = {"hidden": 200, "dropout": 0.3, "mix_dropout": 0.5, "longest": 20, "kept": 0.4, "window": 50}
+_COREF |= {"batch": 1, "epochs": 40, "patience": 8, "learning_rate": 1e-3}
 
 SETS = {
     "ner": LabelledSet(
@@ -128,6 +141,40 @@ SETS = {
             "batch": 32, "epochs": 30, "patience": 6, "learning_rate": 1e-3,
         },
         source="https://rajpurkar.github.io/SQuAD-explorer; here 1,000 paragraphs of it with 5 questions each",
+    ),
+    "multi30k": LabelledSet(
+        title="Multi30k English to German",
+        task="generation",
+        language="en",
+        train="mt_multi30k/train",
+        dev="mt_multi30k/val",
+        test="mt_multi30k/test_2016_flickr",
+        splitter="english",
+        options={
+            "source": "en", "target": "de", "hidden": 256, "target_dim": 256, "tied": True, "label_smoothing": 0.1,
+            "dropout": 0.4, "mix_dropout": 0.5, "batch": 64, "epochs": 25, "patience": 5, "learning_rate": 1e-3,
+        },
+        source="https://github.com/multi30k/dataset",
+    ),
+    "ontogum": LabelledSet(
+        title="OntoGUM coreference",
+        task="coreference",
+        language="en",
+        train="coref_ontogum_en/ontogum.train.jsonlines.gz",
+        dev="coref_ontogum_en/ontogum.dev.jsonlines.gz",
+        test="coref_ontogum_en/ontogum.test.jsonlines.gz",
+        options=_COREF,
+        source="https://github.com/amir-zeldes/gum, without its Reddit documents, as JSON lines",
+    ),
+    "litbank": LabelledSet(
+        title="LitBank coreference",
+        task="coreference",
+        language="en",
+        train="coref_litbank_en/litbank.train.jsonlines.gz",
+        dev="coref_litbank_en/litbank.dev.jsonlines.gz",
+        test="coref_litbank_en/litbank.test.jsonlines.gz",
+        options=_COREF,
+        source="https://github.com/dbamman/litbank as JSON lines: of 100 sorted files each tenth is test, the next dev",
     ),
     "msra": LabelledSet(
         title="MSRA Chinese names",

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from polyseme.metrics.bootstrap import Comparison, f1_score, paired_bootstrap
+from polyseme.metrics.bootstrap import Comparison, paired_bootstrap
 from polyseme.studies.cell import Cell
 from polyseme.studies.compare import by_row
 from polyseme.studies.sets import labelled_set
+from polyseme.studies.train import task_named
 from polyseme.tasks.fit import TALLIES
 
 HEAD = ("set", "share", "encoders", "measure", "mean", "spread", "seeds", "increase", "error reduction", "interval")
@@ -79,14 +80,7 @@ def compared(old: Sequence[Cell], new: Sequence[Cell]) -> Comparison | None:
     if not all(path.is_file() for several in paths for path in several):
         return None
     before, after = ([np.load(path) for path in several] for several in paths)
-    spans = before[0].shape[1] == 3
-    return paired_bootstrap(before, after, score=f1_score if spans else _share)
-
-
-def _share(sums: np.ndarray) -> np.ndarray:
-    """Right of all, from (..., 2)."""
-    share: np.ndarray = sums[..., 0] / np.maximum(sums[..., 1], 1)
-    return share
+    return paired_bootstrap(before, after, score=task_named(labelled_set(old[0].set).task).tally_score)
 
 
 def as_markdown(rows: Sequence[Row]) -> str:

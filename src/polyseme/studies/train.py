@@ -23,14 +23,21 @@ from polyseme.encoders.shipped import NAMES
 from polyseme.formats.load import load
 from polyseme.tasks import folder
 from polyseme.tasks.base import Task, TaskConfig, task_type
-from polyseme.tasks.errors import strange_labels
 from polyseme.tasks.fit import FitConfig, Outcome, fit
 from polyseme.text.words import Splitter
 from polyseme.text.words import splitter as splitter_of
 
 NONE = "none"
 """The name of no encoder at all."""
-ALIASES = {"ner": "tagging", "pos": "tagging", "chunking": "tagging", "nli": "pairs", "srl": "roles", "squad": "reading"}
+ALIASES = {
+    "ner": "tagging",
+    "pos": "tagging",
+    "chunking": "tagging",
+    "nli": "pairs",
+    "srl": "roles",
+    "squad": "reading",
+    "coref": "coreference",
+}
 """Other names of tasks."""
 RENAMED = {
     "task.layers": "network_layers",
@@ -79,11 +86,11 @@ def train(
 ) -> Task:
     """Train a task on a file, and get it back ready to answer; `out` keeps it for `load_task`, its scores in `result.json`.
 
-    `task`: tagging (or ner, pos, chunking), classification, pairs (or nli), roles (srl), reading (squad). `encoders`: `none`,
-    or models joined by `+` (shipped names, folders, hub ids, files of vectors), or a loaded one, or a list. `splitter`: how
-    raw text becomes words; not given: as the first encoder does. `options`: fields of the task's config and of
-    `FeaturesConfig`, `WordsConfig`, `FitConfig` and `OptimConfig` by their names, and the names in `RENAMED`. Ctrl-C stops it
-    after its step, and the same call goes on.
+    `task`: tagging (or ner, pos, chunking), classification, pairs (or nli), roles (srl), reading (squad), coreference
+    (coref). `encoders`: `none`, or models joined by `+` (shipped names, folders, hub ids, files of vectors), or a loaded one,
+    or a list. `splitter`: how raw text becomes words; not given: as the first encoder does. `options`: fields of the task's
+    config and of `FeaturesConfig`, `WordsConfig`, `FitConfig` and `OptimConfig` by their names, and the names in `RENAMED`.
+    Ctrl-C stops it after its step, and the same call goes on.
 
     >>> import polyseme
     >>> tagger = polyseme.train("ner", "train.conll", dev="dev.conll", encoders="en", mode="frozen", out="my-tagger")
@@ -163,7 +170,7 @@ class Job:
         config = kind.settle(config, learned)
         labels = kind.labels_of(learned, config)
         for path, examples in ((files.dev, judged), (files.test, asked)):
-            for strange in strange_labels(config, labels, examples or [], path or files.train):
+            for strange in kind.strange_labels(examples or [], labels, config, path or files.train):
                 tell(f"{strange}; the training data has no such label, so it counts as wrong")
         return learned, judged, asked
 

@@ -2,17 +2,20 @@
 
 A new task is one file: a config, how files are read into examples, which texts an example has, a network, and how its scores
 become answers. Training (`polyseme.tasks.fit`), folders (`polyseme.tasks.folder`), batches, caches and encoders come from here.
+So do the questions and answers of `polyseme predict` (one text a line) and the report of `polyseme evaluate` (scores alone): a
+task that is asked in another way, or can say more of its errors, says so by a few methods that have defaults here.
 """
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 import torch
@@ -21,8 +24,11 @@ from torch import Tensor
 from polyseme.base.config import Config
 from polyseme.base.errors import UsageError, nearest
 from polyseme.encoders.base import Encoder, Sentence
+from polyseme.metrics.bootstrap import f1_score
+from polyseme.metrics.classes import Confusion
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, FeaturesConfig, TextInputs, TextVectors, split_encoders
+from polyseme.tasks.mistakes import Mistake, Strange
 from polyseme.tasks.words import TaskWords
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, splitter
@@ -47,6 +53,17 @@ class Prepared:
     """What the task wants, as the task has it."""
 
 
+@runtime_checkable
+class Shown(Protocol):
+    """An answer that knows how `polyseme predict` prints it; `asked` is the line that it answers."""
+
+    def to_lines(self, asked: str) -> list[str]:
+        """What people see."""
+
+    def to_values(self, asked: str) -> dict[str, Any]:
+        """What programs read, as JSON."""
+
+
 class Task(Learner):
     """A network for a task, around some encoders."""
 
@@ -55,6 +72,10 @@ class Task(Learner):
     config_type: ClassVar[type[TaskConfig]]
     main: ClassVar[str]
     """The score by which models are chosen: the higher, the better, and 1 at most."""
+    in_blocks: ClassVar[bool] = False
+    """Whether an answer is printed as a block of lines, with a blank line between two."""
+    usual_batch: ClassVar[int] = 32
+    """Examples of a batch in training, where nobody says otherwise."""
     score_name = "error"
 
     def __init__(self, config: TaskConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
@@ -103,9 +124,14 @@ class Task(Learner):
         """Numbers that tell how good answers are, `main` among them."""
 
     def tallies(self, examples: Sequence[Any], answers: Sequence[Any]) -> np.ndarray | None:
-        """For each example the counts of which the main score is made: (examples, 2) right and all, or (examples, 3) right,
-        predicted and wanted spans; None: it is not made of counts. With them two systems can be compared fairly."""
+        """For each example the counts of which `tally_score` makes the main score: (examples, 2) right and all, or (examples,
+        3) right, predicted and wanted spans; None: it is not made of counts. With them two systems can be compared fairly."""
         return None
+
+    @classmethod
+    def tally_score(cls, sums: np.ndarray) -> np.ndarray:
+        """The main score (...) from tallies that were summed over examples (..., counts): a share, or the F1 of spans."""
+        return f1_score(sums) if sums.shape[-1] == 3 else sums[..., 0] / np.maximum(sums[..., 1], 1)
 
     # ---- building
 
@@ -180,6 +206,44 @@ class Task(Learner):
         main = scores[self.main]
         return {self.score_name: 1.0 - (0.0 if math.isnan(main) else main), **scores}
 
+    # ---- asked by `polyseme predict`
+
+    def lines_from(self, texts: Sequence[str]) -> list[str]:
+        """The arguments of a command as lines, such as a file has: each is one."""
+        return list(texts)
+
+    def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> Any:
+        """What `predict` is asked by a line: its text, or its words. `where` names the line in a `FormatError`."""
+        return line.split() if split_on_spaces else line
+
+    def answer_lines(self, asked: str, answer: Any) -> list[str]:
+        """What people see of an answer of `predict`; `asked` is its line."""
+        return answer.to_lines(asked) if isinstance(answer, Shown) else [f"{answer}\t{asked}"]
+
+    def answer_values(self, asked: str, answer: Any) -> dict[str, Any]:
+        """The same for programs, as JSON."""
+        if isinstance(answer, Shown):
+            return answer.to_values(asked)
+        is_data = dataclasses.is_dataclass(answer) and not isinstance(answer, type)
+        return {"text": asked, **(dataclasses.asdict(answer) if is_data else {"answer": answer})}
+
+    # ---- judged by `polyseme evaluate`
+
+    def confusion_of(self, examples: Sequence[Any], answers: Sequence[Any]) -> Confusion | None:
+        """What is taken for what; None: answers are no classes."""
+        return None
+
+    def mistakes_of(self, examples: Sequence[Any], answers: Sequence[Any], path: str | Path) -> Iterable[Mistake]:
+        """The examples of a file that were answered wrongly, each with its place there and how bad it is."""
+        return ()
+
+    @classmethod
+    def strange_labels(
+        cls, examples: Sequence[Any], labels: Sequence[str], config: TaskConfig, path: str | Path
+    ) -> list[Strange]:
+        """The labels of a file's examples that a network with `labels` cannot give, each with its first place there."""
+        return []
+
     def save(self, folder: Path) -> None:
         from polyseme.tasks.folder import save
 
@@ -197,6 +261,8 @@ TASKS = {
     "pairs": "polyseme.tasks.pairs:Pairs",
     "reading": "polyseme.tasks.reading:Reading",
     "roles": "polyseme.tasks.roles:Roles",
+    "coreference": "polyseme.tasks.coreference:Coreference",
+    "generation": "polyseme.tasks.generation:Generation",
 }
 """Names, and where each is defined."""
 

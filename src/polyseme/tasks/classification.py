@@ -8,10 +8,10 @@ an LSTM, or the vectors of the words themselves (`pooled`). Files are tables (`p
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -21,12 +21,13 @@ from torch.nn import functional as F
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.base import Sentence
-from polyseme.metrics.classes import confusion
+from polyseme.metrics.classes import Confusion, confusion
 from polyseme.nn.bcn import Bcn
 from polyseme.nn.pooling import pool
 from polyseme.nn.recurrent import Recurrent, VariationalDropout
 from polyseme.tasks.base import Task, TaskConfig, split_text
 from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
 from polyseme.tasks.words import moved
 from polyseme.text.numbered_lines import numbered_lines
 from polyseme.text.tables import Kind, Row, read_table
@@ -92,6 +93,13 @@ class Choice:
     label: str
     probability: float
     probabilities: dict[str, float]
+
+    def to_lines(self, asked: str) -> list[str]:
+        """The label, its probability and the line."""
+        return [f"{self.label}\t{self.probability:.4f}\t{asked}"]
+
+    def to_values(self, asked: str) -> dict[str, Any]:
+        return {"text": asked, "label": self.label, "probability": self.probability, "probabilities": self.probabilities}
 
 
 class TextPooling(nn.Module):
@@ -220,7 +228,7 @@ class Classification(Task):
     # ---- answers
 
     def score(self, examples: Sequence[LabelledText], answers: Sequence[Choice]) -> dict[str, float]:
-        table = confusion(gold_labels([example.label for example in examples]), [answer.label for answer in answers])
+        table = self.confusion_of(examples, answers)
         return {"accuracy": table.accuracy, "macro_f1": table.macro_f1, "matthews": table.matthews}
 
     def tallies(self, examples: Sequence[LabelledText], answers: Sequence[Choice]) -> np.ndarray | None:
@@ -232,6 +240,23 @@ class Classification(Task):
         if isinstance(texts, str):
             raise UsageError("expected a list of texts, got one string: put it into a list")
         return self.answer(self.data([LabelledText(text if isinstance(text, str) else list(text)) for text in texts]))
+
+    # ---- errors
+
+    def confusion_of(self, examples: Sequence[LabelledText], answers: Sequence[Choice]) -> Confusion:
+        return confusion(gold_labels([example.label for example in examples]), [answer.label for answer in answers])
+
+    def mistakes_of(self, examples: Sequence[LabelledText], answers: Sequence[Choice], path: str | Path) -> Iterator[Mistake]:
+        """Wrong labels by their probabilities."""
+        for example, answer in zip(examples, answers, strict=True):
+            if answer.label != example.label:
+                yield wrong_choice(place_in(path, example.where), plain_text(example.text), example.label, answer)
+
+    @classmethod
+    def strange_labels(
+        cls, examples: Sequence[LabelledText], labels: Sequence[str], config: TaskConfig, path: str | Path
+    ) -> list[Strange]:
+        return strange_among(examples, labels, path)
 
 
 def _holds_trees(path: str | Path) -> bool:
@@ -288,6 +313,16 @@ def right_of_all(labels: Sequence[str | None], answers: Sequence[Choice]) -> np.
     """(examples, 2): whether the answer is right, and 1; their sums are the accuracy's two numbers."""
     pairs = zip(gold_labels(labels), answers, strict=True)
     return np.array([[label == answer.label, 1] for label, answer in pairs], dtype=np.int64).reshape(-1, 2)
+
+
+def wrong_choice(where: str, text: str, label: str | None, answer: Choice) -> Mistake:
+    """A label that is not the right one: the surer, the worse."""
+    return Mistake.whole(where, text, str(label), answer.label, answer.probability, probability=answer.probability)
+
+
+def plain_text(text: Sentence) -> str:
+    """A text as a string."""
+    return text if isinstance(text, str) else " ".join(text)
 
 
 def numbers_of(labels: Sequence[str | None], ids: dict[str, int], device: torch.device) -> Tensor:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -23,10 +23,10 @@ from torch.nn import functional as F
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.base import Sentence
-from polyseme.metrics.classes import confusion
+from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.correlation import pearson, spearman
 from polyseme.nn.esim import Esim
-from polyseme.tasks.base import Task, TaskConfig, split_text
+from polyseme.tasks.base import TaskConfig, split_text
 from polyseme.tasks.classification import (
     Choice,
     PoolingWay,
@@ -38,10 +38,14 @@ from polyseme.tasks.classification import (
     hidden_layer,
     network_problems,
     numbers_of,
+    plain_text,
     right_of_all,
     tell_skipped,
+    wrong_choice,
 )
 from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
+from polyseme.tasks.two_texts import TwoTexts
 from polyseme.tasks.words import moved
 from polyseme.text.tables import Kind, read_table
 from polyseme.text.words import Splitter
@@ -122,6 +126,13 @@ class Score:
 
     score: float
 
+    def to_lines(self, asked: str) -> list[str]:
+        """The score and the line."""
+        return [f"{self.score:.4f}\t{asked}"]
+
+    def to_values(self, asked: str) -> dict[str, Any]:
+        return {"text": asked, "score": self.score}
+
 
 class _Esim(nn.Module):
     """Two texts -> (batch, outputs)."""
@@ -163,10 +174,11 @@ class _Siamese(nn.Module):
         return scores
 
 
-class Pairs(Task):
+class Pairs(TwoTexts):
     """A judge of pairs; an answer is a `Choice`, or a `Score` where the goal is one."""
 
     kind = "pairs"
+    wants = "judges pairs"
     config_type = PairsConfig
     config: PairsConfig
 
@@ -255,14 +267,14 @@ class Pairs(Task):
     # ---- answers
 
     def score(self, examples: Sequence[LabelledPair], answers: Sequence[Choice] | Sequence[Score]) -> dict[str, float]:
-        labels = [example.label for example in examples]
-        if self.config.goal == "score":
-            gold, found = _numbers(labels), [answer.score for answer in answers if isinstance(answer, Score)]
+        table = self.confusion_of(examples, answers)
+        if table is None:
+            gold = _numbers([example.label for example in examples])
+            found = [answer.score for answer in answers if isinstance(answer, Score)]
             if len(gold) < 2:
                 raise UsageError(f"{len(gold)} pair cannot be scored: a correlation needs two or more")
             both = {"pearson": pearson(gold, found), "spearman": spearman(gold, found)}
             return {name: 0.0 if math.isnan(value) else value for name, value in both.items()}  # the same answer for all
-        table = confusion(gold_labels(labels), [answer.label for answer in answers if isinstance(answer, Choice)])
         scores = {"accuracy": table.accuracy, "macro_f1": table.macro_f1}
         if self.config.positive is not None:
             of_it = table.classes.get(self.config.positive)  # neither in the truth nor in the answers: nothing was found
@@ -287,6 +299,34 @@ class Pairs(Task):
             first, second = (text if isinstance(text, str) else list(text) for text in pair)
             found.append(LabelledPair(first, second))
         return self.answer(self.data(found))
+
+    # ---- errors
+
+    def confusion_of(self, examples: Sequence[LabelledPair], answers: Sequence[Choice | Score]) -> Confusion | None:
+        """Of labels; scores have none."""
+        if self.config.goal == "score":
+            return None
+        chosen = [answer.label for answer in answers if isinstance(answer, Choice)]
+        return confusion(gold_labels([example.label for example in examples]), chosen)
+
+    def mistakes_of(
+        self, examples: Sequence[LabelledPair], answers: Sequence[Choice | Score], path: str | Path
+    ) -> Iterator[Mistake]:
+        """Wrong labels by their probabilities, scores by how far they are off."""
+        for example, answer in zip(examples, answers, strict=True):
+            where, text = place_in(path, example.where), f"{plain_text(example.first)} | {plain_text(example.second)}"
+            if isinstance(answer, Score):
+                off = abs(answer.score - float(str(example.label)))
+                yield Mistake.whole(where, text, str(example.label), f"{answer.score:.3f}", off)
+            elif answer.label != example.label:
+                yield wrong_choice(where, text, example.label, answer)
+
+    @classmethod
+    def strange_labels(
+        cls, examples: Sequence[LabelledPair], labels: Sequence[str], config: TaskConfig, path: str | Path
+    ) -> list[Strange]:
+        assert isinstance(config, PairsConfig)
+        return [] if config.goal == "score" else strange_among(examples, labels, path)
 
 
 def _settle_classes(config: PairsConfig, labels: Sequence[str]) -> PairsConfig:

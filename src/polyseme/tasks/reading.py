@@ -14,9 +14,10 @@ import logging
 import math
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,11 +26,14 @@ from torch import Tensor
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Sentence
+from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.reading import Rules, answer_f1, exact_match
 from polyseme.nn.bidaf import LOWEST, Bidaf, SpanScores, best_spans, shared_log_total
-from polyseme.tasks.base import Prepared, Task, TaskConfig, split_text
+from polyseme.tasks.base import Prepared, TaskConfig, split_text
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
+from polyseme.tasks.two_texts import TwoTexts
 from polyseme.tasks.words import moved
 from polyseme.text.alignment import join
 from polyseme.text.places import Place, word_places, words_within
@@ -89,10 +93,13 @@ class Answer:
         """Whether there is an answer."""
         return NO_ANSWER if self.span is None else ANSWER
 
-    @property
-    def probability(self) -> float:
-        """The score."""
-        return self.score
+    def to_lines(self, asked: str) -> list[str]:
+        """Its text, its score and the line."""
+        return [f"{self.text}\t{self.score:.4f}\t{asked}"]
+
+    def to_values(self, asked: str) -> dict[str, Any]:
+        place = None if self.span is None else [self.span.begin, self.span.end]
+        return {"text": asked, "answer": self.text, "place": place, "score": self.score}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +156,14 @@ class _ReadingData(TaskData):
         return Examples([self._asked[row] for row in rows], texts, cached)
 
 
-class Reading(Task):
+class Reading(TwoTexts):
     """A reader of paragraphs; an answer is an `Answer`."""
 
     kind = "reading"
     config_type = ReadingConfig
     config: ReadingConfig
     main = "f1"
+    wants = "reads a question and a paragraph"
 
     def __init__(self, config: ReadingConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__(config, features, labels, cut)
@@ -320,6 +328,36 @@ class Reading(Task):
             found.append(Question(question if isinstance(question, str) else list(question), paragraphs))
         return self.answer(self.data(found))
 
+    def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> tuple[Sentence, list[Sentence]]:
+        """A question, and one paragraph."""
+        question, paragraph = super().question_of(line, where, split_on_spaces=split_on_spaces)
+        return question, [paragraph]
+
+    # ---- errors
+
+    def confusion_of(self, examples: Sequence[Question], answers: Sequence[Answer]) -> Confusion | None:
+        """Whether there is an answer, where the network may say that there is none."""
+        if not self.config.no_answer:
+            return None
+        return confusion([str(example.label) for example in examples], [answer.label for answer in answers])
+
+    def mistakes_of(self, examples: Sequence[Question], answers: Sequence[Answer], path: str | Path) -> Iterator[Mistake]:
+        """Questions by what the F1 of their answers lacks; all right answers are told."""
+        for example, gold, answer in zip(examples, _gold(examples), answers, strict=True):
+            lacking = 1.0 - answer_f1(answer.text, gold, self.rules)
+            if lacking > 0:
+                where = place_in(path, example.where) + (f" ({example.id})" if example.id else "")
+                truth = " / ".join(dict.fromkeys(map(_one_line, gold))) or NO_ANSWER
+                given = _one_line(answer.text) or NO_ANSWER
+                yield Mistake.whole(where, _one_line(example.text), truth, given, lacking, probability=answer.score)
+
+    @classmethod
+    def strange_labels(
+        cls, examples: Sequence[Question], labels: Sequence[str], config: TaskConfig, path: str | Path
+    ) -> list[Strange]:
+        """Questions without an answer, where the network always gives one."""
+        return strange_among(examples, labels, path)
+
 
 # ---- examples
 
@@ -336,6 +374,10 @@ def _tell(path: str | Path, found: Questions, lost: int, training: bool) -> None
             _log.warning("%s: %d of %d answers %s (%s)", path, len(some), found.answers, what, first)
     if lost and training:
         _log.warning("%s: %d of %d questions are left out, without an answer to learn", path, lost, len(found.questions))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _gold(examples: Sequence[Question]) -> list[tuple[str, ...]]:

@@ -14,10 +14,12 @@ The score counts arguments as the CoNLL-2005 scorer (srl-eval.pl, also used for 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,21 +29,26 @@ from torch.nn import functional as F
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Sentence
+from polyseme.metrics.classes import Confusion
 from polyseme.metrics.spans import SpanScores, spans
 from polyseme.nn.crf import Crf
 from polyseme.nn.highway_lstm import HighwayLstm
 from polyseme.tasks.base import Task, TaskConfig
 from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.mistakes import Mistake, Strange, Wrong, confusion_of_types, matched, place_in, placed_tags, strange_types
 from polyseme.tasks.tag_scheme import Scheme, allowed_moves, from_bioes, labels_of, to_bioes
 from polyseme.tasks.tagging import TaggingConfig
 from polyseme.tasks.words import moved
 from polyseme.text.roles import VERB, Predicate, RoleSentence, read_roles
 from polyseme.text.words import Splitter
 
-Argument = tuple[str, tuple[tuple[int, int], ...]]
-"""A role, and the first word and the word behind the last of each of its pieces."""
+Pieces = tuple[tuple[int, int], ...]
+"""The first word and the word behind the last of each piece of an argument."""
+Argument = tuple[str, Pieces]
+"""A role, and its pieces."""
 Question = tuple[Sentence, Sequence[int]]
 """A sentence, and the places of its predicates among its words, from 0."""
+_NUMBERED = re.compile(r"(\d+(?:,\d+)*)[ \t]+(.*)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +112,7 @@ class Roles(Task):
     main = "f1"
     config_type = RolesConfig
     config: RolesConfig
+    in_blocks = True
 
     def __init__(self, config: RolesConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__(config, features, labels, cut)
@@ -210,6 +218,50 @@ class Roles(Task):
                 raise UsageError(f"there is no word {place} in {words}; its {len(words)} words are counted from 0")
         return RoleSentence(words, [Predicate(int(place), []) for place in places])
 
+    def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> Question:
+        """The numbers of predicates, from 0 and divided by commas, stand before the text."""
+        match = _NUMBERED.fullmatch(line)
+        if match is None:
+            what = f"begins with {line[:20]!r}; this task tells roles for given predicates: first their numbers, from 0"
+            raise FormatError(where, f"{what}, then the text, such as 1,3 Ann saw Bob leave")
+        words = match[2].split() if split_on_spaces else self.words(match[2])
+        places = [int(number) for number in match[1].split(",")]
+        if max(places) >= len(words):
+            raise FormatError(where, f"has no word {max(places)}: its words are {' '.join(words)!r}, counted from 0")
+        return words, places
+
+    def answer_lines(self, asked: str, answer: RoleSentence) -> list[str]:
+        """Words, and a tag of each for every predicate."""
+        columns = (predicate.tags for predicate in answer.predicates)
+        return ["\t".join(row) for row in zip(answer.words, *columns, strict=True)]
+
+    def answer_values(self, asked: str, answer: RoleSentence) -> dict[str, Any]:
+        told = [{"index": predicate.place, "tags": predicate.tags} for predicate in answer.predicates]
+        return {"words": answer.words, "predicates": told}
+
+    # ---- errors
+
+    def confusion_of(self, examples: Sequence[RoleExample], answers: Sequence[list[str]]) -> Confusion | None:
+        """Of the roles of arguments."""
+        both = zip(examples, answers, strict=True)
+        return confusion_of_types([pair for example, tags in both for pair in _compared(example.tags, tags).values()])
+
+    def mistakes_of(self, examples: Sequence[RoleExample], answers: Sequence[list[str]], path: str | Path) -> Iterator[Mistake]:
+        """Predicates by the number of their wrong arguments; the predicate stands in brackets."""
+        for example, tags in zip(examples, answers, strict=True):
+            words, compared = example.words, _compared(example.tags, tags).items()
+            wrong = [Wrong(_told(words, pieces), *pair) for pieces, pair in compared if pair[0] != pair[1]]
+            if wrong:
+                where = place_in(path, example.lines[example.place] if example.lines else None)
+                marked = [*words[: example.place], f"[{words[example.place]}]", *words[example.place + 1 :]]
+                yield Mistake(where, " ".join(marked), wrong, len(wrong))
+
+    @classmethod
+    def strange_labels(
+        cls, examples: Sequence[RoleExample], labels: Sequence[str], config: TaskConfig, path: str | Path
+    ) -> list[Strange]:
+        return strange_types((tag for each in examples for tag in placed_tags(each.tags, each.lines, path)), labels)
+
 
 # ---- arguments, as they are counted
 
@@ -230,6 +282,17 @@ def arguments(tags: Sequence[str]) -> set[Argument]:
             latest[role] = [(begin, end)]
             found.append((role, latest[role]))
     return {(role, tuple(pieces)) for role, pieces in found if role != VERB}
+
+
+def _compared(gold: Sequence[str], tags: Sequence[str]) -> dict[Pieces, tuple[str, str]]:
+    """For each argument of the truth or the answer, by its pieces: its role in both."""
+    truth, found = ({pieces: role for role, pieces in arguments(side)} for side in (gold, tags))
+    return matched(truth, found)
+
+
+def _told(words: Sequence[str], pieces: Pieces) -> str:
+    """The words of an argument."""
+    return " ... ".join(" ".join(words[begin:end]) for begin, end in pieces)
 
 
 def role_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, SpanScores]:

@@ -8,9 +8,10 @@ counts it, else the accuracy by word.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,11 +22,23 @@ from polyseme.base.config import ConfigError
 from polyseme.encoders.base import Sentence
 from polyseme.metrics.accuracy import accuracy
 from polyseme.metrics.bootstrap import span_statistics
-from polyseme.metrics.spans import span_scores
+from polyseme.metrics.classes import Confusion, confusion
+from polyseme.metrics.spans import span_scores, spans
 from polyseme.nn.crf import Crf
 from polyseme.nn.recurrent import Recurrent
 from polyseme.tasks.base import Task, TaskConfig
 from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.mistakes import (
+    Mistake,
+    Strange,
+    Wrong,
+    confusion_of_types,
+    matched,
+    place_in,
+    placed_tags,
+    strange_types,
+    strangers,
+)
 from polyseme.tasks.tag_scheme import Scheme, allowed_moves, from_bioes, labels_of, scheme_of, to_bioes
 from polyseme.tasks.words import moved
 from polyseme.text.conll import Tagged, read_conll
@@ -65,6 +78,7 @@ class Tagging(Task):
     kind = "tagging"
     config_type = TaggingConfig
     config: TaggingConfig
+    in_blocks = True
 
     def __init__(self, config: TaggingConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__(config, features, labels, cut)
@@ -165,3 +179,44 @@ class Tagging(Task):
         texts = [Tagged(self.words(sentence), []) for sentence in sentences]
         answers = self.answer(self.data(texts))
         return [Tagged(text.words, tags) for text, tags in zip(texts, answers, strict=True)]
+
+    def answer_lines(self, asked: str, answer: Tagged) -> list[str]:
+        """Words and their tags."""
+        return [f"{word}\t{tag}" for word, tag in zip(answer.words, answer.tags, strict=True)]
+
+    def answer_values(self, asked: str, answer: Tagged) -> dict[str, Any]:
+        return {"words": answer.words, "tags": answer.tags}
+
+    # ---- errors
+
+    def confusion_of(self, examples: Sequence[Tagged], answers: Sequence[list[str]]) -> Confusion | None:
+        """Of tags, or of the types of spans."""
+        if self.scheme == "plain":
+            gold = [example.tags for example in examples]
+            return confusion(list(itertools.chain(*gold)), list(itertools.chain(*answers)))
+        both = zip(examples, answers, strict=True)
+        return confusion_of_types([pair for example, tags in both for pair in self._compared(example.tags, tags).values()])
+
+    def mistakes_of(self, examples: Sequence[Tagged], answers: Sequence[list[str]], path: str | Path) -> Iterator[Mistake]:
+        """Sentences by the number of their wrong words or spans."""
+        for example, tags in zip(examples, answers, strict=True):
+            compared = self._compared(example.tags, tags).items()
+            wrong = [Wrong(" ".join(example.words[slice(*place)]), *pair) for place, pair in compared if pair[0] != pair[1]]
+            if wrong:
+                where = place_in(path, example.lines[0] if example.lines else None)
+                yield Mistake(where, " ".join(example.words), wrong, len(wrong))
+
+    def _compared(self, gold: Sequence[str], tags: Sequence[str]) -> dict[tuple[int, int], tuple[str, str]]:
+        """For each word, or each span of the truth or the answer, by its borders: its tag or type in both."""
+        if self.scheme == "plain":
+            return {(place, place + 1): pair for place, pair in enumerate(zip(gold, tags, strict=True))}
+        truth, found = ({(begin, end): kind or "span" for begin, end, kind in spans(side)} for side in (gold, tags))
+        return matched(truth, found)
+
+    @classmethod
+    def strange_labels(
+        cls, examples: Sequence[Tagged], labels: Sequence[str], config: TaskConfig, path: str | Path
+    ) -> list[Strange]:
+        assert isinstance(config, TaggingConfig)
+        tags = (tag for example in examples for tag in placed_tags(example.tags, example.lines, path))
+        return strangers(tags, labels) if config.scheme == "plain" else strange_types(tags, labels)

@@ -1,0 +1,215 @@
+"""From one sequence to another: LSTM layers that read, an LSTM that writes, and attention between them.
+
+The states of a bidirectional LSTM are the memory of a text (Bahdanau et al. 2015). A second LSTM writes word by word; each of
+its states looks at the memory, and both together make the readout that scores words (global attention, Luong et al. 2015).
+Input feeding gives each readout to the next step. Without it, which is usual here, the states of a known target do not depend
+on attention, and training runs over all words at once; with it, word by word.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from polyseme.base.errors import UsageError
+from polyseme.nn.attention import masked_softmax
+from polyseme.nn.beam import Step
+from polyseme.nn.output import FullSoftmax, TiedSoftmax
+from polyseme.nn.recurrent import Recurrent, VariationalDropout, final_states
+
+Scoring = Literal["general", "additive"]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a decoder looks at."""
+
+    keys: Tensor
+    """(rows, words, dim): what states are compared with."""
+    values: Tensor
+    """(rows, words, size)."""
+    mask: Tensor
+    """(rows, words): True where a word is."""
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """What the decoder carries from word to word."""
+
+    memory: Memory
+    hidden: Tensor
+    """(layers, rows, dim)."""
+    cell: Tensor
+    """(layers, rows, dim)."""
+    feed: Tensor
+    """(rows, readout): the readout before, zero at the beginning."""
+
+    def spread(self, count: int) -> DecoderState:
+        """Each row `count` times, one behind the other."""
+        parts = (self.memory.keys, self.memory.values, self.memory.mask)
+        memory = Memory(*(part.repeat_interleave(count, dim=0) for part in parts))
+        hidden, cell = (part.repeat_interleave(count, dim=1) for part in (self.hidden, self.cell))
+        return DecoderState(memory, hidden, cell, self.feed.repeat_interleave(count, dim=0))
+
+    def take(self, rows: Tensor) -> DecoderState:
+        """Other rows (rows,), each in the place of one that belongs to the same text: the memory stays."""
+        return DecoderState(self.memory, self.hidden[:, rows], self.cell[:, rows], self.feed[rows])
+
+    def select(self, rows: Tensor | slice) -> DecoderState:
+        """Some rows, with their memory."""
+        memory = Memory(self.memory.keys[rows], self.memory.values[rows], self.memory.mask[rows])
+        hidden, cell = (part[:, rows].contiguous() for part in (self.hidden, self.cell))
+        return DecoderState(memory, hidden, cell, self.feed[rows])
+
+
+class WordLosses(NamedTuple):
+    """Sums over the words of a batch."""
+
+    total: Tensor
+    """What training makes small; with gradients."""
+    plain: Tensor
+    """Without label smoothing and without gradients: perplexity is made of it."""
+
+
+class Attention(nn.Module):
+    """How well states and memory match: by a bilinear product (Luong's general), or a hidden layer (Bahdanau's additive)."""
+
+    def __init__(self, dim: int, memory: int, scoring: Scoring = "general") -> None:
+        super().__init__()
+        if scoring not in ("general", "additive"):
+            raise UsageError(f"attention is {scoring!r}; allowed: general, additive")
+        self.key = nn.Linear(memory, dim, bias=False)
+        self.query = nn.Linear(dim, dim) if scoring == "additive" else None
+        self.score = nn.Linear(dim, 1, bias=False) if scoring == "additive" else None
+
+    def remember(self, states: Tensor, mask: Tensor) -> Memory:
+        """The states of a text (rows, words, size) as a memory."""
+        return Memory(self.key(states), states, mask)
+
+    def forward(self, states: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """States (rows, steps, dim) -> what each looks at (rows, steps, size), and with which weights (rows, steps, words)."""
+        if self.query is not None and self.score is not None:
+            both = torch.tanh(self.query(states).unsqueeze(2) + memory.keys.unsqueeze(1))  # (rows, steps, words, dim)
+            scores = self.score(both).squeeze(3)
+        else:
+            scores = states @ memory.keys.to(states.dtype).transpose(1, 2)
+        weights = masked_softmax(scores, memory.mask.unsqueeze(1))
+        return weights @ memory.values.to(weights.dtype), weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderSizes:
+    """The sizes of a decoder, and its kind."""
+
+    vocabulary: int
+    """Words that it can give, marks among them."""
+    words: int
+    """Size of a word's vector, and of a readout."""
+    hidden: int
+    """Units of its LSTM."""
+    memory: int
+    """Size of a vector of the memory."""
+    layers: int = 1
+    dropout: float = 0.0
+    scoring: Scoring = "general"
+    input_feeding: bool = False
+    tied: bool = False
+    """Whether words are scored by the vectors that they are read by."""
+
+
+class Decoder(nn.Module):
+    """Words so far, and a memory -> readouts (rows, steps, size of a word's vector), which `output` turns into chances."""
+
+    def __init__(self, sizes: DecoderSizes, begin: int) -> None:
+        super().__init__()
+        self.begin, self.input_feeding = begin, sizes.input_feeding
+        self.table = nn.Embedding(sizes.vocabulary, sizes.words)
+        bound = (3 / sizes.words) ** 0.5
+        nn.init.uniform_(self.table.weight, -bound, bound)
+        fed = sizes.words if sizes.input_feeding else 0
+        between = sizes.dropout if sizes.layers > 1 else 0.0
+        self.lstm = nn.LSTM(sizes.words + fed, sizes.hidden, sizes.layers, batch_first=True, dropout=between)
+        self.attention = Attention(sizes.hidden, sizes.memory, sizes.scoring)
+        self.readout = nn.Linear(sizes.hidden + sizes.memory, sizes.words, bias=False)
+        self.dropout = VariationalDropout(sizes.dropout)
+        self.output = TiedSoftmax(self.table) if sizes.tied else FullSoftmax(sizes.vocabulary, sizes.words)
+
+    def start(self, hidden: Tensor, cell: Tensor, memory: Memory) -> DecoderState:
+        """The state before the first word."""
+        return DecoderState(memory, hidden, cell, hidden.new_zeros(hidden.shape[1], self.readout.out_features))
+
+    def forward(self, words: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
+        """Known words (rows, steps) -> readouts, attention (rows, steps, words of the source), and the state behind them."""
+        vectors = self.dropout(self.table(words))
+        if not self.input_feeding:
+            return self._run(vectors, state)
+        readouts, weights = [], []
+        for step in range(vectors.shape[1]):
+            fed = torch.cat([vectors[:, step : step + 1], state.feed.unsqueeze(1).to(vectors.dtype)], dim=2)
+            readout, weight, state = self._run(fed, state)
+            readouts.append(readout)
+            weights.append(weight)
+        return torch.cat(readouts, dim=1), torch.cat(weights, dim=1), state
+
+    def _run(self, vectors: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
+        dtype = next(self.lstm.parameters()).dtype
+        before = (state.hidden.to(dtype).contiguous(), state.cell.to(dtype).contiguous())
+        states, (hidden, cell) = self.lstm(vectors.to(dtype), before)
+        context, weights = self.attention(states, state.memory)
+        readouts = torch.tanh(self.readout(torch.cat([states.to(context.dtype), context], dim=2)))
+        return readouts, weights, DecoderState(state.memory, hidden, cell, readouts[:, -1])
+
+    def step(self, words: Tensor, state: DecoderState) -> Step:
+        """The last words (rows,) -> the next; the begin mark is never one of them."""
+        readouts, weights, state = self(words.unsqueeze(1), state)
+        log_probs = self.output(readouts[:, 0]).float()
+        log_probs[:, self.begin] = -torch.inf
+        return Step(log_probs, weights[:, 0].argmax(1), state)
+
+
+class Seq2Seq(nn.Module):
+    """A reader and a writer: the vectors of words (batch, words, dim) in, sequences of other words out.
+
+    Beside the reader's states further vectors can stand in the memory. The writer begins with where both directions ended.
+    """
+
+    def __init__(self, reader: Recurrent, sizes: DecoderSizes, *, begin: int, label_smoothing: float = 0.0) -> None:
+        super().__init__()
+        self.reader, self.label_smoothing = reader, label_smoothing
+        self.bridge = nn.Linear(reader.dim, 2 * sizes.layers * sizes.hidden)
+        self.decoder = Decoder(sizes, begin)
+
+    def read(
+        self, vectors: Tensor, mask: Tensor, lengths: Tensor, between: Tensor | None = None, at_output: Tensor | None = None
+    ) -> DecoderState:
+        """Texts -> the decoder's state before the first word."""
+        states = self.reader(vectors, mask, lengths, between)
+        first = torch.tanh(self.bridge(final_states(states, mask)))  # (batch, 2 * layers * hidden)
+        hidden, cell = first.view(len(first), 2, self.decoder.lstm.num_layers, -1).permute(1, 2, 0, 3)
+        if at_output is not None:
+            states = torch.cat([states.float(), at_output.float()], dim=2)
+        return self.decoder.start(hidden, cell, self.decoder.attention.remember(states, mask))
+
+    def losses(self, state: DecoderState, targets: Tensor, places: Tensor) -> WordLosses:
+        """Of known targets (batch, steps), of which the words at `places` (words,) of the flat batch count."""
+        begin = targets.new_full((len(targets), 1), self.decoder.begin)
+        readouts, _, _ = self.decoder(torch.cat([begin, targets[:, :-1]], dim=1), state)
+        flat, wanted = self.decoder.dropout(readouts).flatten(0, 1)[places], targets.flatten()[places]
+        total, each = self.decoder.output.loss(flat, wanted)
+        plain = each.detach().sum()
+        if self.label_smoothing:
+            total = total + self.label_smoothing * self._lead(flat, wanted)
+        return WordLosses(total, plain)
+
+    def _lead(self, states: Tensor, targets: Tensor) -> Tensor:
+        """How far the wanted words' scores lie above the mean of all; a share of it is all that label smoothing adds.
+
+        The smoothed loss is log Z - (1 - e) s[wanted] - e mean(s), and log Z - s[wanted] is known.
+        """
+        output = self.decoder.output
+        states = states.float()
+        own = (states * output.weight[targets]).sum() + output.bias[targets].sum()
+        return own - (states @ output.weight.mean(0)).sum() - len(targets) * output.bias.mean()

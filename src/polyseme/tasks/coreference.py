@@ -1,0 +1,474 @@
+"""Coreference: which words of a document mean the same thing, and are put into one cluster.
+
+End-to-end span ranking (Lee et al. 2017 and 2018, `polyseme.nn.span_ranking`), the baseline of Peters et al. 2018 on OntoNotes.
+An example is a document; its sentences are read one by one, by encoders and by an LSTM, so that frozen layers are kept on the
+disk as in other tasks, and a document may be as long as a book. Of a long one training looks at some sentences, others each
+time.
+
+Files are JSON lines or the columns of CoNLL-2012 (`polyseme.text.coreference`). The score is the mean F1 of MUC, B3 and CEAF
+(`polyseme.metrics.coreference`). Unless `singletons` are asked for, what is mentioned once is neither given nor counted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import FormatError, UsageError
+from polyseme.metrics.coreference import conll_score, coreference_qualities, coreference_statistics
+from polyseme.metrics.spans import SpanScores
+from polyseme.nn.recurrent import Recurrent
+from polyseme.nn.span_ranking import DocumentWords, Ranking, SpanRanker
+from polyseme.tasks.base import Prepared, Task, TaskConfig
+from polyseme.tasks.data import Examples, TaskData
+from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.mistakes import Mistake, Wrong, place_in
+from polyseme.tasks.words import moved
+from polyseme.text.alignment import join
+from polyseme.text.batches import by_words
+from polyseme.text.coreference import Document, Mention, read_coreference
+from polyseme.text.places import word_places
+from polyseme.text.sentences import sentence_splitter
+from polyseme.text.words import CJK, Splitter
+from polyseme.training.base import Loss
+
+_CHINESE = re.compile(f"[{CJK}]")
+_TOGETHER = 4096  # words of documents, and of sentences, that are read together when they are answered
+Clusters = list[list[Mention]]
+Text = str | Sequence[str] | Sequence[Sequence[str]] | Document
+"""A text to be split, the words of a sentence, sentences of words, or a document whose clusters are not looked at."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreferenceConfig(TaskConfig):
+    """A network that finds what means the same."""
+
+    hidden: int = 200
+    """Units of the LSTM in each direction."""
+    layers: int = 1
+    """Its layers."""
+    dropout: float = 0.3
+    """On the input and output of each layer."""
+    scorer: int = 150
+    """Units of the two layers that score spans, and of those that score pairs of them."""
+    scorer_dropout: float = 0.2
+    """Behind each of these layers."""
+    feature_dim: int = 20
+    """Size of the vectors of widths, distances and speakers."""
+    longest: int = 20
+    """Words of a mention, at most."""
+    kept: float = 0.4
+    """Spans that are looked at closely, times the number of words."""
+    antecedents: int = 50
+    """Earlier spans with which each of these is compared, at most: the best by a coarse score."""
+    window: int = 50
+    """Sentences of a document in training, at most. Answers are given for whole documents, whatever their length."""
+    windows: Literal["random", "first"] = "random"
+    """Which sentences of a longer document are trained on: others each time, or the first ones."""
+    taught: bool = False
+    """Whether training tells which spans are mentions, and always looks at those; else, as published, the network finds out by
+    what helps to link them. It helps where data is tiny; on 24 books of LitBank it did not (one run each)."""
+    singletons: bool = False
+    """Whether what is mentioned once is given and counted, too; mentions are then `taught`. OntoNotes has no such mentions."""
+    sentences: Literal["english", "chinese", "lines"] | None = None
+    """How new text is cut into sentences; None: by the training data."""
+
+    def __post_init__(self) -> None:
+        counts = ("hidden", "layers", "scorer", "feature_dim", "longest", "antecedents", "window")
+        problems = [f"{name} is {getattr(self, name)}; it must be at least 1" for name in counts if getattr(self, name) < 1]
+        if not 0 <= self.dropout < 1 or not 0 <= self.scorer_dropout < 1:
+            given = f"dropout is {self.dropout}, scorer_dropout {self.scorer_dropout}"
+            problems.append(f"{given}; allowed: from 0 to below 1")
+        if not self.kept > 0:
+            problems.append(f"kept is {self.kept}; it must be above 0, such as 0.4 spans to a word")
+        if "between" in self.features.positions:
+            problems.append("positions hold 'between', which only taggers have; allowed here: input, output")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedMention:
+    """A mention as it stands in its text."""
+
+    text: str
+    first: int
+    """Word, counted from 0 through the text."""
+    last: int
+    """Word, itself in the mention."""
+    begin: int
+    """Character of the text."""
+    end: int
+    """The character behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A text and what in it means the same."""
+
+    text: str
+    """As it was given; words are joined by blanks."""
+    sentences: list[list[str]]
+    clusters: list[list[PlacedMention]]
+
+    def to_lines(self, asked: str) -> list[str]:
+        """The text with its mentions in brackets, and then each cluster on a line."""
+        rows = [[str(number), *(each.text for each in some)] for number, some in enumerate(self.clusters, 1)]
+        return [self.marked(), *("\t".join(" ".join(cell.split()) for cell in row) for row in rows)]
+
+    def to_values(self, asked: str) -> dict[str, Any]:
+        """With sentences and clusters of first and last words, as JSON lines of labelled data have them."""
+        return {
+            "text": self.text,
+            "sentences": self.sentences,
+            "clusters": [[[each.first, each.last] for each in cluster] for cluster in self.clusters],
+            "mentions": [[{"text": each.text, "place": [each.begin, each.end]} for each in some] for some in self.clusters],
+        }
+
+    def marked(self) -> str:
+        """The text with its mentions in brackets: `[1 Ann] saw [2 Bob]. [1 She] left.`"""
+        mentions = [(each, number) for number, some in enumerate(self.clusters, 1) for each in some]
+        begins: dict[int, str] = {}
+        ends: dict[int, str] = {}
+        for each, number in sorted(mentions, key=lambda pair: -pair[0].end):  # of two that begin here the longer comes first
+            begins[each.begin] = begins.get(each.begin, "") + f"[{number} "
+            ends[each.end] = ends.get(each.end, "") + "]"
+        signs = [*(f"{ends.get(at, '')}{begins.get(at, '')}{sign}" for at, sign in enumerate(self.text))]
+        return "".join(signs) + ends.get(len(self.text), "")
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What is known of a document."""
+
+    sentences: Tensor
+    """(words,): the number of each word's sentence."""
+    speakers: Tensor
+    """(words,): the number of who speaks, 0 where that is not known."""
+    clusters: Mapping[Mention, int]
+    """The number of each right mention's cluster, from 1."""
+
+    @property
+    def mentions(self) -> Tensor:
+        """(mentions, 2): first and last words of what is in a cluster."""
+        return torch.tensor(list(self.clusters), dtype=torch.int64).reshape(-1, 2)
+
+
+class _Documents(TaskData):
+    """Documents and their sentences; the text of a batch are all sentences of its documents, one after another."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        super().__init__(documents, [document.sentences for document in documents])
+        self.lengths = [sum(map(len, sentences)) for sentences in self.texts]
+
+    def gather(self, rows: Sequence[int]) -> Examples:
+        return self._sentences([self.examples[row] for row in rows], [text for row in rows for text in self.texts[row]])
+
+    def pieces(self, rows: Sequence[int]) -> Iterator[tuple[list[int], Examples]]:
+        """All sentences of some documents once, those of like length together, with their places among them."""
+        texts = [text for row in rows for text in self.texts[row]]
+        for batch in by_words([len(text) for text in texts], words=_TOGETHER, rows=_TOGETHER // 8):
+            places = batch.tolist()
+            yield places, self._sentences([], [texts[place] for place in places])
+
+    def _sentences(self, examples: list[Document], texts: list[list[str]]) -> Examples:
+        cached = None
+        if self._caches is not None:
+            places = [self._rows[tuple(text)] for text in texts]
+            cached = [[cache.batch(places) for cache in self._caches]]
+        return Examples(examples, [texts], cached)
+
+
+class Coreference(Task):
+    """A finder of what means the same; an answer is a list of clusters, each a list of first and last words."""
+
+    kind = "coreference"
+    main = "f1"
+    usual_batch = 1
+    in_blocks = True
+    config_type = CoreferenceConfig
+    config: CoreferenceConfig
+
+    def __init__(self, config: CoreferenceConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
+        super().__init__(config, features, labels, cut)
+        self.recurrent = Recurrent(features.width("input"), config.hidden, config.layers, dropout=config.dropout)
+        self.ranker = SpanRanker(
+            self.recurrent.dim + features.width("output"),
+            features.words.dim,
+            hidden=config.scorer,
+            feature=config.feature_dim,
+            longest=config.longest,
+            kept=config.kept,
+            antecedents=config.antecedents,
+            dropout=config.scorer_dropout,
+        )
+
+    # ---- data
+
+    @classmethod
+    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[Document]:
+        found = read_coreference(path)
+        if training and not any(document.clusters for document in found):
+            raise FormatError(path, f"has {len(found)} documents, but no cluster in any: there is nothing to learn")
+        return found
+
+    @classmethod
+    def settle(cls, config: TaskConfig, examples: Sequence[Document]) -> CoreferenceConfig:
+        assert isinstance(config, CoreferenceConfig)
+        if config.sentences is not None:
+            return config
+        words = [word for document in examples for sentence in document.sentences for word in sentence]
+        chinese = 2 * sum(_CHINESE.search(word) is not None for word in words) > len(words)
+        return config.replace(sentences="chinese" if chinese else "english")
+
+    @classmethod
+    def labels_of(cls, examples: Sequence[Document], config: TaskConfig) -> list[str]:
+        return ["mention"]
+
+    @classmethod
+    def texts_of(cls, example: Document, cut: Splitter) -> list[list[str]]:
+        return example.sentences
+
+    def data(self, examples: Sequence[Document]) -> TaskData:
+        """Documents with the clusters that count."""
+        return _Documents([dataclasses.replace(each, clusters=self._counted(each.clusters)) for each in examples])
+
+    def _counted(self, clusters: Clusters) -> Clusters:
+        return [cluster for cluster in clusters if self.config.singletons or len(cluster) > 1]
+
+    def targets_of(self, examples: Sequence[Document], inputs: list[TextInputs]) -> list[_Target]:
+        return [self._target(example) for example in examples]
+
+    def _target(self, document: Document) -> _Target:
+        lengths = torch.tensor([len(sentence) for sentence in document.sentences], dtype=torch.int64)
+        sentences = torch.repeat_interleave(torch.arange(len(lengths)), lengths)
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(filter(None, document.speakers)), 1)}
+        speakers = torch.tensor([numbers.get(name, 0) for name in document.speakers] or [0] * len(sentences), dtype=torch.int64)
+        clusters = {mention: number for number, cluster in enumerate(document.clusters, 1) for mention in cluster}
+        device = self.features.device
+        return _Target(moved(sentences, device), moved(speakers, device), clusters)
+
+    # ---- learning
+
+    def prepare(self, batch: Examples) -> Prepared | Examples:  # type: ignore[override]
+        """Documents that are to be cut at random wait for `loss`: random numbers are drawn there, or a resumed run differs."""
+        if all(len(each.sentences) <= self.config.window for each in batch.examples):
+            return super().prepare(batch)
+        if self.config.windows == "random":
+            return batch
+        return super().prepare(_cut(batch, [0] * len(batch.examples), self.config.window))
+
+    def loss(self, batch: Prepared | Examples) -> Loss:
+        if isinstance(batch, Examples):
+            window = self.config.window
+            most = [max(len(each.sentences) - window, 0) if self.training else 0 for each in batch.examples]
+            begins = [int(torch.randint(last + 1, ())) for last in most]
+            batch = super().prepare(_cut(batch, begins, window))
+        return super().loss(batch)
+
+    def losses(self, texts: list[TextVectors], targets: list[_Target]) -> tuple[Tensor, int]:
+        taught = self.config.taught or self.config.singletons  # links do not tell what is mentioned once
+        total, spans = texts[0].at_input.sum() * 0.0, 0  # a batch without words has a loss, too
+        for target, ranking in zip(targets, self._rankings(texts[0], targets, taught=taught), strict=True):
+            mentions = zip(ranking.first.tolist(), ranking.last.tolist(), strict=True)
+            numbers = [target.clusters.get(mention, 0) for mention in mentions]
+            cluster = moved(torch.tensor(numbers, dtype=torch.int64), ranking.mention.device)
+            total = total + ranking.loss(cluster)
+            if taught:
+                right = (cluster > 0).float()
+                total = total + F.binary_cross_entropy_with_logits(ranking.mention, right, reduction="sum")
+            spans += len(numbers)
+        return total, spans
+
+    def _vectors(self, text: TextVectors) -> tuple[Tensor, Tensor]:
+        """(sentences, words, dim) and (sentences, words, own): words in their sentences, and by themselves."""
+        states = self.recurrent(text.at_input, text.mask, text.lengths).float()
+        if text.at_output is not None:
+            states = torch.cat([states, text.at_output.float()], dim=2)
+        return states, self.recurrent.dropout(text.at_input[:, :, : self.features.words.dim].float())
+
+    def _rankings(self, text: TextVectors, targets: Sequence[_Target], *, taught: bool = False) -> Iterator[Ranking]:
+        """Of each document; with `taught`, all right mentions are looked at."""
+        states, own = (vectors[text.mask] for vectors in self._vectors(text))  # (words, ...) of all documents
+        return self._ranked(states, own, targets, taught=taught)
+
+    def _ranked(self, states: Tensor, own: Tensor, targets: Sequence[_Target], *, taught: bool = False) -> Iterator[Ranking]:
+        counts = [len(target.sentences) for target in targets]
+        for target, some, heads in zip(targets, states.split(counts), own.split(counts), strict=True):
+            words = DocumentWords(some, heads, target.sentences, target.speakers)
+            yield self.ranker(words, target.mentions if taught else None)
+
+    # ---- answers
+
+    def answers(self, texts: list[TextVectors], examples: Sequence[Document]) -> list[Clusters]:
+        return [self._clusters(each) for each in self._rankings(texts[0], self.targets_of(examples, []))]
+
+    @torch.no_grad()
+    def answer(self, data: TaskData) -> list[Clusters]:
+        """The clusters of each document, in their order.
+
+        Of a long document, only what the LSTM gives stands in memory as a whole; layers of encoders do for some sentences.
+        """
+        assert isinstance(data, _Documents)
+        was, found = self.training, list[Clusters]([[]] * len(data))
+        self.eval()
+        for batch in by_words(data.lengths, words=_TOGETHER, rows=256):
+            rows = batch.tolist()
+            targets = self.targets_of([data.examples[row] for row in rows], [])
+            for row, ranking in zip(rows, self._ranked(*self._read(data, rows), targets), strict=True):
+                found[row] = self._clusters(ranking)
+        self.train(was)
+        return found
+
+    def _read(self, data: _Documents, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """(words, dim) and (words, own) of some documents, from some sentences at a time."""
+        lengths = [len(text) for row in rows for text in data.texts[row]]
+        begins = torch.tensor([0, *np.cumsum(lengths).tolist()], device=self.features.device)
+        dims = self.ranker.pieces[0], self.ranker.pieces[2]
+        whole = tuple(torch.zeros(sum(lengths), dim, device=self.features.device) for dim in dims)
+        for places, batch in data.pieces(rows):
+            (inputs,) = self._inputs(batch)
+            mask = inputs.mask
+            at = begins[places, None] + torch.arange(mask.shape[1], device=mask.device)  # (sentences, words)
+            for vectors, some in zip(whole, self._vectors(self.features(inputs)), strict=True):
+                vectors[at[mask]] = some[mask]
+        return whole[0], whole[1]
+
+    def _clusters(self, ranking: Ranking) -> Clusters:
+        """Spans that are linked are in one cluster; with singletons, so is a likely mention alone."""
+        owner: list[int] = []
+        clusters: dict[int, list[Mention]] = {}
+        for number, (link, *mention) in enumerate(
+            zip(ranking.links(), ranking.first.tolist(), ranking.last.tolist(), strict=True)
+        ):
+            owner.append(number if link < 0 else owner[link])
+            clusters.setdefault(owner[-1], []).append((mention[0], mention[1]))
+        likely = (ranking.mention > 0).tolist() if self.config.singletons else [False] * len(owner)
+        return [some for number, some in clusters.items() if len(some) > 1 or likely[number]]
+
+    def score(self, examples: Sequence[Document], answers: Sequence[Clusters]) -> dict[str, float]:
+        """The mean F1 of the first three measures, that of each, and that of finding mentions at all."""
+        sums = self.tallies(examples, answers).sum(0)
+        each = {name: found.f1 for name, found in coreference_qualities(sums).items()}
+        sides = [[self._mentions(some) for some in side] for side in ([one.clusters for one in examples], answers)]
+        right = sum(len(a & b) for a, b in zip(*sides, strict=True))
+        mentions = SpanScores(sum(map(len, sides[0])), sum(map(len, sides[1])), right)
+        return {"f1": float(self.tally_score(sums)), **each, "mentions": mentions.f1}
+
+    def _mentions(self, clusters: Clusters) -> set[Mention]:
+        """Those that count."""
+        return {mention for cluster in self._counted(clusters) for mention in cluster}
+
+    def tallies(self, examples: Sequence[Document], answers: Sequence[Clusters]) -> np.ndarray:
+        """(documents, 16): numerators and denominators of four measures."""
+        gold = [example.clusters for example in examples]
+        return coreference_statistics(gold, answers, singletons=self.config.singletons)
+
+    @classmethod
+    def tally_score(cls, sums: np.ndarray) -> np.ndarray:
+        """The mean F1 of the first three measures."""
+        return conll_score(sums)
+
+    # ---- new texts
+
+    def predict(self, texts: Sequence[Text]) -> list[Resolved]:
+        """What means the same in each text: a string, the words of one sentence, or sentences of words.
+
+        >>> resolver.predict(["Ann left. She was tired."])[0].clusters             # doctest: +SKIP
+        [[PlacedMention(text='Ann', first=0, last=0, begin=0, end=3),
+          PlacedMention(text='She', first=3, last=3, begin=10, end=13)]]
+        """
+        documents = [self._document(text) for text in texts]
+        given = [text if isinstance(text, str) else None for text in texts]
+        answers = self.answer(self.data(documents))
+        return [_resolved(*each) for each in zip(documents, given, answers, strict=True)]
+
+    def _document(self, text: Text) -> Document:
+        if isinstance(text, Document):
+            return text
+        if isinstance(text, str):
+            assert self.config.sentences is not None
+            return Document([self.words(each) for each in sentence_splitter(self.config.sentences)(text)], [])
+        sentences: list[Any] = [text] if text and isinstance(text[0], str) else list(text)
+        for sentence in sentences:
+            words = [] if isinstance(sentence, str) or not isinstance(sentence, Sequence) else sentence
+            if words is not sentence or not all(isinstance(word, str) for word in words):
+                raise UsageError(f"got {text!r}; expected a text, the words of a sentence, or a list of sentences of words")
+        return Document([list(sentence) for sentence in sentences], [])
+
+    def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> Text:
+        if not split_on_spaces:
+            return line
+        assert self.config.sentences is not None
+        return [each.split() for each in sentence_splitter(self.config.sentences)(line)]
+
+    # ---- mistakes
+
+    def mistakes_of(self, examples: Sequence[Document], answers: Sequence[Clusters], path: str | Path) -> Iterable[Mistake]:
+        for example, answer in zip(examples, answers, strict=True):
+            wrong = list(_wrong(example.words, self._counted(example.clusters), answer))
+            if wrong:
+                yield Mistake(place_in(path, example.where), example.key or " ".join(example.words), wrong, len(wrong))
+
+
+# ---- documents and answers
+
+
+def _cut(batch: Examples, begins: Sequence[int], window: int) -> Examples:
+    """Some sentences of each document, from one on."""
+    rows: list[int] = []
+    start = 0
+    for document, begin in zip(batch.examples, begins, strict=True):
+        rows += range(start + begin, start + min(begin + window, len(document.sentences)))
+        start += len(document.sentences)
+    documents = [document.part(begin, window) for document, begin in zip(batch.examples, begins, strict=True)]
+    texts = [batch.texts[0][row] for row in rows]
+    longest = max(map(len, texts), default=0)
+    cached = batch.cached and [[layers[:, rows, :longest] for layers in batch.cached[0]]]
+    return Examples(documents, [texts], cached)
+
+
+def _resolved(document: Document, text: str | None, clusters: Clusters) -> Resolved:
+    words = document.words
+    text = join(words) if text is None else text
+    places = word_places(words, text)
+    found = []
+    for cluster in clusters:
+        spans = [(first, last, places[first][0], places[last][1]) for first, last in cluster]
+        found.append([PlacedMention(text[begin:end], first, last, begin, end) for first, last, begin, end in spans])
+    return Resolved(text, document.sentences, found)
+
+
+def _wrong(words: Sequence[str], gold: Clusters, answer: Clusters) -> Iterator[Wrong]:
+    """Mentions that mean again what they do not, or are none, or were not found."""
+    truth, found = _before(gold), _before(answer)
+    same = {mention: set(cluster) for cluster in gold for mention in cluster}
+
+    def told(mention: Mention, side: Mapping[Mention, Mention | None]) -> str:
+        before = side.get(mention)
+        return _text(words, before) if before is not None else "new" if mention in side else "none"
+
+    for mention in sorted({**truth, **found}):
+        before = found.get(mention)
+        again = mention in truth and mention in found and (truth[mention] is None) == (before is None)
+        if not again or (before is not None and before not in same[mention]):
+            yield Wrong(_text(words, mention), told(mention, truth), told(mention, found))
+
+
+def _before(clusters: Clusters) -> dict[Mention, Mention | None]:
+    """For each mention the one before it in its cluster."""
+    return {mention: before for some in clusters for before, mention in zip([None, *some], some, strict=False)}
+
+
+def _text(words: Sequence[str], mention: Mention) -> str:
+    return join(words[mention[0] : mention[1] + 1])

@@ -1,0 +1,471 @@
+"""Generation: a text made of a text. Translation, summaries of a sentence, questions from answers.
+
+An LSTM reads the source, another writes the target and looks back by attention (`polyseme.nn.seq2seq`), as where ELMo's vectors
+were given to translation (Edunov et al. 2019). Targets are words of the training data; what is rarer is written as unknown and
+replaced by the source word that was looked at most (Luong et al. 2015). Words remember whether a blank stood before
+them (`polyseme.text.glue`), so that answers are running text, and BLEU is that of sacrebleu on it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from polyseme.base.config import Config, ConfigError
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.encoders import folder as models
+from polyseme.encoders.base import Encoder, Sentence
+from polyseme.encoders.word2vec import WordVectorTable
+from polyseme.metrics.translation import Words, bleu, bleu_score, bleu_statistics, chrf, sacrebleu_metrics
+from polyseme.nn.beam import Hypothesis, beam_search
+from polyseme.nn.recurrent import Recurrent
+from polyseme.nn.sampling import sample
+from polyseme.nn.seq2seq import DecoderSizes, DecoderState, Scoring, Seq2Seq, WordLosses
+from polyseme.tasks.base import Task, TaskConfig, split_text
+from polyseme.tasks.data import Examples, TaskData
+from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.mistakes import Mistake, place_in
+from polyseme.tasks.words import moved
+from polyseme.text.glue import GLUE, glued, unglued
+from polyseme.text.parallel import TextPair, read_parallel
+from polyseme.text.words import CJK, Splitter, splitter
+
+_log = logging.getLogger(__name__)
+MARKS = ("<S>", "</S>", "<UNK>", f"{GLUE}<UNK>")
+"""The first labels: where a target begins, where it ends, and what stands for rare words, with a blank before them or none."""
+BEGIN, END, UNKNOWN, GLUED_UNKNOWN = range(len(MARKS))
+SCORES = 1 << 26  # scores of words that stand in memory at a time
+LONGER, MORE = 2, 20  # an answer has at most so many times the words of its source, and so many more
+_WORDS_AT_A_TIME = 32  # of the target's vocabulary, as a sentence of an encoder whose first layer knows no context
+_CHINESE = re.compile(f"[{CJK}]")
+TargetSplitter = Literal["whitespace", "english", "chinese", "characters"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingConfig(Config):
+    """How answers are made of what the network holds likely."""
+
+    way: Literal["beam", "sample"] = "beam"
+    """The likeliest answers that a beam search finds, or answers drawn at random."""
+    beam: int = 5
+    """Sequences that are followed at a time; 1: greedy."""
+    length_penalty: float = 1.0
+    """The power of the length by which log-probabilities are divided: 0 prefers short answers, above 1 long ones."""
+    longest: int = 200
+    """Words of an answer, at most."""
+    answers: int = 1
+    """For each text; of a beam search at most `beam`."""
+    temperature: float = 1.0
+    """Of samples: below 1 the likely becomes likelier."""
+    top_k: int = 0
+    """Of samples: so many of the likeliest words are drawn from; 0: all."""
+    top_p: float = 1.0
+    """Of samples: the fewest words that together have this probability are drawn from."""
+    draw: int = 0
+    """Of samples: the seed; the same text with the same seed gives the same."""
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"{name} is {getattr(self, name)}; it must be at least 1"
+            for name in ("beam", "longest", "answers")
+            if getattr(self, name) < 1
+        ]
+        if self.way == "beam" and self.answers > self.beam >= 1:
+            problems.append(f"answers is {self.answers}, but a beam of {self.beam} gives {self.beam} at most; give a wider one")
+        if self.length_penalty < 0 or not self.temperature > 0:
+            problems.append(
+                f"length_penalty is {self.length_penalty} and temperature {self.temperature}; allowed: 0 or more, and above 0"
+            )
+        if self.top_k < 0 or not 0 < self.top_p <= 1 or self.draw < 0:
+            given = f"top_k is {self.top_k}, top_p {self.top_p}, draw {self.draw}"
+            problems.append(f"{given}; allowed: 0 (all) or more, above 0 to 1, and 0 or more")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationConfig(TaskConfig):
+    """A generator."""
+
+    hidden: int = 256
+    """Units of the reading LSTM in each direction; the writing one has as many as both."""
+    layers: int = 1
+    """Layers that read."""
+    decoder_layers: int = 1
+    """Layers that write."""
+    target_dim: int = 256
+    """Size of the vector of a target word; one of `target_encoder` brings its own."""
+    target_encoder: str | None = None
+    """Where the vectors of target words start from: a model folder of the target language, its word vectors or the first layer
+    of its ELMo; None: random numbers."""
+    attention: Scoring = "general"
+    """How states and source words are compared: a product (Luong), or a hidden layer (Bahdanau: additive)."""
+    input_feeding: bool = False
+    """Whether each step is given what the one before read out; training then goes word by word."""
+    tied: bool = False
+    """Whether target words are scored by the vectors that they are read by."""
+    label_smoothing: float = 0.0
+    """Share of the probability that all words have in common in training."""
+    dropout: float = 0.3
+    """On the input of all layers, and on what is read out."""
+    source: str | None = None
+    """The ending of the files of sources (en), or their column in a table, by name or number; None: the first column."""
+    target: str | None = None
+    """The same of targets; None: the second column."""
+    target_splitter: TargetSplitter | None = None
+    """How raw targets become words; None: `characters` where most hold Chinese, Japanese or Korean, else `english`."""
+    bleu_words: Words | None = None
+    """How BLEU cuts words, as sacrebleu calls it; None: zh where targets are split into characters or are Chinese, else 13a."""
+    min_count: int = 2
+    """Target words that are rarer in the training data are unknown."""
+    most_words: int = 50_000
+    """Target words that are known, at most."""
+    copy_unknown: bool = True
+    """Whether an unknown word of an answer is replaced by the source word that was looked at most."""
+    decoding: DecodingConfig = field(default_factory=DecodingConfig)
+    """How answers are made."""
+
+    def __post_init__(self) -> None:
+        sizes = ("hidden", "layers", "decoder_layers", "target_dim", "min_count", "most_words")
+        problems = [f"{name} is {getattr(self, name)}; it must be at least 1" for name in sizes if getattr(self, name) < 1]
+        if not 0 <= self.dropout < 1 or not 0 <= self.label_smoothing < 1:
+            given = f"dropout is {self.dropout} and label_smoothing {self.label_smoothing}"
+            problems.append(f"{given}; allowed: from 0 to below 1")
+        if "between" in self.features.positions and self.layers < 2:
+            problems.append("position 'between' needs at least 2 layers")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """An answer."""
+
+    text: str
+    words: list[str]
+    """Its words, without marks."""
+    score: float
+    """Its log-probability, divided by a power of its length; of samples the mean for each word."""
+    others: list[Generated] = field(default_factory=list)
+    """Further answers, where more than one was asked for: the next best, or the next samples."""
+
+    def to_lines(self, asked: str) -> list[str]:
+        """Its text, and those of the others, a line each."""
+        return [self.text, *(other.text for other in self.others)]
+
+    def to_values(self, asked: str) -> dict[str, Any]:
+        found: dict[str, Any] = {"text": asked, "answer": self.text, "score": self.score}
+        others = [{"answer": other.text, "score": other.score} for other in self.others]
+        return found | ({"others": others} if others else {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A pair in words."""
+
+    pair: TextPair
+    words: list[str]
+    """Of the source."""
+    target: np.ndarray | None
+    """Numbers of the target's words, with the end mark; None: it is to be found."""
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """What the loss compares with."""
+
+    words: Tensor
+    """(batch, steps): numbers of words, the end mark behind them and on padding."""
+    places: Tensor
+    """(words,): which of the flat batch are no padding."""
+
+
+class _GenerationData(TaskData):
+    """Pairs with the numbers of their target words."""
+
+    def __init__(self, asked: Sequence[_Asked]) -> None:
+        super().__init__([one.pair for one in asked], [[one.words] for one in asked])
+        self._asked = list(asked)
+        self.lengths = [max(len(one.words), 0 if one.target is None else len(one.target)) for one in asked]
+
+    def gather(self, rows: Sequence[int]) -> Examples:
+        return dataclasses.replace(super().gather(rows), examples=[self._asked[row] for row in rows])
+
+
+class Generation(Task):
+    """A generator; an answer is a `Generated`. `decoding` says how answers are made, and may be changed at any time."""
+
+    kind = "generation"
+    config_type = GenerationConfig
+    config: GenerationConfig
+    main = "bleu"
+
+    def __init__(self, config: GenerationConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
+        super().__init__(config, features, labels, cut)
+        assert config.target_splitter is not None and config.bleu_words is not None
+        self.decoding = config.decoding
+        self._target_cut, self._bleu_words = splitter(config.target_splitter), config.bleu_words
+        self._ids = {label: number for number, label in enumerate(self.labels) if number >= len(MARKS)}
+        reader = Recurrent(
+            features.width("input"),
+            config.hidden,
+            config.layers,
+            dropout=config.dropout,
+            extra_inputs=features.width("between"),
+        )
+        sizes = DecoderSizes(
+            vocabulary=len(self.labels),
+            words=config.target_dim,
+            hidden=reader.dim,
+            memory=reader.dim + features.width("output"),
+            layers=config.decoder_layers,
+            dropout=config.dropout,
+            scoring=config.attention,
+            input_feeding=config.input_feeding,
+            tied=config.tied,
+        )
+        self.network = Seq2Seq(reader, sizes, begin=BEGIN, label_smoothing=config.label_smoothing)
+
+    @property
+    def in_blocks(self) -> bool:  # type: ignore[override]
+        """Several answers to a text stand together."""
+        return self.decoding.answers > 1
+
+    # ---- building
+
+    @classmethod
+    def build(
+        cls,
+        config: TaskConfig,
+        examples: Sequence[TextPair],
+        encoders: Sequence[Encoder] = (),
+        *,
+        cut: Splitter | None = None,
+    ) -> Self:
+        assert isinstance(config, GenerationConfig)
+        start = None if config.target_encoder is None else _target_encoder(config.target_encoder)
+        if start is not None:
+            config = config.replace(target_dim=start.dim)
+        task = super().build(config, examples, encoders, cut=cut)
+        if start is not None:
+            task.start_words(start)
+        return task
+
+    @torch.no_grad()
+    def start_words(self, encoder: Encoder) -> None:
+        """Let the vectors of target words begin as those of an encoder, all scaled alike to a mean length of 1."""
+        words = [word.removeprefix(GLUE) or GLUE for word in self.labels[len(MARKS) :]]
+        if isinstance(encoder, WordVectorTable):
+            vectors, known = encoder.lookup(words)
+        else:
+            sentences = [words[begin : begin + _WORDS_AT_A_TIME] for begin in range(0, len(words), _WORDS_AT_A_TIME)]
+            vectors = np.concatenate([array[0] for array in encoder.embed(sentences, layers=0)])
+            known = np.ones(len(words), dtype=bool)
+        if not known.any():
+            raise PolysemeError(f"the target encoder has none of the {len(words)} target words; is it of that language?")
+        length = float(np.linalg.norm(vectors[known], axis=1).mean())
+        rows = torch.from_numpy(np.flatnonzero(known) + len(MARKS))
+        table = self.network.decoder.table.weight
+        table[rows] = torch.from_numpy(vectors[known] / max(length, 1e-8)).to(table)
+
+    # ---- data
+
+    @classmethod
+    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[TextPair]:
+        assert isinstance(config, GenerationConfig)
+        found = read_parallel(path, source=config.source, target=config.target, strict=not training)
+        if found.skipped:
+            first = f"the first on line {found.skipped[0].where}"
+            what = "pairs are left out, with a blank text"
+            _log.warning("%s: %d of %d %s (%s)", path, len(found.skipped), len(found.skipped) + len(found.pairs), what, first)
+        return found.pairs
+
+    @classmethod
+    def settle(cls, config: TaskConfig, examples: Sequence[TextPair]) -> GenerationConfig:
+        assert isinstance(config, GenerationConfig)
+        sacrebleu_metrics()  # what scores need is told before anything is trained
+        targets = _references(examples)
+        chinese = 2 * sum(_CHINESE.search(text) is not None for text in targets) > len(targets)
+        cut: TargetSplitter = config.target_splitter or ("characters" if chinese else "english")
+        return config.replace(target_splitter=cut, bleu_words=config.bleu_words or ("zh" if chinese else "13a"))
+
+    @classmethod
+    def labels_of(cls, examples: Sequence[TextPair], config: TaskConfig) -> list[str]:
+        """The marks, then the words of the targets by falling frequency."""
+        assert isinstance(config, GenerationConfig) and config.target_splitter is not None
+        cut = splitter(config.target_splitter)
+        counts = Counter(word for example in examples for word in glued(_target(example), cut))
+        known = [word for word, count in counts.most_common() if count >= config.min_count and word not in MARKS]
+        if not known:
+            given = f"none of the {len(counts)} target words occurs {config.min_count} times"
+            raise PolysemeError(f"{given}; give a smaller min_count (--min-count 1), or more data")
+        return [*MARKS, *known[: config.most_words]]
+
+    @classmethod
+    def texts_of(cls, example: TextPair, cut: Splitter) -> list[list[str]]:
+        return [split_text(example.source, cut)]
+
+    def data(self, examples: Sequence[TextPair]) -> TaskData:
+        return _GenerationData([_Asked(one, self.words(one.source), self._numbers(one)) for one in examples])
+
+    def _numbers(self, pair: TextPair) -> np.ndarray | None:
+        """The target's words as numbers, the end mark behind them."""
+        if pair.target is None:
+            return None
+        words = glued(pair.target, self._target_cut)
+        rare = (GLUED_UNKNOWN if word.startswith(GLUE) else UNKNOWN for word in words)
+        return np.array([*map(self._ids.get, words, rare), END], dtype=np.int64)
+
+    def targets_of(self, examples: Sequence[_Asked], inputs: list[TextInputs]) -> _Targets:
+        targets = [one.target for one in examples if one.target is not None]
+        _references([one.pair for one in examples])  # none is missing
+        words = np.full((len(targets), max(map(len, targets))), END, dtype=np.int64)
+        for row, target in enumerate(targets):
+            words[row, : len(target)] = target
+        places = np.concatenate([row * words.shape[1] + np.arange(len(target)) for row, target in enumerate(targets)])
+        device = self.features.device
+        return _Targets(moved(torch.from_numpy(words), device), moved(torch.from_numpy(places), device))
+
+    # ---- network
+
+    def _read(self, text: TextVectors) -> DecoderState:
+        return self.network.read(text.at_input, text.mask, text.lengths, text.between, text.at_output)
+
+    def _losses(self, texts: list[TextVectors], targets: _Targets) -> WordLosses:
+        return self.network.losses(self._read(texts[0]), targets.words, targets.places)
+
+    def losses(self, texts: list[TextVectors], targets: _Targets) -> tuple[Tensor, int]:
+        return self._losses(texts, targets).total, len(targets.places)
+
+    def answers(self, texts: list[TextVectors], examples: Sequence[_Asked]) -> list[Generated]:
+        state, lengths = self._read(texts[0]), texts[0].lengths
+        limits = torch.where(lengths > 0, (LONGER * lengths + MORE).clamp(max=self.decoding.longest), 0)
+        copies = self.decoding.beam if self.decoding.way == "beam" else self.decoding.answers
+        step = max(1, SCORES // (copies * len(self.labels)))
+        found: list[Generated] = []
+        for begin in range(0, len(examples), step):
+            some = slice(begin, begin + step)
+            hypotheses = self._decode(state.select(some), limits[some], examples[some])
+            found += [self._generated(each, asked.words) for each, asked in zip(hypotheses, examples[some], strict=True)]
+        return found
+
+    def _decode(self, state: DecoderState, limits: Tensor, examples: Sequence[_Asked]) -> list[list[Hypothesis]]:
+        """For each text its answers, best first or as they were drawn."""
+        chosen, limits = self.decoding, moved(limits, self.features.device)
+        step, count = self.network.decoder.step, chosen.answers
+        if chosen.way == "beam":
+            found = beam_search(
+                step, state, limits, begin=BEGIN, end=END, beam=chosen.beam, length_penalty=chosen.length_penalty
+            )
+            return [several[:count] for several in found]
+        seeds = [[chosen.draw, _hash(asked.words), number] for asked in examples for number in range(count)]
+        drawn = sample(
+            step,
+            state.spread(count),
+            limits.repeat_interleave(count),
+            seeds,
+            begin=BEGIN,
+            end=END,
+            temperature=chosen.temperature,
+            top_k=chosen.top_k,
+            top_p=chosen.top_p,
+        )
+        return [drawn[begin : begin + count] for begin in range(0, len(drawn), count)]
+
+    def _generated(self, hypotheses: Sequence[Hypothesis], source: Sequence[str]) -> Generated:
+        """The first answer, with the others in it."""
+        first, *others = hypotheses
+        words = [self._word(number, place, source) for number, place in zip(first.words, first.places, strict=True)]
+        plain = [word.removeprefix(GLUE) for word in words]
+        return Generated(unglued(words), plain, first.score, [self._generated([each], source) for each in others])
+
+    def _word(self, number: int, place: int, source: Sequence[str]) -> str:
+        if number not in (UNKNOWN, GLUED_UNKNOWN) or not self.config.copy_unknown:
+            return self.labels[number]
+        return f"{GLUE if number == GLUED_UNKNOWN else ''}{source[place]}"
+
+    # ---- answers
+
+    def score(self, examples: Sequence[TextPair], answers: Sequence[Generated]) -> dict[str, float]:
+        """BLEU and chrF of all answers together, as shares of 1."""
+        references, texts = _references(examples), [answer.text for answer in answers]
+        return {"bleu": bleu(references, texts, self._bleu_words), "chrf": chrf(references, texts)}
+
+    def tallies(self, examples: Sequence[TextPair], answers: Sequence[Generated]) -> np.ndarray:
+        return bleu_statistics(_references(examples), [answer.text for answer in answers], self._bleu_words)
+
+    @classmethod
+    def tally_score(cls, sums: np.ndarray) -> np.ndarray:
+        return bleu_score(sums)
+
+    def evaluate(self, dev: TaskData) -> dict[str, float]:
+        return {**super().evaluate(dev), "perplexity": self.perplexity(dev)}
+
+    @torch.no_grad()
+    def perplexity(self, data: TaskData) -> float:
+        """Of the target words, unknown ones and the end mark among them, without label smoothing."""
+        was, total, count = self.training, 0.0, 0
+        self.eval()
+        for _, batch in data.by_length():
+            prepared = self.prepare(batch)
+            texts = [self.features(inputs) for inputs in prepared.inputs]
+            total += float(self._losses(texts, prepared.targets).plain)
+            count += len(prepared.targets.places)
+        self.train(was)
+        return math.exp(min(total / max(count, 1), 700.0))
+
+    def predict(self, texts: Sequence[Sentence], *, decoding: DecodingConfig | None = None) -> list[Generated]:
+        """What is made of each text; a string is split into words. `decoding`: another way than the config's.
+
+        >>> task.predict(["A dog runs ."], decoding=DecodingConfig(way="sample", top_p=0.9))   # doctest: +SKIP
+        """
+        if isinstance(texts, str):
+            raise UsageError("expected a list of texts, got one string: put it into a list")
+        data = self.data([TextPair(text if isinstance(text, str) else list(text)) for text in texts])
+        usual, self.decoding = self.decoding, decoding or self.decoding
+        try:
+            return self.answer(data)
+        finally:
+            self.decoding = usual
+
+    def mistakes_of(self, examples: Sequence[TextPair], answers: Sequence[Generated], path: str | Path) -> Iterator[Mistake]:
+        """Texts by what the chrF of their answers lacks."""
+        for example, truth, answer in zip(examples, _references(examples), answers, strict=True):
+            if answer.text != truth:
+                source = example.source if isinstance(example.source, str) else " ".join(example.source)
+                lacking = 1.0 - chrf([truth], [answer.text])
+                yield Mistake.whole(place_in(path, example.where), source, truth, answer.text, lacking)
+
+
+def _target(pair: TextPair) -> str | list[str]:
+    if pair.target is None:
+        raise UsageError(f"the text {pair.source!r} has no target; training and scores need one of each")
+    return pair.target
+
+
+def _references(pairs: Sequence[TextPair]) -> list[str]:
+    """The targets as running text, none of them missing."""
+    targets = [_target(pair) for pair in pairs]
+    return [target if isinstance(target, str) else unglued(target) for target in targets]
+
+
+def _hash(words: Sequence[str]) -> int:
+    return zlib.crc32(" ".join(words).encode("utf-8", "surrogatepass"))
+
+
+def _target_encoder(name: str) -> Encoder:
+    if Path(name).expanduser().is_file():
+        raise UsageError(f"target_encoder is {name}, a file; give a model folder: `polyseme convert` makes one of word vectors")
+    return models.load(Path(name).expanduser() if Path(name).expanduser().exists() else name)

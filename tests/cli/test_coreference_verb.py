@@ -1,0 +1,50 @@
+"""Coreference from the command line: trained, asked and judged."""
+
+import json
+
+import polyseme
+from polyseme.cli.task_options import ELSEWHERE, CoreferenceOptions
+from polyseme.studies.sets import SETS
+from polyseme.studies.train import configured, option_names, task_named
+from tests.cli.running import one_sentence
+
+DOCUMENT = {
+    "sentences": [["Ann", "met", "Bob", "."], ["She", "saw", "him", "."]],
+    "clusters": [[[0, 0], [4, 4]], [[2, 2], [6, 6]]],
+}
+SMALL = ["--epochs", "1", "--hidden", "8", "--word-dim", "4", "--encoder", "none", "--longest", "2", "--antecedents", "4"]
+TEXT = "Ann met Bob. She saw him."
+
+
+def test_trained_asked_and_judged(run, tmp_path):
+    data = tmp_path / "train.jsonlines"
+    data.write_text(f"{json.dumps(DOCUMENT)}\n" * 5)
+    (said,) = run("train", "coref", "--data", data, "--dev", data, *SMALL, "--out", tmp_path / "run", "--json").json
+    assert said["task"] == "coreference" and said["steps"] == 5
+    assert list(said["scores"]["dev"]) == ["f1", "muc", "b3", "ceaf", "lea", "mentions"]
+    task = polyseme.load_task(tmp_path / "run")
+    (expected,) = task.predict([TEXT])
+    result = run("predict", tmp_path / "run", TEXT, "Ann left.")
+    blocks = result.out.split("\n\n")
+    assert blocks[0].splitlines() == expected.to_lines(TEXT) and len(blocks) == 2
+    (said,) = run("predict", tmp_path / "run", TEXT, "--json").json
+    assert said == expected.to_values(TEXT) and said["sentences"] == DOCUMENT["sentences"]
+    (said,) = run("predict", tmp_path / "run", TEXT, "--json", "--split-on-spaces").json
+    assert said["sentences"] == [["Ann", "met", "Bob."], ["She", "saw", "him."]]
+    judged = run("evaluate", tmp_path / "run", data)
+    assert judged.code == 0 and "5 examples" in judged.out.splitlines()[0] and "ceaf" in judged.out
+    data.write_text('{"sentences": [["Ann"]], "clusters": [[[0, 1]]]}\n')
+    told = one_sentence(run("evaluate", tmp_path / "run", data))
+    assert "train.jsonlines:1: has the mention [0, 1] among 1 words" in told
+
+
+def test_options_are_those_of_the_config():
+    kind = task_named("coreference")
+    known = option_names(kind)
+    assert all(name in known or name in ELSEWHERE for name in CoreferenceOptions.__dataclass_fields__)
+    config, fitting = configured(kind, CoreferenceOptions(data="a", out="b", window=7, singletons=True).chosen())
+    assert (config.window, config.singletons, fitting.batch) == (7, True, 1)
+    usual, _ = configured(kind, {})  # as the help tells
+    assert (usual.longest, usual.kept, usual.antecedents, usual.window, usual.layers) == (20, 0.4, 50, 50, 1)
+    for name in ("ontogum", "litbank"):
+        assert configured(kind, SETS[name].options)[1].batch == 1

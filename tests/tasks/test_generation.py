@@ -1,0 +1,279 @@
+"""Generators: what they read and refuse, unknown words, ways to decode, where target words start, and that they learn."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+import os
+import random
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("sacrebleu", reason="sacrebleu is missing: pip install polyseme[generation]")
+
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import FormatError, MissingExtraError, PolysemeError, UsageError
+from polyseme.base.run import Run
+from polyseme.encoders.word2vec import WordVectorTable
+from polyseme.nn.char_cnn import CharactersConfig
+from polyseme.tasks.features import FeaturesConfig
+from polyseme.tasks.fit import FitConfig, fit
+from polyseme.tasks.folder import load
+from polyseme.tasks.generation import BEGIN, END, MARKS, DecodingConfig, Generated, Generation, GenerationConfig
+from polyseme.tasks.words import WordsConfig
+from polyseme.text.parallel import TextPair
+from polyseme.text.word_vectors import WordVectors
+from polyseme.text.words import splitter
+from polyseme.training.optim import OptimConfig
+from tests.encoders.small import elmo
+
+FEATURES = FeaturesConfig(words=WordsConfig(dim=16, characters=CharactersConfig(dim=4, filters=((2, 8),), highways=0)))
+PAIRS = [TextPair("a dog runs .", "Ein Hund läuft."), TextPair("a cat runs .", "Ein Kater läuft.")]
+
+
+def small(**changes: Any) -> GenerationConfig:
+    return GenerationConfig(**({"hidden": 8, "target_dim": 8, "features": FEATURES, "min_count": 1} | changes))
+
+
+def built(examples: list[TextPair], **changes: Any) -> Generation:
+    torch.manual_seed(0)
+    return Generation.build(small(**changes), examples, cut=splitter("english")).eval()
+
+
+# ---- data
+
+
+def test_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "a.en").write_text("one\n\nthree\n")
+    (tmp_path / "a.de").write_text("eins\nzwei\ndrei\n")
+    config = small(source="en", target="de")
+    with pytest.raises(FormatError, match=r"a\.en:2: is blank"):
+        Generation.read(tmp_path / "a", config)
+    with caplog.at_level(logging.WARNING):
+        found = Generation.read(tmp_path / "a", config, training=True)
+    assert found == [TextPair("one", "eins"), TextPair("three", "drei")]
+    assert "1 of 3 pairs are left out, with a blank text (the first on line 2)" in caplog.text
+    (tmp_path / "a.tsv").write_text("one\teins\n")
+    assert Generation.read(tmp_path / "a.tsv", small()) == found[:1]
+
+
+def test_configs_are_checked() -> None:
+    with pytest.raises(ConfigError, match=r"hidden is 0; it must be at least 1; min_count is 0; .*; dropout is 1.0 and label_"):
+        small(hidden=0, min_count=0, dropout=1.0)
+    with pytest.raises(ConfigError, match="position 'between' needs at least 2 layers"):
+        small(features=FEATURES.replace(positions=("between",)))
+    with pytest.raises(ConfigError, match="answers is 6, but a beam of 5 gives 5 at most"):
+        DecodingConfig(answers=6)
+    with pytest.raises(ConfigError, match=r"beam is 0; .*; length_penalty is -1.0 and temperature 0.0; .*; top_k is -1"):
+        DecodingConfig(beam=0, length_penalty=-1.0, temperature=0.0, top_k=-1)
+    config = small(decoding=DecodingConfig(way="sample", answers=9))
+    assert GenerationConfig.from_dict(config.to_dict()) == config
+
+
+def test_target_words() -> None:
+    task = built(PAIRS)
+    assert task.labels == [*MARKS, "Ein", "läuft", "￭.", "Hund", "Kater"]
+    assert built(PAIRS, min_count=2).labels == [*MARKS, "Ein", "läuft", "￭."]
+    assert built(PAIRS, most_words=2).labels == [*MARKS, "Ein", "läuft"]
+    with pytest.raises(PolysemeError, match=r"none of the 5 target words occurs 3 times; give a smaller min_count"):
+        built(PAIRS, min_count=3)
+    with pytest.raises(UsageError, match=r"the text 'a' has no target"):
+        built([*PAIRS, TextPair("a")])
+    asked = task.data([TextPair("x", "Ein <S> </S>! läuft.")]).gather([0]).examples[0]
+    assert [task.labels[number] for number in asked.target] == [
+        "Ein", "<UNK>", "￭<UNK>", "￭<UNK>", "<UNK>", "￭<UNK>", "￭<UNK>", "￭<UNK>", "￭<UNK>", "läuft", "￭.", "</S>"
+    ]  # fmt: skip
+
+
+def test_what_the_training_data_settles() -> None:
+    assert (built(PAIRS).config.target_splitter, built(PAIRS).config.bleu_words) == ("english", "13a")
+    chinese = built([TextPair("my home", "我的家"), TextPair("a dog", "一只狗")])
+    assert (chinese.config.target_splitter, chinese.config.bleu_words) == ("characters", "zh")
+    assert chinese.labels[4:7] == ["我", "￭的", "￭家"]
+    assert built(PAIRS, target_splitter="whitespace").labels[4:] == ["Ein", "läuft.", "Hund", "Kater"]
+    words = built([TextPair(["a", "dog"], ["ein", "Hund", "."])])
+    assert words.labels[4:] == ["ein", "Hund", "."]
+
+
+def test_without_sacrebleu_nothing_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    with pytest.raises(MissingExtraError, match=r"pip install polyseme\[generation\]"):
+        built(PAIRS)
+
+
+# ---- where target words start
+
+
+def test_target_words_start_from_vectors(tmp_path: Path) -> None:
+    vectors = WordVectors(["Hund", ".", "Katze"], np.array([[3, 4], [0, 1], [5, 5]], dtype=np.float32), 3)
+    WordVectorTable.from_vectors(vectors).save_pretrained(tmp_path / "de")
+    task = built(PAIRS, target_encoder=str(tmp_path / "de"), tied=True)
+    assert task.config.target_dim == 2
+    table = task.network.decoder.table.weight
+    rows = table[[task.labels.index("Hund"), task.labels.index("￭.")]]
+    torch.testing.assert_close(rows, torch.tensor([[1.0, 4 / 3], [0.0, 1 / 3]]))  # mean length 3
+    task.save(tmp_path / "task")
+    torch.testing.assert_close(load(tmp_path / "task").network.decoder.table.weight, table)  # and the folder need not be there
+    with pytest.raises(PolysemeError, match="has none of the 1 target words; is it of that language"):
+        built([TextPair("a", "wort")], target_encoder=str(tmp_path / "de"))
+    (tmp_path / "v.txt").write_text("Hund 1 2\n")
+    with pytest.raises(UsageError, match=r"v\.txt, a file; give a model folder: `polyseme convert`"):
+        built(PAIRS, target_encoder=str(tmp_path / "v.txt"))
+
+
+def test_target_words_start_from_the_first_layer_of_a_model(tmp_path: Path) -> None:
+    model = elmo()
+    model.save_pretrained(tmp_path / "elmo")
+    task = built(PAIRS, target_encoder=str(tmp_path / "elmo"))
+    assert task.config.target_dim == model.dim
+    expected = np.stack([model.embed([[word]], layers=0)[0][0, 0] for word in ("Ein", "läuft", ".", "Hund", "Kater")])
+    expected /= np.linalg.norm(expected, axis=1).mean()
+    np.testing.assert_allclose(task.network.decoder.table.weight[len(MARKS) :].detach(), expected, atol=1e-5)
+
+
+# ---- decoding
+
+
+class Fixed:
+    """A decoder that writes a text, whatever it reads, and looks at given places of the source."""
+
+    def __init__(self, words: list[int], places: list[int]) -> None:
+        self.words, self.places = words, places
+
+    def step(self, words: torch.Tensor, state: Any) -> Any:
+        from polyseme.nn.beam import Step
+
+        step = int(state.feed[0, 0])
+        log_probs = torch.full((len(words), 20), -100.0)
+        log_probs[:, self.words[step]] = -0.5
+        feed = state.feed + 1
+        return Step(log_probs, torch.full((len(words),), self.places[step]), dataclasses.replace(state, feed=feed))
+
+
+def test_unknown_words_are_copied() -> None:
+    task = built(PAIRS, decoding=DecodingConfig(beam=1))
+    ein, full_stop = task.labels.index("Ein"), task.labels.index("￭.")
+    fixed = Fixed([ein, MARKS.index("<UNK>"), MARKS.index("￭<UNK>"), full_stop, END], [0, 1, 2, 3, 3])
+    task.network.decoder.step = fixed.step  # type: ignore[method-assign]
+    assert task.predict(["a Foo -bar ."]) == [Generated("Ein Foo-.", ["Ein", "Foo", "-", "."], -0.5)]
+    task.config = task.config.replace(copy_unknown=False)
+    assert task.predict([["a", "Foo", "-"]])[0].text == "Ein <UNK><UNK>."
+
+
+def test_ways_to_decode() -> None:
+    task, texts = built(PAIRS), ["a dog runs .", "", "unheard-of words"]
+    several = task.predict(texts, decoding=DecodingConfig(beam=4, answers=3))
+    assert [len(each.others) for each in several] == [2, 0, 2] and several[1] == Generated("", [], 0.0)
+    assert several[0].score >= several[0].others[0].score >= several[0].others[1].score
+    usual = task.predict(texts)
+    assert task.decoding == task.config.decoding and not usual[0].others
+    cold = task.predict(texts, decoding=DecodingConfig(way="sample", temperature=1e-4))
+    greedy = task.predict(texts, decoding=DecodingConfig(beam=1))
+    assert [each.text for each in cold] == [each.text for each in greedy]
+    sampling = DecodingConfig(way="sample", answers=4, top_p=0.9, draw=3)
+    drawn = task.predict(texts, decoding=sampling)
+    assert len({drawn[0].text, *(each.text for each in drawn[0].others)}) > 1
+    assert [task.predict([text], decoding=sampling)[0].text for text in texts] == [each.text for each in drawn]
+    again = task.predict(texts, decoding=sampling.replace(draw=4))
+    assert [each.text for each in again] != [each.text for each in drawn]
+    short = task.predict(texts, decoding=DecodingConfig(longest=2))
+    assert max(len(each.words) for each in short) <= 2
+    assert not any(task.labels[BEGIN] in each.words for each in drawn)
+    with pytest.raises(UsageError, match="expected a list of texts, got one string"):
+        task.predict("a dog")
+
+
+def test_how_answers_are_printed() -> None:
+    answer = Generated("Ein Hund.", ["Ein", "Hund", "."], -0.25)
+    task = built(PAIRS)
+    assert task.question_of("a dog", "TEXT:1") == "a dog" and not task.in_blocks
+    assert task.answer_lines("a dog", answer) == ["Ein Hund."]
+    assert task.answer_values("a dog", answer) == {"text": "a dog", "answer": "Ein Hund.", "score": -0.25}
+    both = dataclasses.replace(answer, others=[Generated("Hund.", ["Hund", "."], -0.5)])
+    assert task.answer_lines("a dog", both) == ["Ein Hund.", "Hund."]
+    assert task.answer_values("a dog", both)["others"] == [{"answer": "Hund.", "score": -0.5}]
+
+
+def test_mistakes() -> None:
+    task = built(PAIRS)
+    answers = [Generated("Ein Hund läuft.", [], 0.0), Generated("Ein Hut läuft.", [], 0.0)]
+    examples = [dataclasses.replace(pair, where=number) for number, pair in enumerate(PAIRS, 1)]
+    (mistake,) = task.mistakes_of(examples, answers, "dev")
+    assert (mistake.where, mistake.text, mistake.wrong[0].truth) == ("dev:2", "a cat runs .", "Ein Kater läuft.")
+    assert 0 < mistake.weight < 1
+    scores = task.score(PAIRS, answers)
+    assert 0 < scores["bleu"] < 1 and 0 < scores["chrf"] < 1
+    assert task.score(PAIRS, [Generated(str(pair.target), [], 0.0) for pair in PAIRS])["chrf"] == 1.0
+
+
+def test_perplexity_is_that_of_the_loss() -> None:
+    task = built(PAIRS, label_smoothing=0.1)
+    data = task.data(PAIRS)
+    found = task.perplexity(data)
+    task.network.label_smoothing = 0.0
+    with torch.no_grad():
+        loss = float(task.loss(task.prepare(data.gather([0, 1]))).parts["task"])
+    assert found == pytest.approx(math.exp(loss), rel=1e-5)
+    assert task.evaluate(data)["perplexity"] == pytest.approx(found)
+
+
+# ---- learning
+
+
+def turned_pairs(count: int, seed: int) -> list[TextPair]:
+    """Words in another language, backwards; in some texts a name that no other has."""
+    source, found = random.Random(seed), []
+    for _ in range(count):
+        words = [(f"w{number}", f"v{number}") for number in source.choices(range(12), k=source.randint(1, 6))]
+        if source.random() < 0.4:
+            words[source.randrange(len(words))] = ("".join(source.choices("abcdefghijklmn", k=6)).title(),) * 2
+        target = " ".join(other for _, other in reversed(words))
+        found.append(TextPair(" ".join(word for word, _ in words) + " .", target + "."))
+    return found
+
+
+OTHERWISE = {"input_feeding": True, "attention": "additive", "tied": True, "label_smoothing": 0.1}
+
+
+@pytest.mark.parametrize("changes", [{}, OTHERWISE], ids=["usual", "otherwise"])
+def test_it_learns_to_turn_texts_around_and_to_copy_names(changes: dict[str, Any], tmp_path: Path) -> None:
+    train, dev = turned_pairs(800, 0), turned_pairs(60, 1)
+    fitting = FitConfig(batch=32, epochs=10, optim=OptimConfig(learning_rate=1e-2, weight_decay=0.0, clip_norm=5.0))
+    config = small(**({"hidden": 24, "target_dim": 24, "dropout": 0.1, "min_count": 2} | changes))
+    outcome = fit(Generation, train, dev, tmp_path / "out", config, fitting, Run(seed=1), cut=splitter("whitespace"))
+    assert outcome.scores["dev"]["bleu"] > 0.95, outcome.scores
+    names = {word for pair in dev for word in str(pair.source).split() if word.istitle()}
+    assert len(names) > 15 and not names & set(outcome.task.labels)  # no dev name is a known word
+    texts = [str(pair.source) for pair in dev]
+    answers = [answer.text for answer in outcome.task.predict(texts)]
+    assert sum(answer == pair.target for answer, pair in zip(answers, dev, strict=True)) > 54
+    again = load(tmp_path / "out")
+    assert again.config == outcome.task.config and again.labels == outcome.task.labels
+    assert [answer.text for answer in again.predict(texts)] == answers
+
+
+# ---- real data
+
+
+@cache
+def multi30k(name: str) -> list[TextPair]:
+    root = os.environ.get("POLYSEME_DATA")
+    if not root or not Path(root, "tasks", "mt_multi30k").is_dir():
+        pytest.skip("real data: set POLYSEME_DATA to a folder with tasks/mt_multi30k")
+    return Generation.read(Path(root, "tasks", "mt_multi30k", name), small(source="en", target="de"), training=True)
+
+
+def test_multi30k_becomes_words_and_text_again() -> None:
+    dev = multi30k("val")
+    task = built(dev, min_count=2)
+    asked = task.data(dev).gather(range(len(dev))).examples
+    known = sum(int((each.target >= len(MARKS)).sum()) for each in asked)
+    assert known / sum(len(each.target) - 1 for each in asked) > 0.8
+    assert task.score(dev, [Generated(str(pair.target), [], 0.0) for pair in dev])["bleu"] == pytest.approx(1.0)
