@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import os
 import signal
@@ -94,6 +95,23 @@ def test_a_signal_ends_the_step_and_writes_a_checkpoint(
     assert newest(tmp_path, "json").name == "checkpoint-00000018.json"
     fit(tmp_path)
     assert_same_run(whole, tmp_path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="by the C library of a POSIX system")
+def test_signals_that_a_library_took_are_taken_back(tmp_path: Path) -> None:
+    """LLVM, which compiles GPU kernels within the process, puts its own handlers behind Python's back."""
+    library = ctypes.CDLL(None)
+    library.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
+
+    class Deaf(Stopping):
+        def loss(self, batch: Tensor) -> Loss:
+            if self.number == 18:  # the first step
+                library.signal(signal.SIGTERM, 1)  # SIG_IGN
+            return super().loss(batch)
+
+    learner = Deaf()
+    learner.number, learner.signal = 18, signal.SIGTERM
+    assert fit(tmp_path, learner).stopped_by == "SIGTERM"
 
 
 def test_many_short_sittings(tmp_path: Path, whole: Path) -> None:

@@ -104,6 +104,7 @@ class Session:
         before = self.done
         self._rate = learning_rate(self.config.optim, before, self.plan.total)
         own_words = self._stepper.step(self._rate, before / self.plan.total)
+        stop.listen()
         late = time.monotonic() - self._written[1] > self._between_checkpoints and self.parts.run.first
         words, stops, lates = self.ranks.sums([own_words, stop.name is not None, late])  # one agreement a step, on the host
         self.progress.step += 1

@@ -25,6 +25,11 @@ class StopSignal:
                 self._before[number] = signal.signal(number, self._hear)
         return self
 
+    def listen(self) -> None:
+        """Listen again: a compiler inside the process (that of GPU kernels) may have taken the signals for itself."""
+        for number in self._before:
+            signal.signal(number, self._hear)
+
     def __exit__(self, *error: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
