@@ -258,7 +258,7 @@ def configured(kind: type[Task], options: Mapping[str, Any]) -> tuple[TaskConfig
     known = option_names(kind)
     if unknown := [name for name in options if name not in known]:
         raise UsageError("; ".join(f"{kind.kind} has no option {name!r}{nearest(name, known)}" for name in unknown))
-    values = {"task": kind.config_type().to_dict(), "fitting": FitConfig().to_dict()}
+    values = {"task": kind.config_type().to_dict(), "fitting": FitConfig(batch=kind.usual_batch).to_dict()}
     for name in sorted(options):  # dropout comes before mix_dropout
         for path in known[name]:
             *above, last = path.split(".")

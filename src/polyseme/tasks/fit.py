@@ -38,8 +38,8 @@ TALLIES = "test-tallies.npy"
 class FitConfig(Config):
     """How a task is trained."""
 
-    batch: int | None = None
-    """Examples of a batch; None: what is usual for the task."""
+    batch: int = 32
+    """Examples of a batch."""
     epochs: int = 50
     """Passes over the training data, at most."""
     patience: int = 10
@@ -53,9 +53,7 @@ class FitConfig(Config):
 
     def __post_init__(self) -> None:
         counts = {"batch": self.batch, "epochs": self.epochs, "patience": self.patience}
-        problems = [
-            f"{name} is {value}; it must be at least 1" for name, value in counts.items() if value is not None and value < 1
-        ]
+        problems = [f"{name} is {value}; it must be at least 1" for name, value in counts.items() if value < 1]
         if not 0 < self.share <= 1:
             problems.append(f"share is {self.share}; allowed: above 0, and 1 at most")
         if problems:
@@ -104,9 +102,7 @@ def fit(
     data, judged = task.data(chosen), task.data(dev)
     data.cache(task.features, place)
     judged.cache(task.features, place)
-    size = fitting.batch or kind.usual_batch
-    fitting = fitting.replace(batch=size)
-    batches = ExampleBatches(data, size=size, seed=run.seed, rank=run.rank, ranks=run.ranks)
+    batches = ExampleBatches(data, size=fitting.batch, seed=run.seed, rank=run.rank, ranks=run.ranks)
     settings = {
         "task": task.config.to_dict(),
         "fitting": {name: value for name, value in fitting.to_dict().items() if name != "optim"},
