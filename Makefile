@@ -24,7 +24,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	touch $@
 
 demo: setup
-	$(BIN)/python examples/demo.py
+	$(BIN)/python examples/senses.py
 
 style: setup
 	$(BIN)/ruff check .

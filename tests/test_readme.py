@@ -73,5 +73,8 @@ def test_the_readme_has_both() -> None:
 
 
 def test_demo(tmp_path: Path) -> None:
-    said = run([sys.executable, str(ROOT / "examples" / "demo.py")], tmp_path)
-    assert "layer 0: 1.000" in said and "good: " in said
+    """The same word, and its neighbours in other sentences: of its own sense, in both languages."""
+    said = run([sys.executable, str(ROOT / "examples" / "senses.py")], tmp_path)
+    river, money = re.findall(r"\$ polyseme neighbours \"[^\n]*--word bank.*?by its own vector", said, re.S)
+    assert "Danube" in river and "Danube" not in money and "lending" in money and "lending" not in river
+    assert "[包袱]" in said and "[苹果]" in said

@@ -47,7 +47,7 @@ def about(
     """Words in, vectors out that know their context: ELMo on your own text.
 
     A model is a folder or file on this machine, in any format that ELMo was published in, a Hugging Face Hub id
-    (owner/name), or one of the package's own (en, zh), where this copy holds their weights.
+    (owner/name), or one of the package's own (en, which is taken where none is named, and zh).
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

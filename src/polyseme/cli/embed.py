@@ -99,9 +99,9 @@ def embed(
 
     Examples:
 
-        polyseme embed "The bank of the river ." --model my-model
+        polyseme embed "The bank of the river ."
 
-        polyseme embed --input corpus.txt --model my-model --out vectors.hdf5 --layers top
+        polyseme embed --input corpus.txt --out vectors.hdf5 --layers top
     """
     check_splitting(split_on_spaces, splitter)
     lines = lines_of(texts, input)

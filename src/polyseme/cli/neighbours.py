@@ -86,9 +86,9 @@ def neighbours(
 
     Examples:
 
-        polyseme neighbours "We sat on the bank of the river." --word bank --model my-model
+        polyseme neighbours "We sat on the bank of the river." --word bank
 
-        polyseme neighbours "We sat on the bank of the river." --word bank --model my-model --corpus news.txt --index kept
+        polyseme neighbours "We sat on the bank of the river." --word bank --corpus news.txt --index kept
     """
     if same_word and other_words:
         raise UsageError("--same-word and --other-words leave nothing to look among: give one of them, or none")

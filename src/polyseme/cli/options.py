@@ -65,7 +65,7 @@ Model = Annotated[
         "--model",
         "-m",
         metavar="MODEL",
-        help="Folder, file or hub id of a model, or en or zh where this copy of the package holds them. Not given: en.",
+        help="Folder, file or hub id of a model, or en or zh, which come with the package. Not given: en.",
         rich_help_panel=_FILES,
     ),
 ]

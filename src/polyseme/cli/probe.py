@@ -80,7 +80,7 @@ def tags(
 
     Example:
 
-        polyseme probe tags --train train.conllu --test test.conllu --column upos --model my-model
+        polyseme probe tags --train train.conllu --test test.conllu --column upos
     """
     _check_plot(plot)
     from polyseme.text.conll import read_conll
@@ -113,7 +113,7 @@ def senses(
 
     Example:
 
-        polyseme probe senses --train "semcor*.jsonl.gz" --test senseval2.jsonl.gz --model my-model
+        polyseme probe senses --train "semcor*.jsonl.gz" --test senseval2.jsonl.gz
     """
     _check_plot(plot)
     from polyseme.analysis.sense_data import read_senses
@@ -148,7 +148,7 @@ def wic(
 
     Example:
 
-        polyseme probe wic --dev dev.data.txt --test test.data.txt --model my-model
+        polyseme probe wic --dev dev.data.txt --test test.data.txt
     """
     _check_plot(plot)
     from polyseme.analysis.word_in_context import probe_word_in_context, read_wic
@@ -176,7 +176,7 @@ def similarity(
 
     Example:
 
-        polyseme probe similarity pairs.tsv --model my-model
+        polyseme probe similarity pairs.tsv
     """
     _check_plot(plot)
     from polyseme.analysis.similarity import probe_similarity, read_similarities
@@ -204,7 +204,7 @@ def samples(
 
     Example:
 
-        polyseme probe samples --model my-model
+        polyseme probe samples
     """
     _check_plot(plot)
     loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)

@@ -58,7 +58,7 @@ def score(
 
     Example:
 
-        polyseme score "The bank of the river ." "river bank the of The ." --model my-model
+        polyseme score "The bank of the river ." "river bank the of The ."
     """
     check_splitting(split_on_spaces, splitter)
     lines = lines_of(texts, input)

@@ -52,7 +52,7 @@ def substitutes(
 
     Example:
 
-        polyseme substitutes "The bank of the river ." --word bank --model my-model
+        polyseme substitutes "The bank of the river ." --word bank
     """
     check_splitting(split_on_spaces, splitter)
     loaded = open_language_model(

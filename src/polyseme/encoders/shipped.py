@@ -1,4 +1,4 @@
-"""The package's own models, by their names: each a folder of ours under `polyseme/models`, where a copy holds its weights.
+"""The package's own models, by their names: each a folder of ours under `polyseme/models`.
 
 A name goes before a path: to load a folder of your own that is called `en`, write `./en`.
 """
