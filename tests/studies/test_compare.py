@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +52,54 @@ def test_a_failing_cell_is_told_with_its_log(data: Path, tmp_path: Path) -> None
         study.run(jobs=2, device="cpu", tell=lambda _: None)
     assert [cell.done for cell in study.cells()] == [True, False]
     assert "no-such-model" in Path(study.cells()[1].out, "cell.log").read_text()
+
+
+def test_a_stop_lets_cells_end_and_writes_the_table_of_what_is_done(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from typer.testing import CliRunner
+
+    from polyseme.cli.app import app
+
+    asked: list[str] = []
+
+    class Endless(Finished):
+        """The second cell goes on until it is asked to end; while it runs, the study is told to stop."""
+
+        def __init__(self, cell: Cell) -> None:
+            self.endless = cell.row == "word2vec"
+            if not self.endless:
+                super().__init__(cell)
+
+        def poll(self) -> int | None:
+            if self.endless:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return None if self.endless else 0
+
+        def terminate(self) -> None:
+            asked.append("terminate")
+
+        def wait(self) -> None:
+            asked.append("wait")
+
+    monkeypatch.setattr("polyseme.studies.compare._start", lambda cell, device, jobs: Endless(cell))
+    words = f"compare --tasks ner --encoders none,word2vec --seeds 1 --option epochs=7 --vectors en={data}"
+    found = CliRunner().invoke(app, [*words.split(), "--out", str(tmp_path / "study")])
+    assert found.exit_code != 0 and asked == ["terminate", "wait"]
+    assert "| none |" in (tmp_path / "study" / "table.md").read_text()
+
+
+def test_options_hold_for_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from polyseme.cli.app import app
+
+    seen: list[dict[str, object]] = []
+    monkeypatch.setattr(Study, "run", lambda self, **_: seen.append(self.options))
+    call = ["compare", "--tasks", "ner", "--encoders", "none", "--out", str(tmp_path)]
+    found = CliRunner().invoke(app, [*call, *["--option", "epochs=7", "--option", "norm=bilm", "--option", "mix_dropout=0.5"]])
+    assert found.exit_code == 0 and seen == [{"epochs": 7, "norm": "bilm", "mix_dropout": 0.5}]
+    assert "such as epochs=5" in str(CliRunner().invoke(app, [*call, "--option", "epochs"]).exception)
 
 
 def test_done_cells_that_would_be_others_now_are_told(data: Path, tmp_path: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from polyseme.base.errors import UsageError
 from polyseme.cli import show
+
+if TYPE_CHECKING:
+    from polyseme.studies.compare import Study
 
 Tasks = Annotated[str, typer.Option("--tasks", metavar="NAME,...", help="Labelled sets, by their names.")]
 EncodersOption = Annotated[
@@ -33,6 +37,15 @@ Device = Annotated[str | None, typer.Option("--device", help="cpu or cuda; a GPU
 Shares = Annotated[
     str, typer.Option("--shares", metavar="P,...", help="Shares of the training data to train on: several make a curve.")
 ]
+Options = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="An option of training for every cell, by its plain name, such as epochs=5 (may be given again). Not given: those "
+        "of each set.",
+    ),
+]
 Plot = Annotated[bool, typer.Option("--plot", help="Draw table.png, or for several shares a curve of each set (extra plots).")]
 
 
@@ -46,22 +59,21 @@ def compare(
     jobs: Jobs = 1,
     device: Device = None,
     shares: Shares = "1",
+    option: Options = None,
     plot: Plot = False,
 ) -> None:
     """Train every task with every row of encoders and every seed, and write the table: score, spread, gain, interval.
 
     Stopped and started again, what is done stays done. Labelled sets are found under $POLYSEME_DATA/tasks; a wrong name
-    lists them all, and a missing file is told with its source. The table is written to FOLDER as Markdown and CSV.
+    lists them all, and a missing file is told with its source. The table of what is done is written to FOLDER as Markdown
+    and CSV at the end, and also where it was stopped or a cell failed.
 
     Example:
 
         polyseme compare --tasks ner,nli --vectors en=vectors.bin --out study --jobs 4
     """
     from polyseme.analysis.plots import check_plot
-    from polyseme.base.files import write_text
     from polyseme.studies.compare import Study
-    from polyseme.studies.pictures import bars, curve
-    from polyseme.studies.table import as_csv, as_markdown, table
 
     rows = _names("--encoders", encoders)
     if baseline is not None and baseline not in rows:
@@ -73,11 +85,25 @@ def compare(
         tuple(_number(seed) for seed in _names("--seeds", seeds)),
         vectors=dict(_vectors(each) for each in vectors or []),
         shares=tuple(_share(each) for each in _names("--shares", shares)),
+        options=dict(_option(each) for each in option or []),
     )
     if plot:
         check_plot("table.png")
-    cells = study.run(jobs=jobs, device=device, tell=show.note)
-    found = table(cells, baseline or next((row for row in rows if row != "none"), rows[0]))
+    try:
+        study.run(jobs=jobs, device=device, tell=show.note)
+    finally:  # of what is done, also where some cells failed or it was stopped
+        _write(study, baseline or next((row for row in rows if row != "none"), rows[0]), plot=plot)
+
+
+def _write(study: Study, baseline: str, *, plot: bool) -> None:
+    """The tables and pictures of what is done."""
+    from polyseme.base.files import write_text
+    from polyseme.studies.pictures import bars, curve
+    from polyseme.studies.table import as_csv, as_markdown, table
+
+    out, found = study.out, table(study.cells(), baseline)
+    if not found:
+        return
     write_text(out / "table.md", as_markdown(found))
     write_text(out / "table.csv", as_csv(found))
     if plot and len(study.shares) > 1:
@@ -110,6 +136,17 @@ def _share(text: str) -> float:
     if not 0 < share <= 1:
         raise UsageError(f"--shares holds {text!r}; expected shares above 0 and up to 1 divided by commas, such as 0.1,0.5,1")
     return share
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """A name, and a value as JSON has it; what is no JSON is a string."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"--option is {text!r}; expected a name and a value, such as epochs=5")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def _vectors(text: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.studies.cell import CELL, Cell, write_cell
 from polyseme.studies.sets import labelled_set
+from polyseme.training.signals import StopSignal
 
 Tell = Callable[[str], None]
 _WAIT = 0.5  # seconds between two looks at the processes
@@ -63,36 +64,26 @@ class Study:
         return "+".join(names)
 
     def run(self, *, jobs: int = 1, device: str | None = None, tell: Tell = print) -> list[Cell]:
-        """Train all cells that are not done, `jobs` at a time; gives them all, or an error that names those that failed."""
+        """Train all cells that are not done, `jobs` at a time; gives them all, or an error that names those that failed.
+
+        Ctrl-C or SIGTERM stops it: the cells under way write a checkpoint, and the same call goes on with them.
+        """
         cells = self.cells()
-        waiting = [cell for cell in cells if not cell.done]
+        for name in self.sets:
+            labelled_set(name).files()  # what is missing is told before anything is trained
         for cell in cells:
             if cell.done and (changed := cell.changed()):
                 told = "; ".join(f"{name}: {how}" for name, how in changed.items())
                 tell(f"{_title(cell)}: kept as it was trained ({told}); remove {cell.out} to train it again")
-        for name in self.sets:
-            labelled_set(name).files()  # what is missing is told before anything is trained
-        running: list[tuple[Cell, subprocess.Popen[bytes]]] = []
+        left = [cell for cell in cells if not cell.done]
         failed: list[Cell] = []
-        done = len(cells) - len(waiting)
-        try:
-            while waiting or running:
-                while waiting and len(running) < jobs:
-                    running.append((waiting[0], _start(waiting.pop(0), device, jobs)))
-                time.sleep(_WAIT)
-                for cell, process in [pair for pair in running if pair[1].poll() is not None]:
-                    running.remove((cell, process))
-                    done += 1
-                    if process.returncode == 0 and cell.done:
-                        tell(f"{done} of {len(cells)}: {_title(cell)}  {_score(cell)}")
-                    else:
-                        failed.append(cell)
-                        tell(f"{done} of {len(cells)}: {_title(cell)}  failed: see {Path(cell.out) / 'cell.log'}")
-        finally:
-            for _, process in running:
-                process.terminate()
-            for _, process in running:
-                process.wait()
+        with StopSignal(patient=False) as stop:
+            for number, cell in enumerate(_trained(left, jobs, device, stop), len(cells) - len(left) + 1):
+                failed += [] if cell.done else [cell]
+                end = _score(cell) if cell.done else f"failed: {_last_line(cell)} (see {Path(cell.out) / 'cell.log'})"
+                tell(f"{number} of {len(cells)}: {_title(cell)}  {end}")
+        if stop.name is not None:
+            raise KeyboardInterrupt
         if failed:
             raise PolysemeError(
                 f"{len(failed)} of {len(cells)} cells failed: {', '.join(_title(cell) for cell in failed)}; "
@@ -101,16 +92,47 @@ class Study:
         return cells
 
 
+def _trained(cells: Sequence[Cell], jobs: int, device: str | None, stop: StopSignal) -> Iterator[Cell]:
+    """Cells as their processes end, `jobs` at a time; after a stop, those under way are asked to end, and waited for."""
+    waiting, running = list(cells), list[tuple[Cell, subprocess.Popen[bytes]]]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                running.append((waiting[0], _start(waiting.pop(0), device, jobs)))
+            time.sleep(_WAIT)
+            if stop.name is not None:
+                break
+            ended = [pair for pair in running if pair[1].poll() is not None]
+            running = [pair for pair in running if pair not in ended]
+            yield from (cell for cell, _ in ended)
+    finally:
+        for _, process in running:
+            process.terminate()
+        for _, process in running:
+            process.wait()
+
+
 def _start(cell: Cell, device: str | None, jobs: int) -> subprocess.Popen[bytes]:
     """A process that trains a cell, as one of some jobs; what it says goes into the cell's log."""
     folder = Path(cell.out)
     write_cell(cell, folder / CELL)
     command = [sys.executable, "-m", "polyseme.studies.cell", str(folder / CELL), *([device] if device else [])]
-    threads = {} if jobs == 1 else {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // jobs))}  # not all cores for each
+    threads = {} if jobs == 1 else {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))}  # not all cores for each
     with (folder / "cell.log").open("ab") as log:
         return subprocess.Popen(
             command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env={**threads, **os.environ}
         )
+
+
+def _cores() -> int:
+    """Cores that this process may use; a shared machine has more."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _last_line(cell: Cell) -> str:
+    """What a cell said last: of one that failed, why."""
+    lines = Path(cell.out, "cell.log").read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "without a word")
 
 
 def _title(cell: Cell) -> str:
