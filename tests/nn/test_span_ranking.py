@@ -177,7 +177,7 @@ def test_scores_of_pairs() -> None:
 def test_some_at_a_time_is_the_same(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
     words, network = document(9, 3, 14, 8), ranker()
     expected = network(words)
-    monkeypatch.setattr(span_ranking, "_CELLS", cells)
+    monkeypatch.setattr(span_ranking, "_CELLS_CPU", cells)
     monkeypatch.setattr(span_ranking, "_BLOCK", (5, 6))
     found = network(words)
     assert torch.equal(found.first, expected.first) and torch.equal(found.last, expected.last)

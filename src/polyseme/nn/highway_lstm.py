@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from polyseme.base.errors import UsageError
 from polyseme.nn.packing import Packing
-from polyseme.nn.recurrent import VariationalDropout
+from polyseme.nn.recurrent import VariationalDropout, own_precision
 
 
 class HighwayLstm(nn.Module):
@@ -78,7 +78,8 @@ class _Layer(nn.Module):
     def forward(self, vectors: Tensor, sizes: Tensor, turned: Tensor | None) -> Tensor:
         vectors = vectors.to(self.gate.weight.dtype)
         read = vectors if turned is None else vectors.index_select(0, turned)
-        states = self.lstm(PackedSequence(read, sizes))[0].data
+        with own_precision(read.device):
+            states = self.lstm(PackedSequence(read, sizes))[0].data
         states = states if turned is None else states.index_select(0, turned)
         gate = torch.sigmoid(self.gate(torch.cat([vectors, states], dim=1)))
         passed = vectors if self.passed is None else self.passed(vectors).to(vectors.dtype)

@@ -108,9 +108,19 @@ class Recurrent(nn.Module):
     def _layer(self, lstm: nn.Module, vectors: Tensor, places: Tensor, sizes: Tensor) -> Tensor:
         """One layer: (batch, words, dim) -> (batch, words, 2 * hidden)."""
         packed = vectors.flatten(0, 1).index_select(0, places).to(next(lstm.parameters()).dtype)
-        states = lstm(PackedSequence(packed, sizes))[0].data
+        with own_precision(vectors.device):
+            states = lstm(PackedSequence(packed, sizes))[0].data
         padded = states.new_zeros(vectors.shape[0] * vectors.shape[1], self.dim).index_copy(0, places, states)
         return padded.view(*vectors.shape[:2], self.dim)
+
+
+def own_precision(device: torch.device) -> torch.autocast:
+    """A block in which `torch.nn.LSTM` computes in the type of its weights, on a GPU with products in TF32.
+
+    Autocast to bfloat16 would run cuDNN's LSTM in float16 all the same, in which small gradients are zero, and what comes out
+    cannot be laid beside other vectors: `torch.cat` refuses a second type of few bits (PyTorch 2.13).
+    """
+    return torch.autocast(device.type, enabled=False)
 
 
 def _one_way(lstm: nn.Module, vectors: Tensor, suffix: str) -> Tensor:

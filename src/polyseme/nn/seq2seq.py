@@ -18,7 +18,7 @@ from polyseme.base.errors import UsageError
 from polyseme.nn.attention import masked_softmax
 from polyseme.nn.beam import Step
 from polyseme.nn.output import FullSoftmax, TiedSoftmax
-from polyseme.nn.recurrent import Recurrent, VariationalDropout, final_states
+from polyseme.nn.recurrent import Recurrent, VariationalDropout, final_states, own_precision
 
 Scoring = Literal["general", "additive"]
 
@@ -157,7 +157,8 @@ class Decoder(nn.Module):
     def _run(self, vectors: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
         dtype = next(self.lstm.parameters()).dtype
         before = (state.hidden.to(dtype).contiguous(), state.cell.to(dtype).contiguous())
-        states, (hidden, cell) = self.lstm(vectors.to(dtype), before)
+        with own_precision(vectors.device):
+            states, (hidden, cell) = self.lstm(vectors.to(dtype), before)
         context, weights = self.attention(states, state.memory)
         readouts = torch.tanh(self.readout(torch.cat([states.to(context.dtype), context], dim=2)))
         return readouts, weights, DecoderState(state.memory, hidden, cell, readouts[:, -1])
@@ -212,4 +213,4 @@ class Seq2Seq(nn.Module):
         output = self.decoder.output
         states = states.float()
         own = (states * output.weight[targets]).sum() + output.bias[targets].sum()
-        return own - (states @ output.weight.mean(0)).sum() - len(targets) * output.bias.mean()
+        return own - (states * output.weight.mean(0)).sum() - len(targets) * output.bias.mean()

@@ -16,6 +16,7 @@ A book must fit into memory. So nothing is ever laid out for all spans, nor for 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,8 +28,8 @@ from polyseme.base.errors import UsageError
 from polyseme.nn.attention import masked_softmax
 from polyseme.nn.bidaf import LOWEST
 
-_CELLS = 1 << 20
-"""Numbers of one tensor that stands in memory at a time."""
+_CELLS_CPU, _CELLS_CUDA = 1 << 20, 1 << 26
+"""Numbers of one tensor that stands in memory at a time: what a CPU's cache likes, and what keeps a GPU busy."""
 _BLOCK = 512, 4096
 """Spans, and antecedents of them, whose coarse scores are made at a time."""
 _STEPS = (1, 2, 3, 4, 5, 8, 16, 32, 64)
@@ -143,13 +144,13 @@ class SpanRanker(nn.Module):
         """`wanted` (spans, 2), first and last words: spans that are kept before all others, so that they can be learned."""
         scores = self.candidates(words)
         if wanted is not None:
-            scores = self._raised(scores, wanted.to(scores.device))
+            scores = self._raised(scores, wanted)
         first, last = chosen_spans(scores, math.ceil(self.kept * len(scores)))
         begin = first.to(scores.device)
         kept = self._kept(self.vectors(words, begin, last.to(scores.device)), words.speakers[begin])
         near, there = best_antecedents(kept.left, kept.right, kept.mention, self.prior, self.antecedents)
         found = [kept.mention.new_zeros(0, near.shape[1])]
-        found += [self._pairs(kept, some, near[some]) for some in _slices(len(near), near.shape[1] * self.dim)]
+        found += [self._pairs(kept, some, near[some]) for some in _slices(len(near), near.shape[1] * self.dim, near.device)]
         return Ranking(first, last, kept.mention, near, torch.cat(found).masked_fill(~there, LOWEST))
 
     # ---- spans
@@ -169,7 +170,7 @@ class SpanRanker(nn.Module):
         attention = self.head(words.states).squeeze(1)
         within = places[:, None] >= places  # (longest, longest): a span of this length has this word
         found = [words.states.new_zeros(0, self.longest, dtype=torch.float32)]
-        for some in _slices(count, self.longest * max(by_width.shape[1], self.longest)):
+        for some in _slices(count, self.longest * max(by_width.shape[1], self.longest), places.device):
             begin = torch.arange(count, device=places.device)[some]
             near = (begin[:, None] + places).clamp(max=count - 1)  # (some, longest)
             inside = (begin[:, None] + places < count) & (words.sentences[near] == words.sentences[begin, None])
@@ -182,7 +183,7 @@ class SpanRanker(nn.Module):
 
     def _raised(self, scores: Tensor, wanted: Tensor) -> Tensor:
         """Scores of candidates with those that are wanted above all others; what is too long stays out."""
-        wanted = wanted[wanted[:, 1] - wanted[:, 0] < self.longest]
+        wanted = wanted[wanted[:, 1] - wanted[:, 0] < self.longest].to(scores.device)
         places = wanted[:, 0], wanted[:, 1] - wanted[:, 0]
         return scores.index_put(places, scores[places].masked_fill(scores[places] > LOWEST / 2, math.inf))
 
@@ -191,7 +192,7 @@ class SpanRanker(nn.Module):
         places = torch.arange(self.longest, device=first.device)
         attention = self.head(words.states).squeeze(1)
         heads = [words.own.new_zeros(0, words.own.shape[1])]
-        for some in _slices(len(first), self.longest * words.own.shape[1]):
+        for some in _slices(len(first), self.longest * words.own.shape[1], places.device):
             near = first[some, None] + places  # (some, longest)
             inside = near <= last[some, None]
             near = torch.minimum(near, last[some, None])
@@ -237,9 +238,9 @@ def _network(inputs: int, hidden: int, dropout: float) -> nn.Sequential:
     return nn.Sequential(*parts, nn.Dropout(dropout), nn.Linear(hidden, 1))
 
 
-def _slices(count: int, size: int) -> Iterator[slice]:
-    """Runs of rows of a size that hold `_CELLS` numbers at most."""
-    step = max(1, _CELLS // max(size, 1))
+def _slices(count: int, size: int, device: torch.device) -> Iterator[slice]:
+    """Runs of rows of a size, as many numbers together as suit the device."""
+    step = max(1, (_CELLS_CUDA if device.type == "cuda" else _CELLS_CPU) // max(size, 1))
     return (slice(begin, begin + step) for begin in range(0, count, step))
 
 
@@ -254,7 +255,13 @@ def distance_class(steps: Tensor) -> Tensor:
     >>> distance_class(torch.tensor([0, 1, 4, 5, 7, 8, 64, 1000])).tolist()
     [0, 1, 4, 5, 5, 6, 9, 9]
     """
-    return torch.bucketize(steps, torch.tensor(_STEPS, device=steps.device), right=True)
+    return torch.bucketize(steps, _bounds(steps.device), right=True)
+
+
+@functools.cache
+def _bounds(device: torch.device) -> Tensor:
+    """`_STEPS` on a device, brought there once: each copy would wait for it."""
+    return torch.tensor(_STEPS, device=device)
 
 
 # ---- choosing
@@ -298,9 +305,10 @@ def best_antecedents(left: Tensor, right: Tensor, mention: Tensor, prior: Tensor
     numbers = torch.arange(spans, device=left.device)
     by_distance = prior[distance_class(numbers)]
     found, there = [numbers.new_zeros(0, count)], [numbers.new_zeros(0, count, dtype=torch.bool)]
-    for rows in numbers.split(_BLOCK[0]) if spans else ():
+    for begin in range(0, spans, _BLOCK[0]):
+        rows = numbers[begin : begin + _BLOCK[0]]
         best, which = left.new_full((len(rows), count), LOWEST, dtype=torch.float32), numbers.new_zeros(len(rows), count)
-        for columns in numbers[: int(rows[-1])].split(_BLOCK[1]):
+        for columns in numbers[: begin + len(rows) - 1].split(_BLOCK[1]):
             steps = rows[:, None] - columns
             scores = (left[rows] @ right[columns].T).float() + mention[columns] + by_distance[steps.clamp(min=0)]
             scores = scores.masked_fill(steps <= 0, LOWEST)

@@ -299,7 +299,8 @@ class Coreference(Task):
 
     def _rankings(self, text: TextVectors, targets: Sequence[_Target], *, taught: bool = False) -> Iterator[Ranking]:
         """Of each document; with `taught`, all right mentions are looked at."""
-        states, own = (vectors[text.mask] for vectors in self._vectors(text))  # (words, ...) of all documents
+        words = _places(text.lengths, text.mask.shape[1], text.mask.device)
+        states, own = (vectors.flatten(0, 1).index_select(0, words) for vectors in self._vectors(text))  # of all documents
         return self._ranked(states, own, targets, taught=taught)
 
     def _ranked(self, states: Tensor, own: Tensor, targets: Sequence[_Target], *, taught: bool = False) -> Iterator[Ranking]:
@@ -422,6 +423,11 @@ class Coreference(Task):
 
 
 # ---- documents and answers
+
+
+def _places(lengths: Tensor, width: int, device: torch.device) -> Tensor:
+    """(words,): where the words of sentences stand among (sentences * width) places; lengths (sentences,) are on the CPU."""
+    return moved((torch.arange(width) < lengths[:, None]).flatten().nonzero().squeeze(1), device)
 
 
 def _cut(batch: Examples, begins: Sequence[int], window: int) -> Examples:

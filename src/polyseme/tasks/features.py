@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.encoders.base import Batch, Encoder
@@ -174,7 +175,7 @@ class Features(nn.Module):
     # ---- tensors -> vectors
 
     def forward(self, inputs: TextInputs) -> TextVectors:
-        own = self.words(inputs.distinct)[inputs.index]
+        own = F.embedding(inputs.index, self.words(inputs.distinct))  # whose gradient, unlike indexing's, likes frequent words
         own = own.masked_fill(~inputs.mask.unsqueeze(-1), 0.0)
         layers = [each.float() for each in inputs.frozen]
         layers += [_at_least_one_word(encoder(batch).states) for encoder, batch in zip(self.tuned, inputs.tuned, strict=True)]

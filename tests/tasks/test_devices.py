@@ -1,0 +1,75 @@
+"""Every task on a GPU, as far as that can be told without one (`tests.pretended_cuda`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from polyseme.nn.recurrent import Recurrent
+from polyseme.text.conll import Tagged
+from tests.pretended_cuda import DEVICE, PretendedTensor, pretended_cuda
+from tests.tasks.test_contract import CASES, assert_same_answers, both, built
+
+pytestmark = [
+    pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU"),
+    pytest.mark.filterwarnings("ignore:PyTorch was compiled without cuDNN"),
+]
+CHOOSING = 5  # waits for each document, in which spans are chosen on the CPU
+
+
+@both
+def test_a_step_and_answers(name: str, mode: str, tmp_path: Path) -> None:
+    task, examples = built(name, mode, tmp_path)
+    data = task.data(examples)
+    data.cache(task.features, tmp_path)
+    answers = task.answer(data)
+    expected = float(task.eval().loss(task.prepare(data.gather(range(10)))).total.detach())
+    with pretended_cuda() as gpu:
+        task.to(DEVICE)
+        assert_same_answers(task.answer(data), answers, 1e-4)
+        for precision, tolerance in (("fp32", 1e-4), ("bf16", 0.02)):
+            batch = task.prepare(data.gather(range(10)))
+            with torch.autocast("cuda", dtype=torch.bfloat16, enabled=precision == "bf16"):
+                total = task.loss(batch).total
+            assert total.dtype == torch.float32 and total.tolist() == pytest.approx(expected, rel=tolerance)
+        task.train()
+        gpu.clear()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            total = task.loss(task.prepare(data.gather(range(10)))).total
+        total.backward()
+        waits = sum(gpu.waits.values())
+    for weight in (weight for weight in task.parameters() if weight.requires_grad):
+        assert isinstance(weight.grad, PretendedTensor) and weight.grad.dtype == torch.float32
+        assert bool(weight.grad.held.isfinite().all())
+    if mode != "finetune":  # whose encoders lay out their words on the CPU
+        assert waits <= (10 * CHOOSING if CASES[name].kind == "coreference" else 0), gpu.waits
+
+
+def test_a_tagger_is_not_all_launches(tmp_path: Path) -> None:
+    """An operation costs some five microseconds, however small it is; those of the CRF come for each word."""
+    task, _ = built("tagging", "frozen", tmp_path)
+    data = task.data([Tagged(["cat"] * 40, ["O"] * 40)] * 16)
+    data.cache(task.features, tmp_path)
+    with pretended_cuda() as gpu:
+        task.to(DEVICE).train()
+        batch = task.prepare(data.gather(range(16)))
+        gpu.clear()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            task.loss(batch).total.backward()
+    assert gpu.launches.total() < 600, gpu.launches.most_common(5)
+
+
+def test_what_a_gpu_would_refuse_is_refused() -> None:
+    with pretended_cuda() as gpu:
+        x = torch.ones(2, 3, device=DEVICE)
+        assert x.device == DEVICE and x.is_cuda and (x @ x.T).tolist() == [[3.0, 3.0], [3.0, 3.0]]
+        assert sum(gpu.waits.values()) == 1
+        with pytest.raises(TypeError, match="to numpy"):
+            x.numpy()
+        with pytest.raises(AssertionError, match="a state or weight is on the CPU"):
+            Recurrent(3, 2)(x.unsqueeze(0), torch.ones(1, 2, dtype=torch.bool, device=DEVICE))
+        with torch.autocast("cuda", dtype=torch.bfloat16), pytest.raises(RuntimeError, match="Unexpected floating"):
+            states, _ = torch.nn.LSTM(3, 2).to(DEVICE)(x.unsqueeze(0))  # in float16
+            torch.cat([states, states])
