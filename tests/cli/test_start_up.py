@@ -7,8 +7,8 @@ import pytest
 
 from tests.cli.running import environment, process
 
-VERBS = ["embed", "score", "substitutes", "neighbours", "convert", "info", "verify", "corpus", "pretrain", "probe", "adapt"]
-VERBS += ["train", "predict", "evaluate", "compare"]
+VERBS = ["embed", "score", "substitutes", "fill", "neighbours", "similar", "analogy", "convert", "info", "verify", "corpus"]
+VERBS += ["pretrain", "probe", "adapt", "train", "predict", "evaluate", "compare"]
 
 _LOADED = """
 import sys

@@ -10,7 +10,7 @@ import typer
 
 from polyseme.base.progress import progress
 from polyseme.cli import show
-from polyseme.cli.options import Json, ModelArgument, Options, SplitterOption, VocabularyFile, open_language_model
+from polyseme.cli.options import Json, ModelArgument, Options, SplitterOption, VocabularyFile, open_elmo
 from polyseme.cli.text_options import SENTENCES, Field, OwnSentences, SkipBad, Workers, open_corpus
 from polyseme.cli.training_options import (
     AcceptChanges,
@@ -140,7 +140,7 @@ def adapt(
         train=budget(epochs, minutes, words, patience, optim, usual=EPOCHS),
     )
     run = Run.from_environment(seed=seed, device=device, precision=precision.value if precision else None)
-    start = open_language_model(model, options=options, vocabulary=vocabulary, splitter=splitter)
+    start = open_elmo(model, options=options, vocabulary=vocabulary, splitter=splitter)
     cut = start.splitter
     if cut.name == "whitespace" and splitter is None and run.first:
         show.note(f"{model} takes words that are divided by blanks, one sentence a line: for raw text add --splitter english")

@@ -13,6 +13,7 @@ from polyseme.cli.convert import convert
 from polyseme.cli.corpus import corpus
 from polyseme.cli.embed import embed
 from polyseme.cli.evaluate import evaluate
+from polyseme.cli.fill import fill
 from polyseme.cli.info import info
 from polyseme.cli.neighbours import neighbours
 from polyseme.cli.perplexity import perplexity
@@ -20,6 +21,7 @@ from polyseme.cli.predict import predict
 from polyseme.cli.pretrain import app as pretrain
 from polyseme.cli.probe import probe
 from polyseme.cli.score import score
+from polyseme.cli.similar import analogy, similar
 from polyseme.cli.substitutes import substitutes
 from polyseme.cli.train import app as train
 from polyseme.cli.verify import verify
@@ -53,7 +55,7 @@ def about(
         typer.echo(context.get_help())
 
 
-for verb in (embed, score, perplexity, substitutes, neighbours, convert, info, verify):
+for verb in (embed, score, perplexity, substitutes, fill, neighbours, similar, analogy, convert, info, verify):
     app.command()(verb)
 app.add_typer(corpus)
 app.add_typer(pretrain, name="pretrain")

@@ -68,6 +68,10 @@ def _format(place: Path, model: Encoder) -> str:
 
     if place.is_dir() and is_folder(place):
         return "polyseme"
+    if model.kind in ("bert", "gpt"):
+        return "transformers"
+    if model.kind == "ngram":
+        return "ARPA"
     if model.kind == "word2vec":
         return "word vectors (word2vec, GloVe)"
     if not place.is_dir():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,11 @@ from polyseme.base.errors import PolysemeError, UsageError
 if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder, LayerChoice
     from polyseme.encoders.elmo import Elmo
+    from polyseme.encoders.gpt import Gpt
+    from polyseme.encoders.left_to_right import LeftToRight
+    from polyseme.encoders.ngram import NgramModel
+
+    AnyLanguageModel = Elmo | Gpt | LeftToRight | NgramModel
 
 
 class Start(StrEnum):
@@ -150,10 +155,22 @@ def open_language_model(
     splitter: Splitter | None = None,
     device: str | None = None,
     precision: Precision = Precision.fp32,
-) -> Elmo:
-    """The model that the options name, which must be an ELMo: other kinds predict no words."""
+) -> AnyLanguageModel:
+    """The model that the options name, which must be a language model: other kinds predict no words."""
+    from polyseme.encoders.gpt import Gpt
+    from polyseme.encoders.left_to_right import LeftToRight
+    from polyseme.encoders.ngram import NgramModel
+
     model = open_model(name, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
+    if isinstance(model, NgramModel | LeftToRight | Gpt):
+        return model
     return need_elmo(model, "has no language model inside, which this command needs: give an ELMo")
+
+
+def open_elmo(name: str | None, **options: Any) -> Elmo:
+    """The model that the options name, which must be a language model that reads from both sides; options as above."""
+    model = open_language_model(name, **options)
+    return need_elmo(model, "reads from left to right only, and this command needs both sides: give an ELMo")
 
 
 def need_elmo(model: Encoder, lack: str) -> Elmo:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,9 +15,19 @@ from polyseme.cli.options import Device, Json, Model, Options, SplitterOption, V
 from polyseme.cli.score import Totals
 from polyseme.cli.text_options import SENTENCES, Field, OwnSentences, Workers, open_corpus
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from polyseme.cli.options import AnyLanguageModel
+    from polyseme.encoders.questions import WordLogProbs
+
 Sources = Annotated[
     list[str],
     typer.Argument(metavar="SOURCE", help="Files, folders or quoted globs of text, plain or packed; - is standard input."),
+]
+Carry = Annotated[
+    bool,
+    typer.Option("--carry", help="Read each sentence after the one before, as ULMFiT's perplexities are published."),
 ]
 _AT_A_TIME = 1024  # sentences whose words' probabilities stand in memory
 
@@ -24,6 +35,7 @@ _AT_A_TIME = 1024  # sentences whose words' probabilities stand in memory
 def perplexity(
     source: Sources,
     model: Model = None,
+    carry: Carry = False,
     json: Json = False,
     sentences: OwnSentences = None,
     field: Field = "text",
@@ -35,22 +47,24 @@ def perplexity(
 ) -> None:
     """Measure how well a model predicts a text that it has not seen.
 
-    Sentences and words are split as in the model's training, and every sentence is read alone, from the model's start state.
-    Ends of sentences are predicted too, and words outside the vocabulary as the unknown word: their share is told, since a
-    smaller vocabulary makes prediction easier. The perplexity is exp of the mean loss of each direction, and of both.
+    Sentences and words are split as in the model's training, and every sentence is read alone, from the model's start state;
+    with --carry an AWD-LSTM (ULMFiT) reads on from sentence to sentence. Ends of sentences are predicted too, and words outside
+    the vocabulary as the unknown word: their share is told, since a smaller vocabulary makes prediction easier. The
+    perplexity is exp of the mean loss of each direction, and of both; n-gram models and their like have one direction.
 
     Example:
 
         polyseme perplexity held-out.txt --model my-model
     """
     loaded = open_language_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device)
-    loaded.log_probs([])  # what it lacks is told before the text is read
+    log_probs = _carrying(loaded) if carry else loaded.log_probs
+    log_probs([])  # what it lacks is told before the text is read
     text = open_corpus(source, loaded.splitter, sentences or SENTENCES[loaded.splitter.name], field, workers)
     totals, unknown = Totals(), 0
     with progress("reading", unit="sentences") as advance:
         waiting = iter(text)
         while some := list(islice(waiting, _AT_A_TIME)):
-            for found in loaded.log_probs(some):
+            for found in log_probs(some):
                 totals.add(found)
                 unknown += len(found.known) - int(found.known.sum())
             advance(len(some))
@@ -62,4 +76,14 @@ def perplexity(
         show.as_json({"sentences": totals.lines, "words": words, "unknown": unknown / max(words, 1), "perplexity": values})
         return
     show.line(f"{show.count(totals.lines, 'sentence')}, {words:,} words, {unknown / max(words, 1):.2%} outside the vocabulary")
-    show.columns([(f"perplexity {name}", f"{value:,.2f}") for name, value in values.items()])
+    show.columns([(f"perplexity {name}".rstrip(), value) for name, value in totals.shown()])
+
+
+def _carrying(model: AnyLanguageModel) -> Callable[[list[list[str]]], list[WordLogProbs]]:
+    """How a model reads on from sentence to sentence."""
+    from polyseme.encoders.ulmfit import Ulmfit
+
+    if not isinstance(model, Ulmfit):
+        raise PolysemeError(f"{model.source} is a {model.kind}, which reads every sentence alone here: leave --carry out")
+    model.reset_state()
+    return partial(model.log_probs, start="carry")

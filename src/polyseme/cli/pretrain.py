@@ -13,6 +13,10 @@ from polyseme.base.progress import progress
 from polyseme.cli import show
 from polyseme.cli.options import Json, Size, Splitter
 from polyseme.cli.part_options import Cell, Filters, Highways, MaxCharacters, Projection, TrunkLayers, WordDim, parse_filters
+from polyseme.cli.pretrain_language_models import nnlm, ulmfit
+from polyseme.cli.pretrain_ngram import ngram
+from polyseme.cli.pretrain_pieces import bert, gpt
+from polyseme.cli.pretrain_vectors import fasttext, glove, word2vec
 from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, WordList, Workers, open_corpus
 from polyseme.cli.training_options import (
     AcceptChanges,
@@ -108,6 +112,13 @@ Rate = Annotated[
 @app.callback()
 def about() -> None:
     """Teach a model your own text."""
+
+
+app.command()(ngram)
+app.command()(bert)
+app.command()(gpt)
+for method in (nnlm, word2vec, fasttext, glove, ulmfit):
+    app.command()(method)
 
 
 @app.command()

@@ -22,6 +22,7 @@ from polyseme.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from polyseme.analysis.analogies import AnalogyScores
     from polyseme.analysis.table import Table
 
 probe = typer.Typer(help="Measure what each layer of a model knows, on labelled data.", no_args_is_help=True)
@@ -38,6 +39,8 @@ TestPairs = Annotated[Path, typer.Option("--test", metavar="FILE", help="Pairs t
 DevGold = Annotated[Path | None, typer.Option("--dev-gold", metavar="FILE", help="Answers, where not beside --dev.")]
 TestGold = Annotated[Path | None, typer.Option("--test-gold", metavar="FILE", help="Answers, where not beside --test.")]
 Pairs = Annotated[Path, typer.Argument(metavar="FILE", help="Pairs of words in context with their scores.")]
+ScoredWords = Annotated[Path, typer.Argument(metavar="FILE", help=f"Pairs of words with their scores, {_DATA}.")]
+Questions = Annotated[Path, typer.Argument(metavar="FILE", help=f"Analogies, four words a line, {_DATA}.")]
 ColumnOption = Annotated[
     str | None,
     typer.Option(
@@ -187,6 +190,61 @@ def similarity(
 
 
 @probe.command()
+def words(
+    file: ScoredWords,
+    model: Model = None,
+    plot: Plot = None,
+    json: Json = False,
+    options: Options = None,
+    vocabulary: VocabularyFile = None,
+    device: Device = None,
+    precision: PrecisionOption = Precision.fp32,
+) -> None:
+    """How similar two words are by themselves: the cosine against people's scores (WordSim-353, SimLex-999).
+
+    Reads lines of two words and a score. Each word is read alone; pairs with a word that the model does not know are left
+    out, and counted.
+
+    Example:
+
+        polyseme probe words wordsim353.tsv --model my-vectors
+    """
+    _check_plot(plot)
+    from polyseme.analysis.word_similarity import probe_words, read_scored_pairs
+
+    data = read_scored_pairs(file)
+    loaded = open_model(model, options=options, vocabulary=vocabulary, device=device, precision=precision)
+    _show(probe_words(loaded, data), plot, json)
+
+
+@probe.command()
+def analogies(
+    file: Questions,
+    model: Model = None,
+    json: Json = False,
+    options: Options = None,
+    vocabulary: VocabularyFile = None,
+    device: Device = None,
+) -> None:
+    """Analogies (Athens : Greece = Baghdad : ?): how many a model solves by the nearest word to B - A + C.
+
+    Reads lines of four words, under lines `: section` where there are sections (Google's questions-words.txt). A table is
+    asked as it is; of a model that reads sentences, layer 0. Questions with unknown words are left out, and counted.
+
+    Example:
+
+        polyseme probe analogies questions-words.txt --model my-vectors
+    """
+    from polyseme.analysis.analogies import probe_analogies, read_analogies
+
+    sections = read_analogies(file)
+    loaded = open_model(model, options=options, vocabulary=vocabulary, device=device)
+    from polyseme.analysis.words import WordSpace
+
+    _show_analogies(probe_analogies(WordSpace(loaded), sections), json)
+
+
+@probe.command()
 def samples(
     model: Model = None,
     plot: Plot = None,
@@ -249,3 +307,18 @@ def _show(table: Table, path: Path | None, json: bool) -> None:
         show.line(f"{name:{width}}" + "".join(cells) + mark)
     show.line()
     show.facts(table.facts)
+
+
+def _show_analogies(found: AnalogyScores, json: bool) -> None:
+    rows = {**found.sections, "all": found.total}
+    if json:
+        sections = {name: each.to_dict() for name, each in found.sections.items()}
+        show.as_json({"all": found.total.to_dict(), "sections": sections, "unknown_words": len(found.unknown)})
+        return
+    width = max(map(len, rows))
+    show.line(f"{'':{width}}{'accuracy':>12}{'right':>9}{'asked':>9}{'left out':>10}")
+    for name, each in rows.items():
+        accuracy = "" if each.accuracy is None else f"{each.accuracy:.4f}"
+        show.line(f"{name:{width}}{accuracy:>12}{each.right:>9,}{each.asked:>9,}{each.left_out:>10,}")
+    if found.unknown:
+        show.line(f"\n{show.count(len(found.unknown), 'word')} unknown, such as {', '.join(found.unknown[:5])}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polyseme.cli import explain as explaining
 from polyseme.cli import show
 from polyseme.cli.lines import lines_of
 from polyseme.cli.options import (
@@ -25,15 +26,19 @@ from polyseme.cli.options import (
     Texts,
     VocabularyFile,
     check_splitting,
+    need_elmo,
     open_language_model,
 )
 
 if TYPE_CHECKING:
-    from polyseme.encoders.elmo import Elmo
+    from polyseme.cli.options import AnyLanguageModel
     from polyseme.encoders.questions import WordLogProbs
     from polyseme.formats.vectors.store import Settings
 
 EachWord = Annotated[bool, typer.Option("--words", help="Show every word, not only the sentence.")]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Show the chain rule step by step: each word's probability, and the product so far.")
+]
 
 
 def score(
@@ -41,6 +46,7 @@ def score(
     input: Input = None,
     model: Model = None,
     words: EachWord = False,
+    explain: Explain = False,
     split_on_spaces: SplitOnSpaces = False,
     json: Json = False,
     options: Options = None,
@@ -54,7 +60,8 @@ def score(
 
     For every line: the natural-log probability of its words read from left to right (forward) and from right to left
     (backward), their mean, and the perplexity: roughly, among how many words the model hesitated at each place; lower
-    is likelier. At the end the same over all lines. The model needs its output layer and vocabulary.
+    is likelier. At the end the same over all lines. An ELMo needs its output layer and vocabulary; n-gram models and other
+    ancestors read from left to right only.
 
     Example:
 
@@ -68,20 +75,23 @@ def score(
     from polyseme.formats.vectors.store import Settings
 
     settings = Settings(start=start.value if start else None, split_on_spaces=split_on_spaces)
-    loaded.log_probs([], start=settings.start)  # type: ignore[arg-type]  # what it lacks is told before the table begins
+    _log_probs(loaded, [], settings)  # what it lacks is told before the table begins
     totals = Totals()
     if not json:
-        show.line(f"{'forward':>12}{'backward':>12}{'mean':>12}{'perplexity':>14}  sentence")
+        sides = f"{'backward':>12}{'mean':>12}" if loaded.kind == "elmo" else ""
+        show.line(f"{'forward':>12}{sides}{'perplexity':>14}  sentence")
     for number, found in enumerate(score_lines(loaded, lines, settings)):
         totals.add(found)
         if json:
-            show.as_json(_as_dict(number, found, words))
+            show.as_json(_as_dict(number, found, words) | ({"steps": explaining.as_dicts(loaded, found)} if explain else {}))
         else:
-            _show(found, words)
+            _show(found, words and not explain)
+            if explain:
+                explaining.show_steps(loaded, found)
     if json:
         show.as_json({"lines": totals.lines, "predictions": totals.predictions, "perplexity": totals.perplexity()})
     elif totals.lines:
-        values = ", ".join(f"{name} {value:,.2f}" for name, value in totals.perplexity().items())
+        values = ", ".join(f"{name} {value}".strip() for name, value in totals.shown())
         show.line(f"\nperplexity of {show.count(totals.lines, 'line')}: {values}")
 
 
@@ -93,27 +103,47 @@ class Totals:
     predictions: int = 0
     """Words and marks predicted in each direction."""
     forward: float = 0.0
-    backward: float = 0.0
+    backward: float | None = 0.0
+    """None: of a model that reads from left to right."""
 
     def add(self, found: WordLogProbs) -> None:
         """Count one more line."""
         self.lines += 1
         self.predictions += len(found.forward)
         self.forward += float(found.forward.sum())
-        self.backward += float(found.backward.sum())
+        if found.backward is None or self.backward is None:
+            self.backward = None
+        else:
+            self.backward += float(found.backward.sum())
 
     def perplexity(self) -> dict[str, float | None]:
-        """exp of the mean loss, for each direction and for both together; None where there was no line."""
-        sums = {"forward": self.forward, "backward": self.backward, "mean": (self.forward + self.backward) / 2}
-        return {name: math.exp(min(-value / self.predictions, 700)) if self.lines else None for name, value in sums.items()}
+        """exp of the mean loss, for each direction and for all together; None where there was no line, or no such direction."""
+        mean = self.forward if self.backward is None else (self.forward + self.backward) / 2
+        sums = {"forward": self.forward, "backward": self.backward, "mean": mean}
+        return {
+            name: math.exp(min(-value / self.predictions, 700)) if self.lines and value is not None else None
+            for name, value in sums.items()
+        }
+
+    def shown(self) -> list[tuple[str, str]]:
+        """Perplexities by their names, for people; where there is but one direction, one without a name."""
+        values = self.perplexity() if self.backward is not None else {"": self.perplexity()["mean"]}
+        return [(name, f"{value:,.2f}") for name, value in values.items() if value is not None]
 
 
-def score_lines(model: Elmo, lines: Iterable[str], settings: Settings) -> Iterator[WordLogProbs]:
+def score_lines(model: AnyLanguageModel, lines: Iterable[str], settings: Settings) -> Iterator[WordLogProbs]:
     """Log-probabilities of all lines, read a chunk at a time."""
     from polyseme.formats.vectors.store import chunks, words_of
 
     for texts in chunks((words_of(model, line, settings) for line in lines), settings):
-        yield from model.log_probs(texts, start=settings.start)  # type: ignore[arg-type]
+        yield from _log_probs(model, texts, settings)
+
+
+def _log_probs(model: AnyLanguageModel, texts: list[list[str]], settings: Settings) -> list[WordLogProbs]:
+    if settings.start is None:
+        return model.log_probs(texts)
+    elmo = need_elmo(model, "has no choice of start state: leave --start out")
+    return elmo.log_probs(texts, start=settings.start)  # type: ignore[arg-type]
 
 
 def _perplexity(found: WordLogProbs) -> float:
@@ -124,7 +154,7 @@ def _as_dict(number: int, found: WordLogProbs, words: bool) -> dict[str, Any]:
     result: dict[str, Any] = {
         "line": number,
         "forward": float(found.forward.sum()),
-        "backward": float(found.backward.sum()),
+        "backward": None if found.backward is None else float(found.backward.sum()),
         "mean": found.score,
         "perplexity": _perplexity(found),
     }
@@ -132,17 +162,21 @@ def _as_dict(number: int, found: WordLogProbs, words: bool) -> dict[str, Any]:
         result["words"] = found.words
         result["known"] = found.known.tolist()
         result["forward_words"], result["end"] = found.forward[:-1].tolist(), float(found.forward[-1])
-        result["backward_words"], result["begin"] = found.backward[:-1].tolist(), float(found.backward[-1])
+        if found.backward is not None:
+            result["backward_words"], result["begin"] = found.backward[:-1].tolist(), float(found.backward[-1])
     return result
 
 
 def _show(found: WordLogProbs, words: bool) -> None:
-    sums = f"{found.forward.sum():12.3f}{found.backward.sum():12.3f}{found.score:12.3f}{_perplexity(found):14,.2f}"
-    show.line(f"{sums}  {show.short(' '.join(found.words), 60)}")
+    backward = found.backward
+    sides = "" if backward is None else f"{backward.sum():12.3f}{found.score:12.3f}"
+    show.line(f"{found.forward.sum():12.3f}{sides}{_perplexity(found):14,.2f}  {show.short(' '.join(found.words), 60)}")
     if not words:
         return
-    for word, forward, backward, known in zip(found.words, found.forward, found.backward, found.known, strict=False):
-        strange = "" if known else "  (not in the vocabulary)"
-        show.line(f"{forward:12.3f}{backward:12.3f}{'':28}{show.short(word, 40)}{strange}")
-    show.line(f"{found.forward[-1]:12.3f}{'':40}end of the sentence")
-    show.line(f"{'':12}{found.backward[-1]:12.3f}{'':28}begin of the sentence")
+    blank = " " * (16 if backward is None else 28)
+    for place, (word, known) in enumerate(zip(found.words, found.known, strict=True)):
+        each = f"{found.forward[place]:12.3f}" + ("" if backward is None else f"{backward[place]:12.3f}")
+        show.line(f"{each}{blank}{show.short(word, 40)}{'' if known else '  (not in the vocabulary)'}")
+    show.line(f"{found.forward[-1]:12.3f}{'' if backward is None else ' ' * 12}{blank}end of the sentence")
+    if backward is not None:
+        show.line(f"{'':12}{backward[-1]:12.3f}{blank}begin of the sentence")

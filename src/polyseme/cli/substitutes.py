@@ -20,7 +20,7 @@ from polyseme.cli.options import (
     StartOption,
     VocabularyFile,
     check_splitting,
-    open_language_model,
+    open_elmo,
 )
 from polyseme.cli.places import find_place
 
@@ -55,9 +55,7 @@ def substitutes(
         polyseme substitutes "The bank of the river ." --word bank
     """
     check_splitting(split_on_spaces, splitter)
-    loaded = open_language_model(
-        model, options=options, vocabulary=vocabulary, device=device, precision=precision, splitter=splitter
-    )
+    loaded = open_elmo(model, options=options, vocabulary=vocabulary, device=device, precision=precision, splitter=splitter)
     words = sentence.split() if split_on_spaces else loaded.words(sentence)
     place = find_place(sentence, words, word, position)
     found = loaded.substitutes(words, place, count=count, start=start.value if start else None)

@@ -26,6 +26,8 @@ def model_fingerprint(encoder: Encoder) -> str:
         "vocabulary": "".join(f"{word}\n" for word in vocabulary) if vocabulary is not None else None,
         "alphabet": getattr(encoder, "alphabet", None),
     }
+    if hasattr(encoder, "identity"):  # a network of another library, which has a config and a tokenizer of its own
+        head["identity"] = encoder.identity
     whole = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
     for name, value in sorted(encoder.state_dict().items()):
         if name.startswith("output."):

@@ -4,6 +4,7 @@ config.json          polyseme_format, encoder, splitter and the encoder's config
 words.txt            the words that raw text is cut into, most frequent first, where the splitter is `likeliest`
 README.md            the model card
 
+Where the network is of another library, config.json and the rest are as that library writes them, and ours is a key of it.
 All else depends on the kind of encoder (`polyseme.encoders.registry`): model.safetensors has its weights, of any float
 precision (float32 in memory), and vocabulary.txt its words, one a line.
 """
@@ -34,6 +35,7 @@ from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import LIKELIEST, Splitter, splitter, splitter_names
 
 FORMAT = 1
+LIBRARY_KEY = "polyseme"  # in a config.json that is another library's
 FILES = ("config.json", "words.txt", "README.md", *sorted({name for kind in KINDS.values() for name in kind.files}))
 REFERENCE = "verify.safetensors"  # vectors of the weights as they were; other weights make them untrue
 _LOOKED_AT = 1 << 24  # numbers of a large tensor that are checked together
@@ -77,6 +79,8 @@ def _write_files(model: Encoder, folder: Path, dtype: torch.dtype, card: str | N
         "splitter": model.splitter.name,
         "config": model.config.to_dict(),
     }
+    if (folder / "config.json").exists():  # another library's, which opens the folder too: ours is a key of it
+        config = {**read_json(folder / "config.json"), LIBRARY_KEY: config}
     write_text(folder / "config.json", json.dumps(config, indent=2, ensure_ascii=False) + "\n")
     write_text(folder / "README.md", card or model.card or write_card(model.kind, describe(model)))
 
@@ -145,6 +149,7 @@ def _splitter(folder: Path, name: str) -> Splitter:
 def _head(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     head = read_json(path)
+    head = head[LIBRARY_KEY] if isinstance(head.get(LIBRARY_KEY), dict) else head
     if head.get("polyseme_format") != FORMAT or isinstance(head.get("polyseme_format"), bool):
         given = head.get("polyseme_format")
         raise FormatError(path, f"has polyseme_format {given!r}; this version reads {FORMAT}: update polyseme")

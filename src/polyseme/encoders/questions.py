@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -32,15 +32,16 @@ class WordLogProbs:
     words: list[str]
     forward: np.ndarray
     """(words + 1,): of each word given all to its left, then of the end mark."""
-    backward: np.ndarray
-    """(words + 1,): of each word given all to its right, then of the begin mark."""
+    backward: np.ndarray | None
+    """(words + 1,): of each word given all to its right, then of the begin mark; None: the model reads from left to right."""
     known: np.ndarray
     """(words,): False where the vocabulary lacks the word and its unknown word was asked instead."""
 
     @property
     def score(self) -> float:
-        """The sentence's log-probability, mean of both directions."""
-        return float(self.forward.sum() + self.backward.sum()) / 2
+        """The sentence's log-probability, mean of the directions that there are."""
+        forward = float(self.forward.sum())
+        return forward if self.backward is None else (forward + float(self.backward.sum())) / 2
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,10 @@ class Perplexity:
     """exp of the mean loss; every sentence counts its words and one mark in each direction."""
 
     forward: float
-    backward: float
+    backward: float | None
+    """None: the model reads from left to right only."""
     mean: float
-    """exp of the mean loss over both directions (not the mean of the two perplexities)."""
+    """exp of the mean loss over the directions that there are (not the mean of the two perplexities)."""
     predictions: int
     """Words and marks predicted in each direction."""
 
@@ -64,6 +66,7 @@ class Substitute:
     """Log of the product of both directions' probabilities, brought to sum to one over the vocabulary."""
 
 
+@runtime_checkable
 class LanguageModel(Protocol):
     """Any model that gives sentences probabilities."""
 
@@ -75,6 +78,19 @@ class LanguageModel(Protocol):
 
     def perplexity(self, sentences: Sequence[Sentence]) -> Perplexity:
         """Of all sentences together."""
+
+
+def perplexity_of(found: Sequence[WordLogProbs]) -> Perplexity:
+    """The perplexity of all sentences of one model together."""
+    if not found:
+        raise UsageError("perplexity needs at least one sentence")
+    count = sum(len(each.forward) for each in found)
+    forward = -sum(float(each.forward.sum()) for each in found) / count
+    backward = [-float(each.backward.sum()) / count for each in found if each.backward is not None]
+    if not backward:
+        return Perplexity(float(np.exp(forward)), None, float(np.exp(forward)), count)
+    back = sum(backward)
+    return Perplexity(float(np.exp(forward)), float(np.exp(back)), float(np.exp((forward + back) / 2)), count)
 
 
 class LanguageQuestions:
@@ -108,14 +124,7 @@ class LanguageQuestions:
 
     def perplexity(self, sentences: Sequence[Sentence], *, start: Start | None = None) -> Perplexity:
         """Perplexity over all sentences, by the full distribution."""
-        found = self.log_probs(sentences, start=start)
-        if not found:
-            raise UsageError("perplexity needs at least one sentence")
-        count = sum(len(each.forward) for each in found)
-        forward = -sum(float(each.forward.sum()) for each in found) / count
-        backward = -sum(float(each.backward.sum()) for each in found) / count
-        means = [float(np.exp(loss)) for loss in (forward, backward, (forward + backward) / 2)]
-        return Perplexity(means[0], means[1], means[2], count)
+        return perplexity_of(self.log_probs(sentences, start=start))
 
     def substitutes(
         self, sentence: Sentence, position: int, *, count: int = 10, start: Start | None = None

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -92,7 +92,7 @@ class WordVectorTable(Encoder):
     """
 
     kind = "word2vec"
-    config_type = WordVectorConfig
+    config_type: ClassVar[type[Config]] = WordVectorConfig
     config: WordVectorConfig
 
     def __init__(
@@ -128,7 +128,7 @@ class WordVectorTable(Encoder):
         """A table of vectors that were trained before, which it takes over without a copy."""
         array = np.ascontiguousarray(vectors.vectors, dtype=np.float32)
         config = WordVectorConfig(size=len(array), dim=vectors.dim, unknown=unknown, lowercase=lowercase)
-        mean, deviation = _moments(array)
+        mean, deviation = moments(array)
         weights = {"table.weight": torch.from_numpy(array), "mean": mean, "deviation": deviation}
         return cls._assemble(config, weights, "vectors", Vocabulary(vectors.words, unknown=None), splitter)
 
@@ -271,7 +271,7 @@ def _has_capitals(words: Iterable[str]) -> bool:
     return any(word != word.lower() and word not in UNKNOWN and not (word[0] == "<" and word[-1] == ">") for word in words)
 
 
-def _moments(vectors: NDArray[np.float32]) -> tuple[Tensor, Tensor]:
+def moments(vectors: NDArray[np.float32]) -> tuple[Tensor, Tensor]:
     """Mean and deviation of each number of the vectors (words, dim), some rows at a time: a large table has no second copy."""
     blocks = [vectors[begin : begin + _BLOCK] for begin in range(0, len(vectors), _BLOCK)]
     mean = sum(block.sum(0, dtype=np.float64) for block in blocks) / len(vectors)

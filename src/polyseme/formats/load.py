@@ -5,6 +5,8 @@
     bilm-tf, AllenNLP, NLPL   HDF5 weights with options.json; a folder, or the weights file itself
     AllenNLP model archive    a tar file or folder with weights.th
     word vectors              word2vec text and binary, GloVe: the file, or a folder with one such file
+    n-gram model              an ARPA file
+    BERT, GPT and their like  a folder of the transformers library: config.json with model_type, safetensors, a tokenizer
 
 A zip or tar file of any of these is unpacked to a temporary folder first. `en` and `zh` are the package's own
 models; any other name that is no path is looked up on the hub.
@@ -27,15 +29,15 @@ from polyseme.encoders import folder as ours
 from polyseme.encoders import shipped
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.elmo import Elmo
-from polyseme.formats import allennlp, bilm, hdf5, manylangs, scan
+from polyseme.formats import allennlp, arpa, bilm, checkpoints, hdf5, manylangs, scan
 from polyseme.formats.pickles import is_torch_file
 from polyseme.formats.word_vectors import is_vectors, read_vectors
 from polyseme.text.words import LIKELIEST, Splitter
 
 EXPECTED = (
     "a polyseme folder, HDF5 weights with options.json (bilm-tf, AllenNLP, NLPL), encoder.pkl with token_embedder.pkl "
-    "(ELMoForManyLangs), an AllenNLP model.tar.gz, a zip of one of these, or word vectors (word2vec, GloVe: a word and its "
-    "numbers on each line, or word2vec's binary form)"
+    "(ELMoForManyLangs), an AllenNLP model.tar.gz, a transformers folder (BERT, GPT), a zip of one of these, an ARPA file "
+    "(n-grams), or word vectors (word2vec, GloVe: a word and its numbers on each line, or word2vec's binary form)"
 )
 _EVERYTHING = ("options", "vocabulary", "token_embeddings")
 _DEVICES = ("cpu", "cuda", "mps")
@@ -63,6 +65,7 @@ def load(
     vocabulary: str | Path | None = None,
     token_embeddings: str | Path | None = None,
     splitter: str | None = None,
+    pieces: str | None = None,
     device: str | None = None,
 ) -> Encoder:
     """Read a model, ready to use (in evaluation mode), on `device`: one of the package's own (`en`, `zh`), or from a
@@ -70,7 +73,8 @@ def load(
 
     `options`, `vocabulary`: files to use where they are not beside the weights; `token_embeddings`: cached vectors of
     the vocabulary's words (HDF5), to be used instead of the characters; `splitter`: how raw text becomes words (see
-    `polyseme.text.words`), where the model does not say it or says it wrongly.
+    `polyseme.text.words`), where the model does not say it or says it wrongly; `pieces`: for BERT, GPT and their like, what
+    makes the vector of a word of several pieces (first, last or mean).
 
     >>> import polyseme                                     # doctest: +SKIP
     >>> model = polyseme.load()                             # doctest: +SKIP
@@ -93,7 +97,17 @@ def load(
         model.splitter = words
     elif splitter == LIKELIEST and model.splitter.name != LIKELIEST:
         raise UsageError(f"{path} has no list of words, which the splitter {LIKELIEST!r} needs: choose another splitter")
+    if pieces is not None:
+        _choose_pieces(model, pieces)
     return model.to(target).eval()
+
+
+def _choose_pieces(model: Encoder, pieces: str) -> None:
+    from polyseme.encoders.piece_model import PieceModel
+
+    if not isinstance(model, PieceModel):
+        raise UsageError(f"pieces was given, but {model.source} is a {model.kind}, which reads whole words; leave it out")
+    model.config = model.config.replace(pieces=pieces)
 
 
 def _read_folder(folder: Path, given: Given) -> Encoder:
@@ -114,8 +128,9 @@ def _read_folder(folder: Path, given: Given) -> Encoder:
         if name in inside:
             given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP archive")
             return allennlp.read(folder / name, options=given.options, folder=folder)
-    if _is_transformers(folder):
-        raise FormatError(folder, "is a model of the transformers library, which polyseme cannot read yet")
+    if checkpoints.is_checkpoint(folder):
+        given.refuse(*_EVERYTHING, kind="a model of the transformers library")
+        return checkpoints.read(folder)
     if found_vectors := [path for path in scan.files(folder) if is_vectors(path)]:
         return _read_vectors(scan.only(found_vectors, "word vectors"), given)
     raise FormatError(folder, f"holds no model that polyseme knows (found: {scan.listed(inside)}); expected {EXPECTED}")
@@ -133,6 +148,9 @@ def _read_file(path: Path, given: Given) -> Encoder:
     if is_torch_file(path):
         given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP state dict")
         return allennlp.read(path, options=given.options)
+    if arpa.is_arpa(path):
+        given.refuse(*_EVERYTHING, kind="an ARPA file")
+        return arpa.read(path)
     if is_vectors(path):  # before archives: a packed file of vectors begins like a packed archive
         return _read_vectors(path, given)
     if _is_archive(path):
@@ -187,11 +205,6 @@ def _is_archive(path: Path) -> bool:
         return tarfile.is_tarfile(path)
     except (EOFError, OSError):
         return True  # packed by bz2 or xz and cut: unpacking it will say so
-
-
-def _is_transformers(folder: Path) -> bool:
-    path = folder / "config.json"
-    return path.is_file() and bool({"model_type", "architectures"} & (scan.json_object(path) or {}).keys())
 
 
 def _device(name: str | None) -> torch.device:

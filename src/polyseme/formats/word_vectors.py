@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.base.errors import FormatError
-from polyseme.base.files import ZIP, starts_with, telling
+from polyseme.base.errors import FormatError, PolysemeError
+from polyseme.base.files import ZIP, atomic, starts_with, telling
 from polyseme.text.unpacking import unpacked
 from polyseme.text.word_vectors import WordVectors
 
@@ -30,6 +30,7 @@ _STEP = 1 << 18  # numbers by which a growing array grows, at least
 FASTTEXT = b"\xba\x16\x4f\x2f"  # how fastText's own binary models begin
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,15})[ \t]+([0-9]{1,15})[ \t\r]*")
+_BLANK = re.compile(r"[ \t\n\r\v\f\ud800-\udfff]")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
@@ -68,6 +69,23 @@ def read_vectors(path: str | Path, wanted: Collection[str] | None = None) -> Wor
         else:
             _read_text(stream.lines(after=1), rows, line=2)
     return rows.result()
+
+
+def write_vectors(vectors: WordVectors, path: str | Path, *, binary: bool = False) -> Path:
+    """Write word2vec's text or binary form, whole or not at all; every bit of the numbers comes back."""
+    path = Path(path)
+    for word in vectors.words:
+        if not word or _BLANK.search(word):
+            raise PolysemeError(
+                f"the word {word!r} has a blank or a line end in it, or is empty: a file of vectors cannot hold it"
+            )
+    with atomic(path) as part, part.open("wb") as file:
+        file.write(f"{len(vectors.words)} {vectors.dim}\n".encode())
+        form = " ".join(["%.9g"] * vectors.dim)  # nine digits tell every float32
+        for word, row in zip(vectors.words, vectors.vectors, strict=True):
+            data = row.astype("<f4").tobytes() if binary else (form % tuple(row.tolist())).encode()
+            file.write(word.encode("utf-8") + b" " + data + b"\n")
+    return path
 
 
 class _Rows:

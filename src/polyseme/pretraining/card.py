@@ -78,6 +78,16 @@ class Story:
         return {name: _cell(value) for name, value in facts.items() if value is not None}
 
 
+def facts_card(title: str, facts: Mapping[str, Any]) -> str:
+    """The card of a model that has no Story: named values in a table, nested ones on one line, without those that are None.
+
+    >>> "| dim | 1,000 |" in facts_card("m", {"dim": 1000, "loss": None})
+    True
+    """
+    cells = {name: _listed(value) if isinstance(value, Mapping) else value for name, value in facts.items()}
+    return write_card(_cell(title), {name: _cell(value) for name, value in cells.items() if value is not None})
+
+
 def write_finished(out: Path, story: Story, result: Result) -> None:
     """Put the finished card into the model's folder; one that is finished already, and perhaps edited, stays as it is."""
     path = out / "README.md"
@@ -93,7 +103,7 @@ def perplexities(scores: Mapping[str, float]) -> str:
     '20.00 (forward 16.00, backward 25.00)'
     """
     each = ", ".join(f"{name} {scores[name]:,.2f}" for name in ("forward", "backward") if name in scores)
-    return f"{scores['perplexity']:,.2f} ({each})"
+    return f"{scores['perplexity']:,.2f}" + (f" ({each})" if each else "")
 
 
 def machine(run: Run) -> str:

@@ -1,0 +1,86 @@
+"""How similar two words are by people and by a model: WordSim-353, SimLex-999 and their like, Spearman's correlation.
+
+Each word is read alone. A pair with a word that the model does not know is left out, and counted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from polyseme.analysis.places import cosines, views
+from polyseme.analysis.table import Table
+from polyseme.analysis.words import words_alone
+from polyseme.base.errors import FormatError, PolysemeError
+from polyseme.encoders.base import Encoder
+from polyseme.metrics.correlation import spearman
+from polyseme.text.numbered_lines import numbered_lines
+
+
+@dataclass(frozen=True)
+class ScoredPairs:
+    """Pairs of words, and how similar people found them."""
+
+    pairs: list[tuple[str, str]]
+    scores: list[float]
+
+
+def read_scored_pairs(path: str | Path) -> ScoredPairs:
+    """Lines of two words and a score, divided by tabs, commas, semicolons or blanks; a first line of names may stand above."""
+    pairs, scores = [], []
+    for number, line in numbered_lines(path):
+        if not line.strip() or line.startswith("#"):
+            continue
+        row = _columns(line)
+        score = _number(row[2]) if len(row) >= 3 else math.nan
+        if math.isfinite(score):
+            pairs.append((row[0], row[1]))
+            scores.append(score)
+        elif pairs or number > 1 or len(row) < 3:
+            raise FormatError(f"{path}:{number}", f"holds {line[:40]!r}; expected two words and a score, divided by tabs")
+    if len(pairs) < 2:
+        raise FormatError(path, f"holds {len(pairs)} pairs; a correlation needs at least 2")
+    return ScoredPairs(pairs, scores)
+
+
+def _columns(line: str) -> list[str]:
+    for sign in "\t;,":
+        if line.count(sign) >= 2:
+            return [part.strip() for part in line.split(sign)]
+    return line.split()
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def probe_words(encoder: Encoder, data: ScoredPairs) -> Table:
+    """The correlation for each layer, of the pairs whose words the model knows."""
+    words = list(dict.fromkeys(word for pair in data.pairs for word in pair))
+    vectors = words_alone(encoder, words)
+    unknown = [word for word in words if word not in vectors]
+    kept = [place for place, (one, two) in enumerate(data.pairs) if one in vectors and two in vectors]
+    if len(kept) < 2:
+        raise PolysemeError(f"the model knows both words of {len(kept)} pairs of {len(data.pairs)}; a correlation needs 2")
+    number = {word: place for place, word in enumerate(vectors)}
+    stack = np.stack(list(vectors.values()), axis=1)  # (layers, words, dim)
+    first, second = ([number[data.pairs[place][side]] for place in kept] for side in (0, 1))
+    scores = [data.scores[place] for place in kept]
+    rows = {name: {"Spearman": spearman(cosines(view[first], view[second]), scores)} for name, view in views(stack).items()}
+    return Table(
+        title=f"similarity of {len(kept):,} pairs of words",
+        measures=("Spearman",),
+        rows=rows,
+        facts={
+            "pairs": len(data.pairs),
+            "pairs_left_out": len(data.pairs) - len(kept),
+            "unknown_words": len(unknown),
+            "such_as": ", ".join(unknown[:5]) or None,
+        },
+    )

@@ -1,0 +1,147 @@
+"""Words by themselves: the nearest ones, analogies, and how well both agree with people.
+
+A table of vectors (word2vec, GloVe, fastText) is looked at as it is; of a model that reads sentences, layer 0 of the words of
+its vocabulary, which knows no sentence. All is by the cosine; an analogy by 3CosAdd (Mikolov, Yih and Zweig 2013): to
+a : b as c : ?, the word nearest to b - a + c, of vectors of length 1, other than those three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyseme.analysis.places import normalised
+from polyseme.base.errors import PolysemeError, UsageError, nearest
+from polyseme.base.progress import progress
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.left_to_right import LeftToRight
+from polyseme.encoders.word2vec import Similar, WordVectorTable
+from polyseme.text.word_vectors import WordVectors
+
+_TOGETHER = 64  # words that make a sentence, where layer 0 is computed; the sentence does not matter
+_ASKED = 256  # analogies that are answered together
+
+
+@dataclass(frozen=True)
+class Known:
+    """The vector of a word."""
+
+    word: str
+    """As the model knows it: perhaps with other capitals."""
+    vector: NDArray[np.float32]
+    """(dim,), of length 1."""
+
+
+class WordSpace:
+    """The words that a model knows, as vectors of length 1.
+
+    >>> vectors = WordVectors(["a", "b", "c"], np.array([[1, 0], [1, 0.1], [0, 1]], dtype=np.float32), total=3)
+    >>> WordSpace(WordVectorTable.from_vectors(vectors)).similar("a", 1)[0].word
+    'b'
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        found = own_vectors(encoder)
+        self.words, self.vectors = found.words, normalised(found.vectors)
+        """The words, and their vectors (words, dim)."""
+        self._rows = {word: row for row, word in enumerate(self.words)}
+        self._folded: dict[str, int] = {}
+        for row, word in enumerate(self.words):  # the most frequent first
+            self._folded.setdefault(word.casefold(), row)
+
+    def row(self, word: str) -> int | None:
+        """The place of a word as it is or, where there is none, of the most frequent one that differs in capitals alone."""
+        found = self._rows.get(word)
+        return self._folded.get(word.casefold()) if found is None else found
+
+    def find(self, word: str) -> Known | None:
+        """A word of the space, or one that the model can spell; None: it has no vector."""
+        row = self.row(word)
+        if row is not None:
+            return Known(self.words[row], self.vectors[row])
+        if not _spells(self.encoder, word):
+            return None
+        return Known(word, normalised(self.encoder.embed([[word]], layers=0)[0][0])[0])
+
+    def need(self, word: str) -> Known:
+        """The same, where to have none is an error."""
+        found = self.find(word)
+        if found is None:
+            hint = nearest(word, self.words) if len(self.words) < 1_000_000 else ""
+            hint = hint if hint.startswith(" (did") else ""
+            raise PolysemeError(f"the model does not know the word {word!r}{hint}; it knows {len(self.words):,} words")
+        return found
+
+    def similar(self, word: str, count: int = 10) -> list[Similar]:
+        """The words nearest to a word, nearest first, without itself."""
+        found = self.need(word)
+        return self._nearest(found.vector, count, [found.word])
+
+    def analogy(self, first: str, second: str, third: str, count: int = 10) -> list[Similar]:
+        """The words that are to `third` as `second` is to `first`, best first."""
+        one, two, three = (self.need(word) for word in (first, second, third))
+        return self._nearest(two.vector - one.vector + three.vector, count, [one.word, two.word, three.word])
+
+    def answers(self, questions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The best word for each analogy: rows (questions, 3) -> rows (questions,)."""
+        found = np.empty(len(questions), dtype=np.int64)
+        with progress("answering", len(questions), "questions") as advance:
+            for begin in range(0, len(questions), _ASKED):
+                some = questions[begin : begin + _ASKED]
+                one, two, three = (self.vectors[column] for column in some.T)
+                cosines = normalised(two - one + three) @ self.vectors.T  # (questions, words)
+                np.put_along_axis(cosines, some, -np.inf, axis=1)
+                found[begin : begin + len(some)] = cosines.argmax(1)
+                advance(len(some))
+        return found
+
+    def _nearest(self, vector: NDArray[np.float32], count: int, without: Sequence[str]) -> list[Similar]:
+        if count < 1:
+            raise UsageError(f"count is {count}; it must be at least 1")
+        cosines = self.vectors @ normalised(vector)
+        rows = [row for word in without if (row := self._rows.get(word)) is not None]
+        cosines[rows] = -np.inf
+        best = np.argsort(-cosines, kind="stable")[:count].tolist()
+        return [Similar(self.words[row], float(np.clip(cosines[row], -1, 1))) for row in best if np.isfinite(cosines[row])]
+
+
+def own_vectors(encoder: Encoder) -> WordVectors:
+    """The words of a model's vocabulary without its marks, each with its own vector (layer 0)."""
+    if isinstance(encoder, WordVectorTable):
+        weight = encoder.table.weight.detach().float().cpu().numpy()
+        return WordVectors(list(encoder.vocabulary), weight, len(weight))
+    vocabulary = getattr(encoder, "vocabulary", None)
+    if vocabulary is None:
+        raise PolysemeError(f"{encoder.source} comes without a list of words to look among: give one with --vocabulary FILE")
+    marks = {getattr(encoder.config, name, None) for name in ("begin", "end", "unknown")}
+    words = [word for word in vocabulary if word and word not in marks]
+    sentences = [words[begin : begin + _TOGETHER] for begin in range(0, len(words), _TOGETHER)]
+    with progress("embedding", len(sentences), "sentences") as advance:
+        vectors = np.concatenate([array[0] for array in encoder.embed(sentences, layers=0, progress=advance)])
+    return WordVectors(words, vectors, len(words))
+
+
+def words_alone(encoder: Encoder, words: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    """Each word read by itself, (layers, dim); those that the model does not know are left out."""
+    if isinstance(encoder, WordVectorTable):
+        space = WordSpace(encoder)
+        return {word: found.vector[None] for word in words if (found := space.find(word)) is not None}
+    vocabulary = getattr(encoder, "vocabulary", None) or ()
+    known = [word for word in words if word in vocabulary or _spells(encoder, word)]
+    with progress("embedding", len(known), "words") as advance:
+        arrays = encoder.embed([[word] for word in known], progress=advance)
+    return {word: array[:, 0] for word, array in zip(known, arrays, strict=True)}
+
+
+def _spells(encoder: Encoder, word: str) -> bool:
+    """Whether a model has a vector of its own for a word outside its vocabulary: by its characters or subwords."""
+    if isinstance(encoder, WordVectorTable):
+        return bool(encoder.known([word])[0])
+    if isinstance(encoder, LeftToRight):
+        return False
+    return not isinstance(encoder, Elmo) or encoder.config.characters is not None

@@ -1,0 +1,237 @@
+"""`polyseme pretrain nnlm` and `ulmfit`: from a folder of text to a neural language model that reads from left to right."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from polyseme.base.progress import progress
+from polyseme.cli import show
+from polyseme.cli.options import Json, Splitter
+from polyseme.cli.pretrain_ngram import MinCount, Vocabulary
+from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, WordList, Workers, open_corpus
+from polyseme.cli.training_options import (
+    AcceptChanges,
+    ClipNorm,
+    CorpusOption,
+    Device,
+    Dropout,
+    Epochs,
+    Minutes,
+    Negatives,
+    Out,
+    Patience,
+    PrecisionOption,
+    Seed,
+    Words,
+    budget,
+    large_pages,
+    leave,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from polyseme.base.run import Run
+    from polyseme.pretraining.left_to_right import LeftToRightPretraining
+    from polyseme.text.corpus import Corpus
+
+_TRAINING = "Training"
+Order = Annotated[int, typer.Option("--order", min=2, help="Words of an n-gram: a word depends on one less.")]
+Dim = Annotated[int, typer.Option("--dim", min=1, help="Size of a word's vector.")]
+Hidden = Annotated[int, typer.Option("--hidden", min=1, help="Units of a hidden layer.")]
+Direct = Annotated[bool, typer.Option("--direct", help="Connect the words' vectors with the output directly, too.")]
+BatchWords = Annotated[
+    int | None,
+    typer.Option(
+        "--batch-words", min=8, help="Words of a batch; not given: 1,024, less for little text.", rich_help_panel=_TRAINING
+    ),
+]
+Rate = Annotated[float, typer.Option("--learning-rate", help="Highest learning rate.", rich_help_panel=_TRAINING)]
+Decay = Annotated[
+    float, typer.Option("--weight-decay", help="How fast AdamW draws weights towards zero.", rich_help_panel=_TRAINING)
+]
+LstmLayers = Annotated[int, typer.Option("--layers", min=1, help="LSTM layers.")]
+DropoutFactor = Annotated[
+    float,
+    typer.Option(
+        "--dropout-factor",
+        min=0,
+        help="All published shares of dropout times this: less for much text, more for little.",
+        rich_help_panel=_TRAINING,
+    ),
+]
+Activation = Annotated[
+    float,
+    typer.Option("--activation", min=0, help="Cost of large activations (AR).", rich_help_panel=_TRAINING),
+]
+Change = Annotated[
+    float,
+    typer.Option(
+        "--activation-change",
+        min=0,
+        help="Cost of activations that change from word to word (TAR).",
+        rich_help_panel=_TRAINING,
+    ),
+]
+Rows = Annotated[
+    int | None,
+    typer.Option(
+        "--rows",
+        min=1,
+        help="Passages that are read side by side; not given: 40, fewer for little text.",
+        rich_help_panel=_TRAINING,
+    ),
+]
+RowWords = Annotated[
+    int,
+    typer.Option(
+        "--row-words", min=1, help="Words of a passage in a batch, about: gradients reach so far.", rich_help_panel=_TRAINING
+    ),
+]
+
+
+def nnlm(
+    corpus: CorpusOption,
+    out: Out,
+    order: Order = 5,
+    dim: Dim = 100,
+    hidden: Hidden = 500,
+    direct: Direct = False,
+    vocabulary: Vocabulary = None,
+    min_count: MinCount = 1,
+    splitter: TextSplitter = Splitter.english,
+    word_list: WordList = None,
+    sentences: SentencesOption = Sentences.english,
+    field: Field = "text",
+    workers: Workers = None,
+    skip_bad_lines: SkipBad = False,
+    epochs: Epochs = None,
+    minutes: Minutes = None,
+    words: Words = None,
+    negatives: Negatives = None,
+    learning_rate: Rate = 1e-3,
+    weight_decay: Decay = 0.01,
+    clip_norm: ClipNorm = 1.0,
+    dropout: Dropout = 0.25,
+    batch_words: BatchWords = None,
+    patience: Patience = None,
+    seed: Seed = 0,
+    device: Device = None,
+    precision: PrecisionOption = None,
+    accept_changes: AcceptChanges = False,
+    json: Json = False,
+) -> None:
+    """Train a feed-forward language model on text (Bengio et al. 2003): an n-gram model that learns which words are alike.
+
+    The folder MODEL holds the best model so far at any moment, and the same command goes on after a stop. Its table is word
+    vectors: `polyseme embed` and `polyseme similar` look at them, `polyseme perplexity` at how well it predicts.
+
+    Example:
+
+        polyseme pretrain nnlm --corpus texts/ --out my-nnlm --order 5 --vocabulary 10000
+    """
+    large_pages()
+    from polyseme.base.run import Run
+    from polyseme.pretraining.nnlm import NnlmPretraining
+    from polyseme.training.optim import OptimConfig
+
+    optim = OptimConfig(learning_rate=learning_rate, weight_decay=weight_decay, clip_norm=clip_norm)
+    config = NnlmPretraining(
+        order=order,
+        dim=dim,
+        hidden=hidden,
+        direct=direct,
+        vocabulary=vocabulary,
+        min_count=min_count,
+        negatives=negatives,
+        dropout=dropout,
+        batch_words=batch_words,
+        train=budget(epochs, minutes, words, patience, optim, usual=10.0),
+    )
+    run = Run.from_environment(seed=seed, device=device, precision=precision.value if precision else None)
+    text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
+    _train(config, text, run, out, accept_changes, json)
+
+
+def ulmfit(
+    corpus: CorpusOption,
+    out: Out,
+    dim: Dim = 400,
+    hidden: Hidden = 1150,
+    layers: LstmLayers = 3,
+    vocabulary: Vocabulary = None,
+    min_count: MinCount = 1,
+    splitter: TextSplitter = Splitter.english,
+    word_list: WordList = None,
+    sentences: SentencesOption = Sentences.english,
+    field: Field = "text",
+    workers: Workers = None,
+    skip_bad_lines: SkipBad = False,
+    epochs: Epochs = None,
+    minutes: Minutes = None,
+    words: Words = None,
+    negatives: Negatives = None,
+    learning_rate: Rate = 3e-3,
+    weight_decay: Decay = 0.1,
+    clip_norm: ClipNorm = 0.25,
+    dropout_factor: DropoutFactor = 1.0,
+    activation: Activation = 2.0,
+    activation_change: Change = 1.0,
+    rows: Rows = None,
+    row_words: RowWords = 70,
+    patience: Patience = None,
+    seed: Seed = 0,
+    device: Device = None,
+    precision: PrecisionOption = None,
+    accept_changes: AcceptChanges = False,
+    json: Json = False,
+) -> None:
+    """Train the language model of ULMFiT on text: an AWD-LSTM (Merity et al. 2017).
+
+    Text is read in its own order. The folder MODEL holds the best model so far at any moment, and the same command goes on
+    after a stop. `polyseme perplexity --carry` measures it as published.
+
+    Example:
+
+        polyseme pretrain ulmfit --corpus texts/ --out my-ulmfit --vocabulary 30000 --epochs 20
+    """
+    large_pages()
+    from polyseme.base.run import Run
+    from polyseme.nn.awd_lstm import AwdDropout
+    from polyseme.pretraining.ulmfit import UlmfitPretraining, optim
+
+    config = UlmfitPretraining(
+        dim=dim,
+        hidden=hidden,
+        layers=layers,
+        vocabulary=vocabulary,
+        min_count=min_count,
+        negatives=negatives,
+        dropout=AwdDropout().times(dropout_factor),
+        activation=activation,
+        activation_change=activation_change,
+        rows=rows,
+        steps=row_words,
+        train=budget(epochs, minutes, words, patience, optim(learning_rate, weight_decay, clip_norm), usual=50.0),
+    )
+    run = Run.from_environment(seed=seed, device=device, precision=precision.value if precision else None)
+    text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
+    _train(config, text, run, out, accept_changes, json)
+
+
+def _train(config: LeftToRightPretraining, text: Corpus, run: Run, out: Path, accept_changes: bool, json: bool) -> None:
+    """Train, and tell how it went."""
+    logging.basicConfig(format="polyseme: %(message)s")
+    with progress("encoding text", unit="words") as count:
+        result = config.fit(text, run, out, progress=count, accept_changes=accept_changes)
+    if not run.first:
+        return  # under torchrun one process speaks
+    if json:
+        show.as_json({"out": str(out), "steps": result.steps, "words": result.words, **result.scores, "ended": result.ended})
+    else:
+        show.line(f"{out}: {show.count(result.steps, 'step')}, {result.words:,} words, {result.seconds:,.0f} s")
+        show.line("held-out " + ", ".join(f"{name} {value:,.2f}" for name, value in result.scores.items()))
+    leave(result)

@@ -1,0 +1,262 @@
+"""`polyseme pretrain word2vec`, `fasttext` and `glove`: from a folder of text to a vector for each word."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polyseme.cli import show
+from polyseme.cli.options import Json, Splitter
+from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, WordList, Workers, open_corpus
+from polyseme.cli.training_options import CorpusOption, Device, Out, Seed
+
+if TYPE_CHECKING:
+    from polyseme.base.run import Run
+    from polyseme.pretraining.epochs import Fitted
+
+
+class Architecture(StrEnum):
+    """What is predicted from what."""
+
+    cbow = "cbow"
+    skip_gram = "skip-gram"
+
+
+_TRAINING, _SUBWORDS = "Training", "Subwords"
+
+Dim = Annotated[int, typer.Option("--dim", min=1, help="Size of a vector.")]
+ArchitectureOption = Annotated[
+    Architecture,
+    typer.Option(
+        "--architecture", help="Predict a word from its neighbours, or each neighbour from the word (better, slower)."
+    ),
+]
+Window = Annotated[int, typer.Option("--window", min=1, help="How far away a neighbour may stand.")]
+MinCount = Annotated[int, typer.Option("--min-count", min=1, help="Words that come less often are left out.")]
+Vocabulary = Annotated[
+    int | None, typer.Option("--vocabulary", min=1, help="The most frequent words, so many at most. Not given: all.")
+]
+Epochs = Annotated[int, typer.Option("--epochs", min=1, help="Passes over the text.", rich_help_panel=_TRAINING)]
+PairEpochs = Annotated[int, typer.Option("--epochs", min=1, help="Passes over the pairs.", rich_help_panel=_TRAINING)]
+Negative = Annotated[
+    int | None,
+    typer.Option(
+        "--negative",
+        min=0,
+        help="Words drawn to be told from the right one. Not given: 5, or none with --hierarchical.",
+        rich_help_panel=_TRAINING,
+    ),
+]
+Hierarchical = Annotated[
+    bool,
+    typer.Option("--hierarchical", help="Predict words by their way through a Huffman tree.", rich_help_panel=_TRAINING),
+]
+Sample = Annotated[
+    float,
+    typer.Option(
+        "--sample", min=0, help="Words with a larger share of the text are passed over at times.", rich_help_panel=_TRAINING
+    ),
+]
+Rate = Annotated[float, typer.Option("--learning-rate", help="The first; it falls to 0.0001.", rich_help_panel=_TRAINING)]
+AdaGradRate = Annotated[float, typer.Option("--learning-rate", help="AdaGrad's.", rich_help_panel=_TRAINING)]
+Threads = Annotated[
+    int,
+    typer.Option(
+        "--threads", min=1, help="With more than 1 it is faster, and differs from run to run.", rich_help_panel=_TRAINING
+    ),
+]
+Shortest = Annotated[
+    int, typer.Option("--shortest", min=1, help="Letters of the shortest subwords, edges counted.", rich_help_panel=_SUBWORDS)
+]
+Longest = Annotated[int, typer.Option("--longest", min=1, help="Letters of the longest subwords.", rich_help_panel=_SUBWORDS)]
+Buckets = Annotated[
+    int,
+    typer.Option(
+        "--buckets", min=1, help="Rows that subwords share by their hash; published: 2,000,000.", rich_help_panel=_SUBWORDS
+    ),
+]
+XMax = Annotated[
+    float,
+    typer.Option(
+        "--x-max", help="Pairs that come more often weigh the same; 100 for billions of words.", rich_help_panel=_TRAINING
+    ),
+]
+Alpha = Annotated[float, typer.Option("--alpha", help="How fast the weight of rarer pairs falls.", rich_help_panel=_TRAINING)]
+
+
+def word2vec(
+    corpus: CorpusOption,
+    out: Out,
+    dim: Dim = 100,
+    architecture: ArchitectureOption = Architecture.cbow,
+    window: Window = 5,
+    min_count: MinCount = 5,
+    splitter: TextSplitter = Splitter.english,
+    word_list: WordList = None,
+    sentences: SentencesOption = Sentences.english,
+    field: Field = "text",
+    workers: Workers = None,
+    skip_bad_lines: SkipBad = False,
+    epochs: Epochs = 5,
+    negative: Negative = None,
+    hierarchical: Hierarchical = False,
+    sample: Sample = 1e-3,
+    learning_rate: Rate = 0.025,
+    threads: Threads = 1,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Train word2vec on text, by gensim (extra `vectors`): one vector for each word.
+
+    The folder MODEL holds the model at the end; the same command goes on after the last whole epoch if it was stopped.
+    `polyseme similar` and `polyseme analogy` look at the result, `polyseme convert MODEL vectors.bin` writes it for other
+    programs.
+
+    Example:
+
+        polyseme pretrain word2vec --corpus texts/ --out my-vectors --architecture skip-gram
+    """
+    from polyseme.pretraining.word2vec import Word2VecPretraining
+
+    config = Word2VecPretraining(
+        dim=dim,
+        architecture=architecture.value,
+        window=window,
+        min_count=min_count,
+        epochs=epochs,
+        negative=_negative(negative, hierarchical),
+        hierarchical=hierarchical,
+        sample=sample,
+        learning_rate=learning_rate,
+        threads=threads,
+    )
+    text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
+    _tell(config.fit(text, _run(seed, "cpu"), out), json)
+
+
+def fasttext(
+    corpus: CorpusOption,
+    out: Out,
+    dim: Dim = 100,
+    architecture: ArchitectureOption = Architecture.cbow,
+    window: Window = 5,
+    min_count: MinCount = 5,
+    shortest: Shortest = 3,
+    longest: Longest = 6,
+    buckets: Buckets = 200_000,
+    splitter: TextSplitter = Splitter.english,
+    word_list: WordList = None,
+    sentences: SentencesOption = Sentences.english,
+    field: Field = "text",
+    workers: Workers = None,
+    skip_bad_lines: SkipBad = False,
+    epochs: Epochs = 5,
+    negative: Negative = None,
+    hierarchical: Hierarchical = False,
+    sample: Sample = 1e-3,
+    learning_rate: Rate = 0.025,
+    threads: Threads = 1,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Train fastText on text, by gensim (extra `vectors`): words and their subwords, so that unknown words have vectors too.
+
+    The folder MODEL holds the model at the end; the same command goes on after the last whole epoch if it was stopped.
+
+    Example:
+
+        polyseme pretrain fasttext --corpus texts/ --out my-vectors
+    """
+    from polyseme.pretraining.word2vec import FastTextPretraining
+
+    config = FastTextPretraining(
+        dim=dim,
+        architecture=architecture.value,
+        window=window,
+        min_count=min_count,
+        shortest=shortest,
+        longest=longest,
+        buckets=buckets,
+        epochs=epochs,
+        negative=_negative(negative, hierarchical),
+        hierarchical=hierarchical,
+        sample=sample,
+        learning_rate=learning_rate,
+        threads=threads,
+    )
+    text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
+    _tell(config.fit(text, _run(seed, "cpu"), out), json)
+
+
+def glove(
+    corpus: CorpusOption,
+    out: Out,
+    dim: Dim = 100,
+    window: Window = 10,
+    min_count: MinCount = 5,
+    vocabulary: Vocabulary = None,
+    splitter: TextSplitter = Splitter.english,
+    word_list: WordList = None,
+    sentences: SentencesOption = Sentences.english,
+    field: Field = "text",
+    workers: Workers = None,
+    skip_bad_lines: SkipBad = False,
+    epochs: PairEpochs = 25,
+    x_max: XMax = 10.0,
+    alpha: Alpha = 0.75,
+    learning_rate: AdaGradRate = 0.2,
+    seed: Seed = 0,
+    device: Device = None,
+    json: Json = False,
+) -> None:
+    """Train GloVe on text: vectors whose products tell how often words stand near each other.
+
+    Pairs of words are counted first, in memory. The folder MODEL holds the model at the end; the same command goes on after
+    the last whole epoch if it was stopped.
+
+    Example:
+
+        polyseme pretrain glove --corpus texts/ --out my-vectors
+    """
+    from polyseme.pretraining.glove import GlovePretraining
+
+    config = GlovePretraining(
+        dim=dim,
+        window=window,
+        min_count=min_count,
+        vocabulary=vocabulary,
+        epochs=epochs,
+        x_max=x_max,
+        alpha=alpha,
+        learning_rate=learning_rate,
+    )
+    text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
+    _tell(config.fit(text, _run(seed, device), out), json)
+
+
+def _negative(negative: int | None, hierarchical: bool) -> int:
+    return (0 if hierarchical else 5) if negative is None else negative
+
+
+def _run(seed: int, device: str | None) -> Run:
+    from polyseme.base.run import Run
+
+    return Run.from_environment(seed=seed, device=device, precision="fp32")
+
+
+def _tell(fitted: Fitted, json: bool) -> None:
+    facts: dict[str, Any] = {
+        "out": str(fitted.out),
+        "words": fitted.words,
+        "text_words": fitted.text_words,
+        "epochs": fitted.epochs,
+        "seconds": round(fitted.seconds, 3),
+    }
+    if json:
+        show.as_json(facts | ({} if fitted.loss is None else {"loss": fitted.loss}))
+        return
+    loss = "" if fitted.loss is None else f", loss {fitted.loss:.4f}"
+    epochs = show.count(fitted.epochs, "epoch")
+    show.line(f"{fitted.out}: {fitted.words:,} words, {epochs} of {fitted.text_words:,} words{loss}, {fitted.seconds:,.0f} s")

@@ -1,0 +1,155 @@
+"""fastText (Bojanowski et al. 2017): word vectors that are also made of subwords, so that unknown words have vectors too.
+
+A word's subwords are its runs of some letters, the edges `<` and `>` counted as letters; each is hashed to one of a fixed
+number of rows. A known word has its trained vector in the table, as in word2vec; that of an unknown word is the mean of its
+subwords' rows. Subwords and hash are those of the published program and of gensim, written here so that a model needs
+neither to be used; a word too short to have any subword has zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import embedding_bag
+
+from polyseme.base.config import ConfigError
+from polyseme.base.files import write_text
+from polyseme.encoders.folder import write_tensors
+from polyseme.encoders.word2vec import WordVectorConfig, WordVectorTable, moments
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.word_vectors import WordVectors
+from polyseme.text.words import Splitter, splitter
+
+
+@dataclass(frozen=True, kw_only=True)
+class FastTextConfig(WordVectorConfig):
+    """A table of word vectors, and how unknown words are made of subwords."""
+
+    unknown: Literal["vector", "random", "zero"] = "zero"
+    """Words without subwords have zeros, and no other choice."""
+    shortest: int = 3
+    """Letters of the shortest subwords."""
+    longest: int = 6
+    """Letters of the longest subwords."""
+    buckets: int
+    """Rows that subwords share by their hash."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.unknown != "zero":
+            raise ConfigError(f"unknown is {self.unknown!r}; fastText's unknown words are made of subwords: leave it out")
+        check_subwords(self.shortest, self.longest, self.buckets)
+
+
+class FastTextTable(WordVectorTable):
+    """A table word -> vector, and the rows of subwords; one layer.
+
+    >>> vectors = WordVectors(["bank"], np.ones((1, 2), dtype=np.float32), total=1)
+    >>> table = FastTextTable.from_parts(vectors, np.full((10, 2), 3, dtype=np.float32))
+    >>> table.lookup(["bank", "banks"]).vectors.tolist()
+    [[1.0, 1.0], [3.0, 3.0]]
+    """
+
+    kind = "fasttext"
+    config_type = FastTextConfig
+    config: FastTextConfig
+
+    def __init__(
+        self,
+        config: FastTextConfig,
+        *,
+        vocabulary: Vocabulary,
+        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+    ) -> None:
+        super().__init__(config, vocabulary=vocabulary, splitter=splitter)
+        self.subwords: Tensor
+        self.register_buffer("subwords", torch.zeros(config.buckets, config.dim))
+
+    @classmethod
+    def from_parts(
+        cls,
+        vectors: WordVectors,
+        subwords: NDArray[np.float32],
+        *,
+        shortest: int = 3,
+        longest: int = 6,
+        lowercase: Literal["auto", "fallback", "never"] = "auto",
+        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+    ) -> Self:
+        """A table of trained words and rows of subwords (buckets, dim), both taken over without a copy."""
+        table = np.ascontiguousarray(vectors.vectors, dtype=np.float32)
+        rows = np.ascontiguousarray(subwords, dtype=np.float32)
+        config = FastTextConfig(
+            size=len(table), dim=vectors.dim, lowercase=lowercase, shortest=shortest, longest=longest, buckets=len(rows)
+        )
+        mean, deviation = moments(table)
+        weights = {"table.weight": torch.from_numpy(table), "mean": mean, "deviation": deviation}
+        weights["subwords"] = torch.from_numpy(rows)
+        return cls._assemble(config, weights, "vectors", Vocabulary(vectors.words, unknown=None), splitter)
+
+    def known(self, words: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each word has a vector of its own, (words,): in the table, or long enough to have subwords."""
+        return super().known(words) | np.array([bool(self._subwords(word)) for word in words], dtype=bool)
+
+    def _subwords(self, word: str) -> list[int]:
+        return subword_rows(word, self.config.shortest, self.config.longest, self.config.buckets)
+
+    def _row(self, word: str, others: dict[str, int]) -> int:
+        row = self._find(word)
+        return -1 - others.setdefault(word.lower() if self._lowers else word, len(others)) if row is None else row
+
+    def _others(self, names: list[str]) -> Tensor:
+        """(others, dim): the mean of each word's subwords."""
+        if not names:
+            return torch.zeros(0, self.dim, device=self.device)
+        rows = [self._subwords(name) for name in names]
+        counts = torch.tensor([len(some) for some in rows])
+        places = torch.tensor([row for some in rows for row in some], dtype=torch.long)
+        starts = (counts.cumsum(0) - counts).to(self.device)
+        sums = embedding_bag(places.to(self.device), self.subwords, starts, mode="sum")  # an empty bag is zeros
+        return sums / counts.clamp(min=1).to(sums)[:, None]
+
+    def write_files(self, folder: Path, dtype: torch.dtype) -> None:
+        exact = {"mean": self.mean, "deviation": self.deviation}
+        tensors = {"table.weight": self.table.weight, "subwords": self.subwords}
+        write_tensors(tensors, folder / "model.safetensors", dtype, exact=exact)
+        write_text(folder / "vocabulary.txt", self.vocabulary.to_text())
+
+    def facts(self) -> dict[str, Any]:
+        made = f"made of subwords of {self.config.shortest} to {self.config.longest} letters"
+        return super().facts() | {"unknown_words": made, "subword_rows": self.config.buckets}
+
+
+def subword_rows(word: str, shortest: int, longest: int, buckets: int) -> list[int]:
+    """The rows of a word's subwords, in the order of where they begin: FNV-1a of their UTF-8, each byte read as signed.
+
+    >>> subword_rows("at", 3, 6, 2_000_000), subword_rows("", 3, 6, 2_000_000)
+    ([1096174, 887408, 351106], [])
+    """
+    letters = [letter.encode("utf-8", "surrogatepass") for letter in f"<{word}>"]
+    rows = []
+    for begin in range(len(letters)):
+        value = 2166136261
+        for length, letter in enumerate(letters[begin : begin + longest], start=1):
+            for byte in letter:
+                signed = byte if byte < 128 else byte | 0xFFFFFF00
+                value = (value ^ signed) * 16777619 & 0xFFFFFFFF
+            lone_edge = length == 1 and begin in (0, len(letters) - 1)
+            if length >= shortest and not lone_edge:
+                rows.append(value % buckets)
+    return rows
+
+
+def check_subwords(shortest: int, longest: int, buckets: int) -> None:
+    """Lengths and rows that can be."""
+    if not 1 <= shortest <= longest:
+        raise ConfigError(f"subwords are of {shortest} to {longest} letters; expected at least 1, and no more than the longest")
+    if buckets < 1:
+        raise ConfigError(f"buckets is {buckets}; subwords need at least 1 row")

@@ -1,0 +1,286 @@
+"""N-gram language models: a word depends on the few words before it (the Markov assumption), and on nothing else.
+
+    P(w1 ... wn) = P(w1 | <s>) P(w2 | <s> w1) ... P(</s> | ...)      the chain rule, every context cut to order - 1 words
+
+A table holds the n-grams of the training text with their probabilities. Where it lacks one, the context loses its first word
+and the lower order's probability counts by a back-off weight (Katz 1987). This is the form that ARPA files have, and every
+smoothing that interpolates orders, such as Kneser and Ney's, can be written in it exactly.
+
+The model is a `LanguageModel`: it gives sentences probabilities. It gives words no vectors; what needs them says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NoReturn, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+from torch import nn
+
+from polyseme.base.config import Config, ConfigError
+from polyseme.base.errors import FormatError, UsageError
+from polyseme.base.files import telling, write_text
+from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
+from polyseme.encoders.ngram_table import Level, NgramTable, Reading
+from polyseme.encoders.questions import Perplexity, WordLogProbs, perplexity_of
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.words import Splitter, splitter
+
+Smoothing = Literal["kneser-ney", "absolute", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NgramConfig(Config):
+    """What an n-gram model is."""
+
+    order: int
+    """Words of the longest n-grams; the context has one less."""
+    begin: str = "<s>"
+    end: str = "</s>"
+    unknown: str | None = "<unk>"
+    """The word that stands for all others; None: the vocabulary is closed."""
+    smoothing: Smoothing | None = None
+    """How the probabilities were estimated; None: not known."""
+    discounts: tuple[tuple[float, ...], ...] = ()
+    """For each order what was taken off the counts 1, 2, and 3 or more."""
+
+    def __post_init__(self) -> None:
+        if self.order < 1:
+            raise ConfigError(f"order is {self.order}; it must be at least 1")
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """A context whose n-gram was not found, and by what the lower order counts."""
+
+    context: tuple[str, ...]
+    weight: float
+    """A natural log."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One factor of the chain rule: P(word | context)."""
+
+    word: str
+    known: bool
+    """False where the vocabulary lacks the word and its unknown word was asked instead."""
+    context: tuple[str, ...]
+    """The words before it that the model looks at."""
+    order: int
+    """Of the n-gram that was found."""
+    found: float
+    """Natural log of that n-gram's probability."""
+    backoffs: tuple[Backoff, ...]
+    """Longest context first; a context that the model has never seen has no weight and costs nothing."""
+
+    @property
+    def log_prob(self) -> float:
+        """Natural log of P(word | context)."""
+        return self.found + sum(each.weight for each in self.backoffs)
+
+
+class NgramModel(Encoder):
+    """An n-gram language model; `polyseme.load` reads one from a folder or an ARPA file.
+
+    >>> vocabulary = Vocabulary(["<s>", "</s>", "<unk>", "a"], unknown="<unk>", begin="<s>", end="</s>")
+    >>> ones = Level(np.arange(4), np.log([1e-9, 0.25, 0.25, 0.5], dtype=np.float32), np.zeros(4, dtype=np.float32))
+    >>> model = NgramModel(NgramConfig(order=1), vocabulary=vocabulary, table=NgramTable(4, [ones]))
+    >>> np.exp(model.score([["a", "b"]])).round(5).tolist()     # 0.5 * 0.25 * 0.25
+    [0.03125]
+    """
+
+    kind = "ngram"
+    config_type = NgramConfig
+    config: NgramConfig
+
+    def __init__(
+        self,
+        config: NgramConfig,
+        *,
+        vocabulary: Vocabulary,
+        table: NgramTable,
+        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+    ) -> None:
+        super().__init__(config, splitter)
+        if (config.order, len(vocabulary)) != (table.order, table.size):
+            raise ConfigError(
+                f"order is {config.order} and there are {len(vocabulary)} words, but the table has "
+                f"order {table.order} and {table.size} words"
+            )
+        missing = [mark for mark in (config.begin, config.end, config.unknown) if mark is not None and mark not in vocabulary]
+        if missing:
+            raise ConfigError(f"the vocabulary lacks {' and '.join(missing)}")
+        self.vocabulary, self.table = vocabulary, table
+        self._begin, self._end = (int(vocabulary.ids([mark])[0]) for mark in (config.begin, config.end))
+
+    # ---- what it can be asked
+
+    def log_probs(self, sentences: Sequence[Sentence]) -> list[WordLogProbs]:
+        """Log-probability of each word given those before it, and of the end mark."""
+        texts = self._texts(sentences)
+        reading, begins = self._read(texts)
+        found, results = reading.log_probs, []
+        for text, begin in zip(texts, begins.tolist(), strict=True):
+            known = np.array([self._is_known(word) for word in text], dtype=bool)
+            results.append(WordLogProbs(text, found[begin + 1 : begin + len(text) + 2], None, known))
+        return results
+
+    def score(self, sentences: Sequence[Sentence]) -> np.ndarray:
+        """Log-probability of each sentence, its end mark counted: (sentences,)."""
+        return np.array([found.score for found in self.log_probs(sentences)])
+
+    def perplexity(self, sentences: Sequence[Sentence]) -> Perplexity:
+        """Perplexity over all sentences; their end marks are predicted too, and words outside the vocabulary as `<unk>`."""
+        return perplexity_of(self.log_probs(sentences))
+
+    def steps(self, sentence: Sentence) -> list[Step]:
+        """The chain rule step by step: a factor for each word and one for the end mark, and how each came about."""
+        (text,) = self._texts([sentence])
+        reading, _ = self._read([text])
+        marked = [self.config.begin, *text, self.config.end]
+        return [self._step(reading, marked, place) for place in range(1, len(marked))]
+
+    def distribution(self, context: Sequence[str], *, begin: bool = True) -> NDArray[np.float64]:
+        """Log-probabilities of every word of the vocabulary after some words, (words,); the begin mark has none to speak of.
+
+        `begin`: whether the context is the begin of a sentence, or words from inside of one.
+        """
+        ids = self._ids(self.words(context))
+        return self.table.distribution(np.concatenate([[self._begin], ids]) if begin else ids)
+
+    def _step(self, reading: Reading, marked: list[str], place: int) -> Step:
+        longest = min(place, self.config.order - 1)
+        lengths = [n for n in range(longest, 0, -1) if not np.isnan(reading.weights[n - 1, place])]
+        return Step(
+            word=marked[place],
+            known=place == len(marked) - 1 or self._is_known(marked[place]),
+            context=tuple(marked[place - longest : place]),
+            order=int(reading.order[place]),
+            found=float(reading.found[place]),
+            backoffs=tuple(Backoff(tuple(marked[place - n : place]), float(reading.weights[n - 1, place])) for n in lengths),
+        )
+
+    def _read(self, texts: list[list[str]]) -> tuple[Reading, NDArray[np.int64]]:
+        """What the table says of texts with their marks, laid end to end; and where each begins."""
+        lengths = np.array([len(text) + 2 for text in texts], dtype=np.int64)
+        begins = np.cumsum(lengths) - lengths
+        stream = np.full(int(lengths.sum()), self._end, dtype=np.int64)
+        stream[begins] = self._begin
+        for text, begin in zip(texts, begins.tolist(), strict=True):
+            stream[begin + 1 : begin + len(text) + 1] = self._ids(text)
+        return self.table.read(stream, begins), begins
+
+    def _ids(self, words: list[str]) -> NDArray[np.int64]:
+        """Ids of words; a mark inside of a sentence is no mark."""
+        ids = self.vocabulary.ids(words)
+        marks = (ids == self._begin) | (ids == self._end)
+        if marks.any():
+            if self.config.unknown is None:
+                raise UsageError(
+                    f"{self.config.begin} and {self.config.end} are marks and no words: leave them out of the text"
+                )
+            ids[marks] = self.vocabulary.ids([self.config.unknown])[0]
+        return ids
+
+    def _is_known(self, word: str) -> bool:
+        return self.vocabulary.find(word) not in (None, self._begin, self._end)
+
+    # ---- what it cannot be asked
+
+    @property
+    def layers(self) -> int:
+        self._refuse()
+
+    @property
+    def dim(self) -> int:
+        self._refuse()
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu")
+
+    def prepare(self, sentences: Sequence[Sentence]) -> Batch:
+        self._refuse()
+
+    def forward(self, batch: Batch) -> Layers:
+        self._refuse()
+
+    def parts(self) -> dict[str, nn.Module]:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UsageError(
+            f"{self.source or 'this'} is an n-gram model, which gives sentences probabilities (score, perplexity) and words "
+            "no vectors: give an encoder, such as an ELMo or word vectors"
+        )
+
+    # ---- in a folder
+
+    def write_files(self, folder: Path, dtype: torch.dtype) -> None:
+        number = np.float16 if dtype == torch.float16 else np.float32
+        arrays: dict[str, np.ndarray] = {}
+        for order, level in enumerate(self.table.levels, start=1):
+            arrays[f"{order}.keys"] = np.ascontiguousarray(level.keys, dtype=np.int64)
+            arrays[f"{order}.log_probs"] = np.ascontiguousarray(level.log_probs, dtype=number)
+            arrays[f"{order}.backoffs"] = np.ascontiguousarray(level.backoffs, dtype=number)
+        path = folder / "model.safetensors"
+        with telling(path, "write"):
+            save_file(arrays, path)
+            path.chmod(0o644)
+        write_text(folder / "vocabulary.txt", self.vocabulary.to_text())
+
+    @classmethod
+    def read_files(cls, folder: Path, config: NgramConfig, splitter: Splitter) -> Self:
+        words, path = folder / "vocabulary.txt", folder / "model.safetensors"
+        vocabulary = Vocabulary.read(words, unknown=config.unknown, begin=config.begin, end=config.end)
+        arrays = _arrays(path)
+        names = [f"{order}.{name}" for order in range(1, config.order + 1) for name in ("keys", "log_probs", "backoffs")]
+        if set(names) != set(arrays):
+            raise FormatError(path, f"holds {sorted(arrays)}; expected {names}")
+        levels = [
+            Level(
+                arrays[keys], arrays[log_probs].astype(np.float32, copy=False), arrays[backoffs].astype(np.float32, copy=False)
+            )
+            for keys, log_probs, backoffs in zip(*[iter(names)] * 3, strict=True)
+        ]
+        table = NgramTable(len(vocabulary), levels)
+        if problems := table.problems():
+            raise FormatError(path, "; ".join(problems))
+        try:
+            return cls(config, vocabulary=vocabulary, table=table, splitter=splitter)
+        except ConfigError as error:
+            raise FormatError(folder, str(error)) from error
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "encoder": self.kind,
+            "order": self.config.order,
+            "vocabulary": len(self.vocabulary),
+            "ngrams": [len(level) for level in self.table.levels],
+            "smoothing": self.config.smoothing,
+            "discounts": [[round(value, 4) for value in each] for each in self.config.discounts] or None,
+            "parameters": 2 * sum(len(level) for level in self.table.levels),
+            "language_model": True,
+            "splitter": self.splitter.name,
+        }
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a safetensors file as they are: ids stay whole numbers."""
+    try:
+        with telling(path, "read"):
+            path.open("rb").close()  # safetensors calls every file that it cannot open a missing one
+            found = load_file(path)
+    except SafetensorError as error:
+        raise FormatError(path, f"is a damaged safetensors file ({error})") from error
+    for name, array in found.items():
+        if array.ndim != 1 or (array.dtype != np.int64) is name.endswith(".keys"):
+            raise FormatError(path, f"has {name} of type {array.dtype} and shape {array.shape}; expected one row of numbers")
+    return found

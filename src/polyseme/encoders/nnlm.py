@@ -1,0 +1,109 @@
+"""The neural probabilistic language model: an n-gram model that knows which words are alike.
+
+Bengio et al. 2003. The vectors of the few words before, side by side, go through a layer of tanh units, and a softmax over the
+vocabulary gives the next word. The vectors are learned with the rest: words that are followed by the same words come to lie
+near each other, so that a context that never came in the text borrows from those that did. They are the first word vectors of
+this kind, and what `embed` gives: the table, one layer, the same vector in every sentence.
+
+    x = [C(w[t-n+1]), ..., C(w[t-1])]        y = b + U tanh(H x + d) (+ W x: direct connections)        P = softmax(y)
+
+Before the first word stand as many begin marks as the context has places.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from polyseme.base.config import ConfigError
+from polyseme.encoders.base import Batch, Layers
+from polyseme.encoders.left_to_right import LeftToRight, TableConfig
+from polyseme.nn.output import FullSoftmax
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.words import Splitter, splitter
+
+
+@dataclass(frozen=True, kw_only=True)
+class NnlmConfig(TableConfig):
+    """What such a model is made of."""
+
+    order: int = 5
+    """Words of an n-gram: a word depends on one less."""
+    hidden: int = 500
+    """Units of the tanh layer."""
+    direct: bool = False
+    """Whether the words' vectors reach the output directly, too."""
+
+    def __post_init__(self) -> None:
+        problems = self.problems("hidden")
+        if self.order < 2:
+            problems.append(f"order is {self.order}; it must be at least 2, for a word of context")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+    @property
+    def context(self) -> int:
+        """Numbers of a context: its words' vectors side by side."""
+        return (self.order - 1) * self.dim
+
+
+class Nnlm(LeftToRight):
+    """A feed-forward language model; its table is the word vectors.
+
+    >>> words = Vocabulary(["<s>", "</s>", "<unk>", "a"], unknown="<unk>", begin="<s>", end="</s>")
+    >>> model = Nnlm(NnlmConfig(size=4, dim=3, hidden=5, order=3), vocabulary=words)
+    >>> model.embed([["a", "b"]])[0].shape, model.log_probs([["a", "b"]])[0].forward.shape
+    ((1, 2, 3), (3,))
+    """
+
+    kind = "nnlm"
+    config_type = NnlmConfig
+    config: NnlmConfig
+
+    def __init__(
+        self,
+        config: NnlmConfig,
+        *,
+        vocabulary: Vocabulary,
+        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+    ) -> None:
+        super().__init__(config, vocabulary=vocabulary, splitter=splitter)
+        self.table = nn.Embedding(config.size, config.dim)
+        self.hidden = nn.Linear(config.context, config.hidden)
+        self.output = FullSoftmax(config.size, config.hidden + (config.context if config.direct else 0))
+        self.dropout = 0.0
+        """On the words' vectors and on the tanh layer, in training only."""
+
+    @property
+    def layers(self) -> int:
+        return 1
+
+    @property
+    def dim(self) -> int:
+        return self.config.dim
+
+    def parts(self) -> dict[str, nn.Module]:
+        return {"table": self.table, "hidden": self.hidden, "output": self.output}
+
+    def forward(self, batch: Batch) -> Layers:
+        vectors: Tensor = self.table(batch.inputs)  # (batch, words, dim)
+        return Layers(states=vectors.masked_fill(~batch.mask[..., None], 0.0)[None], mask=batch.mask)
+
+    def top_states(self, rows: Tensor) -> Tensor:
+        before = self.config.order - 2  # begin marks further back than the one that is there
+        contexts = F.pad(rows, (before, 0), value=self.first).unfold(1, before + 1, 1)  # (batch, places, order - 1)
+        return self.read(contexts.flatten(0, 1)).unflatten(0, rows.shape)
+
+    def read(self, contexts: Tensor) -> Tensor:
+        """Rows of the words before, the nearest last, (n, order - 1) -> what the output layer reads, (n, output.dim)."""
+        vectors = F.dropout(self.table(contexts).flatten(1), self.dropout, self.training)
+        hidden = F.dropout(torch.tanh(self.hidden(vectors)), self.dropout, self.training)
+        return torch.cat([hidden, vectors.to(hidden.dtype)], dim=1) if self.config.direct else hidden
+
+    def facts(self) -> dict[str, Any]:
+        config = self.config
+        return super().facts() | {"order": config.order, "hidden": config.hidden, "direct": config.direct}

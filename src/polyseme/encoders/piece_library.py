@@ -1,0 +1,195 @@
+"""Networks of the `transformers` library (extra `transformers`): where their parts are, read from a folder and written to one.
+
+Only safetensors are read and no code of a folder is run, so that a folder from anywhere can be opened. The network is read
+together with the heads that its weights are whole for (masked words, next words, next sentence), since a random head is worse
+than none; all others are left out.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from polyseme.base.errors import FormatError, MissingExtraError, PolysemeError, nearest
+from polyseme.base.files import read_json
+from polyseme.encoders.folder import LIBRARY_KEY
+
+log = logging.getLogger(__name__)
+
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model")
+
+
+@dataclass(frozen=True)
+class Family:
+    """Where the parts of a network are, by the names that the library gives them."""
+
+    blocks: str
+    """The layers."""
+    embeddings: tuple[str, ...] = ("embeddings",)
+    """What stands below them."""
+    top: tuple[str, ...] = ()
+    """What stands above the last one and belongs to it."""
+    causal: bool = False
+    """Whether it reads from left to right only."""
+    after_padding: bool = False
+    """Whether positions are counted from the number of the padding piece on, so that some cannot be used."""
+
+
+_BERT, _ROBERTA = Family("encoder.layer"), Family("encoder.layer", after_padding=True)
+_GPT = Family("h", ("wte", "wpe"), ("ln_f",), causal=True)
+FAMILIES = {
+    "bert": _BERT,
+    "electra": Family("encoder.layer", ("embeddings", "embeddings_project")),
+    "distilbert": Family("transformer.layer"),
+    "roberta": _ROBERTA,
+    "xlm-roberta": _ROBERTA,
+    "camembert": _ROBERTA,
+    "gpt2": _GPT,
+    "gpt_neo": _GPT,
+    "gpt_neox": Family("layers", ("embed_in",), ("final_layer_norm",), causal=True),
+}
+"""By the `model_type` of `config.json`."""
+
+
+def library() -> Any:
+    """The package `transformers`."""
+    try:
+        import transformers
+    except ImportError as error:
+        raise MissingExtraError("BERT, GPT and their like are run by transformers", "transformers") from error
+    return transformers
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """The library says nothing and draws nothing; what it would say is ours to say, or noise."""
+    speech = library().utils.logging
+    level, bars = speech.get_verbosity(), speech.is_progress_bar_enabled()
+    speech.set_verbosity_error()
+    speech.disable_progress_bar()
+    try:
+        yield
+    finally:
+        speech.set_verbosity(level)
+        if bars:
+            speech.enable_progress_bar()
+
+
+def family_of(folder: Path) -> Family:
+    """The family of the model in a folder, by its `config.json`."""
+    path = folder / "config.json"
+    values = read_json(path)
+    kind = values.get("model_type")
+    if kind not in FAMILIES:
+        raise FormatError(path, f"is of a model of type {kind!r}, which polyseme does not read{nearest(str(kind), FAMILIES)}")
+    if values.get("is_encoder_decoder") or (values.get("is_decoder") and not FAMILIES[kind].causal):
+        raise FormatError(path, "is of a decoder; polyseme reads encoders (BERT and its like) and GPT and its like")
+    _check_weights(folder)
+    return FAMILIES[kind]
+
+
+def _check_weights(folder: Path) -> None:
+    names = sorted(path.name for path in folder.iterdir())
+    if any(name.endswith(".safetensors") for name in names):
+        return
+    pickles = [name for name in names if name.endswith((".bin", ".pt", ".pth", ".ckpt"))]
+    if pickles:
+        raise FormatError(
+            folder,
+            f"holds its weights as a pickle ({pickles[0]}), which can run code when it is opened; polyseme reads safetensors "
+            'only. If you trust the file, convert it once: python -c "from transformers import AutoModelForPreTraining as A; '
+            f"A.from_pretrained('{folder}').save_pretrained('{folder}')\"",
+        )
+    raise FormatError(folder, f"has a config.json but no weights: model.safetensors is missing (found: {', '.join(names)})")
+
+
+def read_network(folder: Path, family: Family) -> Any:
+    """The network in a folder as float32, in evaluation mode, with the heads that the weights are whole for."""
+    transformers = library()
+    if family.causal:
+        ways: list[tuple[Any, dict[str, Any]]] = [(transformers.AutoModelForCausalLM, {})]
+    else:
+        ways = [(transformers.AutoModelForPreTraining, {}), (transformers.AutoModelForMaskedLM, {})]
+    ways.append((transformers.AutoModel, {}))
+    if not family.causal:
+        ways.append((transformers.AutoModel, {"add_pooling_layer": False}))  # fine-tuned models often lack the pooler
+    common = {"local_files_only": True, "trust_remote_code": False}
+    missing: list[str] = []
+    with quiet(), _telling(folder), torch.random.fork_rng(devices=[]):
+        config = transformers.AutoConfig.from_pretrained(folder, **common)
+        config.__dict__.pop(LIBRARY_KEY, None)
+        for kind, more in ways:
+            try:
+                network, found = kind.from_pretrained(
+                    folder,
+                    config=config,
+                    dtype=torch.float32,
+                    use_safetensors=True,
+                    output_loading_info=True,
+                    **common,
+                    **more,
+                )
+            except TypeError:
+                if not more:
+                    raise
+                continue  # this family knows no pooler
+            missing = sorted(found["missing_keys"])
+            if not missing:
+                _tell_left_out(folder, found["unexpected_keys"])
+                return network.float().eval()
+    raise FormatError(folder, f"lacks weights of its network: {', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}")
+
+
+def _tell_left_out(folder: Path, names: set[str]) -> None:
+    if names:
+        log.info("%s: left out %s, which have no use here", folder, ", ".join(sorted(names)[:5]))
+
+
+def read_tokenizer(folder: Path) -> Any:
+    """The tokenizer in a folder; without its files the library would give an empty one."""
+    if not any((folder / name).is_file() for name in TOKENIZERS):
+        raise FormatError(folder, f"has no tokenizer, which cuts words into pieces; expected one of {', '.join(TOKENIZERS)}")
+    with quiet(), _telling(folder):
+        return library().AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+
+
+@contextmanager
+def _telling(folder: Path) -> Iterator[None]:
+    """What the library says of a folder, as one sentence of ours."""
+    try:
+        yield
+    except PolysemeError:
+        raise
+    except Exception as error:  # the library raises many kinds
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise FormatError(folder, f"is a model that the transformers library cannot read ({lines[0]})") from error
+
+
+def write_network(network: Any, tokenizer: Any, folder: Path, dtype: torch.dtype) -> None:
+    """Write both as the library does, so that its Auto classes open the folder."""
+    weights = None
+    if dtype != torch.float32:
+        weights = {name: value.detach().to(dtype) for name, value in network.state_dict().items()}
+        for name, value in weights.items():
+            if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+                raise PolysemeError(f"{name} has numbers too large for fp16: save it in fp32")
+    with quiet():
+        network.save_pretrained(folder, state_dict=weights, max_shard_size="1000GB")
+        tokenizer.save_pretrained(folder)
+    for path in folder.iterdir():
+        path.chmod(0o644)
+
+
+def part_of(module: nn.Module, path: str) -> nn.Module | None:
+    """The module of that dotted name; None where there is none."""
+    found: Any = module
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    return found

@@ -1,0 +1,293 @@
+"""What BERT, GPT and their like share: words are cut into pieces, a network reads the pieces, and words are put together again.
+
+The networks are those of the `transformers` library, and so are the folders: what is saved here opens there, and the other way
+round. Layer 0 is what the network reads (pieces and positions), layer l the output of its block l. A word of several pieces has
+the vectors of one of them, or their mean. Texts longer than the network's positions go through in windows that overlap
+(`polyseme.encoders.piece_windows`): no word is left out. Padding is masked, so a vector does not depend on its batch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self, get_args
+
+import torch
+from torch import Tensor, nn
+
+from polyseme.base.config import Config, ConfigError
+from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
+from polyseme.encoders.piece_library import FAMILIES, family_of, part_of, read_network, read_tokenizer, write_network
+from polyseme.encoders.piece_windows import windows
+from polyseme.text.pieces import Pieces
+from polyseme.text.words import Splitter, splitter
+
+WordPart = Literal["first", "last", "mean"]
+_AT_A_TIME = 1 << 14  # pieces that go through the network together where no gradients are asked for
+_NO_VECTOR_NEEDS = ("architectures", "dtype", "transformers_version", "_name_or_path")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PieceConfig(Config):
+    """How words and pieces come together; the network's own config is the library's."""
+
+    pieces: WordPart = "first"
+    """The vectors of a word of several pieces: its first piece's, its last one's, or the mean of all."""
+    window: int | None = None
+    """Pieces that are read together, marks counted; None: as many as the network has positions."""
+    overlap: float = 0.5
+    """Share of a window that the next one reads again."""
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.pieces not in get_args(WordPart):
+            problems.append(f"pieces is {self.pieces!r}; allowed: {', '.join(get_args(WordPart))}")
+        if self.window is not None and self.window < 4:
+            problems.append(f"window is {self.window}; it counts the marks, so at least 4")
+        if not 0 <= self.overlap < 1:
+            problems.append(f"overlap is {self.overlap}; allowed: from 0 to below 1")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+
+@dataclass(frozen=True)
+class PieceInputs:
+    """Texts as windows of pieces, and which pieces are whose."""
+
+    ids: Tensor
+    """(windows, length): pieces with their marks, padded."""
+    attention: Tensor
+    """(windows, length): 1 where a piece or mark is."""
+    rows: Tensor
+    """(taken,): the windows of the pieces that make words, in rising order."""
+    columns: Tensor
+    """(taken,): where they stand there."""
+    words: Tensor
+    """(taken,): the place of their word in the batch, text * words + word."""
+    bounds: list[int]
+    """For each window where its pieces begin in `rows`, and the end: on the CPU."""
+    texts: Tensor
+    """(windows,): the text of each window."""
+
+
+class PieceModel(Encoder):
+    """A network of the transformers library around which words come and go; `Bert` and `Gpt` are the two kinds."""
+
+    config_type: ClassVar[type[Config]] = PieceConfig
+    config: PieceConfig
+    causal: ClassVar[bool]
+
+    def __init__(
+        self,
+        config: PieceConfig,
+        *,
+        network: Any,
+        tokenizer: Any,
+        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+    ) -> None:
+        super().__init__(config, splitter)
+        self.family = FAMILIES[network.config.model_type]
+        if self.family.causal != self.causal:
+            raise ConfigError(f"a {network.config.model_type} is no {self.kind}: polyseme.load chooses the kind by itself")
+        self.network = network
+        self.pieces = Pieces(tokenizer)
+        self.before, self.after = self._marks()
+        rows, size = network.get_input_embeddings().weight.shape[0], len(self.pieces)
+        if size > rows:
+            raise ConfigError(f"the tokenizer has {size} pieces, the network's table {rows} rows: are both of one model?")
+
+    def _marks(self) -> tuple[list[int], list[int]]:
+        """The marks before a text and after it."""
+        raise NotImplementedError
+
+    @property
+    def body(self) -> Any:
+        """The network without its heads."""
+        return self.network.base_model
+
+    @property
+    def layers(self) -> int:
+        return len(self._blocks()) + 1
+
+    @property
+    def dim(self) -> int:
+        return int(self.network.config.hidden_size)
+
+    @property
+    def window(self) -> int:
+        """Pieces that are read together, marks counted."""
+        config = self.network.config
+        positions = int(config.max_position_embeddings)
+        if self.family.after_padding:
+            positions -= int(config.pad_token_id) + 1
+        return min(positions, self.config.window or positions)
+
+    @property
+    def identity(self) -> str:
+        """A hash of what decides the vectors besides the weights: the tokenizer and the network's own config."""
+        values = json.loads(self.network.config.to_json_string(use_diff=False))
+        kept = {name: value for name, value in values.items() if name not in _NO_VECTOR_NEEDS}
+        return hashlib.sha256((self.pieces.fingerprint + json.dumps(kept, sort_keys=True)).encode()).hexdigest()
+
+    def _blocks(self) -> nn.ModuleList:
+        blocks = part_of(self.body, self.family.blocks)
+        assert isinstance(blocks, nn.ModuleList)
+        return blocks
+
+    def parts(self) -> dict[str, nn.Module]:
+        below, above = (
+            [part for path in paths if (part := part_of(self.body, path)) is not None]
+            for paths in (self.family.embeddings, self.family.top)
+        )
+        blocks = list(self._blocks())
+        parts: dict[str, nn.Module] = {"embeddings": nn.ModuleList(below)}
+        for level, block in enumerate(blocks, start=1):
+            parts[f"layer{level}"] = nn.ModuleList([block, *above] if level == len(blocks) else [block])
+        inside = {id(weight) for weight in self.body.parameters()}
+        heads = [weight for weight in self.network.parameters() if id(weight) not in inside]
+        if heads:
+            parts["output"] = nn.ParameterList(heads)
+        return parts
+
+    # ---- words -> pieces
+
+    def prepare(self, sentences: Sequence[Sentence]) -> Batch:
+        texts = self._texts(sentences)
+        if not texts:
+            raise UsageError("a batch needs at least one sentence; got none")
+        longest = max(map(len, texts))
+        cut = self._cut(texts)
+        inside = self.window - len(self.before) - len(self.after)
+        ids: list[list[int]] = []
+        owners: list[int] = []
+        taken: list[tuple[int, int, int]] = []
+        bounds = [0]
+        for number, pieces in enumerate(cut):
+            flat, words = self._taken(pieces)
+            for begin, end, first, last in windows(len(flat), inside, self.config.overlap, causal=self.causal):
+                shift = len(self.before) - begin
+                mine = [(place, word) for place, word in words if first <= place < last]
+                taken += [(len(ids), place + shift, number * longest + word) for place, word in mine]
+                ids.append([*self.before, *flat[begin:end], *self.after])
+                owners.append(number)
+                bounds.append(len(taken))
+        rows, columns, places = torch.tensor(taken, dtype=torch.long).reshape(-1, 3).T.to(self.device)
+        padded, attention = self.padded(ids)
+        lengths = torch.tensor([len(text) for text in texts])
+        mask = torch.arange(longest) < lengths[:, None]
+        inputs = PieceInputs(padded, attention, rows, columns, places, bounds, torch.tensor(owners).to(self.device))
+        return Batch(inputs, mask.to(self.device), lengths.to(self.device))
+
+    def _cut(self, texts: list[list[str]]) -> list[list[list[int]]]:
+        """For each text the pieces of each word."""
+        found = iter(self.pieces.of([word for text in texts for word in text]))
+        return [[next(found) for _ in text] for text in texts]
+
+    def _taken(self, pieces: list[list[int]]) -> tuple[list[int], list[tuple[int, int]]]:
+        """A text's pieces in a row, and those that make words: (place, word)."""
+        flat: list[int] = []
+        taken: list[tuple[int, int]] = []
+        for word, ids in enumerate(pieces):
+            begin, last = len(flat), len(flat) + len(ids) - 1
+            flat += ids
+            chosen = {"first": [begin], "last": [last], "mean": range(begin, last + 1)}[self.config.pieces]
+            taken += [(place, word) for place in chosen]
+        return flat, taken
+
+    def padded(self, rows: list[list[int]]) -> tuple[Tensor, Tensor]:
+        """Rows of ids as a tensor (rows, length) on the device, and where they are."""
+        length = max(1, *map(len, rows), 1)
+        padding = self.network.config.pad_token_id or 0
+        ids = torch.tensor([[*row, *[padding] * (length - len(row))] for row in rows])
+        attention = torch.tensor([[1] * len(row) + [0] * (length - len(row)) for row in rows])
+        return ids.to(self.device), attention.to(self.device)
+
+    # ---- pieces -> layers
+
+    def forward(self, batch: Batch) -> Layers:
+        inputs: PieceInputs = batch.inputs
+        pieces, marks = self._read(inputs)
+        count, words = batch.mask.shape
+        states = pieces.new_zeros(self.layers, count * words, self.dim)
+        if self.config.pieces == "mean":
+            shares = torch.bincount(inputs.words, minlength=count * words).clamp(min=1)
+            states = states.index_add(1, inputs.words, pieces) / shares[:, None]
+        else:
+            states = states.index_copy(1, inputs.words, pieces)
+        summary = None if self.causal else _means(marks, inputs.texts, count)
+        return Layers(states.view(self.layers, count, words, self.dim), batch.mask, summary=summary)
+
+    def _read(self, inputs: PieceInputs) -> tuple[Tensor, Tensor]:
+        """All layers of the pieces that make words (layers, taken, dim), the top of each window's first mark (windows, dim)."""
+        count, length = inputs.ids.shape
+        step = count if torch.is_grad_enabled() else max(1, _AT_A_TIME // length)
+        found, marks = [], []
+        for begin in range(0, count, step):
+            end = min(begin + step, count)
+            hidden = self.hidden(inputs.ids[begin:end], inputs.attention[begin:end])
+            mine = slice(inputs.bounds[begin], inputs.bounds[end])
+            rows, columns = inputs.rows[mine] - begin, inputs.columns[mine]
+            found.append(torch.stack([layer[rows, columns] for layer in hidden]))
+            marks.append(hidden[-1][:, 0])
+        return torch.cat(found, dim=1), torch.cat(marks)
+
+    def hidden(self, ids: Tensor, attention: Tensor) -> Sequence[Tensor]:
+        """What each layer knows of each piece, (rows, length, dim) for each layer from 0 on."""
+        found = self.body(input_ids=ids, attention_mask=attention, output_hidden_states=True, **self._call())
+        states: Sequence[Tensor] = found.hidden_states
+        return states
+
+    def _call(self) -> dict[str, Any]:
+        return {"use_cache": False} if self.causal else {}
+
+    # ---- in a folder
+
+    def write_files(self, folder: Path, dtype: torch.dtype) -> None:
+        write_network(self.network, self.pieces.tokenizer, folder, dtype)
+
+    @classmethod
+    def read_files(cls, folder: Path, config: PieceConfig, splitter: Splitter) -> Self:
+        return cls.read_library(folder, config, splitter)
+
+    @classmethod
+    def read_library(cls, folder: Path, config: PieceConfig | None = None, cut: Splitter | None = None) -> Self:
+        """The model in a folder of the transformers library.
+
+        Where nobody says otherwise, text is split as suits the tokenizer: at blanks where these are part of its pieces, else
+        at signs too, and around each Chinese character, as BERT does.
+        """
+        family = family_of(folder)
+        if family.causal != cls.causal:
+            raise FormatError(folder / "config.json", f"is not of a {cls.kind}: polyseme.load chooses the kind by itself")
+        network, tokenizer = read_network(folder, family), read_tokenizer(folder)
+        try:
+            model = cls(config or cls.usual(), network=network, tokenizer=tokenizer)
+        except PolysemeError as error:
+            raise FormatError(folder, str(error)) from error
+        model.splitter = cut or splitter("whitespace" if model.pieces.byte_level else "characters")
+        return model.eval()
+
+    @classmethod
+    def usual(cls) -> PieceConfig:
+        """The config where nobody says otherwise."""
+        return PieceConfig()
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {
+            "parameters": sum(weight.numel() for weight in self.body.parameters()),
+            "network": self.network.config.model_type,
+            "pieces_of_vocabulary": len(self.pieces),
+            "pieces_of_a_word": self.config.pieces,
+            "window": self.window,
+            "language_model": self.network.get_output_embeddings() is not None,
+        }
+
+
+def _means(marks: Tensor, texts: Tensor, count: int) -> Tensor:
+    """The mean of each text's windows: (windows, dim) -> (texts, dim)."""
+    shares = torch.bincount(texts, minlength=count)
+    return marks.new_zeros(count, marks.shape[1]).index_add(0, texts, marks) / shares[:, None]

@@ -1,0 +1,171 @@
+"""The language model of ULMFiT: an AWD-LSTM, whose layers are vectors of words that know all to their left.
+
+Howard and Ruder 2018, over Merity et al. 2017. Layer 0 is the word's vector of the table, layer l what LSTM number l knows
+after reading the word; layers narrower than the widest are filled up with zeros. The output layer's weight is the table
+itself.
+
+The model learns from text end to end, where an end mark stands between sentences; so a sentence alone begins with that mark,
+from zeros. Published perplexities go on through the whole text instead: `start="carry"` reads every sentence after the one
+before, in the order given and on from the last call, until `reset_state`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import UsageError
+from polyseme.encoders.base import Batch, Layers, Sentence
+from polyseme.encoders.left_to_right import LeftToRight, TableConfig
+from polyseme.encoders.questions import Perplexity, WordLogProbs, perplexity_of
+from polyseme.nn.awd_lstm import AwdDropout, AwdLstm, Reading, State, drop_words
+from polyseme.nn.output import TiedSoftmax
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.words import Splitter, splitter
+
+Start = Literal["zero", "carry"]
+_CARRIED = 1024  # words that are read at a time, where the state is carried
+
+
+@dataclass(frozen=True, kw_only=True)
+class UlmfitConfig(TableConfig):
+    """What such a model is made of; the usual sizes are the published ones."""
+
+    dim: int = 400
+    """Size of a word's vector, and of the last layer."""
+    hidden: int = 1150
+    """Units of the other layers."""
+    layers: int = 3
+    """LSTM layers."""
+
+    def __post_init__(self) -> None:
+        problems = self.problems("hidden", "layers")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+
+class Ulmfit(LeftToRight):
+    """An AWD-LSTM over a word table.
+
+    >>> words = Vocabulary(["<s>", "</s>", "<unk>", "a"], unknown="<unk>", begin="<s>", end="</s>")
+    >>> model = Ulmfit(UlmfitConfig(size=4, dim=3, hidden=5), vocabulary=words).eval()
+    >>> model.embed([["a", "b"]])[0].shape, model.log_probs([["a", "b"]])[0].forward.shape
+    ((4, 2, 5), (3,))
+    """
+
+    kind = "ulmfit"
+    config_type = UlmfitConfig
+    config: UlmfitConfig
+    output: TiedSoftmax
+
+    def __init__(
+        self,
+        config: UlmfitConfig,
+        *,
+        vocabulary: Vocabulary,
+        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+    ) -> None:
+        super().__init__(config, vocabulary=vocabulary, splitter=splitter)
+        self.table = nn.Embedding(config.size, config.dim)
+        nn.init.uniform_(self.table.weight, -0.1, 0.1)
+        self.lstm = AwdLstm(dim=config.dim, hidden=config.hidden, layers=config.layers)
+        self.output = TiedSoftmax(self.table)
+        self._words_dropped = 0.0
+        self._carried: State | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies carry nothing over."""
+        return {**super().__getstate__(), "_carried": None}
+
+    def set_dropout(self, dropout: AwdDropout) -> None:
+        """Drop so much from now on, in training; a model that was just read drops nothing."""
+        self._words_dropped = dropout.words
+        self.lstm.set_dropout(dropout)
+
+    @property
+    def first(self) -> int:
+        return self.end
+
+    @property
+    def layers(self) -> int:
+        return self.config.layers + 1
+
+    @property
+    def dim(self) -> int:
+        return max(self.config.dim, self.config.hidden) if self.config.layers > 1 else self.config.dim
+
+    def parts(self) -> dict[str, nn.Module]:
+        levels = {f"layer{level}": layer for level, layer in enumerate(self.lstm.stack(), start=1)}
+        return {"table": self.table, **levels, "output": self.output}
+
+    # ---- rows -> layers
+
+    def forward(self, batch: Batch) -> Layers:
+        rows: Tensor = batch.inputs
+        mark = rows.new_full((len(rows), 1), self.first)
+        reading = self.read(torch.cat([mark, rows], dim=1), self.lstm.zero_state(len(rows)))
+        own: Tensor = self.table(rows)
+        stack = torch.stack([F.pad(each, (0, self.dim - each.shape[2])) for each in (own, *(x[:, 1:] for x in reading.layers))])
+        return Layers(states=stack.masked_fill(~batch.mask[..., None], 0.0), mask=batch.mask)
+
+    def top_states(self, rows: Tensor) -> Tensor:
+        return self.read(rows, self.lstm.zero_state(len(rows))).top
+
+    def read(self, rows: Tensor, state: State) -> Reading:
+        """Rows of the table (batch, steps), read on from a state."""
+        vectors = drop_words(self.table, rows, self._words_dropped, self.training)
+        reading: Reading = self.lstm(vectors, state)
+        return reading
+
+    # ---- what it can be asked
+
+    def log_probs(self, sentences: Sequence[Sentence], *, start: Start | None = None) -> list[WordLogProbs]:
+        """Log-probability of each word given those before it, and of the end mark; `start`: "zero" (the usual) or "carry"."""
+        if start in (None, "zero"):
+            return super().log_probs(sentences)
+        if start != "carry":
+            raise UsageError(f"unknown start {start!r}; allowed: zero, carry")
+        texts = self._texts(sentences)
+        lengths = np.array([len(text) + 1 for text in texts], dtype=np.int64)
+        stream = np.full(int(lengths.sum()), self.end, dtype=np.int64)
+        for text, stop in zip(texts, np.cumsum(lengths).tolist(), strict=True):
+            stream[stop - len(text) - 1 : stop - 1] = self.rows(text)
+        values = np.split(self._read_on(stream), np.cumsum(lengths)[:-1])
+        return [self._answer(text, forward) for text, forward in zip(texts, values if texts else [], strict=True)]
+
+    def score(self, sentences: Sequence[Sentence], *, start: Start | None = None) -> np.ndarray:
+        """Log-probability of each sentence, its end mark counted: (sentences,)."""
+        return np.array([found.score for found in self.log_probs(sentences, start=start)])
+
+    def perplexity(self, sentences: Sequence[Sentence], *, start: Start | None = None) -> Perplexity:
+        """Perplexity over all sentences; with "carry" as published, each after the one before."""
+        return perplexity_of(self.log_probs(sentences, start=start))
+
+    def reset_state(self) -> None:
+        """Forget what `start="carry"` has carried."""
+        self._carried = None
+
+    @torch.inference_mode()
+    def _read_on(self, stream: np.ndarray) -> np.ndarray:
+        """Natural logs of rows that end with an end mark, after all that was read before: (words,) -> (words,)."""
+        state = self._carried if self._carried is not None else self.lstm.zero_state(1)
+        state = [(hidden.to(self.device), cell.to(self.device)) for hidden, cell in state]
+        targets = torch.from_numpy(stream).to(self.device)
+        rows = F.pad(targets, (1, 0), value=self.end)[:-1]  # the end mark of the text before is not read yet
+        found = []
+        for begin in range(0, len(rows), _CARRIED):
+            reading = self.read(rows[None, begin : begin + _CARRIED], state)
+            state = reading.end
+            found.append(self.output.log_probs(reading.top[0], targets[begin : begin + _CARRIED]).double().cpu().numpy())
+        self._carried = state
+        return np.concatenate([np.zeros(0), *found])
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"lstm": f"{self.config.hidden}/{self.config.dim}"}

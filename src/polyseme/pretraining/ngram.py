@@ -1,0 +1,148 @@
+"""From a corpus to an n-gram model: the text is encoded once, counted, and the counts are smoothed.
+
+No loop and no seed: the result follows from the text and the options. All of the text is counted and none of it held out; how
+good the model is, `polyseme perplexity` says on other text.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyseme.base.config import Config, ConfigError
+from polyseme.base.errors import PolysemeError
+from polyseme.base.files import read_json
+from polyseme.base.progress import Advance
+from polyseme.base.run import Run
+from polyseme.encoders.ngram import NgramConfig, NgramModel, Smoothing
+from polyseme.pretraining.card import facts_card
+from polyseme.pretraining.kneser_ney import estimate
+from polyseme.pretraining.ngram_counts import UNKNOWN, count_ngrams, lay_out
+from polyseme.pretraining.teaching import told
+from polyseme.text.corpus import Corpus
+from polyseme.text.counts import MARKS
+from polyseme.text.shards import Shards
+from polyseme.text.vocabulary import Vocabulary
+
+MARKED = NgramConfig(order=1)
+"""For the names of the marks, which are those of ARPA files."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A model and what it was made of."""
+
+    model: NgramModel
+    words: int
+    sentences: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class NgramPretraining(Config):
+    """What is counted, and how counts become probabilities.
+
+    >>> import tempfile; folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.txt").write_text("a b\\na b\\na c\\n")
+    >>> text = Corpus(folder / "a.txt", words="whitespace", sentences="lines")
+    >>> model = NgramPretraining(order=2).fit(text, Run(), folder / "model").model
+    >>> bool(model.score(["a b"]) > model.score(["b a"]))
+    True
+    """
+
+    order: int = 5
+    """Words of the longest n-grams: a word depends on one less (the Markov assumption)."""
+    smoothing: Smoothing = "kneser-ney"
+    """Modified Kneser-Ney; absolute discounting; or none (maximum likelihood)."""
+    vocabulary: int | None = None
+    """Words of the vocabulary, marks counted: the most frequent ones; all others are `<unk>`. None: all words."""
+    min_count: int = 1
+    """Words that come less often are `<unk>`."""
+    cutoffs: tuple[int, ...] = (0,)
+    """For each order from 1: n-grams that come so often or less are dropped; the last one holds for all higher orders."""
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.order < 1:
+            problems.append(f"order is {self.order}; it must be at least 1")
+        if self.vocabulary is not None and self.vocabulary < 4:
+            problems.append(f"vocabulary is {self.vocabulary}; it counts <s>, </s> and <unk>, so at least 4")
+        if self.min_count < 1:
+            problems.append(f"min_count is {self.min_count}; it must be at least 1")
+        if not self.cutoffs or self.cutoffs[0] != 0 or list(self.cutoffs) != sorted(self.cutoffs):
+            problems.append(
+                f"cutoffs are {self.cutoffs}; the first, for single words, is 0 (min_count drops words), and they never fall"
+            )
+        if len(self.cutoffs) > max(self.order, 1):
+            problems.append(f"there are {len(self.cutoffs)} cutoffs for {self.order} orders: one for each at most")
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+    @property
+    def every_cutoff(self) -> tuple[int, ...]:
+        """One for each order."""
+        return self.cutoffs + self.cutoffs[-1:] * (self.order - len(self.cutoffs))
+
+    def fit(self, corpus: Corpus, run: Run, out: str | Path, *, progress: Advance | None = None) -> Made:
+        """Count a corpus and write the model to `out`; `out/run` keeps the encoded text, for other options.
+
+        Of several processes the first one writes. `progress` is told the words as they are encoded.
+        """
+        out, begin = Path(out), time.monotonic()
+        _check_free(out)
+        shards = Shards.build(corpus, out / "run", progress)
+        model = build(shards, self)
+        model.splitter = corpus.cutter.words
+        made = Made(model, shards.total, len(shards), time.monotonic() - begin)
+        if run.first:
+            text = told(corpus, shards) | {"options": self.to_dict(), "seconds": f"{made.seconds:.1f}"}
+            model.save_pretrained(out, card=facts_card(out.resolve().name, model.facts() | text))
+        return made
+
+
+def build(shards: Shards, config: NgramPretraining) -> NgramModel:
+    """The model of an encoded text."""
+    words, ids = number(shards, vocabulary=config.vocabulary, min_count=config.min_count)
+    size = len(words)
+    estimated = estimate(count_ngrams(lay_out(shards, ids), size, config.order), size, config.smoothing, config.every_cutoff)
+    about = MARKED.replace(order=config.order, smoothing=config.smoothing, discounts=estimated.discounts)
+    vocabulary = Vocabulary(words, unknown=about.unknown, begin=about.begin, end=about.end)
+    return NgramModel(about, vocabulary=vocabulary, table=estimated.table)
+
+
+def number(shards: Shards, *, vocabulary: int | None, min_count: int) -> tuple[list[str], NDArray[np.int32]]:
+    """The vocabulary, marks first and then by falling count, and what each type of a text is in it, (types,).
+
+    Words that a text has in the place of rare ones already (`<unk>`) are this model's unknown word; so is a mark inside a
+    sentence, which would not be told from a true one.
+    """
+    marks = [MARKED.begin, MARKED.end, str(MARKED.unknown)]
+    words = list(marks)
+    ids = np.full(len(shards.counts), UNKNOWN, dtype=np.int32)
+    room = len(shards.counts) + 1 if vocabulary is None else vocabulary
+    for place, (word, count) in enumerate(zip(_types(shards), shards.counts, strict=True)):
+        if len(words) == room or (count < min_count and place >= len(MARKS)):  # counts fall
+            break
+        if word not in marks and place >= len(MARKS):
+            ids[place] = len(words)
+            words.append(word)
+    if len(words) == len(marks):
+        raise PolysemeError(f"the vocabulary would be empty: no word comes {min_count} times or more; lower min_count")
+    return words, ids
+
+
+def _types(shards: Shards) -> Iterator[str]:
+    return itertools.chain.from_iterable(shards.type_blocks())
+
+
+def _check_free(out: Path) -> None:
+    """A folder with a model of another kind is not written over."""
+    path = out / "config.json"
+    if path.is_file() and (kind := read_json(path).get("encoder")) != NgramModel.kind:
+        raise PolysemeError(f"{out} holds a model of another kind ({kind}): choose another folder")

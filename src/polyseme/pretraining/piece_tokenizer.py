@@ -1,0 +1,36 @@
+"""The tokenizer of a run: learned from its text once, and found again by a run that goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from polyseme.encoders.piece_library import library, quiet
+from polyseme.text.corpus import Corpus
+from polyseme.text.piece_shards import documents
+from polyseme.text.shard_files import one_at_a_time, published
+
+Learn = Callable[[Iterable[Sequence[str]]], Any]
+
+
+def run_tokenizer(corpus: Corpus, folder: Path, settings: dict[str, Any], learn: Learn) -> Any:
+    """What `learn` makes of the corpus' sentences, kept in `folder` under a name of the text and the settings.
+
+    Of several processes that want the same one, one learns and the others wait.
+    """
+    key = hashlib.sha256(f"{corpus.fingerprint()} {json.dumps(settings, sort_keys=True)}".encode()).hexdigest()[:16]
+    place = folder / f"tokenizer-{key}"
+
+    def ready() -> bool:
+        return (place / "tokenizer_config.json").is_file()
+
+    if not ready():
+        with one_at_a_time(place):
+            if not ready():
+                with published(place, ready) as part, quiet():
+                    learn(words for document in documents(corpus) for words in document).save_pretrained(part)
+    with quiet():
+        return library().PreTrainedTokenizerFast.from_pretrained(place)

@@ -1,0 +1,179 @@
+"""Teach an AWD-LSTM its language (Merity et al. 2017), the language model that ULMFiT begins from.
+
+Text in its own order, batches of drawn length, state carried from each to the next, dropout of everything and a loss on the
+activations: all as published. Published is plain gradient descent with averages of the weights from the first epoch without a
+gain on (NT-ASGD), for hundreds of epochs; here is AdamW, whose rate falls to zero, for fewer. The published rescaling of the
+rate by a batch's length is left out: the loss is a mean, and Adam's steps hardly depend on its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from polyseme.base.config import ConfigError
+from polyseme.base.run import Run
+from polyseme.encoders.ulmfit import Ulmfit, UlmfitConfig
+from polyseme.nn.awd_lstm import AwdDropout, Reading, State, activation_loss
+from polyseme.pretraining.left_to_right import Ids, LeftToRightObjective, LeftToRightPretraining
+from polyseme.pretraining.teaching import SKIP_NORM
+from polyseme.text.passages import PassageBatch, PassageBatches, Passages
+from polyseme.text.shards import Shards
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.words import Splitter
+from polyseme.training.base import Loss
+from polyseme.training.config import TrainConfig
+from polyseme.training.optim import OptimConfig
+
+DEV_ROWS = 10  # of a batch in validation, as published
+
+
+@dataclass(frozen=True)
+class PassageTensors:
+    """A batch on the model's device."""
+
+    rows: Tensor
+    """(rows, steps + 1): rows of the vocabulary; all but the last are read, all but the first predicted."""
+    fresh: bool
+    """Whether nothing was read before."""
+    words: int
+
+
+class UlmfitObjective(LeftToRightObjective):
+    """The language model over passages of the text."""
+
+    model: Ulmfit
+
+    def __init__(
+        self,
+        model: Ulmfit,
+        ids: Ids,
+        *,
+        dropout: AwdDropout,
+        activation: float = 2.0,
+        activation_change: float = 1.0,
+        negatives: int | None = None,
+    ) -> None:
+        super().__init__(model, ids, negatives=negatives)
+        model.set_dropout(dropout)
+        self._activation, self._change = activation, activation_change
+        self._carried: State | None = None
+
+    def prepare(self, batch: PassageBatch) -> PassageTensors:
+        """Type ids -> tensors on the model's device."""
+        return PassageTensors(self.move(self.rows(batch.types, ends=batch.ends)), batch.fresh, batch.words)
+
+    def loss(self, batch: PassageTensors) -> Loss:
+        """The mean loss of a prediction, and that of the activations."""
+        reading = self._read(batch)
+        found = self.mean_loss(reading.top.flatten(0, 1), batch.rows[:, 1:].flatten(), batch.words)
+        more = activation_loss(reading, size=self._activation, change=self._change)
+        found.parts = {"prediction": found.total.detach(), "activation": more.detach()}
+        found.total = found.total + more
+        return found
+
+    def predictions(self, batch: PassageBatch) -> tuple[Tensor, Tensor]:
+        tensors = self.prepare(batch)
+        return self._read(tensors).top.flatten(0, 1), tensors.rows[:, 1:].flatten()
+
+    def _read(self, batch: PassageTensors) -> Reading:
+        """Read on from the batch before; the loop puts back what evaluation carried."""
+        state = None if batch.fresh else self._carried
+        reading = self.model.read(batch.rows[:, :-1], state or self.model.lstm.zero_state(len(batch.rows)))
+        self._carried = [(hidden.detach(), cell.detach()) for hidden, cell in reading.end]
+        return reading
+
+    def carried(self) -> dict[str, Tensor]:
+        """The state of every row."""
+        found: dict[str, Tensor] = {}
+        for level, (hidden, cell) in enumerate(self._carried or []):
+            found |= {f"hidden{level}": hidden, f"cell{level}": cell}
+        return found
+
+    def restore(self, carried: Mapping[str, Tensor]) -> None:
+        """Put it back."""
+        device, levels = self.model.device, range(len(carried) // 2)
+        state = [(carried[f"hidden{n}"].to(device).clone(), carried[f"cell{n}"].to(device).clone()) for n in levels]
+        self._carried = state or None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UlmfitPretraining(LeftToRightPretraining):
+    """What is taught, and how; sizes and dropout as published for the Penn Treebank."""
+
+    dim: int = 400
+    """Size of a word's vector, and of the last layer."""
+    hidden: int = 1150
+    """Units of the other layers."""
+    layers: int = 3
+    """LSTM layers."""
+    dropout: AwdDropout = field(default_factory=AwdDropout)
+    """What is dropped in training."""
+    activation: float = 2.0
+    """How much large activations of the last layer cost (AR)."""
+    activation_change: float = 1.0
+    """How much their change from word to word costs (TAR)."""
+    rows: int | None = None
+    """Passages that are read side by side; None: 40, and fewer for little text."""
+    steps: int = 70
+    """Words of a row in a batch, about, through which gradients go."""
+    train: TrainConfig = field(default_factory=lambda: TrainConfig(epochs=50.0, optim=optim()))
+    """The budget and the loop."""
+
+    def __post_init__(self) -> None:
+        problems = self.problems()
+        for name in ("rows", "steps"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                problems.append(f"{name} is {value}; it must be at least 1")
+        for name in ("activation", "activation_change"):
+            if not getattr(self, name) >= 0:
+                problems.append(f"{name} is {getattr(self, name)}; it must be at least 0")
+        try:
+            self._model(1)
+        except ConfigError as error:
+            problems.append(str(error))
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+    def _model(self, words: int) -> UlmfitConfig:
+        return UlmfitConfig(size=words, dim=self.dim, hidden=self.hidden, layers=self.layers)
+
+    def settled(self, words: int, run: Run) -> UlmfitPretraining:
+        return self.replace(rows=self.rows or max(1, min(40, words // (2 * self.steps * run.ranks))))
+
+    def build(self, vocabulary: Vocabulary, splitter: Splitter) -> Ulmfit:
+        return Ulmfit(self._model(len(vocabulary)), vocabulary=vocabulary, splitter=splitter)
+
+    def learner(self, model: Ulmfit, ids: Ids) -> UlmfitObjective:
+        return UlmfitObjective(
+            model,
+            ids,
+            dropout=self.dropout,
+            activation=self.activation,
+            activation_change=self.activation_change,
+            negatives=self.negatives,
+        )
+
+    def batches(self, shards: Shards, sentences: range, run: Run) -> PassageBatches:
+        assert self.rows is not None
+        share = {"seed": run.seed, "rank": run.rank, "ranks": run.ranks}
+        return PassageBatches(shards, sentences, rows=self.rows, steps=self.steps, **share)
+
+    def validation(self, shards: Shards, held_out: range) -> list[PassageBatch]:
+        return list(Passages(shards, held_out).in_order(DEV_ROWS, self.steps))
+
+
+def optim(learning_rate: float = 3e-3, weight_decay: float = 0.1, clip_norm: float = 0.25) -> OptimConfig:
+    """AdamW with a short memory of the gradients' direction, as fast.ai's recipe for these networks has it."""
+    return OptimConfig(
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
+        betas=(0.8, 0.99),
+        warmup=0.1,
+        decay="cosine",
+        clip_norm=clip_norm,
+        skip_norm=SKIP_NORM,
+    )

@@ -1,0 +1,116 @@
+"""Words into the pieces that a Transformer reads, by a tokenizer of the `tokenizers` library (extra `transformers`).
+
+Each word is cut alone, so that its pieces never depend on its neighbours, and a word is always at least one piece. Byte-level
+tokenizers (GPT-2, RoBERTa) write the blank before a word into its first piece; every word is cut as if it had one, the first
+of a sentence too. New tokenizers are trained here: WordPiece as BERT has it, byte-pair pieces as GPT-2 has them.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from polyseme.base.errors import MissingExtraError, PolysemeError
+
+BERT_MARKS = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+GPT_MARK = "<|endoftext|>"
+
+
+class Pieces:
+    """A tokenizer of the transformers library, asked for the pieces of words."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        if getattr(tokenizer, "backend_tokenizer", None) is None:
+            raise PolysemeError(
+                f"its tokenizer ({type(tokenizer).__name__}) is written in Python and has no tokenizer.json: convert it first"
+            )
+        self.tokenizer = tokenizer
+        self._backend = copy.deepcopy(tokenizer.backend_tokenizer)
+        self._backend.no_truncation()  # a published file may ask for both
+        self._backend.no_padding()
+        self.byte_level = '"type":"ByteLevel"' in json.dumps(
+            json.loads(self._backend.to_str())["pre_tokenizer"], separators=(",", ":")
+        )
+        """Whether blanks are part of the pieces."""
+
+    def __len__(self) -> int:
+        return len(self.tokenizer)
+
+    def mark(self, *names: str) -> int:
+        """The id of the first of some marks (`cls`, `sep`, `mask`, `pad`, `bos`, `eos`, `unk`) that there is."""
+        found = (getattr(self.tokenizer, f"{name}_token_id") for name in names)
+        number = next((each for each in found if each is not None), None)
+        if number is None:
+            raise PolysemeError(f"its tokenizer has no mark for {' or '.join(names)}, which this model needs")
+        return int(number)
+
+    def of(self, words: Sequence[str]) -> list[list[int]]:
+        """The ids of each word's pieces, at least one for each."""
+        distinct = {word: place for place, word in enumerate(dict.fromkeys(words))}
+        before = " " if self.byte_level else ""
+        texts = [before + word.encode("utf-8", "ignore").decode("utf-8") for word in distinct]  # no lone surrogates
+        found = [each.ids for each in self._backend.encode_batch_fast(texts, add_special_tokens=False)]
+        if not all(found):
+            unknown = [self.mark("unk", "eos", "bos")]
+            found = [ids or unknown for ids in found]
+        return [found[distinct[word]] for word in words]
+
+    def text(self, piece: int) -> str:
+        """A piece as people read it; `##` before one that does not begin a word stays."""
+        name: str = self._backend.id_to_token(piece) or ""
+        return self._backend.decode([piece], skip_special_tokens=False).strip() or name if self.byte_level else name
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that decides the pieces."""
+        return hashlib.sha256(self._backend.to_str().encode()).hexdigest()
+
+
+def train_wordpiece(words: Iterable[Sequence[str]], size: int, *, lowercase: bool = True) -> Any:
+    """A WordPiece tokenizer of at most `size` pieces from sentences of words, for `transformers` to use and to save."""
+    tokenizers = _tokenizers()
+    made = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
+    made.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lowercase)
+    made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    made.decoder = tokenizers.decoders.WordPiece()
+    marks = list(BERT_MARKS.values())
+    trainer = tokenizers.trainers.WordPieceTrainer(vocab_size=size, special_tokens=marks, show_progress=False)
+    made.train_from_iterator((" ".join(sentence) for sentence in words), trainer)
+    cls, sep = ((mark, made.token_to_id(mark)) for mark in ("[CLS]", "[SEP]"))
+    made.post_processor = tokenizers.processors.BertProcessing(sep, cls)
+    return _wrapped(made, **BERT_MARKS)
+
+
+def train_byte_pairs(words: Iterable[Sequence[str]], size: int) -> Any:
+    """A byte-level tokenizer of at most `size` byte-pair pieces, for `transformers` to use and to save."""
+    tokenizers = _tokenizers()
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=[GPT_MARK],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator((" ".join(sentence) for sentence in words), trainer)
+    return _wrapped(made, bos_token=GPT_MARK, eos_token=GPT_MARK, unk_token=GPT_MARK)
+
+
+def _tokenizers() -> Any:
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise MissingExtraError("pieces of words are learned by tokenizers", "transformers") from error
+    return tokenizers
+
+
+def _wrapped(made: Any, **marks: str) -> Any:
+    try:
+        from transformers import PreTrainedTokenizerFast
+    except ImportError as error:
+        raise MissingExtraError("tokenizers are kept by transformers", "transformers") from error
+    return PreTrainedTokenizerFast(tokenizer_object=made, **marks)

@@ -1,0 +1,92 @@
+"""Words by themselves: nearest ones and analogies, in a small space whose answers are known."""
+
+import math
+
+import numpy as np
+import pytest
+
+from polyseme.analysis.words import WordSpace, own_vectors, words_alone
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.encoders.fasttext import FastTextTable
+from polyseme.encoders.word2vec import WordVectorTable
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.word_vectors import WordVectors
+from tests.analysis.fake import Fake
+from tests.encoders.small import elmo
+
+ROWS = {
+    "king": [2, 0, 2, 0],
+    "queen": [2, 2, 0, 0],
+    "man": [0, 0, 1, 0],
+    "woman": [0, 1, 0, 0],
+    "Paris": [0, 0, 0, 3],
+    "paris": [0, 0, 0.3, 3],
+    "zero": [0, 0, 0, 0],
+}
+
+
+def table(rows=ROWS):
+    return WordVectorTable.from_vectors(WordVectors(list(rows), np.array(list(rows.values()), dtype=np.float32), len(rows)))
+
+
+def test_similar():
+    space = WordSpace(table())
+    found = space.similar("king", 2)
+    assert [each.word for each in found] == ["man", "queen"]
+    assert found[0].cosine == pytest.approx(math.sqrt(0.5)) and found[1].cosine == pytest.approx(0.5)
+    assert len(space.similar("king", 99)) == 6
+    assert [each.word for each in space.similar("zero", 1)] == ["king"]  # to which nothing is near
+    with pytest.raises(UsageError, match="count is 0"):
+        space.similar("king", 0)
+
+
+def test_analogy():
+    space = WordSpace(table())
+    assert space.analogy("man", "king", "woman", 1)[0].word == "queen"
+    assert not {"man", "king", "woman"} & {each.word for each in space.analogy("man", "king", "woman", 99)}
+    rows = np.array([[2, 0, 3], [3, 1, 2]])
+    assert [space.words[row] for row in space.answers(rows)] == ["queen", "king"]
+
+
+def test_capitals():
+    space = WordSpace(table())
+    assert space.need("paris").word == "paris" and space.need("PARIS").word == "Paris" and space.need("King").word == "king"
+
+
+def test_unknown_words():
+    with pytest.raises(PolysemeError, match=r"does not know the word 'kink' \(did you mean 'king'\?\); it knows 7 words"):
+        WordSpace(table()).similar("kink")
+    with pytest.raises(PolysemeError, match="does not know the word 'xxxx'; it knows 7 words"):
+        WordSpace(table()).analogy("xxxx", "king", "man")
+    subwords = np.eye(4, dtype=np.float32)[[3] * 5]
+    spelled = FastTextTable.from_parts(WordVectors(list(ROWS), own_vectors(table()).vectors, 7), subwords)
+    assert WordSpace(spelled).similar("Parisian", 1)[0].word == "Paris"  # made of subwords
+
+
+def test_layer_0_of_a_vocabulary():
+    fake = Fake(lambda words, place: [ROWS.get(words[place], [1, 1, 1, 1]), [0, 0, 0, 1]])
+    fake.vocabulary = Vocabulary([word for word in ROWS for _ in range(20)])
+    assert own_vectors(fake).vectors.shape == (140, 4)
+    fake.vocabulary = Vocabulary(list(ROWS))
+    space = WordSpace(fake)
+    assert space.words == list(ROWS) and space.similar("king", 1)[0].word == "man"
+    assert space.similar("any", 1)[0].cosine > 0  # which it can spell
+    del fake.vocabulary
+    with pytest.raises(PolysemeError, match="without a list of words to look among"):
+        WordSpace(fake)
+
+
+def test_an_elmo_has_no_marks_among_its_words():
+    model = elmo(form="both", output=True)
+    found = own_vectors(model)
+    assert not {model.config.begin, model.config.end, model.config.unknown} & {*found.words}
+    np.testing.assert_allclose(found.vectors[:3], [model.embed([[word]])[0][0, 0] for word in found.words[:3]], atol=1e-6)
+
+
+def test_words_alone():
+    found = words_alone(table(), ["king", "KING", "none"])
+    assert list(found) == ["king", "KING"] and found["king"].shape == (1, 4)
+    model = elmo(form="words")
+    known = next(word for word in model.vocabulary if word.isalpha())
+    assert list(words_alone(model, [known, "zebras"])) == [known]
+    assert list(words_alone(elmo(form="characters"), ["zebras"])) == ["zebras"]

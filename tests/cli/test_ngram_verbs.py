@@ -1,0 +1,136 @@
+"""The command line on n-gram models: from text to a model, its answers, and what it kindly refuses."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import polyseme
+from tests.cli.running import one_sentence
+from tests.pretraining.test_ngram import CHINESE
+
+LINES = "the cat sat on the mat .\na dog saw the river .\nthe dog sat .\n" * 3
+PLAIN = ("--splitter", "whitespace", "--sentences", "lines")
+
+
+@pytest.fixture
+def ngrams(run, tmp_path):
+    (tmp_path / "t.txt").write_text(LINES)
+    done = run("pretrain", "ngram", "-c", tmp_path / "t.txt", "-o", tmp_path / "m", "--order", 3, *PLAIN)
+    assert done.code == 0 and "3-grams" in done.out and "discounts" in done.out, done.err
+    return tmp_path / "m"
+
+
+def test_pretrain(run, tmp_path):
+    (tmp_path / "t.txt").write_text(LINES)
+    call = ("pretrain", "ngram", "-c", tmp_path / "t.txt", "-o", tmp_path / "m", *PLAIN, "--json")
+    (said,) = run(*call, "--order", 2).json
+    assert said["words"] == 51 and said["sentences"] == 9 and said["ngrams"][0] == said["vocabulary"] == 13
+    (fewer,) = run(*call, "--order", 3, "--cutoff", "0,3", "--min-count", 4).json
+    assert fewer["vocabulary"] < 13 and fewer["ngrams"][1] < said["ngrams"][1] and len(fewer["ngrams"]) == 3
+    (few,) = run(*call, "--vocabulary", 5, "--smoothing", "absolute", "--order", 1).json
+    assert few["ngrams"] == [5]
+    assert "expected a whole number for each order, such as 0,0,1" in one_sentence(run(*call, "--cutoff", "0;1"), 2)
+    assert "they never fall" in one_sentence(run(*call, "--cutoff", "0,2,1"))
+
+
+def test_score_and_perplexity(run, ngrams, tmp_path):
+    loaded = polyseme.load(ngrams)
+    lines = ["the dog sat .", "a zebra"]
+    *rows, total = run("score", *lines, "-m", ngrams, "--json", "--words").json
+    np.testing.assert_allclose([row["mean"] for row in rows], loaded.score(lines))
+    assert rows[1]["known"] == [True, False] and rows[0]["backward"] is None and "backward_words" not in rows[0]
+    expected = loaded.perplexity(lines)
+    assert total["perplexity"] == {"forward": expected.forward, "backward": None, "mean": expected.mean}
+    shown = run("score", *lines, "-m", ngrams, "--words").out
+    assert "backward" not in shown and "zebra  (not in the vocabulary)" in shown
+    assert f"perplexity of 2 lines: {expected.mean:,.2f}" in shown
+    (tmp_path / "other.txt").write_text("the dog sat .\na zebra\n")
+    (said,) = run("perplexity", tmp_path / "other.txt", "-m", ngrams, "--json").json
+    assert said["perplexity"]["mean"] == pytest.approx(expected.mean) and said["unknown"] == pytest.approx(1 / 6)
+    assert f"perplexity  {expected.mean:.2f}" in run("perplexity", tmp_path / "other.txt", "-m", ngrams).out
+
+
+def test_explain(run, ngrams):
+    (row, _) = run("score", "the dog saw a zebra", "-m", ngrams, "--explain", "--json").json
+    steps = row["steps"]
+    assert [step["word"] for step in steps] == ["the", "dog", "saw", "a", "zebra", "</s>"]
+    for step in steps:
+        assert step["log_prob"] == pytest.approx(step["found"] + sum(each["weight"] for each in step["backoffs"]))
+        assert 1 <= step["order"] <= 3 and len(step["context"]) <= 2
+    assert steps[-1]["product"] == pytest.approx(row["mean"])
+    shown = run("score", "the dog saw a zebra", "-m", ngrams, "--explain").out
+    assert "P(dog | <s> the)" in shown and "P(a | dog saw) = " in shown and " (saw) x " in shown
+    assert "(zebra is not in the vocabulary)" in shown
+    assert f"{math.exp(steps[-1]['product']):.4g}" in shown
+
+
+def test_explain_an_elmo(run, model):
+    found = polyseme.load(model).log_probs(["The bank"])[0]
+    (row, _) = run("score", "The bank", "-m", model, "--explain", "--json").json
+    forward = [step for step in row["steps"] if step["direction"] == "forward"]
+    backward = [step for step in row["steps"] if step["direction"] == "backward"]
+    assert [step["word"] for step in forward] == ["The", "bank", "</S>"]
+    assert [step["word"] for step in backward] == ["bank", "The", "<S>"]
+    np.testing.assert_allclose([step["log_prob"] for step in forward], found.forward, atol=1e-6)
+    np.testing.assert_allclose([step["log_prob"] for step in backward], found.backward[[1, 0, 2]], atol=1e-6)
+    assert forward[-1]["product"] == pytest.approx(found.forward.sum(), abs=1e-5)
+    shown = run("score", "The bank", "-m", model, "--explain").out
+    assert "forward, from left to right" in shown and "backward, from right to left" in shown
+
+
+def test_sunday(run, tmp_path):
+    (tmp_path / "zh.txt").write_text(CHINESE, encoding="utf-8")
+    call = ("pretrain", "ngram", "-c", tmp_path / "zh.txt", "-o", tmp_path / "zh", "--order", 3)
+    assert run(*call, "--splitter", "characters", "--sentences", "lines").code == 0
+    right, wrong, _ = run("score", "今天是周日", "今天周日是", "-m", tmp_path / "zh", "--json").json
+    assert right["mean"] > wrong["mean"] and right["perplexity"] < wrong["perplexity"]
+    assert "P(是 | 今 天)" in run("score", "今天是周日", "-m", tmp_path / "zh", "--explain").out
+
+
+def test_convert_and_info(run, ngrams, tmp_path):
+    for name in ("m.arpa", "m.arpa.gz"):
+        (said,) = run("convert", ngrams, tmp_path / name, "--to", "arpa", "--json").json
+        assert said["largest_difference"] == 0 and said["bytes"] == (tmp_path / name).stat().st_size
+    assert "is there already" in one_sentence(run("convert", ngrams, tmp_path / "m.arpa", "--to", "arpa"))
+    assert run("convert", ngrams, tmp_path / "m.arpa", "--to", "arpa", "--force").code == 0
+    assert run("convert", tmp_path / "m.arpa", tmp_path / "back", "--splitter", "english").code == 0
+    back = polyseme.load(tmp_path / "back")
+    assert back.splitter.name == "english" and back.table.difference(polyseme.load(ngrams).table) == 0
+    facts = json.loads(run("info", tmp_path / "m.arpa", "--json").out)
+    assert (facts["format"], facts["encoder"], facts["order"]) == ("ARPA", "ngram", 3) and facts["language_model"] is True
+    assert run("info", ngrams).code == 0
+    assert "ARPA files hold fp32 only" in one_sentence(
+        run("convert", ngrams, tmp_path / "half", "--to", "arpa", "--precision", "fp16"), 2
+    )
+
+
+def test_only_ngrams_become_arpa(run, model, tmp_path):
+    assert "an ARPA file holds n-grams: leave --to out" in one_sentence(run("convert", model, tmp_path / "m", "--to", "arpa"))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [("embed", "a"), ("embed", "a", "--json"), ("neighbours", "the dog", "-w", "dog"), ("verify", "--write")],
+    ids=lambda call: call[0],
+)
+def test_what_needs_vectors(run, ngrams, tmp_path, call):
+    extra = ("-c", tmp_path / "t.txt") if call[0] == "neighbours" else ()
+    where = (ngrams,) if call[0] == "verify" else ("-m", ngrams)
+    result = run(*call, *where, *extra)
+    assert "words no vectors: give an encoder" in result.err and result.err.count("\n") == 1 and result.code == 2
+
+
+def test_what_needs_an_elmo(run, ngrams, tmp_path):
+    said = "reads from left to right only, and this command needs both sides: give an ELMo"
+    assert said in one_sentence(run("substitutes", "the dog", "-w", "dog", "-m", ngrams))
+    assert said in one_sentence(run("adapt", ngrams, "-c", tmp_path / "t.txt", "-o", tmp_path / "a"))
+    assert "has no choice of start state" in one_sentence(run("score", "the dog", "-m", ngrams, "--start", "zero"))
+    assert "bilm-tf's files cannot hold" in one_sentence(run("convert", ngrams, tmp_path / "b", "--to", "bilm"))
+
+
+def test_a_task_needs_vectors(run, ngrams, tmp_path):
+    (tmp_path / "train.conll").write_text("Ann B-PER\nsaw O\n\nMoney O\n" * 5)
+    result = run("train", "ner", "-d", tmp_path / "train.conll", "-o", tmp_path / "ner", "--encoder", ngrams)
+    assert result.code == 2 and "words no vectors: give an encoder" in result.err and "Traceback" not in result.err

@@ -1,0 +1,275 @@
+"""BERT's pairs and masks by their shares, its loss by the library's own, and a run that goes on to the same weights."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import polyseme
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import PolysemeError
+from polyseme.base.run import Run
+from polyseme.encoders.bert import Bert
+from polyseme.pretraining.bert import BertObjective, BertPretraining
+from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, MaskingConfig, chosen
+from polyseme.pretraining.piece_teaching import usual_optim
+from polyseme.text.corpus import Corpus
+from polyseme.text.piece_shards import PieceShards
+from polyseme.text.pieces import Pieces, train_wordpiece
+from polyseme.training.config import TrainConfig
+
+transformers = pytest.importorskip("transformers", reason="needs the extra `transformers`")
+MARKS = 5
+WORDS = [a + b for a in ("ba", "ri", "mo", "ze", "ca") for b in ("nk", "ver", "ney", "bra", "t", "ts")]
+
+
+def write_text(path: Path, documents: int, seed: int = 0) -> Path:
+    """Documents of 1 to 9 sentences whose words all have the document's own number, so that a pair's origin is plain."""
+    source = np.random.default_rng(seed)
+    lines = []
+    for number in range(documents):
+        words = lambda: " ".join(f"{source.choice(WORDS)} {number}" for _ in range(source.integers(1, 9)))  # noqa: B023, E731
+        lines.append(" . ".join(words() for _ in range(source.integers(1, 10))) + " .")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory) -> tuple[PieceShards, Pieces]:
+    folder = tmp_path_factory.mktemp("bert")
+    corpus = Corpus(write_text(folder / "text.txt", 1500), workers=0)
+    pieces = Pieces(train_wordpiece(corpus, 200))
+    return PieceShards.build(corpus, pieces, folder), pieces
+
+
+def stream(shards: tuple[PieceShards, Pieces], pairs: int, length: int = 48, **masking) -> list[BertBatch]:
+    batches = BertBatches(
+        shards[0], range(len(shards[0])), shards[1], masking=MaskingConfig(**masking), length=length, size=8192, seed=3
+    )
+    found, count = [], 0
+    for batch in batches:
+        found.append(batch)
+        count += len(batch.related)
+        if count >= pairs:
+            return found
+    raise AssertionError
+
+
+# ---- text as pieces
+
+
+def test_shards_hold_the_text(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("The banks lent. Money came.\n\nRivers flow.\n")
+    corpus = Corpus(tmp_path / "t.txt", workers=0)
+    pieces = Pieces(train_wordpiece(corpus, 40))
+    shards = PieceShards.build(corpus, pieces, tmp_path)
+    assert len(shards) == 2 and [len(shards.document(n)) - 1 for n in (0, 1)] == [2, 1]
+    ids, begins = shards.pieces(0, int(shards.sentences[-1]))
+    expected = [piece for sentence in corpus for word in pieces.of(sentence) for piece in word]
+    assert ids.tolist() == expected and begins.sum() == 4 + 3 + 3 == shards.words(range(2))
+    assert pieces.of(["banks"])[0] == ids[begins.nonzero()[0][1] : begins.nonzero()[0][2]].tolist()
+    again = PieceShards.build(corpus, pieces, tmp_path, progress=lambda words: pytest.fail("encoded again"))
+    assert (again.marked == shards.marked).all()
+
+
+# ---- shares
+
+
+@pytest.mark.parametrize("whole_words", [False, True])
+def test_shares_over_20000_pairs(shards, whole_words: bool) -> None:
+    batches = stream(shards, 20_000, whole_words=whole_words)
+    pieces = told = masked = kept = other = related = pairs = 0
+    mask = shards[1].mark("mask")
+    for batch in batches:
+        wanted = batch.targets != IGNORED
+        pieces += int(batch.attention.sum()) - 3 * len(batch.related)
+        told += int(wanted.sum())
+        masked += int((batch.ids[wanted] == mask).sum())
+        kept += int((batch.ids[wanted] == batch.targets[wanted]).sum())
+        other += int(((batch.ids[wanted] != batch.targets[wanted]) & (batch.ids[wanted] != mask)).sum())
+        related += int(batch.related.sum())
+        pairs += len(batch.related)
+        assert (batch.targets[wanted] >= MARKS).all()  # marks are never hidden
+        assert (batch.ids[~wanted & (batch.attention == 1)] != mask).all()
+    assert pairs >= 20_000
+    lucky = 1 / (len(shards[1]) - MARKS)  # a random piece may be the right one
+    assert told / pieces == pytest.approx(0.15, abs=0.0015)  # 1 % of it
+    assert masked / told == pytest.approx(0.80, abs=0.008)
+    assert kept / told == pytest.approx(0.10 + 0.10 * lucky, abs=0.004)
+    assert other / told == pytest.approx(0.10 * (1 - lucky), abs=0.004)
+    assert related / pairs == pytest.approx(0.5, abs=0.01)
+
+
+def test_pairs_are_what_they_are_called(shards) -> None:
+    store, pieces = shards
+    maker = BertBatches(store, range(len(store)), pieces, masking=MaskingConfig(), length=48, size=4096)
+    owner = np.searchsorted(store.sentences[store.documents], np.arange(len(store.marked)), side="right") - 1
+    pairs = [pair for batch in maker.plan(0, 0) for pair in batch]
+    covered = np.zeros(len(store.marked), dtype=int)
+    for (a, b), (c, d), related in pairs:
+        assert a < b and c < d and b - a + d - c <= 45
+        assert len(set(owner[a:b])) == len(set(owner[c:d])) == 1
+        assert (owner[a] == owner[c]) == related
+        if related:
+            assert 0 <= c - b <= 45  # it follows, but for what was cut for want of room
+            covered[c:d] += 1
+        covered[a:b] += 1
+    assert (covered > 0).mean() > 0.75  # all the text is read, but for cuts, which are many where there is little room
+    assert covered.max() == 1
+
+
+def test_whole_words_are_hidden_whole(shards) -> None:
+    continues = [token.startswith("##") for token in shards[1].tokenizer.convert_ids_to_tokens(range(len(shards[1])))]
+    several = 0
+    for batch in stream(shards, 300, whole_words=True):
+        for ids, targets, segments in zip(batch.ids, batch.targets, batch.segments, strict=True):
+            truth = np.where(targets == IGNORED, ids, targets)
+            for place in range(2, len(ids)):
+                if continues[truth[place]] and segments[place] == segments[place - 1] and truth[place - 1] >= MARKS:
+                    assert (targets[place] == IGNORED) == (targets[place - 1] == IGNORED)
+                    several += targets[place] != IGNORED
+    assert several > 10
+
+
+def test_chosen_units_never_break() -> None:
+    source = np.random.default_rng(0)
+    begins = np.array([1, 0, 0, 1, 1, 0, 1], dtype=bool)
+    total = np.zeros(7)
+    for _ in range(4000):
+        taken = chosen(begins, 0.3, source)
+        assert taken[0] == taken[1] == taken[2] and taken[4] == taken[5]
+        total += taken
+    assert total.sum() / 4000 == pytest.approx(0.3 * 7, abs=0.06)
+    assert chosen(np.zeros(0, dtype=bool), 0.15, source).shape == (0,)
+
+
+# ---- the stream
+
+
+def test_dynamic_and_static(shards) -> None:
+    store, pieces = shards
+    few = range(40)
+
+    def epochs(kind: str) -> list[set[bytes]]:
+        batches = BertBatches(store, few, pieces, masking=MaskingConfig(kind=kind), length=48, size=512)  # type: ignore[arg-type]
+        found: list[set[bytes]] = [set(), set()]
+        for batch in batches:
+            epoch = batches.position()["epoch"]
+            if epoch > 1:
+                return found
+            found[epoch].add(batch.ids.tobytes() + batch.targets.tobytes())
+        raise AssertionError
+
+    first, second = epochs("static")
+    assert first == second
+    first, second = epochs("dynamic")
+    assert not first & second
+
+
+def test_a_position_is_taken_up_and_ranks_share(shards) -> None:
+    store, pieces = shards
+
+    def make(**place: int) -> BertBatches:
+        return BertBatches(store, range(60), pieces, masking=MaskingConfig(), length=48, size=512, **place)
+
+    one, other = make(), make()
+    stream_one = iter(one)
+    for _ in range(17):
+        next(stream_one)
+    other.seek(json.loads(json.dumps(one.position())))
+    for _ in range(20):
+        assert (next(stream_one).ids == next(iter(other)).ids).all()
+    shares = [iter(make(rank=rank, ranks=2)) for rank in (0, 1)]
+    whole = iter(make())
+    for _ in range(5):
+        for share in shares:
+            assert (next(share).ids == next(whole).ids).all()
+
+
+# ---- the loss
+
+
+def model_of(pieces: Pieces) -> Bert:
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    config = transformers.BertConfig(vocab_size=len(pieces), max_position_embeddings=48, **sizes)
+    return Bert(Bert.usual(), network=transformers.BertForPreTraining(config), tokenizer=pieces.tokenizer).eval()
+
+
+def test_the_loss_is_the_librarys(shards) -> None:
+    batch = stream(shards, 10)[0]
+    objective = BertObjective(model_of(shards[1]))
+    with torch.no_grad():
+        found = objective.loss(objective.prepare(batch))
+    theirs = objective.model.network(
+        input_ids=torch.from_numpy(batch.ids),
+        token_type_ids=torch.from_numpy(batch.segments),
+        attention_mask=torch.from_numpy(batch.attention),
+        labels=torch.from_numpy(batch.targets),
+        next_sentence_label=torch.from_numpy(~batch.related).long(),
+    )
+    assert float(found.total) == pytest.approx(theirs.loss.item(), rel=1e-5)
+    assert float(found.parts["masked"] + found.parts["next"]) == pytest.approx(float(found.total), rel=1e-5)
+    scores = objective.evaluate([batch])
+    assert scores["loss"] == pytest.approx(float(found.total), rel=1e-5)
+
+
+# ---- a run
+
+
+def run_of(folder: Path, out: str, steps: int) -> Path:
+    config = BertPretraining(pieces=120, length=32, batch_pieces=256, train=TrainConfig(steps=steps, eval_every=4))
+    corpus = Corpus(folder / "text.txt", workers=0)
+    config.fit(corpus, Run(seed=1), folder / out, accept_changes=True)
+    return folder / out
+
+
+def test_a_run_learns_goes_on_and_opens_everywhere(tmp_path: Path) -> None:
+    write_text(tmp_path / "text.txt", 30)
+    out = run_of(tmp_path, "m", 8)
+    assert transformers.AutoModel.from_pretrained(out).config.hidden_size == 128
+    model = polyseme.load(out)
+    assert isinstance(model, Bert) and model.splitter.name == "english" and model.window == 32
+    assert len(model.fill("The [MASK] of 7 .", count=3)[0]) == 3
+    assert "held_out_masked_perplexity" in (out / "README.md").read_text().replace(" ", "_")
+    losses = [json.loads(line) for line in (out / "run" / "log.jsonl").read_text().splitlines()]
+    assert losses
+    half = run_of(tmp_path, "n", 4)
+    before = polyseme.load(half).network.state_dict()
+    run_of(tmp_path, "n", 8)
+    assert any(not torch.equal(value, before[name]) for name, value in polyseme.load(half).network.state_dict().items())
+
+
+@pytest.mark.slow
+def test_it_learns_where_nouns_stand(tmp_path: Path) -> None:
+    source, lines = np.random.default_rng(0), []
+    topics = [["cat", "dog", "fur", "paw"], ["bank", "money", "loan", "cash"], ["river", "water", "boat", "fish"]]
+    for number in range(300):
+        words = topics[number % 3]
+        lines.append(" ".join(f"The {one} likes the {words[words.index(one) - 3]} ." for one in source.choice(words, 6)))
+    (tmp_path / "t.txt").write_text("\n".join(lines) + "\n")
+    train = TrainConfig(steps=140, optim=usual_optim(1e-3))
+    config = BertPretraining(pieces=100, length=48, batch_pieces=1024, dropout=0.0, train=train)
+    result = config.fit(Corpus(tmp_path / "t.txt", workers=0), Run(seed=1), tmp_path / "m")
+    assert result.scores["masked_perplexity"] < 3  # by frequencies alone it is 9
+    filled = polyseme.load(tmp_path / "m").fill("The cat likes the [MASK] . The dog likes the fur .", count=4)[0]
+    assert {each.piece for each in filled} <= {word for topic in topics for word in topic}
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"pieces is 3; .*length is 4; .*dropout is 1"):
+        BertPretraining(pieces=3, length=4, dropout=1.0)
+    with pytest.raises(ConfigError, match=r"share is 0.0"):
+        MaskingConfig(share=0.0)
+    (tmp_path / "t.txt").write_text("One line .\n")
+    with pytest.raises(PolysemeError, match="the text has 1 document; a line is one"):
+        BertPretraining(pieces=30).fit(Corpus(tmp_path / "t.txt", workers=0), Run(), tmp_path / "m")
+    (tmp_path / "t.txt").write_text("a\nb\nc\n")
+    config = dataclasses.replace(BertPretraining(pieces=30), train=TrainConfig(steps=1))
+    with pytest.raises(PolysemeError, match="nothing to learn"):
+        config.fit(Corpus(tmp_path / "t.txt", workers=0), Run(), tmp_path / "m")

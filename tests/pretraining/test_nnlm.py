@@ -1,0 +1,94 @@
+"""Teaching a feed-forward language model: the loss against the model's own answers, learning, and going on after a stop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyseme
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import PolysemeError
+from polyseme.base.run import Run
+from polyseme.pretraining.ngram import number
+from polyseme.pretraining.nnlm import NnlmObjective, NnlmPretraining
+from polyseme.text.corpus import Corpus
+from polyseme.text.shards import Shards
+from polyseme.text.stream import SentenceBatches
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.words import splitter
+from polyseme.training.config import TrainConfig
+from polyseme.training.optim import OptimConfig
+from tests.pretraining.stopping import stopped_after
+
+LINES = [f"the {a} sat on the {b} and saw a {a} ." for a in ("cat", "dog", "bird") for b in ("mat", "bank", "river")] * 4
+READ = {"words": "whitespace", "sentences": "lines", "workers": 0}
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    (tmp_path / "text.txt").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+    return Corpus(tmp_path / "text.txt", **READ)  # type: ignore[arg-type]
+
+
+def config(**changes: object) -> NnlmPretraining:
+    train = TrainConfig(epochs=40.0, optim=OptimConfig(learning_rate=1e-2))
+    return NnlmPretraining(order=4, dim=8, hidden=16, dropout=0.1, batch_words=200, train=train).replace(**changes)
+
+
+@pytest.mark.parametrize("words", [None, 9])
+def test_loss_is_the_mean_of_what_the_model_says(tmp_path: Path, words: int | None) -> None:
+    (tmp_path / "odd.txt").write_text("the cat sat\na <unk> </S> dog saw\nbird\n", encoding="utf-8")
+    text = Corpus(tmp_path / "odd.txt", **READ)  # type: ignore[arg-type]
+    shards = Shards.build(text, tmp_path / "shards")
+    names, ids = number(shards, vocabulary=words, min_count=1)
+    method = config(vocabulary=words, dropout=0.0)
+    model = method.build(Vocabulary(names, unknown="<unk>", begin="<s>", end="</s>"), splitter("whitespace"))
+    learner = method.learner(model, ids)
+    (batch,) = SentenceBatches(shards, range(3)).in_order()
+    loss = learner.loss(learner.prepare(batch))
+    said = model.eval().perplexity([["the", "cat", "sat"], ["a", "<unk>", "</S>", "dog", "saw"], ["bird"]])
+    assert loss.words == 9 and said.predictions == 12
+    assert np.exp(loss.total.item()) == pytest.approx(said.mean, rel=1e-5)
+    assert learner.evaluate([batch])["perplexity"] == pytest.approx(said.mean, rel=1e-5)
+
+
+def test_from_text_to_a_model(corpus: Corpus, tmp_path: Path) -> None:
+    result = config().fit(corpus, Run(seed=1), tmp_path / "m")
+    assert result.ended == "budget" and result.scores["perplexity"] < 3
+    model = polyseme.load(tmp_path / "m")
+    assert model.perplexity([LINES[-1]]).mean == pytest.approx(result.scores["perplexity"], rel=1e-4)
+    card = (tmp_path / "m" / "README.md").read_text()
+    assert "| order | 4 |" in card and f"Perplexity {result.scores['perplexity']:.2f}, by the full softmax" in card
+    with pytest.raises(PolysemeError, match=r"a run with other settings \(settings.pretraining.hidden: 16 in the run, 17 now"):
+        config(hidden=17).fit(corpus, Run(seed=1), tmp_path / "m")
+
+
+def test_a_sample_of_the_vocabulary(corpus: Corpus, tmp_path: Path) -> None:
+    result = config(negatives=8).fit(corpus, Run(seed=1), tmp_path / "m")
+    assert result.scores["perplexity"] < 4
+
+
+def test_a_stopped_run_goes_on_to_the_same_model(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    method, texts = config(train=TrainConfig(steps=12)), [LINES[0], "dog cat the"]
+    method.fit(corpus, Run(seed=3), tmp_path / "whole")
+    with stopped_after(5, NnlmObjective, monkeypatch):
+        assert method.fit(corpus, Run(seed=3), tmp_path / "parts").ended is None
+    assert method.fit(corpus, Run(seed=3), tmp_path / "parts").steps == 12
+    whole, parts = (polyseme.load(tmp_path / name).score(texts) for name in ("whole", "parts"))
+    np.testing.assert_array_equal(whole, parts)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"order": 1}, "order is 1"),
+        ({"dropout": 1.0}, "dropout is 1.0; allowed: from 0 to below 1"),
+        ({"vocabulary": 3, "negatives": 0}, "at least 4; negatives is 0"),
+        ({"batch_words": 0}, "batch_words is 0"),
+    ],
+)
+def test_what_cannot_be(options: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        NnlmPretraining(**options)  # type: ignore[arg-type]

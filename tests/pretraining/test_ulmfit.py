@@ -1,0 +1,121 @@
+"""Teaching an AWD-LSTM: the loss against the model's own answers, learning, and going on after a stop."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import polyseme
+from polyseme.base.config import ConfigError
+from polyseme.base.run import Run
+from polyseme.encoders.ulmfit import Ulmfit
+from polyseme.nn.awd_lstm import AwdDropout
+from polyseme.pretraining.ngram import number
+from polyseme.pretraining.ulmfit import UlmfitObjective, UlmfitPretraining, optim
+from polyseme.text.corpus import Corpus
+from polyseme.text.passages import PassageBatches, Passages
+from polyseme.text.shards import Shards
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.words import splitter
+from polyseme.training.config import TrainConfig
+from tests.pretraining.stopping import stopped_after
+
+LINES = [f"the {a} sat on the {b} and saw a {a} ." for a in ("cat", "dog", "bird") for b in ("mat", "bank", "river")] * 4
+READ = {"words": "whitespace", "sentences": "lines", "workers": 0}
+NOTHING = AwdDropout().times(0)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    (tmp_path / "text.txt").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+    return Corpus(tmp_path / "text.txt", **READ)  # type: ignore[arg-type]
+
+
+def config(**changes: object) -> UlmfitPretraining:
+    train = TrainConfig(epochs=40.0, optim=optim(learning_rate=1e-2, weight_decay=0.01))
+    shares = AwdDropout().times(0.2)
+    plain = UlmfitPretraining(dim=16, hidden=24, layers=2, dropout=shares, rows=4, steps=12, train=train)
+    return plain.replace(**changes)
+
+
+def objective(corpus: Corpus, tmp_path: Path, **changes: object) -> tuple[UlmfitObjective, Shards]:
+    torch.manual_seed(0)
+    shards = Shards.build(corpus, tmp_path / "shards")
+    words, ids = number(shards, vocabulary=None, min_count=1)
+    method = config(dropout=NOTHING, **changes)
+    model = method.build(Vocabulary(words, unknown="<unk>", begin="<s>", end="</s>"), splitter("whitespace"))
+    return method.learner(model, ids), shards
+
+
+def test_the_loss_is_that_of_the_text_read_on(corpus: Corpus, tmp_path: Path) -> None:
+    learner, shards = objective(corpus, tmp_path, activation=0.0, activation_change=0.0)
+    batches = list(Passages(shards, range(len(shards))).in_order(1, 13))
+    losses = [learner.loss(learner.prepare(batch)) for batch in batches]
+    sizes = [batch.types.shape[1] - 1 for batch in batches]
+    mean = sum(loss.total.item() * size for loss, size in zip(losses, sizes, strict=True)) / sum(sizes)
+    said = learner.model.eval().perplexity(LINES, start="carry")
+    assert said.predictions == sum(sizes) and np.exp(mean) == pytest.approx(said.mean, rel=1e-5)
+    assert sum(loss.words for loss in losses) == shards.total
+    assert learner.evaluate(batches)["perplexity"] == pytest.approx(said.mean, rel=1e-5)
+    assert learner.loss(learner.prepare(batches[0])).parts["activation"].item() == 0
+
+
+def test_activations_cost(corpus: Corpus, tmp_path: Path) -> None:
+    learner, shards = objective(corpus, tmp_path)
+    loss = learner.loss(learner.prepare(next(iter(PassageBatches(shards, range(9), rows=2)))))
+    assert loss.total.item() == pytest.approx((loss.parts["prediction"] + loss.parts["activation"]).item())
+    assert loss.parts["activation"].item() > 0
+
+
+def test_the_state_is_carried_and_put_back(corpus: Corpus, tmp_path: Path) -> None:
+    learner, shards = objective(corpus, tmp_path)
+    first, second = (learner.prepare(b) for b in itertools.islice(PassageBatches(shards, range(30), rows=3, steps=6), 2))
+    assert learner.carried() == {}
+    learner.loss(first)
+    kept = {name: value.clone() for name, value in learner.carried().items()}
+    assert sorted(kept) == ["cell0", "cell1", "hidden0", "hidden1"]
+    value = learner.loss(second).total.item()
+    assert learner.loss(second).total.item() != value
+    learner.restore(kept)
+    assert learner.loss(second).total.item() == value
+    learner.restore({})
+    assert learner.carried() == {} and learner.loss(second).total.item() != value
+
+
+def test_from_text_to_a_model(corpus: Corpus, tmp_path: Path) -> None:
+    result = config().fit(corpus, Run(seed=1), tmp_path / "m")
+    assert result.ended == "budget" and result.scores["perplexity"] < 3
+    model = polyseme.load(tmp_path / "m")
+    assert isinstance(model, Ulmfit) and model.embed(["the cat"])[0].shape == (3, 2, 24)
+    assert model.perplexity(LINES[-1:], start="carry").mean == pytest.approx(result.scores["perplexity"], rel=1e-4)
+    assert model.score(["the cat sat on the mat"])[0] > model.score(["mat the on sat cat the"])[0] + 5
+    assert "| lstm | 24/16 |" in (tmp_path / "m" / "README.md").read_text()
+
+
+def test_a_stopped_run_goes_on_to_the_same_model(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    method = config(train=TrainConfig(steps=16, eval_every=6))
+    method.fit(corpus, Run(seed=3), tmp_path / "whole")
+    for steps in (5, 8):
+        with stopped_after(steps, UlmfitObjective, monkeypatch):
+            assert method.fit(corpus, Run(seed=3), tmp_path / "parts").ended is None
+    assert method.fit(corpus, Run(seed=3), tmp_path / "parts").steps == 16
+    whole, parts = (polyseme.load(tmp_path / name).score(LINES[:3]) for name in ("whole", "parts"))
+    np.testing.assert_array_equal(whole, parts)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"layers": 0}, "layers is 0"),
+        ({"rows": 0, "steps": 0}, "rows is 0; it must be at least 1; steps is 0"),
+        ({"activation": -1.0}, "activation is -1.0"),
+        ({"vocabulary": 2}, "at least 4"),
+    ],
+)
+def test_what_cannot_be(options: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        UlmfitPretraining(**options)  # type: ignore[arg-type]
