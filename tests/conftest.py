@@ -14,3 +14,8 @@ if not torch.cuda.is_available():
 # a program started in the background ignores Ctrl-C, and so would its children: the tests that send one need it heard
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list) -> None:
+    """Pages of documentation come first: each is one long test, and at the end one process would wait for the other."""
+    items.sort(key=lambda item: "test_readme" not in item.nodeid)

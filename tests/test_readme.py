@@ -13,6 +13,7 @@ import pytest
 from tests.oracle.make import VOCABULARY, write_bilm
 
 ROOT = Path(__file__).parents[1]
+SLOW = {"lineage.md-bash"}  # forty processes, each of which loads PyTorch
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -22,7 +23,8 @@ def blocks(language: str) -> list[pytest.param]:
     for page in PAGES:
         pieces = re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M)
         if pieces:
-            found.append(pytest.param(pieces, id=f"{page.name}-{language}"))
+            name = f"{page.name}-{language}"
+            found.append(pytest.param(pieces, id=name, marks=[pytest.mark.slow] if name in SLOW else []))
     return found
 
 
