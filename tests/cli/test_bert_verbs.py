@@ -44,7 +44,7 @@ def test_fill_says_what_is_wrong(run, tmp_path: Path) -> None:
     said = run("fill", "no mask", "--model", str(tmp_path / "b"))
     assert said.code == 2 and "the text has no [MASK]" in said.err
     said = run("fill", "[MASK]", "--model", str(tmp_path / "g"))
-    assert said.code == 2 and "is a gpt, which fills in no hidden words" in said.err
+    assert said.code == 2 and "is of kind gpt, which fills in no hidden words" in said.err
 
 
 def test_published_checkpoints_everywhere(run, tmp_path: Path) -> None:

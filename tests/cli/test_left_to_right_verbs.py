@@ -47,7 +47,7 @@ def test_score_and_perplexity(run, trained, tmp_path):
     assert said["perplexity"]["mean"] == pytest.approx(expected.mean) and said["unknown"] == pytest.approx(1 / 6)
     carried = run("perplexity", tmp_path / "other.txt", "-m", trained, "--carry", "--json")
     if loaded.kind == "nnlm":
-        assert "is a nnlm, which reads every sentence alone here: leave --carry out" in one_sentence(carried)
+        assert "is of kind nnlm, which reads every sentence alone here: leave --carry out" in one_sentence(carried)
     else:
         assert carried.json[0]["perplexity"]["mean"] == pytest.approx(loaded.perplexity(lines, start="carry").mean)
 

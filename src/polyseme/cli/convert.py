@@ -119,7 +119,7 @@ def _to_arpa(model: Encoder, out: Path) -> dict[str, Any]:
     from polyseme.formats import arpa
 
     if not isinstance(model, NgramModel):
-        raise PolysemeError(f"{model.source} is a {model.kind}; an ARPA file holds n-grams: leave --to out")
+        raise PolysemeError(f"{model.source} is of kind {model.kind}, and an ARPA file holds n-grams: leave --to out")
     arpa.write(model, out)
     largest = model.table.difference(arpa.read(out).table)
     return {"out": str(out), "to": "arpa", "bytes": out.stat().st_size, "files": [out.name], "largest_difference": largest}

@@ -37,7 +37,9 @@ def fill(
 
     loaded = open_model(model, splitter=splitter, device=device)
     if not isinstance(loaded, Bert):
-        raise UsageError(f"{model} is a {loaded.kind}, which fills in no hidden words: give a BERT (for ELMos: substitutes)")
+        raise UsageError(
+            f"{model} is of kind {loaded.kind}, which fills in no hidden words: give a BERT (for ELMos: substitutes)"
+        )
     found = loaded.fill(text, count=count)
     if json:
         show.as_json(

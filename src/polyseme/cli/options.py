@@ -178,7 +178,7 @@ def need_elmo(model: Encoder, lack: str) -> Elmo:
     from polyseme.encoders.elmo import Elmo
 
     if not isinstance(model, Elmo):
-        raise PolysemeError(f"{model.source} is a {model.kind}, which {lack}")
+        raise PolysemeError(f"{model.source} is of kind {model.kind}, which {lack}")
     return model
 
 

@@ -84,6 +84,6 @@ def _carrying(model: AnyLanguageModel) -> Callable[[list[list[str]]], list[WordL
     from polyseme.encoders.ulmfit import Ulmfit
 
     if not isinstance(model, Ulmfit):
-        raise PolysemeError(f"{model.source} is a {model.kind}, which reads every sentence alone here: leave --carry out")
+        raise PolysemeError(f"{model.source} is of kind {model.kind}, which reads every sentence alone here: leave --carry out")
     model.reset_state()
     return partial(model.log_probs, start="carry")

@@ -36,8 +36,8 @@ from polyseme.cli.training_options import (
     Seed,
     Words,
     budget,
+    finish,
     large_pages,
-    leave,
     sampling,
 )
 
@@ -204,14 +204,7 @@ def elmo(
     text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
     with progress("encoding text", unit="words") as count:
         result = pretrain(text, out, config, run, vectors=_vectors(vectors, run), progress=count, accept_changes=accept_changes)
-    if not run.first:
-        return  # under torchrun one process speaks
-    if json:
-        show.as_json({"out": str(out), "steps": result.steps, "words": result.words, **result.scores, "ended": result.ended})
-    else:
-        show.line(f"{out}: {show.count(result.steps, 'step')}, {result.words:,} words, {result.seconds:,.0f} s")
-        show.line("held-out perplexity: " + ", ".join(f"{name} {value:,.2f}" for name, value in result.scores.items()))
-    leave(result)
+    finish(result, run, out, json)
 
 
 def _vectors(path: Path | None, run: Run) -> FindVectors | None:

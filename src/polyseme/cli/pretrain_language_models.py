@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyseme.base.progress import progress
-from polyseme.cli import show
 from polyseme.cli.options import Json, Splitter
 from polyseme.cli.pretrain_ngram import MinCount, Vocabulary
 from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, WordList, Workers, open_corpus
@@ -27,8 +26,8 @@ from polyseme.cli.training_options import (
     Seed,
     Words,
     budget,
+    finish,
     large_pages,
-    leave,
 )
 
 if TYPE_CHECKING:
@@ -227,11 +226,4 @@ def _train(config: LeftToRightPretraining, text: Corpus, run: Run, out: Path, ac
     logging.basicConfig(format="polyseme: %(message)s")
     with progress("encoding text", unit="words") as count:
         result = config.fit(text, run, out, progress=count, accept_changes=accept_changes)
-    if not run.first:
-        return  # under torchrun one process speaks
-    if json:
-        show.as_json({"out": str(out), "steps": result.steps, "words": result.words, **result.scores, "ended": result.ended})
-    else:
-        show.line(f"{out}: {show.count(result.steps, 'step')}, {result.words:,} words, {result.seconds:,.0f} s")
-        show.line("held-out " + ", ".join(f"{name} {value:,.2f}" for name, value in result.scores.items()))
-    leave(result)
+    finish(result, run, out, json)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyseme.base.progress import progress
-from polyseme.cli import show
 from polyseme.cli.options import Json, Splitter
 from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, WordList, Workers, open_corpus
 from polyseme.cli.training_options import (
@@ -25,7 +24,7 @@ from polyseme.cli.training_options import (
     Seed,
     Words,
     budget,
-    leave,
+    finish,
 )
 
 if TYPE_CHECKING:
@@ -178,12 +177,4 @@ def _teach(config: PieceTeaching, text: Corpus, run: Run, out: Path, *, accept_c
     logging.basicConfig(format="polyseme: %(message)s")
     with progress("encoding text", unit="words") as count:
         result = config.fit(text, run, out, progress=count, accept_changes=accept_changes)
-    if not run.first:
-        return  # under torchrun one process speaks
-    if json:
-        show.as_json({"out": str(out), "steps": result.steps, "words": result.words, **result.scores, "ended": result.ended})
-    else:
-        show.line(f"{out}: {show.count(result.steps, 'step')}, {result.words:,} words, {result.seconds:,.0f} s")
-        scores = ", ".join(f"{name.replace('_', ' ')} {value:,.4g}" for name, value in result.scores.items())
-        show.line(f"held out: {scores}")
-    leave(result)
+    finish(result, run, out, json)

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polyseme.base.errors import UsageError
+from polyseme.cli import show
 
 if TYPE_CHECKING:
+    from polyseme.base.run import Run
     from polyseme.training.config import TrainConfig
     from polyseme.training.loop import Result
     from polyseme.training.optim import OptimConfig
@@ -97,6 +99,19 @@ AcceptChanges = Annotated[
 def large_pages() -> None:
     """Ask the system for memory in large pages, before PyTorch is loaded: on a CPU small ones cost a fifth of a step."""
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+
+
+def finish(result: Result, run: Run, out: Path, json: bool) -> None:
+    """Tell how pre-training went, and leave."""
+    if not run.first:
+        return  # under torchrun one process speaks
+    if json:
+        show.as_json({"out": str(out), "steps": result.steps, "words": result.words, **result.scores, "ended": result.ended})
+    else:
+        show.line(f"{out}: {show.count(result.steps, 'step')}, {result.words:,} words, {result.seconds:,.0f} s")
+        scores = [f"{name.replace('_', ' ')} {value:,.4g}" for name, value in result.scores.items()]
+        show.line(f"held-out {', '.join(scores)}" if scores else "stopped before the first evaluation")
+    leave(result)
 
 
 def leave(result: Result) -> None:

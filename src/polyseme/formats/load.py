@@ -106,7 +106,7 @@ def _choose_pieces(model: Encoder, pieces: str) -> None:
     from polyseme.encoders.piece_model import PieceModel
 
     if not isinstance(model, PieceModel):
-        raise UsageError(f"pieces was given, but {model.source} is a {model.kind}, which reads whole words; leave it out")
+        raise UsageError(f"pieces was given, but {model.source} is of kind {model.kind}, which reads whole words; leave it out")
     model.config = model.config.replace(pieces=pieces)
 
 

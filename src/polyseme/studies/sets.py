@@ -213,5 +213,5 @@ SETS = {
 def labelled_set(name: str) -> LabelledSet:
     """The set of that name."""
     if name not in SETS:
-        raise UsageError(f"there is no labelled set called {name!r}{nearest(name, SETS)}; known: {', '.join(SETS)}")
+        raise UsageError(f"there is no labelled set called {name!r}{nearest(name, SETS)}")
     return SETS[name]
