@@ -71,7 +71,9 @@ def test_neighbours(run, vectors, tmp_path):
 
 
 def test_what_needs_a_language_model_says_so(run, vectors, tmp_path):
-    said = f"polyseme: {vectors} is of kind word2vec, which has no language model inside, which this command needs: give an ELMo\n"
+    said = (
+        f"polyseme: {vectors} is of kind word2vec, which has no language model inside, which this command needs: give an ELMo\n"
+    )
     out = tmp_path / "out"
     for call in (
         ("score", "the bank", "-m", vectors),
