@@ -9,6 +9,7 @@ import pytest
 
 import polyseme
 from tests.cli.running import one_sentence, tiny
+from tests.encoders.test_whole import ulmfit
 from tests.oracle.make import write_bilm
 
 LINES = ["the stent of the river .", "a dose to the bank .", "the ward of a bank ."] * 30
@@ -79,3 +80,17 @@ def test_mistakes(run, model, text: Path, tmp_path: Path) -> None:
     assert "choose another folder" in one_sentence(run("adapt", model, "-c", text, "-o", model), 2)
     assert not (Path(model) / "run").exists()
     assert json.loads((tmp_path / "out" / "config.json").read_text())["splitter"] == "english"
+
+
+def test_a_ulmfit_goes_on_at_rates_by_layer(run, model, text: Path, tmp_path: Path) -> None:
+    start = ulmfit().save_pretrained(tmp_path / "start")
+    call = ["adapt", start, "-c", text, "-o", tmp_path / "out", "--epochs", "2", "--dropout-factor", "0.5"]
+    result = run(*call)
+    assert result.code == 0 and "added 4 words" in result.out and "held-out perplexity: before" in result.out, result
+    found = polyseme.load(tmp_path / "out")
+    assert found.kind == "ulmfit" and "stent" in found.vocabulary
+    assert run(*call, "--json").json[0]["added_words"] == 4
+    wrong = run("adapt", start, "-c", text, "-o", tmp_path / "a", "--layout", "lanes", "--dropout", "0.1")
+    assert "--layout, --dropout: of an ELMo, and this model is none; leave it out" in one_sentence(wrong, 2)
+    wrong = run("adapt", model, "-c", text, "-o", tmp_path / "a", "--layer-decay", "2")
+    assert "--layer-decay: of a ulmfit" in one_sentence(wrong, 2)

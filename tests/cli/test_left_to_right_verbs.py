@@ -63,10 +63,9 @@ def test_vectors_and_info(run, trained):
     assert run("info", trained).code == 0
 
 
-def test_what_needs_both_sides(run, trained, tmp_path):
+def test_what_needs_both_sides(run, trained):
     said = "reads from left to right only, and this command needs both sides: give an ELMo"
     assert said in one_sentence(run("substitutes", "the dog", "-w", "dog", "-m", trained))
-    assert said in one_sentence(run("adapt", trained, "-c", tmp_path / "t.txt", "-o", tmp_path / "a"))
 
 
 def test_a_task_uses_its_vectors(run, trained, tmp_path):

@@ -190,6 +190,14 @@ def test_an_encoder_is_heard_at_each_position(network: Any, positions: Any) -> N
     assert one.probabilities == pytest.approx(two.probabilities, abs=1e-7)
 
 
+def test_batch_norm_can_be_left_out() -> None:
+    examples = [LabelledText("x", "a"), LabelledText("y", "b")]
+    for wanted in (True, False):
+        names = Classification.build(small(network="bcn", batch_norm=wanted), examples).state_dict()
+        assert any(name.endswith("running_mean") for name in names) is wanted
+    assert ClassificationConfig.from_dict({"network": "bcn"}).batch_norm  # as what was saved before had it
+
+
 def sentiments(count: int, seed: int) -> list[LabelledText]:
     """A text is good, bad or neither by one of its words; which one it is, is for the network to find."""
     source, found = random.Random(seed), []

@@ -22,6 +22,7 @@ from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.char_cnn import CharactersConfig
 from polyseme.tasks.base import TASKS, Task, TaskConfig, task_type
+from polyseme.tasks.choices import ChoicesConfig, Chosen
 from polyseme.tasks.classification import Choice, ClassificationConfig
 from polyseme.tasks.coreference import CoreferenceConfig
 from polyseme.tasks.data import TaskData
@@ -33,6 +34,7 @@ from polyseme.tasks.pairs import PairsConfig, Score
 from polyseme.tasks.reading import Answer, ReadingConfig
 from polyseme.tasks.roles import RolesConfig
 from polyseme.tasks.tagging import TaggingConfig
+from polyseme.tasks.whole import DirectConfig
 from polyseme.tasks.words import WordsConfig
 from polyseme.text.conll import Tagged
 from polyseme.text.word_vectors import WordVectors
@@ -43,6 +45,7 @@ from tests.training.compare import assert_same_run, assert_same_tensors
 
 WORDS = WordsConfig(dim=6, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0))
 FITTING = FitConfig(batch=4, epochs=2, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
+TANH = DirectConfig(head="tanh")
 STEPS = 6  # of two epochs over ten examples, four at a time
 SUBJECTS, ENDS = ["the cat", "a dog", "the old river", "money", "Ann"], ["sat on the mat .", "ran"]
 SENTENCES = [f"{subject} {end}" for subject in SUBJECTS for end in ENDS]
@@ -94,9 +97,19 @@ COREFERENCE = "".join(
     json.dumps({"sentences": [text.split(), ["It", "is", "it", "."]], "clusters": [[[0, 0], [len(text.split())] * 2]]}) + "\n"
     for text in SENTENCES
 )
+CHOICES = "".join(
+    json.dumps({"question": text, "choices": [*SUBJECTS[number % 3 :], "it"], "answer": number % 2, "context": "so ."}) + "\n"
+    for number, text in enumerate(SENTENCES)
+)
 TRANSLATED = "".join(f"{text}\t{text[::-1].title()}\n" for text in SENTENCES)
 NEW = ["the cat ran to the bank .", "", "unheard-of words", "dog " * 30, ["Ann", "sat"], []]
 NEW_PAIRS = [("the cat", "a dog ran ."), ("", ""), ("", "money"), (["Ann"], ""), ("the dog " * 20, "it")]
+NEW_CHOICES = [
+    ("who ran ?", ["the cat", "a dog", "it"]),
+    ("", ["", ""]),
+    ("", ["Ann", "money"]),
+    (["Ann", "sat"], ["dog " * 20, ["unheard-of", "words"]], "the river"),
+]
 NEW_ROLES = [(NEW[0], [2]), ("", []), (NEW[2], [0]), (NEW[3], [3, 17]), (["Ann", "sat"], [1]), ("Ann sat", [])]
 NEW_QUESTIONS = [
     ("who ran ?", "“the cat”  ran\tto the bank ."),
@@ -109,6 +122,7 @@ NEW_QUESTIONS = [
 CASES = {
     "tagging": Case("tagging", TaggingConfig(hidden=7, layers=1), _conll(plain=False), NEW),
     "tagging-plain": Case("tagging", TaggingConfig(hidden=7, layers=2, crf=False), _conll(plain=True), NEW),
+    "tagging-0": Case("tagging", TaggingConfig(layers=0), _conll(plain=False), NEW),
     "bcn": Case("classification", ClassificationConfig(network="bcn", hidden=6), TEXTS, NEW),
     "pooled": Case("classification", ClassificationConfig(network="pooled", hidden=6), THREE, NEW),
     "pooled-0": Case("classification", ClassificationConfig(network="pooled", layers=0, hidden=6, pooling="max"), TEXTS, NEW),
@@ -116,6 +130,10 @@ CASES = {
     "siamese-score": Case("pairs", PairsConfig(network="siamese", goal="score", hidden=6, layers=0), SCORES, NEW_PAIRS),
     "bidaf": Case("reading", ReadingConfig(hidden=5), _squad(without=False), NEW_QUESTIONS),
     "bidaf-none": Case("reading", ReadingConfig(hidden=5, longest_paragraph=4), _squad(without=True), NEW_QUESTIONS),
+    "direct": Case("classification", ClassificationConfig(network="direct"), THREE, NEW),
+    "direct-pairs": Case("pairs", PairsConfig(network="direct", both_orders=True), PAIRS, NEW_PAIRS),
+    "direct-score": Case("pairs", PairsConfig(network="direct", goal="score", direct=TANH), SCORES, NEW_PAIRS),
+    "direct-choices": Case("choices", ChoicesConfig(direct=TANH), CHOICES, NEW_CHOICES),
     "roles": Case("roles", RolesConfig(hidden=6, layers=3, predicate_dim=4), ROLES, NEW_ROLES),
     "coreference": Case(
         "coreference",
@@ -126,7 +144,10 @@ CASES = {
     "generation": Case("generation", GenerationConfig(hidden=6, target_dim=7, min_count=1), TRANSLATED, NEW),
 }
 MODES = ["alone", "vectors", "frozen", "finetune"]
+BARE = [name for name in CASES if name.startswith("direct")]
+"""Networks that are nothing without an encoder."""
 COMBINED = [(name, mode) for name in CASES for mode in MODES if mode != "vectors" or name in ("tagging", "bcn", "esim")]
+COMBINED = [(name, mode) for name, mode in COMBINED if name not in BARE or mode in ("frozen", "finetune")]
 both = pytest.mark.parametrize(("name", "mode"), COMBINED)
 
 
@@ -141,6 +162,8 @@ def test_every_task_is_here() -> None:
 
 def config_of(name: str, mode: str) -> TaskConfig:
     kept = "finetune" if mode == "finetune" else "frozen"
+    if name in BARE:
+        return CASES[name].config.replace(features=FeaturesConfig(mode=kept, encoder_rate=1.0))  # type: ignore[arg-type]
     features = FeaturesConfig(words=WORDS, mode=kept, positions=("input", "output"), encoder_rate=1.0)  # type: ignore[arg-type]
     return CASES[name].config.replace(features=features)
 
@@ -197,6 +220,9 @@ def assert_same_answers(found: Sequence[Any], expected: Sequence[Any], tolerance
         elif isinstance(b, Generated):
             assert (a.text, a.words) == (b.text, b.words)
             assert a.score == pytest.approx(b.score, abs=tolerance)
+        elif isinstance(b, Chosen):
+            assert a.text == b.text
+            assert a.probabilities == pytest.approx(b.probabilities, abs=tolerance)
         elif isinstance(b, Answer):
             assert (a.text, a.span) == (b.text, b.span)
             assert a.score == pytest.approx(b.score, abs=tolerance)
@@ -349,12 +375,19 @@ def test_a_stop_before_the_first_evaluation_is_no_error(fits: Any, name: str, tm
 
 @pytest.mark.parametrize("name", CASES)
 def test_more_epochs_can_be_added(name: str, tmp_path: Path) -> None:
-    trained(name, "alone", tmp_path / "out", fitting=replace(FITTING, epochs=1))
-    examples = examples_of(name, tmp_path / "data")
-    run, config = Run(seed=3), config_of(name, "alone")
+    mode = "frozen" if name in BARE else "alone"
+    trained(name, mode, tmp_path / "out", fitting=replace(FITTING, epochs=1))
+    examples, encoders = examples_of(name, tmp_path / "data"), encoders_of(mode)
+    run, config = Run(seed=3), config_of(name, mode)
     kind = task_type(CASES[name].kind)
-    outcome = fit(kind, examples, examples[:5], tmp_path / "out", config, FITTING, run, accept_changes=True)
+    outcome = fit(kind, examples, examples[:5], tmp_path / "out", config, FITTING, run, encoders=encoders, accept_changes=True)
     assert (outcome.result.steps, outcome.result.ended) == (STEPS, "budget")
+
+
+def test_little_data_is_passed_over_more_often(tmp_path: Path) -> None:
+    outcome = trained("tagging", "alone", tmp_path / "out", fitting=replace(FITTING, least_steps=STEPS + 3))
+    looks = [line for line in (tmp_path / "out/run/log.jsonl").read_text().splitlines() if '"dev"' in line]
+    assert (outcome.result.steps, len(looks)) == (10, FITTING.epochs)  # the next that two looks divide evenly
 
 
 # ---- frozen layers

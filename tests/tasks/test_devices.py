@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from polyseme.nn.recurrent import Recurrent
+from polyseme.tasks.whole import DirectConfig
 from polyseme.text.conll import Tagged
 from tests.pretended_cuda import DEVICE, PretendedTensor, pretended_cuda
-from tests.tasks.test_contract import CASES, assert_same_answers, both, built
+from tests.tasks.test_contract import BARE, CASES, assert_same_answers, both, built
 
 pytestmark = [
     pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU"),
@@ -43,7 +44,7 @@ def test_a_step_and_answers(name: str, mode: str, tmp_path: Path) -> None:
     for weight in (weight for weight in task.parameters() if weight.requires_grad):
         assert isinstance(weight.grad, PretendedTensor) and weight.grad.dtype == torch.float32
         assert bool(weight.grad.held.isfinite().all())
-    if mode != "finetune":  # whose encoders lay out their words on the CPU
+    if mode != "finetune" and name not in BARE:  # whose encoders lay out their words on the CPU
         assert waits <= (10 * CHOOSING if CASES[name].kind == "coreference" else 0), gpu.waits
 
 
@@ -73,3 +74,24 @@ def test_what_a_gpu_would_refuse_is_refused() -> None:
         with torch.autocast("cuda", dtype=torch.bfloat16), pytest.raises(RuntimeError, match="Unexpected floating"):
             states, _ = torch.nn.LSTM(3, 2).to(DEVICE)(x.unsqueeze(0))  # in float16
             torch.cat([states, states])
+
+
+@pytest.mark.parametrize(("name", "most"), [("bert", 1), ("ulmfit", 0)])  # BERT's library looks once whether there is padding
+def test_whole_examples_wait_for_nothing(name: str, most: int) -> None:
+    from tests.tasks.test_direct import KINDS
+    from tests.tasks.test_direct import built as direct
+
+    task, examples = direct("pairs", KINDS[name](), direct=DirectConfig(lm_weight=0.5 if name == "ulmfit" else 0.0))
+    data = task.data(examples)
+    expected = float(task.eval().loss(task.prepare(data.gather(range(8)))).total.detach())
+    with pretended_cuda() as gpu:
+        batch = task.to(DEVICE).prepare(data.gather(range(8)))
+        assert task.loss(batch).total.tolist() == pytest.approx(expected, rel=1e-4)
+        task.train()
+        gpu.clear()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            total = task.loss(batch).total
+        total.backward()
+        assert total.dtype == torch.float32 and sum(gpu.waits.values()) <= most, gpu.waits
+    weights = [weight for path, weight in task.named_parameters() if weight.requires_grad and ".decoder." not in path]
+    assert all(isinstance(weight.grad, PretendedTensor) for weight in weights)  # what is tied is not, on a pretended GPU

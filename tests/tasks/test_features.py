@@ -142,7 +142,7 @@ def test_parts_thaw_one_by_one() -> None:
 
 def test_refusals() -> None:
     with pytest.raises(ConfigError, match="positions"):
-        FeaturesConfig(positions=())
+        FeaturesConfig(positions=("input", "input"))
     with pytest.raises(ConfigError, match="norm"):
         FeaturesConfig(norm="allennlp")
     assert split_encoders([]) == (None, [])

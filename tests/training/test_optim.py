@@ -105,3 +105,15 @@ def test_weights_that_wait_are_not_touched_by_their_gradients(optimizer: str, nu
 def test_all_mistakes_at_once() -> None:
     with pytest.raises(ConfigError, match=r"learning_rate is 0.*warmup is 1.5.*clip_norm is -1.*initial_accumulator is 0"):
         OptimConfig(optimizer="adagrad", learning_rate=0, warmup=1.5, clip_norm=-1, initial_accumulator=0)
+
+
+def test_the_slanted_triangle_is_the_published_one() -> None:
+    """Howard and Ruder 2018: T steps, cut_frac 0.1, ratio 32."""
+    config, steps = OptimConfig(learning_rate=0.01, warmup=0.1, decay="slanted"), 200
+    cut = math.floor(steps * 0.1)
+    for step in range(steps):
+        p = step / cut if step < cut else 1 - (step - cut) / (cut * (1 / 0.1 - 1))
+        assert learning_rate(config, step, steps) == pytest.approx(0.01 * (1 + p * 31) / 32)
+    assert learning_rate(config, 0, steps) == pytest.approx(0.01 / 32) and learning_rate(config, cut, steps) == 0.01
+    with pytest.raises(ConfigError, match="give the share that climbs"):
+        OptimConfig(decay="slanted", warmup=0.0)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import logging
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polyseme.base.errors import UsageError
 from polyseme.base.progress import progress
 from polyseme.cli import show
-from polyseme.cli.options import Json, ModelArgument, Options, SplitterOption, VocabularyFile, open_elmo
+from polyseme.cli.options import Json, ModelArgument, Options, SplitterOption, VocabularyFile, open_adaptable
 from polyseme.cli.text_options import SENTENCES, Field, OwnSentences, SkipBad, Workers, open_corpus
 from polyseme.cli.training_options import (
     AcceptChanges,
     BatchWords,
     CorpusOption,
     Device,
-    Dropout,
     Epochs,
     LayoutOption,
     Minutes,
@@ -34,9 +34,12 @@ from polyseme.cli.training_options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from polyseme.pretraining.adapt import Adapted
+    from polyseme.pretraining.adapt import Adaptation, Adapted
+    from polyseme.training.config import TrainConfig
+    from polyseme.training.optim import OptimConfig
 
 
 class Output(StrEnum):
@@ -54,9 +57,12 @@ NewWords = Annotated[
 ]
 MinCount = Annotated[int, typer.Option("--min-count", min=1, metavar="N", help="A word joins that comes N times or more.")]
 VocabularySize = Annotated[
-    int,
+    int | None,
     typer.Option(
-        "--vocabulary-size", min=4, metavar="N", help="Most frequent words to predict, for a model without a vocabulary."
+        "--vocabulary-size",
+        min=4,
+        metavar="N",
+        help="Most frequent words to predict, for a model without a vocabulary; not given: 50,000.",
     ),
 ]
 OutputOption = Annotated[
@@ -73,7 +79,26 @@ Freeze = Annotated[
 ]
 Rate = Annotated[
     float | None,
-    typer.Option("--learning-rate", help="Highest learning rate; not given: 0.0003.", rich_help_panel="Training"),
+    typer.Option(
+        "--learning-rate", help="Highest learning rate; not given: 0.0003, for a ulmfit 0.001.", rich_help_panel="Training"
+    ),
+]
+OwnDropout = Annotated[
+    float | None,
+    typer.Option("--dropout", help="Share of numbers dropped in training; not given: 0.1.", rich_help_panel="Training"),
+]
+Factor = Annotated[
+    float | None,
+    typer.Option("--dropout-factor", help="Of a ulmfit: all its shares of dropout times this.", rich_help_panel="Training"),
+]
+LayerDecay = Annotated[
+    float | None,
+    typer.Option(
+        "--layer-decay",
+        min=1,
+        help="Of a ulmfit: each layer moves so many times slower than the one above; not given: 2.6.",
+        rich_help_panel="Training",
+    ),
 ]
 
 
@@ -83,7 +108,7 @@ def adapt(
     out: Out,
     new_words: NewWords = None,
     min_count: MinCount = 2,
-    vocabulary_size: VocabularySize = 50_000,
+    vocabulary_size: VocabularySize = None,
     options: Options = None,
     vocabulary: VocabularyFile = None,
     splitter: SplitterOption = None,
@@ -98,7 +123,9 @@ def adapt(
     negatives: Negatives = None,
     freeze: Freeze = None,
     learning_rate: Rate = None,
-    dropout: Dropout = 0.1,
+    dropout: OwnDropout = None,
+    dropout_factor: Factor = None,
+    layer_decay: LayerDecay = None,
     layout: LayoutOption = None,
     batch_words: BatchWords = None,
     patience: Patience = None,
@@ -110,9 +137,10 @@ def adapt(
 ) -> None:
     """Go on training a model on the text of a domain, and add the domain's words to its vocabulary.
 
-    MODEL is any that polyseme loads. One without an output layer gets a new one. The folder of --out holds the best
-    model so far at any moment, and the same command goes on after a stop; perplexities before and after are by the
-    full vocabulary, the added words included, on the last hundredth of the text. `polyseme convert` brings the result
+    MODEL is any ELMo that polyseme loads, or the language model of ULMFiT. An ELMo without an output layer gets a new one;
+    of a ulmfit, the layers move at different rates under a slanted triangular schedule, as published. The folder of --out
+    holds the best model so far at any moment, and the same command goes on after a stop; perplexities before and after are
+    by the full vocabulary, the added words included, on the last hundredth of the text. `polyseme convert` brings an ELMo
     back to bilm-tf's files.
 
     Example:
@@ -121,26 +149,39 @@ def adapt(
     """
     large_pages()
     from polyseme.base.run import Run
+    from polyseme.encoders.ulmfit import Ulmfit
     from polyseme.pretraining.adapt import EPOCHS, RATE, ElmoAdaptation
     from polyseme.pretraining.adapt import adapt as train
     from polyseme.pretraining.teaching import SKIP_NORM
     from polyseme.training.optim import OptimConfig
 
     logging.basicConfig(format="polyseme: %(message)s")
-    optim = OptimConfig(learning_rate=RATE if learning_rate is None else learning_rate, skip_norm=SKIP_NORM)
-    config = ElmoAdaptation(
-        new_words=new_words,
-        min_count=min_count,
-        vocabulary=vocabulary_size,
-        **sampling(output, negatives),
-        freeze=tuple(freeze or ()),
-        dropout=dropout,
-        layout=layout.value if layout else None,
-        batch_words=batch_words,
-        train=budget(epochs, minutes, words, patience, optim, usual=EPOCHS),
-    )
+    given = {"new_words": new_words, "min_count": min_count, "freeze": tuple(freeze or ())}
+    start = open_adaptable(model, options=options, vocabulary=vocabulary, splitter=splitter)
+    config: Adaptation
+    if isinstance(start, Ulmfit):
+        _refuse(
+            "an ELMo", output=output, layout=layout, batch_words=batch_words, dropout=dropout, vocabulary_size=vocabulary_size
+        )
+        config = _of_ulmfit(
+            given | {"negatives": negatives, "layer_decay": layer_decay},
+            dropout_factor,
+            lambda optim: budget(epochs, minutes, words, patience, optim, usual=EPOCHS),
+            learning_rate,
+        )
+    else:
+        _refuse("a ulmfit", dropout_factor=dropout_factor, layer_decay=layer_decay)
+        optim = OptimConfig(learning_rate=RATE if learning_rate is None else learning_rate, skip_norm=SKIP_NORM)
+        config = ElmoAdaptation(
+            **given,  # type: ignore[arg-type]
+            vocabulary=50_000 if vocabulary_size is None else vocabulary_size,
+            **sampling(output, negatives),
+            dropout=0.1 if dropout is None else dropout,
+            layout=layout.value if layout else None,
+            batch_words=batch_words,
+            train=budget(epochs, minutes, words, patience, optim, usual=EPOCHS),
+        )
     run = Run.from_environment(seed=seed, device=device, precision=precision.value if precision else None)
-    start = open_elmo(model, options=options, vocabulary=vocabulary, splitter=splitter)
     cut = start.splitter
     if cut.name == "whitespace" and splitter is None and run.first:
         show.note(f"{model} takes words that are divided by blanks, one sentence a line: for raw text add --splitter english")
@@ -154,6 +195,24 @@ def adapt(
     else:
         _print(adapted, out)
     leave(adapted.result)
+
+
+def _of_ulmfit(
+    given: dict[str, Any], dropout_factor: float | None, budgeted: Callable[[OptimConfig], TrainConfig], rate: float | None
+) -> Adaptation:
+    from polyseme.nn.awd_lstm import AwdDropout
+    from polyseme.pretraining.adapt_ulmfit import RATE, UlmfitAdaptation, slanted
+
+    chosen = {name: value for name, value in given.items() if value is not None}
+    dropout = AwdDropout().times(1.0 if dropout_factor is None else dropout_factor)
+    return UlmfitAdaptation(**chosen, dropout=dropout, train=budgeted(slanted(RATE if rate is None else rate)))
+
+
+def _refuse(kind: str, **given: object) -> None:
+    """Options that only another kind of model has."""
+    idle = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
+    if idle:
+        raise UsageError(f"{', '.join(idle)}: of {kind}, and this model is none; leave it out")
 
 
 def _values(adapted: Adapted, out: Path) -> dict[str, object]:

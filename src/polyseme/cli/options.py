@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from polyseme.encoders.gpt import Gpt
     from polyseme.encoders.left_to_right import LeftToRight
     from polyseme.encoders.ngram import NgramModel
+    from polyseme.encoders.ulmfit import Ulmfit
 
     AnyLanguageModel = Elmo | Gpt | LeftToRight | NgramModel
 
@@ -171,6 +172,16 @@ def open_elmo(name: str | None, **options: Any) -> Elmo:
     """The model that the options name, which must be a language model that reads from both sides; options as above."""
     model = open_language_model(name, **options)
     return need_elmo(model, "reads from left to right only, and this command needs both sides: give an ELMo")
+
+
+def open_adaptable(name: str | None, **options: Any) -> Elmo | Ulmfit:
+    """The model that the options name, which must be one that can go on learning; options as above."""
+    from polyseme.encoders.ulmfit import Ulmfit
+
+    model = open_language_model(name, **options)
+    if isinstance(model, Ulmfit):
+        return model
+    return need_elmo(model, "cannot be adapted: give an ELMo or a ulmfit")
 
 
 def need_elmo(model: Encoder, lack: str) -> Elmo:

@@ -10,106 +10,32 @@ import dataclasses
 import inspect
 import typing
 from collections.abc import Callable
-from enum import Enum, StrEnum
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from polyseme.cli.options import Json, Splitter
+from polyseme.cli.task_choices import (
+    Attention,
+    Goal,
+    Head,
+    Kind,
+    Layers,
+    Mode,
+    PairNetwork,
+    Phrases,
+    RateDecay,
+    ReadingNetwork,
+    Rules,
+    TargetSplitter,
+    TextNetwork,
+    Thaw,
+    Unknown,
+)
 from polyseme.cli.text_options import WordList
 from polyseme.cli.training_options import AcceptChanges, Device, PrecisionOption, Seed
-
-
-class Mode(StrEnum):
-    """What becomes of the encoders."""
-
-    frozen = "frozen"
-    finetune = "finetune"
-
-
-class Layers(StrEnum):
-    """Which layers of an encoder are read."""
-
-    mix = "mix"
-    top = "top"
-
-
-class Thaw(StrEnum):
-    """What is fine-tuned."""
-
-    all = "all"
-    top = "top"
-    gradual = "gradual"
-
-
-class Unknown(StrEnum):
-    """What a word outside all tables gets."""
-
-    vector = "vector"
-    random = "random"
-
-
-class Kind(StrEnum):
-    """Kinds of tables."""
-
-    tsv = "tsv"
-    csv = "csv"
-    jsonl = "jsonl"
-    lines = "lines"
-
-
-class Phrases(StrEnum):
-    """Which phrases of trees are trained on."""
-
-    none = "none"
-    distinct = "distinct"
-    all = "all"
-
-
-class TextNetwork(StrEnum):
-    """Networks for texts."""
-
-    bcn = "bcn"
-    pooled = "pooled"
-
-
-class PairNetwork(StrEnum):
-    """Networks for pairs."""
-
-    esim = "esim"
-    siamese = "siamese"
-
-
-class Rules(StrEnum):
-    """How answers to questions are compared."""
-
-    squad = "squad"
-    squad2 = "squad2"
-    cmrc = "cmrc"
-
-
-class Attention(StrEnum):
-    """How a generator compares its states with the source."""
-
-    general = "general"
-    additive = "additive"
-
-
-class TargetSplitter(StrEnum):
-    """How raw targets become words."""
-
-    whitespace = "whitespace"
-    english = "english"
-    chinese = "chinese"
-    characters = "characters"
-
-
-class Goal(StrEnum):
-    """What is said of a pair."""
-
-    classes = "classes"
-    score = "score"
 
 
 def _option(*names: str, panel: str | None = None, help: str, **more: Any) -> Any:
@@ -202,6 +128,10 @@ class TrainOptions:
         int | None,
         _option("--word-dim", panel=_WORDS, min=0, help="Size of the task's own word vectors; not given: 100. 0: none."),
     ] = None
+    own_words: Annotated[
+        bool | None,
+        _option("--own-words/--no-own-words", panel=_WORDS, help="Without them (no table, no characters) encoders read alone."),
+    ] = None
     fixed_words: Annotated[
         bool, _option("--fixed-words", panel=_WORDS, help="Word vectors from a file do not go on learning.")
     ] = False
@@ -221,6 +151,14 @@ class TrainOptions:
     batch: Annotated[int | None, _option("--batch", panel=_TRAINING, min=1, help="Examples of a batch; not given: 32.")] = None
     learning_rate: Annotated[
         float | None, _option("--learning-rate", panel=_TRAINING, help="Highest learning rate; not given: 0.003.")
+    ] = None
+    warmup: Annotated[
+        float | None,
+        _option("--warmup", panel=_TRAINING, help="Share of the run in which the rate climbs; not given: 0."),
+    ] = None
+    decay: Annotated[
+        RateDecay | None,
+        _option("--decay", panel=_TRAINING, help="How the rate falls then; slanted: as in ULMFiT, with --warmup 0.1."),
     ] = None
     share: Annotated[
         float | None,
@@ -258,6 +196,22 @@ class TaggingOptions(TrainOptions):
             "Not given: upos, or the last.",
         ),
     ] = None
+    network_layers: Annotated[
+        int | None,
+        _option("--network-layers", panel=_TRAINING, min=0, help="LSTM layers; 0: none at all. Not given: 2."),
+    ] = None
+    crf: Annotated[
+        bool | None, _option("--crf/--no-crf", panel=_TRAINING, help="Score a sentence's tags as a whole, or each for itself.")
+    ] = None
+    covering: Annotated[
+        bool | None,
+        _option(
+            "--covering",
+            panel=_ENCODERS,
+            help="For data by single characters: frozen encoders and word vectors read the words that hold them, as they cut "
+            "the text.",
+        ),
+    ] = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -280,7 +234,30 @@ class TableOptions(TrainOptions):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassificationOptions(TableOptions):
+class HeadOptions(TrainOptions):
+    """Of tasks that can be an encoder and a head."""
+
+    head: Annotated[
+        Head | None,
+        _option("--head", panel=_TRAINING, help="Of direct: one layer, one behind a tanh layer (BERT), two (ULMFiT)."),
+    ] = None
+    encoder_dropout: Annotated[
+        float | None,
+        _option(
+            "--encoder-dropout",
+            panel=_TRAINING,
+            min=0,
+            help="Of direct: shares of a ulmfit's dropout times this, while it is fine-tuned; not given: 0.5.",
+        ),
+    ] = None
+    lm_weight: Annotated[
+        float | None,
+        _option("--lm-weight", panel=_TRAINING, min=0, help="Of direct: weight of a gpt's or ulmfit's own loss (GPT: 0.5)."),
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassificationOptions(HeadOptions, TableOptions):
     """Of classifiers."""
 
     classes: Annotated[
@@ -291,12 +268,13 @@ class ClassificationOptions(TableOptions):
         _option("--phrases", panel=_DATA, help="Of trees: learn from sentences, from each distinct phrase, or from all."),
     ] = None
     network: Annotated[
-        TextNetwork | None, _option("--network", panel=_TRAINING, help="bcn: biattentive, as published; pooled: a light one.")
+        TextNetwork | None,
+        _option("--network", panel=_TRAINING, help="bcn: biattentive; pooled: light; direct: the encoder and a head."),
     ] = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PairsOptions(TableOptions):
+class PairsOptions(HeadOptions, TableOptions):
     """Of pairs."""
 
     second: Annotated[
@@ -304,8 +282,18 @@ class PairsOptions(TableOptions):
     ] = None
     goal: Annotated[Goal | None, _option("--goal", panel=_DATA, help="A label for each pair, or a score: a number.")] = None
     network: Annotated[
-        PairNetwork | None, _option("--network", panel=_TRAINING, help="esim, as published; siamese: a light one.")
+        PairNetwork | None, _option("--network", panel=_TRAINING, help="esim; siamese: light; direct: the encoder and a head.")
     ] = None
+    both_orders: Annotated[
+        bool | None, _option("--both-orders", panel=_TRAINING, help="Of direct: read pairs in both orders, as GPT does.")
+    ] = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ChoicesOptions(HeadOptions):
+    """Of choices."""
+
+    batch: Annotated[int | None, _option("--batch", panel=_TRAINING, min=1, help="Questions of a batch; not given: 8.")] = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -322,6 +310,9 @@ class RolesOptions(TrainOptions):
 class ReadingOptions(TrainOptions):
     """Of readers."""
 
+    network: Annotated[
+        ReadingNetwork | None, _option("--network", panel=_TRAINING, help="bidaf, or direct: spans straight from a bert.")
+    ] = None
     rules: Annotated[
         Rules | None,
         _option("--rules", panel=_DATA, help="How answers are compared: as SQuAD v1.1 or v2 do, or CMRC for Chinese."),

@@ -13,6 +13,7 @@ import typer
 from polyseme.cli import show
 from polyseme.cli.options import Splitter
 from polyseme.cli.task_options import (
+    ChoicesOptions,
     ClassificationOptions,
     CoreferenceOptions,
     GenerationOptions,
@@ -83,6 +84,20 @@ def pairs(options: PairsOptions) -> None:
         polyseme train pairs --data train.tsv --dev dev.tsv --encoder en --out my-judge
     """
     _train("pairs", options)
+
+
+@app.command()
+@command
+def choices(options: ChoicesOptions) -> None:
+    """Which of several answers to a question is right; an encoder reads the question with each, and a head scores them.
+
+    Reads JSON lines with question, choices, answer (its place from 0, or its text) and, where there is one, context.
+
+    Example:
+
+        polyseme train choices --data train.jsonl --dev dev.jsonl --encoder my-gpt --mode finetune --out my-chooser
+    """
+    _train("choices", options)
 
 
 @app.command()

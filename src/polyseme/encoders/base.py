@@ -23,7 +23,8 @@ from polyseme.base.config import Config
 from polyseme.base.errors import PolysemeError, UsageError, nearest
 from polyseme.base.hub import push
 from polyseme.base.progress import progress
-from polyseme.nn.pooling import Pooling, pool
+from polyseme.encoders.whole import Whole, by_slot, compared
+from polyseme.nn.pooling import Pooling, concat_pool, pool
 from polyseme.text.batches import by_words
 from polyseme.text.words import Splitter
 
@@ -72,6 +73,8 @@ class Encoder(nn.Module, ABC):
     kind: ClassVar[str]
     """The name in `config.json`."""
     config_type: ClassVar[type[Config]]
+    usual_position: ClassVar[Literal["input", "between", "output"]] = "input"
+    """Where its vectors stand in a task's network, where nobody says otherwise and the network has such a place."""
 
     def __init__(self, config: Config, splitter: Splitter) -> None:
         super().__init__()
@@ -103,6 +106,44 @@ class Encoder(nn.Module, ABC):
     @abstractmethod
     def parts(self) -> dict[str, nn.Module]:
         """The parts that can be frozen one by one, from the bottom up."""
+
+    # ---- whole examples: a subclass that can do better than by words says so
+
+    @property
+    def predicts(self) -> bool:
+        """Whether `whole` can tell the loss of predicting the texts that it reads, word by word."""
+        return False
+
+    def whole_dim(self, texts: int) -> int:
+        """Size of the vector of an example that has so many texts."""
+        return 3 * self.dim * (1 if texts == 1 else 4)
+
+    def whole_marks(self) -> Tensor | None:
+        """Vectors of marks (marks, dim) that `whole` needs beside the model's own, as they begin; who reads examples keeps
+        them, and may let them learn. None: it needs none."""
+        return None
+
+    def prepare_whole(self, examples: Sequence[Sequence[Sentence]]) -> Any:
+        """Examples of one text each, or of two each -> what `whole` eats, on the model's device.
+
+        Where a network has a longest text, the longer one of an example loses its end: here are no windows.
+        """
+        return [self.prepare(texts) for texts in by_slot(examples)]
+
+    def whole(self, inputs: Any, marks: Tensor | None = None, *, predict: bool = False) -> Whole:
+        """One vector for each example, with gradients where they are asked for; `predict`: the loss of its words, too.
+
+        Here concat pooling of the top layer, [last; max; mean], each text read alone; of two u and v [u; v; |u - v|; u * v].
+        """
+        if predict:
+            raise UsageError(f"a {self.kind} does not tell the next word of what it reads here; leave `predict` out")
+        found = [self(batch) for batch in inputs]
+        pooled = [concat_pool(each.states[-1], each.mask, self.last_of(each)) for each in found]
+        return Whole(compared(pooled))
+
+    def last_of(self, layers: Layers) -> Tensor:
+        """What the top layer knows at the end of each text, (batch, dim)."""
+        return pool(layers.states[-1], layers.mask, "last")
 
     @property
     def device(self) -> torch.device:

@@ -6,16 +6,33 @@ RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT and ELECTRA are read by the same fil
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor, nn
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.encoders.piece_model import PieceModel
+from polyseme.encoders.base import Batch, Sentence
+from polyseme.encoders.piece_library import part_of
+from polyseme.encoders.piece_model import PieceModel, typed
+from polyseme.encoders.whole import Whole, shortened
+from polyseme.text.pieces import PairMarks
 
 MASK = "[MASK]"
 """The hidden word, whatever the tokenizer calls it."""
+FIRST_TEXT = 64  # pieces of a question that are read beside a paragraph
+
+
+@dataclass(frozen=True)
+class WholePieces:
+    """Whole examples as pieces, (examples, length) each."""
+
+    ids: Tensor
+    attention: Tensor
+    types: Tensor | None
 
 
 @dataclass(frozen=True)
@@ -35,6 +52,64 @@ class Bert(PieceModel):
 
     def _marks(self) -> tuple[list[int], list[int]]:
         return [self.pieces.mark("cls", "bos")], [self.pieces.mark("sep", "eos")]
+
+    # ---- two texts at once
+
+    @functools.cached_property
+    def pair_marks(self) -> PairMarks:
+        """The marks around two texts: as the tokenizer has them, else one mark between."""
+        return self.pieces.pair_marks() or PairMarks(self.before, self.after, self.after)
+
+    @property
+    def _types(self) -> tuple[int, int] | None:
+        """The types of the first and the second text, where the network has them."""
+        return self.pair_marks.types if getattr(self.network.config, "type_vocab_size", 1) > 1 else None
+
+    def prepare_beside(self, firsts: Sequence[Sentence], seconds: Sequence[Sentence]) -> Batch:
+        """Pairs of texts read together, for `forward`, which then gives the words of the second ones.
+
+        A long second text goes through in windows, each with the whole first text before it, of which 64 pieces are read at
+        most, as Devlin et al. have it for questions, and less than half of what the network reads.
+        """
+        texts, marks = self._texts(seconds), self.pair_marks
+        room = max(0, min(FIRST_TEXT, self.window // 2 - len(marks.before) - len(marks.between)))
+        cut = [[piece for word in words for piece in word][:room] for words in self._cut(self._texts(firsts))]
+        return self._prepare(texts, [[*marks.before, *pieces, *marks.between] for pieces in cut], marks.after, self._types)
+
+    # ---- whole examples
+
+    def pooler(self) -> nn.Linear | None:
+        """The layer that next sentences were told by, above the first mark, where the network has it."""
+        found = part_of(self.body, "pooler.dense")
+        return found if isinstance(found, nn.Linear) else None
+
+    def prepare_whole(self, examples: Sequence[Sequence[Sentence]]) -> WholePieces:
+        """[CLS] a [SEP], or [CLS] a [SEP] b [SEP], with marks and types as the model's own tokenizer has them."""
+        rows, firsts, marks = [], [], self.pair_marks
+        for texts in self._flat(examples):
+            if len(texts) == 1:
+                rows.append([*self.before, *shortened(texts, self.window - len(self.before) - len(self.after))[0], *self.after])
+                firsts.append(self.window)
+                continue
+            room = self.window - len(marks.before) - len(marks.between) - len(marks.after)
+            a, b = shortened(texts, room)
+            rows.append([*marks.before, *a, *marks.between, *b, *marks.after])
+            firsts.append(len(rows[-1]) - len(b) - len(marks.after))
+        ids, attention = self.padded(rows)
+        types = None
+        if self._types is not None:
+            types = typed(torch.tensor(firsts), ids.shape[1], self._types).to(self.device) * attention
+        return WholePieces(ids, attention, types)
+
+    def whole(self, inputs: WholePieces, marks: Tensor | None = None, *, predict: bool = False) -> Whole:
+        """The top layer's vector of the mark that begins the example."""
+        if predict:
+            raise UsageError("a bert sees all of a text at once, so it predicts no next word; leave `predict` out")
+        types = {} if inputs.types is None else {"token_type_ids": inputs.types}
+        found = self.body(input_ids=inputs.ids, attention_mask=inputs.attention, **types)
+        return Whole(found.last_hidden_state[:, 0])
+
+    # ---- what it can be asked
 
     def fill(self, text: str, *, count: int = 10) -> list[list[Filling]]:
         """For each [MASK] of a text the likeliest pieces, all of them hidden at once.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ from polyseme.nn.lstm import BiLstm, State
 from polyseme.nn.output import OutputLayer, TiedSoftmax
 from polyseme.nn.packing import Packing
 from polyseme.nn.products import Precision
+from polyseme.nn.recurrent import final_states
 from polyseme.nn.stamp import stamp
 from polyseme.nn.transformer import BiTransformer
 from polyseme.text.batches import in_order
@@ -197,10 +198,12 @@ class Elmo(LanguageQuestions, Encoder):
         write_elmo(self, folder, dtype)
 
     @classmethod
-    def read_files(cls, folder: Path, config: ElmoConfig, splitter: Splitter) -> Elmo:
+    def read_files(cls, folder: Path, config: ElmoConfig, splitter: Splitter) -> Self:
         from polyseme.encoders.elmo_folder import read_elmo
 
-        return read_elmo(folder, config, splitter)
+        found = read_elmo(folder, config, splitter, cls)
+        assert isinstance(found, cls)
+        return found
 
     def facts(self) -> dict[str, Any]:
         from polyseme.encoders.elmo_folder import elmo_facts
@@ -265,6 +268,10 @@ class Elmo(LanguageQuestions, Encoder):
         ends = torch.stack([full[:, :, 0], full[:, rows, lengths - 1]], dim=2)
         return Layers(states=states, mask=batch.mask, ends=ends)
 
+    def last_of(self, layers: Layers) -> Tensor:
+        """Where each direction ends: the forward half at the last word, the backward half at the first."""
+        return final_states(layers.states[-1], layers.mask)
+
     def top_states(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """What the two directions know at the top, marks included, (batch, words + 2, output) each, with gradients."""
         full = self._full(batch, None)
@@ -298,7 +305,7 @@ class Elmo(LanguageQuestions, Encoder):
         half, width = self.config.half, self.config.output
         # padding is left unwritten, and so unread by callers; only layers narrower than others need their zeros
         make = torch.empty if self.config.dim == width else torch.zeros
-        out = make(self.layers, *index.shape, 2 * half, device=self.device, dtype=state.cell.dtype)
+        out = make(self.config.trunk_layers + 1, *index.shape, 2 * half, device=self.device, dtype=state.cell.dtype)
         steps, every = index.shape[1], torch.arange(int(index.max()) + 1)
         for begin in range(0, steps, chunk or steps):
             alive = (lengths > begin).nonzero()[:, 0]

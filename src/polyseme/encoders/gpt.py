@@ -8,19 +8,44 @@ word, so its vectors are the usual ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Sentence
 from polyseme.encoders.piece_model import PieceConfig, PieceModel
 from polyseme.encoders.piece_windows import Window, windows
 from polyseme.encoders.questions import Perplexity, WordLogProbs, perplexity_of
+from polyseme.encoders.whole import Whole, shortened
 from polyseme.text.batches import by_words
 
 _AT_A_TIME = 1024  # pieces whose scores, one for each piece of the vocabulary, stand in memory
+
+
+DELIMITER, EXTRACT = 1, 2
+
+
+@dataclass(frozen=True)
+class MarkedPieces:
+    """Whole examples as pieces and marks."""
+
+    ids: Tensor
+    """(examples, length): pieces; anything where a mark is."""
+    attention: Tensor
+    """(examples, length): 1 where a piece or mark is."""
+    kinds: Tensor
+    """(examples, length): 0, DELIMITER or EXTRACT."""
+    last: Tensor
+    """(examples,): the place of each last mark, among all places."""
+    places: Tensor
+    """(predictions,): the places, among all, from which a piece is predicted."""
+    targets: Tensor
+    """(predictions,): these pieces."""
 
 
 class Gpt(PieceModel):
@@ -35,6 +60,62 @@ class Gpt(PieceModel):
 
     def _marks(self) -> tuple[list[int], list[int]]:
         return [self.pieces.mark("bos", "eos")], []
+
+    # ---- whole examples
+
+    @property
+    def predicts(self) -> bool:
+        return self.network.get_output_embeddings() is not None
+
+    def whole_marks(self) -> Tensor:
+        """The delimiter and the mark at the end, (2, dim). Both begin as the mark that stood between texts in training.
+
+        They are no pieces: a published tokenizer has no such two, and a row added to it and to the network's table would
+        make another model of both. As vectors they belong to whoever trains them, and the model's folder stays as it is.
+        """
+        row: Tensor = self.network.get_input_embeddings().weight[self.before[0]].detach()
+        return row.repeat(2, 1)
+
+    def prepare_whole(self, examples: Sequence[Sequence[Sentence]]) -> MarkedPieces:
+        """begin a EXTRACT, or begin a DELIMITER b EXTRACT, as Radford et al. 2018 transform inputs."""
+        rows, kinds = [], []
+        for texts in self._flat(examples):
+            rows.append(list(self.before))
+            kinds.append([0] * len(self.before))
+            for number, pieces in enumerate(shortened(texts, self.window - len(self.before) - len(texts)), start=1):
+                rows[-1] += [*pieces, self.before[0]]  # a place for the mark, whose vector is laid over it
+                kinds[-1] += [0] * len(pieces) + [EXTRACT if number == len(texts) else DELIMITER]
+        ids, attention = self.padded(rows)
+        length = ids.shape[1]
+        next_ = [(row, place) for row, some in enumerate(kinds) for place, kind in enumerate(some) if place and not kind]
+        tensors = (
+            torch.tensor([[*some, *[0] * (length - len(some))] for some in kinds]),
+            torch.tensor([row * length + len(some) - 1 for row, some in enumerate(kinds)]),
+            torch.tensor([row * length + place - 1 for row, place in next_], dtype=torch.long),
+            torch.tensor([rows[row][place] for row, place in next_], dtype=torch.long),
+        )
+        return MarkedPieces(ids, attention, *(each.to(self.device) for each in tensors))
+
+    def whole(self, inputs: MarkedPieces, marks: Tensor | None = None, *, predict: bool = False) -> Whole:
+        """The top layer's vector at the last mark; `marks` as `whole_marks` gives them.
+
+        The loss of `predict` is the mean over all pieces of the texts; the marks are read, and not predicted.
+        """
+        marks = self.whole_marks() if marks is None else marks
+        own: Tensor = self.network.get_input_embeddings()(inputs.ids)
+        laid = F.embedding(inputs.kinds, F.pad(marks, (0, 0, 1, 0)))  # zeros where there is no mark
+        vectors = torch.where((inputs.kinds > 0).unsqueeze(-1), laid.to(own.dtype), own)
+        found = self.body(inputs_embeds=vectors, attention_mask=inputs.attention, use_cache=False)
+        states = found.last_hidden_state.flatten(0, 1)
+        last = states.index_select(0, inputs.last)
+        if not predict:
+            return Whole(last)
+        output = self.network.get_output_embeddings()
+        if output is None:
+            raise PolysemeError(f"{self.source} has no head for the next word, so it cannot predict: take a model that has")
+        scores = output(states.index_select(0, inputs.places)).float()
+        total = F.cross_entropy(scores, inputs.targets, reduction="sum")
+        return Whole(last, total / max(len(inputs.targets), 1))
 
     # ---- as a language model
 

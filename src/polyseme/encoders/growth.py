@@ -16,11 +16,12 @@ from torch import Tensor, nn
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.output import FullSoftmax, TiedSoftmax
 from polyseme.text.vocabulary import Vocabulary
 
 
-def add_words(model: Elmo, words: Sequence[str]) -> None:
+def add_words(model: Elmo | Ulmfit, words: Sequence[str]) -> None:
     """Put words at the end of a model's vocabulary, with their rows; the model is changed in place."""
     if not words:
         return
@@ -34,12 +35,15 @@ def add_words(model: Elmo, words: Sequence[str]) -> None:
             "an adaptive output layer cannot take new words: its clusters are of the words that it has; add none (new_words 0)"
         )
     have, unknown = len(vocabulary), int(vocabulary.ids([str(vocabulary.unknown)])[0])
-    table, output = model.tokens.words, model.output
+    table, output = model.table if isinstance(model, Ulmfit) else model.tokens.words, model.output
     if table is not None:
-        assert model.config.words is not None
         table.weight = _grown(table.weight[:have], unknown, len(words))
-        table.num_embeddings = len(table.weight)
-        model.config = model.config.replace(words=model.config.words.replace(size=len(table.weight)))
+        table.num_embeddings = size = len(table.weight)
+        if isinstance(model, Ulmfit):
+            model.config = model.config.replace(size=size)
+        else:
+            assert model.config.words is not None
+            model.config = model.config.replace(words=model.config.words.replace(size=size))
     if isinstance(output, FullSoftmax):
         if not isinstance(output, TiedSoftmax):  # whose weight is the table
             output.weight = _grown(output.weight, unknown, len(words))
@@ -50,7 +54,8 @@ def add_words(model: Elmo, words: Sequence[str]) -> None:
             output.bias[have:] -= share
     marks = {"unknown": vocabulary.unknown, "begin": vocabulary.begin, "end": vocabulary.end}
     model.vocabulary = Vocabulary([*vocabulary.words, *words], **marks)  # type: ignore[arg-type]
-    model.refresh()
+    if isinstance(model, Elmo):
+        model.refresh()
 
 
 def add_output(model: Elmo, words: Sequence[str]) -> None:
@@ -63,12 +68,12 @@ def add_output(model: Elmo, words: Sequence[str]) -> None:
     model.output = FullSoftmax(len(model.vocabulary), config.output).to(model.device).train(model.training)
 
 
-def can_grow(model: Elmo) -> bool:
+def can_grow(model: Elmo | Ulmfit) -> bool:
     """Whether a model's output layer, where it has one, can take new words."""
     return model.output is None or isinstance(model.output, FullSoftmax)
 
 
-def known_vocabulary(model: Elmo) -> Vocabulary:
+def known_vocabulary(model: Elmo | Ulmfit) -> Vocabulary:
     """A model's vocabulary, which must have the unknown word that stands for all others."""
     vocabulary = model.vocabulary
     if vocabulary is None:

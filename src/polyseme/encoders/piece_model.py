@@ -23,6 +23,7 @@ from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
 from polyseme.encoders.piece_library import FAMILIES, family_of, part_of, read_network, read_tokenizer, write_network
 from polyseme.encoders.piece_windows import windows
+from polyseme.encoders.whole import by_slot
 from polyseme.text.pieces import Pieces
 from polyseme.text.words import Splitter, splitter
 
@@ -72,6 +73,8 @@ class PieceInputs:
     """For each window where its pieces begin in `rows`, and the end: on the CPU."""
     texts: Tensor
     """(windows,): the text of each window."""
+    types: Tensor | None = None
+    """(windows, length): which of two texts a piece belongs to, where the network is told."""
 
 
 class PieceModel(Encoder):
@@ -159,27 +162,42 @@ class PieceModel(Encoder):
         texts = self._texts(sentences)
         if not texts:
             raise UsageError("a batch needs at least one sentence; got none")
+        return self._prepare(texts, [self.before] * len(texts), self.after)
+
+    def _prepare(
+        self, texts: list[list[str]], before: Sequence[list[int]], after: list[int], types: tuple[int, int] | None = None
+    ) -> Batch:
+        """Texts as windows, each window of a text with the same pieces `before` it and `after` it.
+
+        `types`: of the pieces before, and of those of the text and after it.
+        """
         longest = max(map(len, texts))
         cut = self._cut(texts)
-        inside = self.window - len(self.before) - len(self.after)
         ids: list[list[int]] = []
         owners: list[int] = []
         taken: list[tuple[int, int, int]] = []
         bounds = [0]
         for number, pieces in enumerate(cut):
             flat, words = self._taken(pieces)
+            head = before[number]
+            inside = self.window - len(head) - len(after)
             for begin, end, first, last in windows(len(flat), inside, self.config.overlap, causal=self.causal):
-                shift = len(self.before) - begin
+                shift = len(head) - begin
                 mine = [(place, word) for place, word in words if first <= place < last]
                 taken += [(len(ids), place + shift, number * longest + word) for place, word in mine]
-                ids.append([*self.before, *flat[begin:end], *self.after])
+                ids.append([*head, *flat[begin:end], *after])
                 owners.append(number)
                 bounds.append(len(taken))
         rows, columns, places = torch.tensor(taken, dtype=torch.long).reshape(-1, 3).T.to(self.device)
         padded, attention = self.padded(ids)
         lengths = torch.tensor([len(text) for text in texts])
         mask = torch.arange(longest) < lengths[:, None]
-        inputs = PieceInputs(padded, attention, rows, columns, places, bounds, torch.tensor(owners).to(self.device))
+        whose = torch.tensor(owners)
+        told = None
+        if types is not None:
+            heads = torch.tensor([len(before[owner]) for owner in owners])
+            told = typed(heads, attention.shape[1], types).to(self.device) * attention
+        inputs = PieceInputs(padded, attention, rows, columns, places, bounds, whose.to(self.device), told)
         return Batch(inputs, mask.to(self.device), lengths.to(self.device))
 
     def _cut(self, texts: list[list[str]]) -> list[list[list[int]]]:
@@ -228,21 +246,33 @@ class PieceModel(Encoder):
         found, marks = [], []
         for begin in range(0, count, step):
             end = min(begin + step, count)
-            hidden = self.hidden(inputs.ids[begin:end], inputs.attention[begin:end])
+            types = None if inputs.types is None else inputs.types[begin:end]
+            hidden = self.hidden(inputs.ids[begin:end], inputs.attention[begin:end], types)
             mine = slice(inputs.bounds[begin], inputs.bounds[end])
             rows, columns = inputs.rows[mine] - begin, inputs.columns[mine]
             found.append(torch.stack([layer[rows, columns] for layer in hidden]))
             marks.append(hidden[-1][:, 0])
         return torch.cat(found, dim=1), torch.cat(marks)
 
-    def hidden(self, ids: Tensor, attention: Tensor) -> Sequence[Tensor]:
+    def hidden(self, ids: Tensor, attention: Tensor, types: Tensor | None = None) -> Sequence[Tensor]:
         """What each layer knows of each piece, (rows, length, dim) for each layer from 0 on."""
-        found = self.body(input_ids=ids, attention_mask=attention, output_hidden_states=True, **self._call())
+        more = self._call() if types is None else self._call() | {"token_type_ids": types}
+        found = self.body(input_ids=ids, attention_mask=attention, output_hidden_states=True, **more)
         states: Sequence[Tensor] = found.hidden_states
         return states
 
     def _call(self) -> dict[str, Any]:
         return {"use_cache": False} if self.causal else {}
+
+    # ---- whole examples
+
+    def whole_dim(self, texts: int) -> int:
+        return self.dim
+
+    def _flat(self, examples: Sequence[Sequence[Sentence]]) -> list[list[list[int]]]:
+        """For each example the pieces of each of its texts."""
+        slots = [self._cut(self._texts(texts)) for texts in by_slot(examples)]
+        return [[[piece for word in text for piece in word] for text in texts] for texts in zip(*slots, strict=True)]
 
     # ---- in a folder
 
@@ -285,6 +315,12 @@ class PieceModel(Encoder):
             "window": self.window,
             "language_model": self.network.get_output_embeddings() is not None,
         }
+
+
+def typed(firsts: Tensor, length: int, types: tuple[int, int]) -> Tensor:
+    """Rows (rows, length) whose first places, so many in each row, have the one type and all others the other."""
+    first = torch.arange(length) < firsts[:, None]
+    return torch.where(first, *types)
 
 
 def _means(marks: Tensor, texts: Tensor, count: int) -> Tensor:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from polyseme.base.config import ConfigError
@@ -25,8 +26,10 @@ from polyseme.base.errors import UsageError
 from polyseme.encoders.base import Batch, Layers, Sentence
 from polyseme.encoders.left_to_right import LeftToRight, TableConfig
 from polyseme.encoders.questions import Perplexity, WordLogProbs, perplexity_of
+from polyseme.encoders.whole import Whole, by_slot
 from polyseme.nn.awd_lstm import AwdDropout, AwdLstm, Reading, State, drop_words
 from polyseme.nn.output import TiedSoftmax
+from polyseme.nn.pooling import concat_pool
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, splitter
 
@@ -49,6 +52,20 @@ class UlmfitConfig(TableConfig):
         problems = self.problems("hidden", "layers")
         if problems:
             raise ConfigError("; ".join(problems))
+
+
+@dataclass(frozen=True)
+class WholeRows:
+    """Whole examples, ready to be read."""
+
+    rows: Tensor
+    """(examples, steps): the words and the end mark behind each text, padded; read with the first mark before them."""
+    mask: Tensor
+    """(examples, steps): True on what is pooled: all but the last end mark."""
+    places: Tensor
+    """(predictions,): where something is to be predicted, among all steps of all examples."""
+    targets: Tensor
+    """(predictions,): what."""
 
 
 class Ulmfit(LeftToRight):
@@ -114,6 +131,43 @@ class Ulmfit(LeftToRight):
         own: Tensor = self.table(rows)
         stack = torch.stack([F.pad(each, (0, self.dim - each.shape[2])) for each in (own, *(x[:, 1:] for x in reading.layers))])
         return Layers(states=stack.masked_fill(~batch.mask[..., None], 0.0), mask=batch.mask)
+
+    # ---- whole examples
+
+    @property
+    def predicts(self) -> bool:
+        return True
+
+    def whole_dim(self, texts: int) -> int:
+        return 3 * self.config.dim
+
+    def prepare_whole(self, examples: Sequence[Sequence[Sentence]]) -> WholeRows:
+        """Two texts are joined by the end mark, which stood between sentences in the model's training."""
+        slots = [self._texts(texts) for texts in by_slot(examples)]
+        joined = [np.concatenate([self._closed(text) for text in texts]) for texts in zip(*slots, strict=True)]
+        lengths = torch.tensor([len(rows) for rows in joined])
+        rows = np.full((len(joined), int(lengths.max())), self.end, dtype=np.int64)
+        for place, each in enumerate(joined):
+            rows[place, : len(each)] = each
+        steps = torch.arange(rows.shape[1])
+        inside = steps < lengths[:, None]  # with the end mark at the end, which is predicted and not read
+        read = torch.from_numpy(rows)
+        tensors = (read, steps < lengths[:, None] - 1, inside.flatten().nonzero()[:, 0], read[inside])
+        return WholeRows(*(each.to(self.device) for each in tensors))
+
+    def _closed(self, text: list[str]) -> NDArray[np.int64]:
+        """The rows of a text, and the end mark."""
+        return np.append(self.rows(text), self.end)
+
+    def whole(self, inputs: WholeRows, marks: Tensor | None = None, *, predict: bool = False) -> Whole:
+        """Concat pooling of the last layer, [last; max; mean], over all that was read behind the first mark."""
+        first = inputs.rows.new_full((len(inputs.rows), 1), self.first)
+        reading = self.read(torch.cat([first, inputs.rows[:, :-1]], dim=1), self.lstm.zero_state(len(inputs.rows)))
+        vectors = concat_pool(reading.layers[-1][:, 1:], inputs.mask[:, :-1])
+        if not predict:
+            return Whole(vectors)
+        states = reading.top.flatten(0, 1).index_select(0, inputs.places)
+        return Whole(vectors, self.output.loss(states, inputs.targets)[0] / len(inputs.targets))
 
     def top_states(self, rows: Tensor) -> Tensor:
         return self.read(rows, self.lstm.zero_state(len(rows))).top

@@ -38,6 +38,18 @@ def pool(vectors: Tensor, mask: Tensor, how: Pooling = "mean") -> Tensor:
     return {"first": first, "last": last, "ends": torch.cat([first, last], dim=-1)}[how]
 
 
+def concat_pool(vectors: Tensor, mask: Tensor, last: Tensor | None = None) -> Tensor:
+    """Concat pooling (Howard and Ruder 2018): (batch, words, dim) -> [last; max; mean], (batch, 3 dim).
+
+    `last` (batch, dim): what stands for the last word, where that is not the word at the end.
+
+    >>> concat_pool(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[True, True, False]])).tolist()
+    [[3.0, 3.0, 2.0]]
+    """
+    last = pool(vectors, mask, "last") if last is None else last
+    return torch.cat([last, pool(vectors, mask, "max"), pool(vectors, mask, "mean")], dim=1)
+
+
 def pool_spans(vectors: Tensor, spans: Tensor, how: Pooling = "mean") -> Tensor:
     """Spans of one sentence: words (words, dim), spans (count, 2) as [start, end) -> (count, dim or 2 dim)."""
     if len(spans) and bool((spans[:, 0] > spans[:, 1]).any()):

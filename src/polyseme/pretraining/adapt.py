@@ -3,6 +3,8 @@
 Any ELMo can go on: ours or a published one, with its output layer or without. One with an output layer takes the text's
 frequent words into its vocabulary (`encoders/growth` says how) and is compared with itself, before and after, on held-out
 text and over the same words. One without gets a new output layer, trained from random numbers together with the rest.
+
+What differs from system to system is an `Adaptation`: here ELMo's, in `adapt_ulmfit` that of ULMFiT.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 import torch
@@ -30,14 +32,17 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.encoders.folder import describe
 from polyseme.encoders.growth import add_output, add_words, can_grow, known_vocabulary
+from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.teaching import SKIP_NORM, KnownWords, Layout, Teaching, prepare, split, told, validation
 from polyseme.text.corpus import Corpus
 from polyseme.text.counts import MARKS
+from polyseme.text.lanes import LaneBatches
 from polyseme.text.shards import Shards
-from polyseme.text.stream import TypeBatch
+from polyseme.text.stream import SentenceBatches, TypeBatch
 from polyseme.text.vocabulary import Vocabulary
+from polyseme.training.base import Batches, Learner
 from polyseme.training.checkpoint import Checkpoints
 from polyseme.training.config import TrainConfig
 from polyseme.training.loop import Result, Trainer
@@ -82,6 +87,10 @@ class ElmoAdaptation(Teaching):
         if problems:
             raise ConfigError("; ".join(problems))
 
+    def known(self, shards: Shards, model: Elmo) -> Shards:
+        """The text in the words that the model knows."""
+        return KnownWords(shards, model.config)
+
     def settled(self, model: Elmo, words: int, run: Run) -> ElmoAdaptation:
         """With what was left open chosen for a model, a text of so many words and a device."""
         allowed = layouts(model.config)
@@ -97,6 +106,23 @@ class ElmoAdaptation(Teaching):
         elif new_words and not can_grow(model):
             raise ConfigError(f"new_words is {new_words}, but an adaptive output layer cannot take new words: set it to 0")
         return self.replace(layout=layout, new_words=new_words, batch_words=self.fitting(words, run))
+
+    def enlarge(self, model: Elmo, shards: Shards) -> list[str]:
+        """Give a model the words and the output layer that it lacks; gives the words that joined its vocabulary."""
+        added = [] if model.vocabulary is None else join_words(model, shards, self.new_words or 0, self.min_count)
+        if model.output is None:
+            add_output(model, shards.most_frequent(self.vocabulary))
+        return added
+
+    def objective(
+        self, model: Elmo, shards: Shards, sentences: range, run: Run
+    ) -> tuple[ElmoObjective, SentenceBatches | LaneBatches]:
+        """What learns, and its batches of some sentences."""
+        return prepare(shards, sentences, model, self, run)
+
+    def validation(self, shards: Shards, held_out: range) -> list[TypeBatch]:
+        """The held-out sentences as the objective evaluates them."""
+        return validation(shards, held_out)
 
 
 @dataclass(frozen=True)
@@ -137,11 +163,27 @@ def layouts(config: ElmoConfig) -> tuple[Layout, ...]:
     return ("stream",) if config.start == "warm" else ("lanes", "stream", "sentences")
 
 
+class Adaptation(Protocol):
+    """How a model of some system goes on learning; a config, which says what was chosen."""
+
+    @property
+    def train(self) -> TrainConfig: ...
+    @property
+    def freeze(self) -> tuple[str, ...]: ...
+    def known(self, shards: Shards, model: Any) -> Shards: ...
+    def settled(self, model: Any, words: int, run: Run) -> Self: ...
+    def taught(self) -> dict[str, Any]: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def enlarge(self, model: Any, shards: Shards) -> list[str]: ...
+    def objective(self, model: Any, shards: Shards, sentences: range, run: Run) -> tuple[Any, Batches]: ...
+    def validation(self, shards: Shards, held_out: range) -> Any: ...
+
+
 def adapt(
-    model: Elmo,
+    model: Elmo | Ulmfit,
     corpus: Corpus,
     out: str | Path,
-    config: ElmoAdaptation,
+    config: Adaptation,
     run: Run,
     *,
     progress: Advance | None = None,
@@ -159,17 +201,17 @@ def adapt(
     if model.vocabulary is not None:
         known_vocabulary(model)
     built = Shards.build(corpus, out / "run", progress, only_known=bool(Checkpoints(out / "run").steps()))
-    shards = KnownWords(built, model.config)
+    shards = config.known(built, model)
     train, held_out = split(shards)
     config = config.settled(model, shards.total, run)
     settings = {"adaptation": config.taught(), "corpus": shards.fingerprint, "model": fingerprint(model)}
     run.seed_all()
     model.splitter = corpus.cutter.words
     began_with_output = model.output is not None
-    added = _enlarge(model, shards, config)
+    added = config.enlarge(model, shards)
     _freeze(model, config.freeze)
-    objective, batches = prepare(shards, train, model, config, run)
-    dev = validation(shards, held_out)
+    objective, batches = config.objective(model, shards, train, run)
+    dev = config.validation(shards, held_out)
     before = _before(objective, dev, out / "run" / "before.json", settings, run) if began_with_output else None
     story = Story(
         title=out.resolve().name,
@@ -194,7 +236,7 @@ def adapt(
     return Adapted(result, before, added)
 
 
-def fingerprint(model: Elmo) -> str:
+def fingerprint(model: Elmo | Ulmfit) -> str:
     """A name for exactly this model: a hash of its config, its vocabulary and every number."""
     whole = hashlib.sha256(json.dumps(model.config.to_dict(), sort_keys=True).encode())
     whole.update("\n".join(model.vocabulary or ()).encode("utf-8", "surrogatepass"))
@@ -217,28 +259,21 @@ def lacking(shards: Shards, vocabulary: Vocabulary, *, limit: int, min_count: in
     return list(found)
 
 
-def _enlarge(model: Elmo, shards: Shards, config: ElmoAdaptation) -> list[str]:
-    """Give a model the words and the output layer that it lacks; gives the words that joined its vocabulary."""
-    added: list[str] = []
-    if model.vocabulary is not None:
-        assert config.new_words is not None
-        added = lacking(shards, model.vocabulary, limit=config.new_words, min_count=config.min_count)
-        add_words(model, added)
-    if model.output is None:
-        add_output(model, shards.most_frequent(config.vocabulary))
+def join_words(model: Elmo | Ulmfit, shards: Shards, limit: int, min_count: int) -> list[str]:
+    """Take a text's frequent words into a model's vocabulary; gives them."""
+    added = lacking(shards, known_vocabulary(model), limit=limit, min_count=min_count)
+    add_words(model, added)
     return added
 
 
-def _freeze(model: Elmo, parts: tuple[str, ...]) -> None:
+def _freeze(model: Elmo | Ulmfit, parts: tuple[str, ...]) -> None:
     for part in parts:
         model.freeze(part)
     if not any(weight.requires_grad for weight in model.parameters()):
         raise UsageError(f"every part is frozen ({', '.join(model.parts())}), so nothing is left to train: freeze fewer")
 
 
-def _before(
-    objective: ElmoObjective, dev: list[TypeBatch], place: Path, settings: Mapping[str, Any], run: Run
-) -> dict[str, float]:
+def _before(objective: Learner, dev: Any, place: Path, settings: Mapping[str, Any], run: Run) -> dict[str, float]:
     """The scores of the model as it begins: computed when a run starts, read from its folder when it goes on."""
     key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
     if place.exists():

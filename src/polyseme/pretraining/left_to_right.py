@@ -25,7 +25,6 @@ from polyseme.encoders.left_to_right import LeftToRight
 from polyseme.nn.sampled import SampledSoftmax
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.ngram import number
-from polyseme.pretraining.ngram_counts import END
 from polyseme.pretraining.teaching import split, told
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards import Shards
@@ -82,7 +81,7 @@ class LeftToRightObjective(Learner):
     def rows(self, types: np.ndarray, *, ends: np.ndarray) -> NDArray[np.int64]:
         """Types of a text -> rows of the vocabulary; where it ends is said, since a text may hold the mark's name."""
         found = self._ids[types].astype(np.int64)
-        found[ends] = END
+        found[ends] = self.model.end
         return found
 
     def move(self, values: np.ndarray) -> Tensor:

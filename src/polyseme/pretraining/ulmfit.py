@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from polyseme.base.config import ConfigError
+from polyseme.base.config import Config, ConfigError
 from polyseme.base.run import Run
+from polyseme.encoders.paces import part_paces
 from polyseme.encoders.ulmfit import Ulmfit, UlmfitConfig
 from polyseme.nn.awd_lstm import AwdDropout, Reading, State, activation_loss
 from polyseme.pretraining.left_to_right import Ids, LeftToRightObjective, LeftToRightPretraining
@@ -23,7 +24,7 @@ from polyseme.text.passages import PassageBatch, PassageBatches, Passages
 from polyseme.text.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
-from polyseme.training.base import Loss
+from polyseme.training.base import Loss, Pace
 from polyseme.training.config import TrainConfig
 from polyseme.training.optim import OptimConfig
 
@@ -57,6 +58,8 @@ class UlmfitObjective(LeftToRightObjective):
         negatives: int | None = None,
     ) -> None:
         super().__init__(model, ids, negatives=negatives)
+        self.layer_decay = 1.0
+        """Each layer moves so many times slower than the one above."""
         model.set_dropout(dropout)
         self._activation, self._change = activation, activation_change
         self._carried: State | None = None
@@ -85,6 +88,9 @@ class UlmfitObjective(LeftToRightObjective):
         self._carried = [(hidden.detach(), cell.detach()) for hidden, cell in reading.end]
         return reading
 
+    def paces(self) -> list[Pace]:
+        return [] if self.layer_decay == 1.0 else part_paces(self.model, "model.", decay=self.layer_decay)
+
     def carried(self) -> dict[str, Tensor]:
         """The state of every row."""
         found: dict[str, Tensor] = {}
@@ -100,15 +106,11 @@ class UlmfitObjective(LeftToRightObjective):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UlmfitPretraining(LeftToRightPretraining):
-    """What is taught, and how; sizes and dropout as published for the Penn Treebank."""
+class UlmfitTeaching(Config):
+    """How such a model is taught, new or not; dropout as published for the Penn Treebank."""
 
-    dim: int = 400
-    """Size of a word's vector, and of the last layer."""
-    hidden: int = 1150
-    """Units of the other layers."""
-    layers: int = 3
-    """LSTM layers."""
+    negatives: int | None = None
+    """Train by a sample of so many words of the vocabulary, for large ones; None: by all of them."""
     dropout: AwdDropout = field(default_factory=AwdDropout)
     """What is dropped in training."""
     activation: float = 2.0
@@ -119,11 +121,10 @@ class UlmfitPretraining(LeftToRightPretraining):
     """Passages that are read side by side; None: 40, and fewer for little text."""
     steps: int = 70
     """Words of a row in a batch, about, through which gradients go."""
-    train: TrainConfig = field(default_factory=lambda: TrainConfig(epochs=50.0, optim=optim()))
-    """The budget and the loop."""
 
-    def __post_init__(self) -> None:
-        problems = self.problems()
+    def teaching_problems(self) -> list[str]:
+        """What cannot be."""
+        problems = []
         for name in ("rows", "steps"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -131,21 +132,11 @@ class UlmfitPretraining(LeftToRightPretraining):
         for name in ("activation", "activation_change"):
             if not getattr(self, name) >= 0:
                 problems.append(f"{name} is {getattr(self, name)}; it must be at least 0")
-        try:
-            self._model(1)
-        except ConfigError as error:
-            problems.append(str(error))
-        if problems:
-            raise ConfigError("; ".join(problems))
+        return problems
 
-    def _model(self, words: int) -> UlmfitConfig:
-        return UlmfitConfig(size=words, dim=self.dim, hidden=self.hidden, layers=self.layers)
-
-    def settled(self, words: int, run: Run) -> UlmfitPretraining:
-        return self.replace(rows=self.rows or max(1, min(40, words // (2 * self.steps * run.ranks))))
-
-    def build(self, vocabulary: Vocabulary, splitter: Splitter) -> Ulmfit:
-        return Ulmfit(self._model(len(vocabulary)), vocabulary=vocabulary, splitter=splitter)
+    def fitting_rows(self, words: int, run: Run) -> int:
+        """Passages for a text of so many words."""
+        return self.rows or max(1, min(40, words // (2 * self.steps * run.ranks)))
 
     def learner(self, model: Ulmfit, ids: Ids) -> UlmfitObjective:
         return UlmfitObjective(
@@ -164,6 +155,38 @@ class UlmfitPretraining(LeftToRightPretraining):
 
     def validation(self, shards: Shards, held_out: range) -> list[PassageBatch]:
         return list(Passages(shards, held_out).in_order(DEV_ROWS, self.steps))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UlmfitPretraining(UlmfitTeaching, LeftToRightPretraining):
+    """What is taught, and how; sizes as published for the Penn Treebank."""
+
+    dim: int = 400
+    """Size of a word's vector, and of the last layer."""
+    hidden: int = 1150
+    """Units of the other layers."""
+    layers: int = 3
+    """LSTM layers."""
+    train: TrainConfig = field(default_factory=lambda: TrainConfig(epochs=50.0, optim=optim()))
+    """The budget and the loop."""
+
+    def __post_init__(self) -> None:
+        problems = self.problems() + self.teaching_problems()
+        try:
+            self._model(1)
+        except ConfigError as error:
+            problems.append(str(error))
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+    def _model(self, words: int) -> UlmfitConfig:
+        return UlmfitConfig(size=words, dim=self.dim, hidden=self.hidden, layers=self.layers)
+
+    def settled(self, words: int, run: Run) -> UlmfitPretraining:
+        return self.replace(rows=self.fitting_rows(words, run))
+
+    def build(self, vocabulary: Vocabulary, splitter: Splitter) -> Ulmfit:
+        return Ulmfit(self._model(len(vocabulary)), vocabulary=vocabulary, splitter=splitter)
 
 
 def optim(learning_rate: float = 3e-3, weight_decay: float = 0.1, clip_norm: float = 0.25) -> OptimConfig:

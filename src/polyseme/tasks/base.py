@@ -21,13 +21,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from polyseme.base.config import Config
+from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import UsageError, nearest
 from polyseme.encoders.base import Encoder, Sentence
 from polyseme.metrics.bootstrap import f1_score
 from polyseme.metrics.classes import Confusion
 from polyseme.tasks.data import Examples, TaskData
-from polyseme.tasks.features import Features, FeaturesConfig, TextInputs, TextVectors, split_encoders
+from polyseme.tasks.features import POSITIONS, Features, FeaturesConfig, TextInputs, TextVectors, split_encoders
 from polyseme.tasks.mistakes import Mistake, Strange
 from polyseme.tasks.words import TaskWords
 from polyseme.text.vocabulary import Vocabulary
@@ -81,6 +81,13 @@ class Task(Learner):
     def __init__(self, config: TaskConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__()
         self.config, self.features, self.labels, self.splitter = config, features, list(labels), cut
+        if self.by_words and not config.features.positions:
+            raise ConfigError(f"positions are empty, so the network reads no encoder; give one of {', '.join(POSITIONS)}")
+
+    @property
+    def by_words(self) -> bool:
+        """Whether the network reads vectors of words."""
+        return True
 
     # ---- what a task is
 
@@ -175,10 +182,21 @@ class Task(Learner):
         return [self.features.prepare(texts, layers) for texts, layers in zip(batch.texts, cached, strict=True)]
 
     def loss(self, batch: Prepared) -> Loss:
-        total, count = self.losses([self.features(inputs) for inputs in batch.inputs], batch.targets)
+        vectors = self.vectors(batch.inputs, learning=True)
+        total, count = self.losses(vectors, batch.targets)
         words = sum(int(inputs.lengths.sum()) for inputs in batch.inputs)
         mean = total / max(count, 1)
-        return Loss(total=mean + self.features.penalty(), words=max(words, 1), parts={"task": mean})
+        further = self.further_losses(vectors)
+        whole = mean + self.features.penalty() + sum(further.values())
+        return Loss(total=whole, words=max(words, 1), parts={"task": mean, **further})
+
+    def vectors(self, inputs: Sequence[Any], *, learning: bool = False) -> list[Any]:
+        """What the network reads of prepared inputs; `learning`: for a loss, and not for answers."""
+        return [self.features(each) for each in inputs]
+
+    def further_losses(self, vectors: Sequence[Any]) -> dict[str, Tensor]:
+        """What is learned beside the task, weighted, by its names in the log."""
+        return {}
 
     def paces(self) -> list[Pace]:
         return self.features.paces("features.")
@@ -191,7 +209,7 @@ class Task(Learner):
         was, found = self.training, [None] * len(data)
         self.eval()
         for places, batch in data.by_length():
-            texts = [self.features(inputs) for inputs in self._inputs(batch)]
+            texts = self.vectors(self._inputs(batch))
             for place, answer in zip(places, self.answers(texts, batch.examples), strict=True):
                 found[place] = answer
         self.train(was)
@@ -259,6 +277,7 @@ TASKS = {
     "tagging": "polyseme.tasks.tagging:Tagging",
     "classification": "polyseme.tasks.classification:Classification",
     "pairs": "polyseme.tasks.pairs:Pairs",
+    "choices": "polyseme.tasks.choices:Choices",
     "reading": "polyseme.tasks.reading:Reading",
     "roles": "polyseme.tasks.roles:Roles",
     "coreference": "polyseme.tasks.coreference:Coreference",

@@ -1,8 +1,10 @@
 """Text classification: one label for a text. Sentiment, topics, kinds of questions, acceptability.
 
-Two networks: the biattentive one behind the SST row of Peters et al. 2018 (`bcn`), and a light one that pools the states of
-an LSTM, or the vectors of the words themselves (`pooled`). Files are tables (`polyseme.text.tables`) or sentiment trees
-(`polyseme.text.trees`), whose phrases can be examples too: in training only, since scores are of whole sentences.
+Three networks: the biattentive one behind the SST row of Peters et al. 2018 (`bcn`), a light one that pools the states of an
+LSTM, or the vectors of the words themselves (`pooled`), and an encoder with nothing but a head (`direct`: ULMFiT, GPT, BERT).
+
+Files are tables (`polyseme.text.tables`) or sentiment trees (`polyseme.text.trees`), whose phrases can be examples too: in
+training only, since scores are of whole sentences.
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ from polyseme.metrics.classes import Confusion, confusion
 from polyseme.nn.bcn import Bcn
 from polyseme.nn.pooling import pool
 from polyseme.nn.recurrent import Recurrent, VariationalDropout
-from polyseme.tasks.base import Task, TaskConfig, split_text
+from polyseme.tasks.base import TaskConfig, split_text
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
+from polyseme.tasks.whole import DIRECT, Direct, WholeConfig, WholeTask
 from polyseme.tasks.words import moved
 from polyseme.text.numbered_lines import numbered_lines
 from polyseme.text.tables import Kind, Row, read_table
@@ -40,11 +43,12 @@ PoolingWay = Literal["mean", "max", "both"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassificationConfig(TaskConfig):
+class ClassificationConfig(WholeConfig):
     """A classifier of texts."""
 
-    network: Literal["bcn", "pooled"] = "bcn"
-    """The biattentive classification network, or a light one: LSTM layers, pooling, one hidden layer."""
+    network: Literal["bcn", "pooled", "direct"] = "bcn"
+    """The biattentive classification network; a light one: LSTM layers, pooling, one hidden layer; or one encoder and a head
+    (`polyseme.tasks.whole`)."""
     hidden: int = 300
     """Units of an LSTM in each direction, and of the hidden layer; the others of `bcn` follow from it."""
     layers: int = 1
@@ -53,6 +57,9 @@ class ClassificationConfig(TaskConfig):
     """How `pooled` makes one vector of many: their mean, their maximum, or both side by side."""
     dropout: float = 0.25
     """On the network's input and between its parts."""
+    batch_norm: bool = True
+    """Whether the maxout layers of `bcn` have batch norm: in training a text is scaled by the mean and spread of its batch,
+    whose texts are of like length."""
     main: Literal["accuracy", "macro_f1", "matthews"] = "accuracy"
     """The score by which the best network is chosen."""
     text: str | None = None
@@ -72,6 +79,7 @@ class ClassificationConfig(TaskConfig):
 
     def __post_init__(self) -> None:
         problems = network_problems(self, self.hidden, self.layers, self.dropout)
+        problems += self.direct_problems(self.network == DIRECT)
         if problems:
             raise ConfigError("; ".join(problems))
 
@@ -145,6 +153,7 @@ class _Bcn(nn.Module):
             classes,
             hidden=config.hidden,
             dropout=config.dropout,
+            batch_norm=config.batch_norm,
             output_inputs=features.width("output"),
         )
 
@@ -153,7 +162,7 @@ class _Bcn(nn.Module):
         return scores
 
 
-class Classification(Task):
+class Classification(WholeTask):
     """A classifier of texts; an answer is a `Choice`."""
 
     kind = "classification"
@@ -164,7 +173,11 @@ class Classification(Task):
         super().__init__(config, features, labels, cut)
         self._ids = {label: number for number, label in enumerate(self.labels)}
         self.network: nn.Module
-        if config.network == "bcn":
+        if config.network == DIRECT:
+            self.network = Direct(
+                config.direct, features, len(self.labels), texts=1, hidden=config.hidden, dropout=config.dropout
+            )
+        elif config.network == "bcn":
             self.network = _Bcn(config, features, len(self.labels))
         else:
             body = TextPooling(

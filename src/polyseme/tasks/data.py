@@ -51,13 +51,16 @@ class TaskData:
         """Words of all texts."""
         return sum(len(text) for texts in self.texts for text in texts)
 
-    def cache(self, features: Features, folder: Path, *, kept: Kept = "fp16") -> None:
-        """Compute the layers of all distinct texts by the frozen encoders, or find them in the folder."""
-        for texts in self.texts:
+    def cache(self, features: Features, folder: Path, *, kept: Kept = "fp16", among: TaskData | None = None) -> None:
+        """Compute the layers of all distinct texts by the frozen encoders, or find them in the folder.
+
+        `among`: data that holds these texts. All its layers are kept together then, where other parts of it find them.
+        """
+        for texts in (among or self).texts:
             for text in texts:
                 self._rows.setdefault(tuple(text), len(self._rows))
         distinct = [list(text) for text in self._rows]
-        self._caches = [LayerCache.of(encoder, distinct, folder, kept=kept) for encoder in features.encoders]
+        self._caches = [LayerCache.of(encoder, distinct, folder, kept=kept) for encoder in features.frozen]
 
     def gather(self, rows: Sequence[int]) -> Examples:
         """Some examples."""

@@ -8,7 +8,7 @@ TagLM, Peters et al. 2017) and at its output, each with weights of its own.
 
 from __future__ import annotations
 
-import math
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -20,6 +20,8 @@ from torch.nn import functional as F
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.encoders.base import Batch, Encoder
+from polyseme.encoders.covering import Covering
+from polyseme.encoders.paces import Thaw, part_paces
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.mix import Mix, Norm
 from polyseme.tasks.words import DistinctWords, TaskWords, WordsConfig, moved
@@ -38,11 +40,15 @@ class FeaturesConfig(Config):
     mode: Literal["frozen", "finetune"] = "frozen"
     """Encoders as features that stay, or as parts that learn."""
     positions: tuple[Position, ...] = ("input",)
-    """Where the encoders' vectors stand: at the network's input, between its layers, at its output."""
+    """Where the encoders' vectors stand: at the network's input, between its layers, at its output. None: nowhere, for
+    networks that read whole examples (`polyseme.tasks.whole`)."""
     layers: Literal["mix", "top"] = "mix"
     """A learned mix of all layers, or the top one alone."""
     norm: Norm | None = None
     """Layer norm before the mix; None: none."""
+    covering: bool = False
+    """Whether encoders and loaded vectors read the words that cover the given ones, as each cuts the text: for data that is
+    cut into single characters (`polyseme.encoders.covering`)."""
     l2: float = 0.001
     """Strength of the pull of the mix's weights towards equal ones."""
     dropout: float = 0.5
@@ -51,21 +57,39 @@ class FeaturesConfig(Config):
     """Rate of a fine-tuned encoder, times the task's."""
     layer_decay: float = 1.0
     """Each part of it moves so many times slower than the one above (2.6 in ULMFiT)."""
-    thaw: Literal["all", "top", "gradual"] = "all"
+    thaw: Thaw = "all"
     """What is fine-tuned: all parts, the top one alone, or from the top down, a further part each tenth of the run."""
 
     def __post_init__(self) -> None:
         problems = []
-        if not self.positions or len(set(self.positions)) != len(self.positions):
+        if len(set(self.positions)) != len(self.positions):
             problems.append(f"positions are {list(self.positions)}; give at least one of {', '.join(POSITIONS)}, each once")
         if self.norm == "allennlp":
             problems.append("norm is 'allennlp', which needs the sentence marks; tasks have norm 'bilm' or none")
         if not 0 <= self.dropout < 1 or self.l2 < 0:
             problems.append(f"dropout is {self.dropout} and l2 {self.l2}; allowed: from 0 to below 1, and 0 or more")
+        if self.covering and self.mode == "finetune":
+            problems.append("covering is for frozen encoders; give mode frozen, or leave it out")
         if not self.encoder_rate > 0 or not self.layer_decay >= 1:
             problems.append(f"encoder_rate is {self.encoder_rate}, layer_decay {self.layer_decay}; above 0, and at least 1")
         if problems:
             raise ConfigError("; ".join(problems))
+
+    def bare(self) -> FeaturesConfig:
+        """For a network that is an encoder and a head (`direct`): nothing of the task's own, and nothing mixed."""
+        return self.replace(positions=(), words=WordsConfig(own=False))
+
+    def bare_problems(self) -> list[str]:
+        """What is said here that such a network has no use for."""
+        problems, usual = [], FeaturesConfig()
+        words = (WordsConfig(), WordsConfig(own=False))
+        if self.words not in words or self.layers != usual.layers or self.norm or self.covering:
+            what = "which has no words of its own, and no mix of layers"
+            problems.append(f"network is 'direct', {what}: leave out word_dim and the like, layers, norm and covering")
+        if self.positions not in ((), usual.positions):
+            given = ", ".join(self.positions)
+            problems.append(f"positions are {given}, but the network 'direct' reads no vectors of words; leave them out")
+        return problems
 
 
 @dataclass(frozen=True)
@@ -102,6 +126,8 @@ class Features(nn.Module):
 
     def __init__(self, config: FeaturesConfig, words: TaskWords, encoders: Sequence[Encoder] = ()) -> None:
         super().__init__()
+        if not words.dim and not encoders:
+            raise ConfigError("a task reads words by a table, by characters or by an encoder; here is none: give an encoder")
         self.config, self.words = config, words
         self.encoders = list(encoders) if config.mode == "frozen" else []  # a list: their weights are not this module's
         self.tuned = nn.ModuleList(encoders if config.mode == "finetune" else [])
@@ -110,12 +136,15 @@ class Features(nn.Module):
             for name, part in encoder.parts().items():  # type: ignore[operator]
                 if name != "output":  # which predicts words, and nobody asks it to
                     part.requires_grad_(True)
+        read: list[Encoder] = list(encoders)
+        if config.covering:  # loaded vectors have words, too, beside the rows of their table for the given ones
+            read = [Covering(encoder) for encoder in ([words.loaded] if words.loaded is not None else []) + read]
+        self.readers = read
+        """What gives the layers of texts: the encoders themselves, or what reads them through another cut."""
         self.mixes = nn.ModuleDict(
-            {position: nn.ModuleList(self._mix(encoder) for encoder in encoders) for position in config.positions}
-            if encoders
-            else {}
+            {position: nn.ModuleList(self._mix(encoder) for encoder in read) for position in config.positions} if read else {}
         )
-        self._widths = [encoder.dim for encoder in encoders]
+        self._widths = [encoder.dim for encoder in read]
 
     def _mix(self, encoder: Encoder) -> Mix:
         config, count = self.config, encoder.layers if self.config.layers == "mix" else 1
@@ -125,6 +154,11 @@ class Features(nn.Module):
     def contextual(self) -> list[Encoder]:
         """All encoders, frozen or fine-tuned."""
         return [*self.encoders, *self.tuned]
+
+    @property
+    def frozen(self) -> list[Encoder]:
+        """What gives layers that stay as they are, and can be kept; none where nobody reads them."""
+        return [] if self.tuned or not self.config.positions else self.readers
 
     def width(self, position: Position) -> int:
         """Size of the vectors that stand at a position."""
@@ -140,7 +174,7 @@ class Features(nn.Module):
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
-        return next(self.parameters()).device
+        return next(itertools.chain(self.parameters(), *(encoder.parameters() for encoder in self.encoders))).device
 
     # ---- texts -> tensors
 
@@ -155,14 +189,14 @@ class Features(nn.Module):
             index[row, : len(text)] = [places[word] for word in text]
         mask = np.arange(index.shape[1]) < lengths[:, None]
         device = self.device
-        layers = [self._layers(encoder, texts) for encoder in self.encoders] if cached is None else cached
+        layers = [self._layers(encoder, texts) for encoder in self.frozen] if cached is None else cached
         return TextInputs(
             distinct=self.words.prepare(distinct or [""]).to(device),
             index=moved(torch.from_numpy(index), device),
             mask=moved(torch.from_numpy(mask), device),
             lengths=torch.from_numpy(lengths),
             frozen=[moved(_at_least_one_word(each), device) for each in layers],
-            tuned=[encoder.prepare(texts) for encoder in self.tuned],  # type: ignore[operator]
+            tuned=[encoder.prepare(texts) for encoder in self.readers] if self.tuned else [],
         )
 
     def _layers(self, encoder: Encoder, texts: Sequence[Sequence[str]]) -> Tensor:
@@ -178,7 +212,8 @@ class Features(nn.Module):
         own = F.embedding(inputs.index, self.words(inputs.distinct))  # whose gradient, unlike indexing's, likes frequent words
         own = own.masked_fill(~inputs.mask.unsqueeze(-1), 0.0)
         layers = [each.float() for each in inputs.frozen]
-        layers += [_at_least_one_word(encoder(batch).states) for encoder, batch in zip(self.tuned, inputs.tuned, strict=True)]
+        tuned = self.readers if self.tuned else []
+        layers += [_at_least_one_word(encoder(batch).states) for encoder, batch in zip(tuned, inputs.tuned, strict=True)]
         if self.config.layers == "top":
             layers = [each[-1:] for each in layers]
         at: dict[str, Tensor] = {}
@@ -197,27 +232,14 @@ class Features(nn.Module):
 
     def paces(self, prefix: str) -> list[Pace]:
         """For each part of each fine-tuned encoder; `prefix` is the name of this module in the learner."""
-        found = []
-        for number, encoder in enumerate(self.tuned):
-            parts = [name for name in encoder.parts() if name not in ("start", "output")]  # type: ignore[operator]
-            depths = {name: depth for depth, name in enumerate(reversed(parts))}  # 0 is the top
-            for name, depth in (depths | {"start": 0}).items():  # the start state goes with it
-                begin = {"all": 0.0, "gradual": depth / 10, "top": math.inf if depth else 0.0}[self.config.thaw]
-                scale = self.config.encoder_rate / self.config.layer_decay**depth
-                found += [Pace(f"{prefix}{path}", scale, begin) for path in _paths(encoder, name, f"tuned.{number}.")]
-        return found
+        config = self.config
+        speeds: dict[str, Any] = {"rate": config.encoder_rate, "decay": config.layer_decay, "thaw": config.thaw}
+        tuned: list[Encoder] = list(self.tuned)  # type: ignore[arg-type]
+        return [pace for n, encoder in enumerate(tuned) for pace in part_paces(encoder, f"{prefix}tuned.{n}.", **speeds)]
 
 
 def _bytes(word: str) -> int:
     return len(word.encode("utf-8", "ignore"))
-
-
-def _paths(encoder: nn.Module, part: str, prefix: str) -> list[str]:
-    """The names of a part's weights in the encoder."""
-    if part not in encoder.parts():  # type: ignore[operator]
-        return []
-    inside = {id(weight) for weight in encoder.parts()[part].parameters()}  # type: ignore[operator]
-    return [prefix + name for name, weight in encoder.named_parameters() if id(weight) in inside]
 
 
 def _at_least_one_word(layers: Tensor) -> Tensor:

@@ -42,6 +42,8 @@ class FitConfig(Config):
     """Examples of a batch."""
     epochs: int = 50
     """Passes over the training data, at most."""
+    least_steps: int = 0
+    """Steps, at least, where nothing stops them earlier: little data is passed over more often, and looked at as often."""
     patience: int = 10
     """Stop after so many epochs without a better score on the dev data."""
     optim: OptimConfig = field(
@@ -54,6 +56,8 @@ class FitConfig(Config):
     def __post_init__(self) -> None:
         counts = {"batch": self.batch, "epochs": self.epochs, "patience": self.patience}
         problems = [f"{name} is {value}; it must be at least 1" for name, value in counts.items() if value < 1]
+        if self.least_steps < 0:
+            problems.append(f"least_steps is {self.least_steps}; it must be 0 or more")
         if not 0 < self.share <= 1:
             problems.append(f"share is {self.share}; allowed: above 0, and 1 at most")
         if problems:
@@ -88,7 +92,8 @@ def fit(
 ) -> Outcome:
     """Train a task on examples, keep the best network by `dev` in `out`, and score it on `dev` and `test`.
 
-    `cache`: where frozen layers are kept; several runs can share it. Not given: in `out`.
+    `cache`: where frozen layers are kept; several runs can share it, so those of all training data are computed, whatever
+    the share. Not given: in `out`.
     """
     out = Path(out)
     if not train or not dev:
@@ -100,7 +105,8 @@ def fit(
     task.to(run.device)
     place = Path(cache) if cache is not None else out / "run"
     data, judged = task.data(chosen), task.data(dev)
-    data.cache(task.features, place)
+    # with a shared cache all shares and seeds take their rows from the layers of the whole
+    data.cache(task.features, place, among=task.data(train) if cache is not None and fitting.share < 1 else None)
     judged.cache(task.features, place)
     batches = ExampleBatches(data, size=fitting.batch, seed=run.seed, rank=run.rank, ranks=run.ranks)
     settings = {
@@ -134,8 +140,8 @@ def fit(
 
 
 def _loop(fitting: FitConfig, batches: ExampleBatches) -> TrainConfig:
-    """An evaluation at the end of each epoch."""
-    steps = batches.batches_per_epoch
+    """An evaluation at the end of each epoch, or as many of them where there are more steps."""
+    steps = max(batches.batches_per_epoch, -(-fitting.least_steps // fitting.epochs))
     return TrainConfig(
         steps=fitting.epochs * steps,
         eval_every=steps,

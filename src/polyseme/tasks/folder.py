@@ -139,7 +139,8 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Task:
     vectors = None if head["vectors"] is None else _read_encoder(head["vectors"], folder)
     if vectors is not None and not isinstance(vectors, WordVectorTable):
         raise FormatError(folder / HEAD, "names an encoder that is no table of word vectors as its vectors")
-    words = TaskWords(config.features.words, Vocabulary.read(folder / WORDS).words, vectors)
+    known = Vocabulary.read(folder / WORDS).words if config.features.words.own else []
+    words = TaskWords(config.features.words, known, vectors)
     cut = splitter(head["splitter"], Vocabulary.read(folder / LIST).words if head["splitter"] == LIKELIEST else None)
     task = kind(config, Features(config.features, words, encoders), Vocabulary.read(folder / LABELS).words, cut)
     _fill(task, folder)

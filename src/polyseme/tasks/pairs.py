@@ -1,7 +1,8 @@
 """Pairs of texts: does the first entail the second, do they say the same, how alike are they, is this the answer?
 
-Two networks: ESIM, behind the SNLI row of Peters et al. 2018 (`esim`), and a light one that makes one vector of each text
-and compares them, [u; v; |u - v|; u * v] as in InferSent (Conneau et al. 2017) (`siamese`). The goal is a class, or a score:
+Three networks: ESIM, behind the SNLI row of Peters et al. 2018 (`esim`), a light one that makes one vector of each text and
+compares them, [u; v; |u - v|; u * v] as in InferSent (Conneau et al. 2017) (`siamese`), and an encoder that reads both texts
+together, with nothing but a head (`direct`: GPT, BERT). The goal is a class, or a score:
 a number that is learned by squared error, as a share of the way from the training data's lowest score to its highest, and
 given back in the data's own numbers. It may lie a little outside their range; cut off, it would lose the order there.
 """
@@ -46,6 +47,7 @@ from polyseme.tasks.classification import (
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
 from polyseme.tasks.two_texts import TwoTexts
+from polyseme.tasks.whole import DIRECT, Direct, WholeConfig, WholeTask
 from polyseme.tasks.words import moved
 from polyseme.text.tables import Kind, read_table
 from polyseme.text.words import Splitter
@@ -56,11 +58,14 @@ SCORE = "score"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairsConfig(TaskConfig):
+class PairsConfig(WholeConfig):
     """A judge of pairs of texts."""
 
-    network: Literal["esim", "siamese"] = "esim"
-    """ESIM, in which the texts look at each other, or a light one: a vector of each text, compared by one hidden layer."""
+    network: Literal["esim", "siamese", "direct"] = "esim"
+    """ESIM, in which the texts look at each other; a light one: a vector of each text, compared by one hidden layer; or one
+    encoder and a head (`polyseme.tasks.whole`)."""
+    both_orders: bool = False
+    """Of `direct`: read each pair in both orders and add their vectors, as GPT has it for similarity, which has no order."""
     goal: Literal["classes", "score"] = "classes"
     """A label for each pair, or a number."""
     hidden: int = 300
@@ -94,6 +99,9 @@ class PairsConfig(TaskConfig):
 
     def __post_init__(self) -> None:
         problems = network_problems(self, self.hidden, self.layers, self.dropout)
+        problems += self.direct_problems(self.network == DIRECT)
+        if self.both_orders and self.network != DIRECT:
+            problems.append(f"both_orders is of the network 'direct', and this one is {self.network!r}; leave it out")
         of_scores = ("pearson", "spearman")
         if self.main is not None and (self.main in of_scores) != (self.goal == "score"):
             problems.append(f"main is {self.main!r}, but the goal is {self.goal!r}; pearson and spearman are of scores")
@@ -174,7 +182,7 @@ class _Siamese(nn.Module):
         return scores
 
 
-class Pairs(TwoTexts):
+class Pairs(WholeTask, TwoTexts):
     """A judge of pairs; an answer is a `Choice`, or a `Score` where the goal is one."""
 
     kind = "pairs"
@@ -185,8 +193,20 @@ class Pairs(TwoTexts):
     def __init__(self, config: PairsConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__(config, features, labels, cut)
         self._ids = {label: number for number, label in enumerate(self.labels)}
-        made = _Esim if config.network == "esim" else _Siamese
-        self.network = made(config, features, len(self.labels))  # a score is one number, and has one label
+        outputs = len(self.labels)  # a score is one number, and has one label
+        self.network: nn.Module
+        if config.network == DIRECT:
+            self.network = Direct(
+                config.direct,
+                features,
+                outputs,
+                texts=2,
+                hidden=config.hidden,
+                dropout=config.dropout,
+                both_orders=config.both_orders,
+            )
+        else:
+            self.network = (_Esim if config.network == "esim" else _Siamese)(config, features, outputs)
 
     @property
     def main(self) -> str:  # type: ignore[override]
@@ -222,6 +242,7 @@ class Pairs(TwoTexts):
 
     @classmethod
     def settle(cls, config: TaskConfig, examples: Sequence[LabelledPair]) -> PairsConfig:
+        config = super().settle(config, examples)
         assert isinstance(config, PairsConfig)
         labels = gold_labels([example.label for example in examples])
         return _settle_scores(config, labels) if config.goal == "score" else _settle_classes(config, labels)

@@ -2,7 +2,8 @@
 
 BiDAF with self-attention (Clark and Gardner 2017), the baseline of Peters et al. 2018 on SQuAD. The paragraphs of a question
 are read one by one and scored under one softmax, so that their answers can be compared. What is learned is the summed
-probability of all places that are given as right. An answer is cut from the text as it was given, with its place there.
+probability of all places that are given as right. An answer is cut from the text as it was given, with its place there. A BERT
+can read question and paragraph together instead, with nothing but a layer of scores (`direct`; `polyseme.tasks.direct_spans`).
 
 Files are SQuAD's JSON (`polyseme.text.squad`). Scores are those of SQuAD's and CMRC's scripts (`polyseme.metrics.reading`).
 """
@@ -13,11 +14,10 @@ import dataclasses
 import logging
 import math
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -31,12 +31,12 @@ from polyseme.metrics.reading import Rules, answer_f1, exact_match
 from polyseme.nn.bidaf import LOWEST, Bidaf, SpanScores, best_spans, shared_log_total
 from polyseme.tasks.base import Prepared, TaskConfig, split_text
 from polyseme.tasks.data import Examples, TaskData
+from polyseme.tasks.direct_spans import DirectSpans
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
+from polyseme.tasks.reading_data import Asked, Paragraph, ReadingData, paragraph_of, shortened, words_of
 from polyseme.tasks.two_texts import TwoTexts
 from polyseme.tasks.words import moved
-from polyseme.text.alignment import join
-from polyseme.text.places import Place, word_places, words_within
 from polyseme.text.squad import ANSWER, NO_ANSWER, Question, Questions, Span, read_squad
 from polyseme.text.words import CJK, Splitter
 
@@ -50,6 +50,8 @@ Paragraphs = str | Sequence[Sentence]
 class ReadingConfig(TaskConfig):
     """A reader that answers questions."""
 
+    network: Literal["bidaf", "direct"] = "bidaf"
+    """BiDAF with self-attention, or spans straight from a BERT."""
     hidden: int = 100
     """Units of each LSTM in each direction."""
     dropout: float = 0.2
@@ -73,6 +75,7 @@ class ReadingConfig(TaskConfig):
             problems.append(f"{given}; both are words, and at least 1")
         if "between" in self.features.positions:
             problems.append("positions hold 'between', which only taggers have; allowed here: input, output")
+        problems += self.features.bare_problems() if self.network == "direct" else []
         if problems:
             raise ConfigError("; ".join(problems))
 
@@ -102,25 +105,6 @@ class Answer:
         return {"text": asked, "answer": self.text, "place": place, "score": self.score}
 
 
-@dataclass(frozen=True, slots=True)
-class _Paragraph:
-    """A text, its words, and where they stand in it."""
-
-    text: str
-    words: list[str]
-    places: list[Place]
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A question with its paragraphs in words."""
-
-    question: Question
-    paragraphs: list[_Paragraph]
-    gold: list[tuple[int, int, int]]
-    """Right answers: paragraph, first and last word."""
-
-
 @dataclass(frozen=True)
 class _Targets:
     """What the loss compares with."""
@@ -137,25 +121,6 @@ class _Targets:
     """For each question its right answers, (answers, 3): row of the paragraph, first and last word; none: no answer."""
 
 
-class _ReadingData(TaskData):
-    """Questions and paragraphs; the texts of a batch are its questions, and all their paragraphs one after another."""
-
-    def __init__(self, asked: Sequence[_Asked], questions: Sequence[list[str]]) -> None:
-        texts = [[words, *(each.words for each in one.paragraphs)] for words, one in zip(questions, asked, strict=True)]
-        super().__init__([one.question for one in asked], texts)
-        self._asked = list(asked)
-        # padded words of an example: what a batch's size is bounded by
-        self.lengths = [length * (len(each) - 1) for length, each in zip(self.lengths, self.texts, strict=True)]
-
-    def gather(self, rows: Sequence[int]) -> Examples:
-        texts = [[self.texts[row][0] for row in rows], [text for row in rows for text in self.texts[row][1:]]]
-        cached = None
-        if self._caches is not None:
-            places = [[self._rows[tuple(text)] for text in several] for several in texts]
-            cached = [[cache.batch(some) for cache in self._caches] for some in places]
-        return Examples([self._asked[row] for row in rows], texts, cached)
-
-
 class Reading(TwoTexts):
     """A reader of paragraphs; an answer is an `Answer`."""
 
@@ -169,6 +134,10 @@ class Reading(TwoTexts):
         super().__init__(config, features, labels, cut)
         assert config.rules is not None
         self.rules: Rules = config.rules
+        self.network: Bidaf | DirectSpans
+        if config.network == "direct":
+            self.network = DirectSpans(features, dropout=config.dropout, none=bool(config.no_answer))
+            return
         self.network = Bidaf(
             features.width("input"),
             hidden=config.hidden,
@@ -176,6 +145,10 @@ class Reading(TwoTexts):
             output_inputs=features.width("output"),
             none=bool(config.no_answer),
         )
+
+    @property
+    def by_words(self) -> bool:
+        return self.config.network != "direct"
 
     # ---- data
 
@@ -205,6 +178,8 @@ class Reading(TwoTexts):
         if config.no_answer is False and without:
             raise ConfigError(f"no_answer is False, but {without} questions of the training data have no answer; leave it out")
         config = config.replace(no_answer=bool(without) if config.no_answer is None else config.no_answer)
+        if config.network == "direct":
+            config = config.replace(features=config.features.bare())
         return config if config.rules is not None else config.replace(rules=_rules(gold))
 
     @classmethod
@@ -217,12 +192,12 @@ class Reading(TwoTexts):
         return [split_text(example.question, cut), *(split_text(text, cut) for text in example.paragraphs)]
 
     def data(self, examples: Sequence[Question]) -> TaskData:
-        split: dict[str, _Paragraph] = {}  # several questions share a paragraph
+        split: dict[str, Paragraph] = {}  # several questions share a paragraph
         asked = []
         for example in examples:
-            paragraphs = [_paragraph(text, self.splitter, split) for text in example.paragraphs]
-            asked.append(_Asked(example, paragraphs, _words_of(example.spans, paragraphs)))
-        return _ReadingData(asked, [self.words(example.question) for example in examples])
+            paragraphs = [paragraph_of(text, self.splitter, split) for text in example.paragraphs]
+            asked.append(Asked(example, paragraphs, words_of(example.spans, paragraphs)))
+        return ReadingData(asked, [self.words(example.question) for example in examples])
 
     # ---- learning
 
@@ -230,14 +205,26 @@ class Reading(TwoTexts):
         longest = self.config.longest_paragraph
         if all(len(text) <= longest for text in batch.texts[1]):
             return super().prepare(batch)
-        if batch.cached is None and self.features.encoders:  # frozen ones read whole paragraphs, cached or not
+        if batch.cached is None and self.features.frozen:  # frozen ones read whole paragraphs, cached or not
             read = [self.features.prepare(texts).frozen for texts in batch.texts]
             batch = dataclasses.replace(batch, cached=[[layers.cpu() for layers in each] for each in read])
-        return super().prepare(_cut(batch, longest))
+        return super().prepare(shortened(batch, longest))
 
-    def targets_of(self, examples: Sequence[_Asked], inputs: list[TextInputs]) -> _Targets:
+    def _inputs(self, batch: Examples) -> list[Any]:
+        if not isinstance(self.network, DirectSpans):
+            return super()._inputs(batch)
+        asked = zip(batch.examples, batch.texts[0], strict=True)
+        questions = [words for each, words in asked for _ in each.paragraphs]
+        return [self.network.prepare(questions, batch.texts[1])]
+
+    def vectors(self, inputs: Sequence[Any], *, learning: bool = False) -> list[Any]:
+        if not isinstance(self.network, DirectSpans):
+            return super().vectors(inputs, learning=learning)
+        return [self.network.read(each) for each in inputs]
+
+    def targets_of(self, examples: Sequence[Asked], inputs: list[TextInputs]) -> _Targets:
         counts = [len(asked.paragraphs) for asked in examples]
-        start, end = (torch.zeros(inputs[1].mask.shape, dtype=torch.bool) for _ in range(2))
+        start, end = (torch.zeros(inputs[-1].mask.shape, dtype=torch.bool) for _ in range(2))
         spans, row = [], 0
         for asked in examples:
             if not asked.gold and (asked.question.answers or not self.config.no_answer):
@@ -267,13 +254,17 @@ class Reading(TwoTexts):
             right = right + shared_log_total(scores.end.masked_fill(~targets.end, LOWEST), counts)
         return (total - right).sum(), len(counts)
 
-    def _scores(self, texts: list[TextVectors], owner: Tensor) -> SpanScores:
+    def _scores(self, texts: list[Any], owner: Tensor) -> SpanScores:
+        scores: SpanScores
+        if isinstance(self.network, DirectSpans):
+            scores = self.network(*texts)
+            return scores
         question, paragraphs = texts
         if question.at_output is None or paragraphs.at_output is None:
             at_output = None
         else:
             at_output = question.at_output, paragraphs.at_output
-        scores: SpanScores = self.network(
+        scores = self.network(
             (question.at_input, paragraphs.at_input),
             (question.mask, paragraphs.mask),
             owner,
@@ -284,7 +275,7 @@ class Reading(TwoTexts):
 
     # ---- answers
 
-    def answers(self, texts: list[TextVectors], examples: Sequence[_Asked]) -> list[Answer]:
+    def answers(self, texts: list[TextVectors], examples: Sequence[Asked]) -> list[Answer]:
         counts = [len(asked.paragraphs) for asked in examples]
         scores = self._scores(texts, _owner(counts, self.features.device))
         best, first, last = (each.cpu() for each in best_spans(scores.start, scores.end, self.config.longest))
@@ -395,73 +386,6 @@ def _rules(gold: Sequence[Sequence[str]]) -> Rules:
     if 2 * sum(_CHINESE.search(text) is not None for text in texts) > len(texts):
         return "cmrc"
     return "squad" if all(gold) else "squad2"
-
-
-def _paragraph(text: str | list[str], cut: Splitter, known: dict[str, _Paragraph]) -> _Paragraph:
-    if not isinstance(text, str):
-        whole = join(text)
-        return _Paragraph(whole, text, word_places(text, whole))
-    if text not in known:
-        words = cut(text)
-        known[text] = _Paragraph(text, words, word_places(words, text))
-    return known[text]
-
-
-def _words_of(spans: Sequence[Span], paragraphs: Sequence[_Paragraph]) -> list[tuple[int, int, int]]:
-    """Spans of characters as paragraph, first and last word, each once."""
-    found = []
-    for span in spans:
-        words = words_within(paragraphs[span.paragraph].places, span.begin, span.end)
-        if words:
-            found.append((span.paragraph, words[0], words[-1]))
-    return list(dict.fromkeys(found))
-
-
-# ---- long paragraphs in training
-
-
-def _cut(batch: Examples, longest: int) -> Examples:
-    """A batch whose paragraphs have `longest` words at most."""
-    asked, begins = [], []
-    for each in batch.examples:
-        cut, places = _shortened(each, longest)
-        asked.append(cut)
-        begins += places
-    texts = [text[begin : begin + longest] for text, begin in zip(batch.texts[1], begins, strict=True)]
-    cached = batch.cached and [batch.cached[0], [_windows(layers, texts, begins) for layers in batch.cached[1]]]
-    return Examples(asked, [batch.texts[0], texts], cached)
-
-
-def _shortened(asked: _Asked, longest: int) -> tuple[_Asked, list[int]]:
-    """A question with shorter paragraphs, and with which word each now begins.
-
-    Where its first answer stands in what is left follows from the question: anywhere, and the same in every run.
-    """
-    begins, paragraphs, gold = [], [], []
-    draw = zlib.crc32(asked.question.text.encode("utf-8", "surrogatepass"))
-    for number, paragraph in enumerate(asked.paragraphs):
-        right = [(first, last) for place, first, last in asked.gold if place == number]
-        begin = 0
-        if right and len(paragraph.words) > longest:
-            first, last = right[0]
-            before = draw % max(longest - (last - first), 1)  # words in front of it
-            begin = min(max(first - before, 0), max(len(paragraph.words) - longest, 0))
-        window = slice(begin, begin + longest)
-        paragraphs.append(dataclasses.replace(paragraph, words=paragraph.words[window], places=paragraph.places[window]))
-        inside = [(first - begin, last - begin) for first, last in right if begin <= first and last < begin + longest]
-        if right and not inside:  # longer than what is left: its beginning
-            inside = [(0, longest - 1)]
-        gold += [(number, first, last) for first, last in inside]
-        begins.append(begin)
-    return _Asked(asked.question, paragraphs, gold), begins
-
-
-def _windows(layers: Tensor, texts: Sequence[Sequence[str]], begins: Sequence[int]) -> Tensor:
-    """(layers, paragraphs, words, dim): of each paragraph the words of a shorter text, from some word on."""
-    found = layers.new_zeros(*layers.shape[:2], max(map(len, texts)), layers.shape[3])
-    for row, (text, begin) in enumerate(zip(texts, begins, strict=True)):
-        found[:, row, : len(text)] = layers[:, row, begin : begin + len(text)]
-    return found
 
 
 # ---- scores

@@ -1,8 +1,10 @@
 """Sequence labelling: a tag for each word. Names, parts of speech, chunks, Chinese words by their characters.
 
-Characters and word vectors, a bidirectional LSTM and a CRF on top (Lample et al. 2016, Peters et al. 2017, 2018). Where tags
-mark spans, the network learns them as BIOES and can give no impossible sequence; the score is F1 of spans as the CoNLL scorer
-counts it, else the accuracy by word.
+Characters and word vectors, a bidirectional LSTM and a CRF on top (Lample et al. 2016, Peters et al. 2017, 2018); without LSTM
+layers, a softmax or a CRF straight on what is read, as a fine-tuned BERT has it (Devlin et al. 2019).
+
+Where tags mark spans, the network learns them as BIOES and can give no impossible sequence; the score is F1 of spans as the
+CoNLL scorer counts it, else the accuracy by word.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class TaggingConfig(TaskConfig):
     hidden: int = 200
     """Units of the LSTM in each direction."""
     layers: int = 2
-    """Its layers."""
+    """Its layers; 0: none, tags are scored from what the network reads."""
     dropout: float = 0.5
     """Between the layers, and on their input and output."""
     crf: bool = True
@@ -63,9 +65,9 @@ class TaggingConfig(TaskConfig):
     """How the tags of spans are written; None: as the training file has them."""
 
     def __post_init__(self) -> None:
-        if self.hidden < 1 or self.layers < 1 or not 0 <= self.dropout < 1:
+        if self.hidden < 1 or self.layers < 0 or not 0 <= self.dropout < 1:
             raise ConfigError(
-                f"hidden is {self.hidden}, layers {self.layers}, dropout {self.dropout}; allowed: at least 1, at least 1, "
+                f"hidden is {self.hidden}, layers {self.layers}, dropout {self.dropout}; allowed: at least 1, at least 0, "
                 "and from 0 to below 1"
             )
         if "between" in self.features.positions and self.layers < 2:
@@ -85,14 +87,18 @@ class Tagging(Task):
         assert config.scheme is not None
         self.scheme: Scheme = config.scheme
         self._ids = {label: number for number, label in enumerate(self.labels)}
-        self.recurrent = Recurrent(
-            features.width("input"),
-            config.hidden,
-            config.layers,
-            dropout=config.dropout,
-            extra_inputs=features.width("between"),
-        )
-        self.scores = nn.Linear(self.recurrent.dim + features.width("output"), len(self.labels))
+        self.dropout = nn.Dropout(config.dropout)  # where there are no layers, which have their own
+        self.recurrent = None
+        if config.layers:
+            self.recurrent = Recurrent(
+                features.width("input"),
+                config.hidden,
+                config.layers,
+                dropout=config.dropout,
+                extra_inputs=features.width("between"),
+            )
+        read = features.width("input") if self.recurrent is None else self.recurrent.dim
+        self.scores = nn.Linear(read + features.width("output"), len(self.labels))
         moves = allowed_moves(self.labels) if self.scheme != "plain" else {}
         self.crf = Crf(len(self.labels), **moves) if config.crf else None
 
@@ -135,7 +141,10 @@ class Tagging(Task):
     # ---- network
 
     def _scores(self, text: TextVectors) -> Tensor:
-        states = self.recurrent(text.at_input, text.mask, text.lengths, text.between)
+        if self.recurrent is None:
+            states = self.dropout(text.at_input)
+        else:
+            states = self.recurrent(text.at_input, text.mask, text.lengths, text.between)
         if text.at_output is not None:
             states = torch.cat([states.float(), text.at_output.float()], dim=-1)
         return self.scores(states).float()

@@ -31,6 +31,8 @@ UNKNOWN = 0  # the row of all words that are in no table
 class WordsConfig(Config):
     """A task's own vectors of words."""
 
+    own: bool = True
+    """Whether there are any; without them, and all that is said of them here, encoders alone read the words."""
     dim: int = 100
     """Size of a row of the table; loaded vectors bring their own. 0: no table."""
     tune: bool = True
@@ -79,6 +81,12 @@ class TaskWords(nn.Module):
 
     def __init__(self, config: WordsConfig, words: Sequence[str], loaded: WordVectorTable | None = None) -> None:
         super().__init__()
+        if not config.own:
+            if loaded is not None:
+                raise ConfigError(
+                    "a table of word vectors was given, but the task has no words of its own; leave one of both out"
+                )
+            words, config = [], config.replace(dim=0, characters=None)
         self.config = config
         self.words = list(words)
         self._rows = {word: row for row, word in enumerate(self.words, start=1)}
@@ -87,13 +95,18 @@ class TaskWords(nn.Module):
         self.table = nn.Embedding(len(self.words) + 1, self.table_dim) if self.table_dim else None
         self.speller = Utf8Characters(config.characters.max_length) if config.characters else None
         self.characters = CharCnn(config.characters) if config.characters else None
-        if self.dim == 0:
-            raise ConfigError("a task reads words by a table, by characters or both; here are neither (dim 0, no characters)")
+        if self.dim == 0 and config.own:
+            raise ConfigError(
+                "a task reads words by a table, by characters or both; here are neither (dim 0, no characters): give one of "
+                "them, or set own to false where an encoder reads the words"
+            )
         self._start(loaded)
 
     @classmethod
     def of(cls, config: WordsConfig, sentences: Iterable[Sequence[str]], loaded: WordVectorTable | None = None) -> TaskWords:
         """With a table for the words of the training data, most frequent first."""
+        if not config.own:
+            return cls(config, [], loaded)
         counts = Counter(word for sentence in sentences for word in sentence)
         words = [word for word, _ in counts.most_common()]
         Vocabulary(words).to_text()  # a word that cannot stand on a line is told now, and not by the first save
@@ -160,6 +173,8 @@ class TaskWords(nn.Module):
             found.append(vectors)
         if self.characters is not None:
             found.append(self.characters(words.characters, words.lengths))
+        if not found:  # nothing of its own
+            return words.rows.new_zeros(len(words.rows), 0, dtype=torch.float32)
         return torch.cat([each.float() for each in found], dim=1)
 
 

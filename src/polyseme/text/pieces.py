@@ -11,12 +11,24 @@ import copy
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from polyseme.base.errors import MissingExtraError, PolysemeError
 
 BERT_MARKS = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
 GPT_MARK = "<|endoftext|>"
+
+
+@dataclass(frozen=True)
+class PairMarks:
+    """How a tokenizer puts marks around two texts: before the first, between them, behind the second."""
+
+    before: list[int]
+    between: list[int]
+    after: list[int]
+    types: tuple[int, int] = (0, 0)
+    """The type of what belongs to the first text, its marks counted, and of what belongs to the second."""
 
 
 class Pieces:
@@ -46,6 +58,20 @@ class Pieces:
         if number is None:
             raise PolysemeError(f"its tokenizer has no mark for {' or '.join(names)}, which this model needs")
         return int(number)
+
+    def pair_marks(self) -> PairMarks | None:
+        """The marks around two texts, as the tokenizer itself puts them; None: it puts none."""
+        tried = self._backend.encode("a", "a")
+        whose, ids, types = tried.sequence_ids, tried.ids, tried.type_ids
+        if 0 not in whose or 1 not in whose or None not in whose:
+            return None
+        first, second = ([place for place, text in enumerate(whose) if text == number] for number in (0, 1))
+        return PairMarks(
+            before=ids[: first[0]],
+            between=ids[first[-1] + 1 : second[0]],
+            after=ids[second[-1] + 1 :],
+            types=(types[first[0]], types[second[0]]),
+        )
 
     def of(self, words: Sequence[str]) -> list[list[int]]:
         """The ids of each word's pieces, at least one for each."""

@@ -18,6 +18,9 @@ from torch import Tensor, nn
 from polyseme.base.config import Config, ConfigError
 from polyseme.training.base import Pace
 
+SLANT = 32.0
+"""How many times the highest rate of a slanted triangle is its lowest."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OptimConfig(Config):
@@ -37,8 +40,9 @@ class OptimConfig(Config):
     """Where Adagrad's sums of squares begin; above zero, since there is no epsilon."""
     warmup: float = 0.02
     """The share of the run in which the rate climbs from zero."""
-    decay: Literal["linear", "cosine", "constant"] = "linear"
-    """How the rate falls to zero after the warm-up."""
+    decay: Literal["linear", "cosine", "constant", "slanted"] = "linear"
+    """How the rate falls to zero after the warm-up; slanted: both lines go from and to a 32nd of the highest rate, as in
+    ULMFiT, where the warm-up is a tenth of the run."""
     clip_norm: float | None = 1.0
     """The longest gradient (norm over all weights); None clips nothing."""
     skip_norm: float | None = None
@@ -53,6 +57,10 @@ class OptimConfig(Config):
             problems.append(f"learning_rate is {self.learning_rate}; it must be above 0")
         if not 0 <= self.warmup < 1:
             problems.append(f"warmup is {self.warmup}; it is a share of the run, from 0 to below 1")
+        if self.decay == "slanted" and not self.warmup:
+            problems.append(
+                "decay is 'slanted', a climb and a fall, but warmup is 0; give the share that climbs (published: 0.1)"
+            )
         if self.clip_norm is not None and not self.clip_norm > 0:
             problems.append(f"clip_norm is {self.clip_norm}; it must be above 0, or null to clip nothing")
         if self.skip_norm is not None and not self.skip_norm > 0:
@@ -73,6 +81,9 @@ def learning_rate(config: OptimConfig, done: int, total: int) -> float:
     [0.25, 0.5, 0.75, 1.0, 0.6666666666666666, 0.3333333333333333]
     """
     climb = config.warmup * total
+    if config.decay == "slanted":  # Howard and Ruder 2018, equation 3
+        share = done / climb if done < climb else max(0.0, (total - done) / (total - climb))
+        return config.learning_rate * (1.0 + share * (SLANT - 1.0)) / SLANT
     if done < climb:
         return config.learning_rate * (done + 1) / (climb + 1)
     left = max(0.0, (total - done) / (total - climb))

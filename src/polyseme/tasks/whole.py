@@ -1,0 +1,237 @@
+"""Nothing but an encoder and a head: fine-tuning as ULMFiT, GPT and BERT were published (`network="direct"`).
+
+No table of words, no characters, no LSTM of the task's own: the encoder reads the whole example in its own way
+(`polyseme.encoders.whole`) and gives one vector, from which a head makes scores. Three heads, each of its paper:
+
+linear    one layer (Radford et al. 2018)
+tanh      a layer with tanh before it (Devlin et al. 2019), which begins as the one that the model was pre-trained with, and
+          moves at the encoder's rate, where the model has one
+hidden    two layers with batch norm, with 50 units between them (Howard and Ruder 2018)
+
+The encoder's own language-model loss on the same texts can be learned beside the task (`lm_weight`, 0.5 in GPT's paper). Marks
+that a model's tokenizer lacks (GPT's delimiter) are vectors of the network here, so that the model's folder stays as it is.
+Frozen, the encoder gives features that stay, but reads them anew in every step, and the marks stay as they begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from polyseme.base.config import Config, ConfigError
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.bert import Bert
+from polyseme.encoders.gpt import Gpt
+from polyseme.encoders.ulmfit import Ulmfit
+from polyseme.nn.awd_lstm import AwdDropout
+from polyseme.nn.maxout import BatchNorm
+from polyseme.tasks.base import Task, TaskConfig
+from polyseme.tasks.data import Examples
+from polyseme.tasks.features import Features
+from polyseme.training.base import Pace
+
+DIRECT = "direct"
+"""The name of the network."""
+Head = Literal["linear", "tanh", "hidden"]
+_FIRST_SPREAD = 0.02  # of new weights above a pre-trained network, as in both papers
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectConfig(Config):
+    """What stands above an encoder that reads whole examples."""
+
+    head: Head | None = None
+    """linear, tanh or hidden; None: tanh for a BERT, linear for a GPT, hidden for what is pooled."""
+    encoder_dropout: float = 0.5
+    """Of a fine-tuned ULMFiT: all shares of dropout of its pre-training times this; other encoders bring their own."""
+    lm_weight: float = 0.0
+    """Weight of the encoder's language-model loss on the same texts, beside the task's; 0: none."""
+
+    def __post_init__(self) -> None:
+        if not self.lm_weight >= 0 or not 0 <= self.encoder_dropout < 2:
+            given = f"lm_weight is {self.lm_weight}, encoder_dropout {self.encoder_dropout}"
+            raise ConfigError(f"{given}; allowed: 0 (none) or more, and from 0 to below 2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeConfig(TaskConfig):
+    """Of tasks whose network can be nothing but an encoder and a head."""
+
+    direct: DirectConfig = field(default_factory=DirectConfig)
+    """That network's head."""
+
+    def direct_problems(self, direct: bool) -> list[str]:
+        """What cannot be with that network, or without it."""
+        if not direct:
+            return [] if self.direct == DirectConfig() else ["head and lm_weight are of the network 'direct'; leave them out"]
+        problems = self.features.bare_problems()
+        if self.direct.lm_weight and self.features.mode == "frozen":
+            given = f"lm_weight is {self.direct.lm_weight}, but the encoder is frozen"
+            problems.append(f"{given}; give mode finetune, or leave it out")
+        return problems
+
+
+@dataclass(frozen=True)
+class WholeInputs:
+    """A batch of whole examples, ready for the device."""
+
+    orders: list[Any]
+    """What the encoder eats; with both orders of two texts, twice."""
+    lengths: Tensor
+    """(examples,): words of each, for the log; on the CPU."""
+
+
+@dataclass(frozen=True)
+class WholeVectors:
+    """What the encoder made of them."""
+
+    vectors: Tensor
+    """(examples, dim)."""
+    prediction: Tensor | None
+    """The language-model loss, where it is learned."""
+
+
+class Direct(nn.Module):
+    """Whole examples of so many texts -> scores (examples, outputs); `hidden`: units of a head that has a hidden layer."""
+
+    def __init__(
+        self,
+        config: DirectConfig,
+        features: Features,
+        outputs: int,
+        *,
+        texts: int,
+        hidden: int,
+        dropout: float,
+        both_orders: bool = False,
+    ) -> None:
+        super().__init__()
+        encoder = only_encoder(features)
+        if config.lm_weight and not encoder.predicts:
+            given = f"lm_weight is {config.lm_weight}, but this {encoder.kind} tells no next words"
+            raise ConfigError(f"{given}; it is for a gpt with its output layer, and for a ulmfit: leave it out")
+        self.config, self.both_orders, self.tuned = config, both_orders, bool(features.tuned)
+        self._encoder = [encoder]  # in a list: its weights are the features'
+        if isinstance(encoder, Ulmfit) and self.tuned:
+            encoder.set_dropout(AwdDropout().times(config.encoder_dropout))
+        marks = encoder.whole_marks()
+        self.marks = None if marks is None else nn.Parameter(marks, requires_grad=self.tuned)
+        kind = config.head or ("tanh" if isinstance(encoder, Bert) else "linear" if isinstance(encoder, Gpt) else "hidden")
+        dim = encoder.whole_dim(texts)
+        self.dense = _dense(encoder, dim) if kind == "tanh" else None
+        self.head = _hidden(dim, hidden, outputs, dropout) if kind == "hidden" else _linear(dim, outputs, dropout)
+
+    @property
+    def encoder(self) -> Encoder:
+        """What reads the examples."""
+        return self._encoder[0]
+
+    def prepare(self, examples: Sequence[Sequence[list[str]]]) -> WholeInputs:
+        """Examples of one text each, or of two each."""
+        orders = [examples, [list(reversed(texts)) for texts in examples]] if self.both_orders else [examples]
+        lengths = torch.tensor([sum(map(len, texts)) for texts in examples])
+        return WholeInputs([self.encoder.prepare_whole(each) for each in orders], lengths)
+
+    def read(self, inputs: WholeInputs, *, learning: bool) -> WholeVectors:
+        """Their vectors, those of both orders added; where it learns, the language-model loss, too."""
+        predict = learning and self.config.lm_weight > 0
+        with nullcontext() if self.tuned else torch.no_grad():
+            found = [self.encoder.whole(each, self.marks, predict=predict) for each in inputs.orders]
+        vectors = torch.stack([each.vectors.float() for each in found]).sum(0)
+        losses = [each.prediction for each in found if each.prediction is not None]
+        return WholeVectors(vectors, torch.stack(losses).mean() if losses else None)
+
+    def forward(self, whole: WholeVectors) -> Tensor:
+        vectors = whole.vectors if self.dense is None else torch.tanh(self.dense(whole.vectors))
+        scores: Tensor = self.head(vectors)
+        return scores
+
+    def paces(self, prefix: str, rate: float) -> list[Pace]:
+        """What was learned before goes on at the encoder's rate."""
+        learned = {"dense.": self.dense is not None and _pooler(self.encoder) is not None, "marks": self.marks is not None}
+        return [Pace(prefix + name, rate) for name, is_so in learned.items() if is_so and self.tuned]
+
+
+class WholeTask(Task):
+    """A task that can have that network; its config has a field `network`, or no other."""
+
+    config: WholeConfig
+    network: Any
+
+    @staticmethod
+    def is_direct(config: TaskConfig) -> bool:
+        """Whether a config is of that network."""
+        return getattr(config, "network", DIRECT) == DIRECT
+
+    @property
+    def by_words(self) -> bool:
+        return not self.is_direct(self.config)
+
+    @classmethod
+    def settle(cls, config: TaskConfig, examples: Sequence[Any]) -> TaskConfig:
+        assert isinstance(config, WholeConfig)
+        return config.replace(features=config.features.bare()) if cls.is_direct(config) else config
+
+    def _inputs(self, batch: Examples) -> list[Any]:
+        if self.by_words:
+            return super()._inputs(batch)
+        return [self.network.prepare(list(zip(*batch.texts, strict=True)))]
+
+    def vectors(self, inputs: Sequence[Any], *, learning: bool = False) -> list[Any]:
+        if self.by_words:
+            return super().vectors(inputs, learning=learning)
+        return [self.network.read(each, learning=learning) for each in inputs]
+
+    def further_losses(self, vectors: Sequence[Any]) -> dict[str, Tensor]:
+        if self.by_words or not self.config.direct.lm_weight:
+            return {}
+        (whole,) = vectors
+        return {"prediction": self.config.direct.lm_weight * whole.prediction}
+
+    def paces(self) -> list[Pace]:
+        return super().paces() + ([] if self.by_words else self.network.paces("network.", self.config.features.encoder_rate))
+
+
+def only_encoder(features: Features) -> Encoder:
+    """The one encoder that a network has which reads with nothing else."""
+    if len(features.contextual) != 1:
+        given = ", ".join(encoder.kind for encoder in features.contextual) or "none"
+        raise ConfigError(f"network is 'direct', an encoder and a head; give one encoder that knows sentences, not {given}")
+    return features.contextual[0]
+
+
+def _pooler(encoder: Encoder) -> nn.Linear | None:
+    return encoder.pooler() if isinstance(encoder, Bert) else None
+
+
+def _dense(encoder: Encoder, dim: int) -> nn.Linear:
+    """The layer with tanh: as it was pre-trained, else new."""
+    layer, learned = new_layer(dim, dim), _pooler(encoder)
+    if learned is not None:
+        with torch.no_grad():
+            layer.weight.copy_(learned.weight)
+            layer.bias.copy_(learned.bias)
+    return layer
+
+
+def _linear(inputs: int, outputs: int, dropout: float) -> nn.Sequential:
+    return nn.Sequential(nn.Dropout(dropout), new_layer(inputs, outputs))
+
+
+def _hidden(inputs: int, units: int, outputs: int, dropout: float) -> nn.Sequential:
+    """Published are 0.4 and 0.1 for the two dropouts; the second is a quarter of the first here."""
+    first = (BatchNorm(inputs), nn.Dropout(dropout), nn.Linear(inputs, units), nn.ReLU())
+    return nn.Sequential(*first, BatchNorm(units), nn.Dropout(dropout / 4), nn.Linear(units, outputs))
+
+
+def new_layer(inputs: int, outputs: int) -> nn.Linear:
+    """A linear layer above a pre-trained network."""
+    layer = nn.Linear(inputs, outputs)
+    nn.init.normal_(layer.weight, std=_FIRST_SPREAD)
+    nn.init.zeros_(layer.bias)
+    return layer

@@ -1,0 +1,112 @@
+"""Multiple choice: a question read together with each choice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import FormatError, UsageError
+from polyseme.base.run import Run
+from polyseme.tasks.choices import Choices, ChoicesConfig
+from polyseme.tasks.features import FeaturesConfig
+from polyseme.tasks.fit import fit
+from polyseme.tasks.folder import load
+from polyseme.text.choices import ChoiceQuestion, read_choices
+from tests.encoders.small import elmo
+from tests.encoders.small_pieces import gpt
+from tests.tasks.test_contract import assert_same_answers
+from tests.tasks.test_direct import FITTING, NOUNS, TUNED, calm_bert
+
+QUESTIONS = [
+    ChoiceQuestion(["the", word], tuple([each, "sat"] for each in some), some.index("bank"))
+    for word in NOUNS[:3]
+    for some in (["bank", "mat"], ["mat", "bank"], ["of", "money", "bank"], ["river", "bank", "of", "mat"])
+]
+"""The bank is always right."""
+
+
+@pytest.mark.parametrize("make", [calm_bert, gpt])
+def test_the_right_one_is_learned(make, tmp_path: Path) -> None:
+    config = ChoicesConfig(features=TUNED, dropout=0.0)
+    outcome = fit(Choices, QUESTIONS, QUESTIONS, tmp_path / "out", config, FITTING, Run(seed=1), encoders=[make()])
+    assert outcome.scores["dev"] == {"accuracy": 1.0}
+    asked = [("the river", ["mat", "bank"]), ("", ["of"]), ("the", [["bank"], "of", ""], "money")]
+    found = outcome.task.predict(asked)
+    assert found[1].probabilities == [1.0] and [len(each.probabilities) for each in found] == [2, 1, 3]
+    assert_same_answers(load(tmp_path / "out").predict(asked), found, 1e-6)
+
+
+def test_choices_share_one_softmax() -> None:
+    """The loss is that of each question alone, by the plain definition."""
+    torch.manual_seed(0)
+    task = Choices.build(ChoicesConfig(features=FeaturesConfig(mode="frozen")), QUESTIONS, [gpt()]).eval()
+    batch = task.prepare(task.data(QUESTIONS).gather([0, 3, 2]))
+    with torch.no_grad():
+        found, expected = float(task.loss(batch).total), 0.0
+        for question in (QUESTIONS[0], QUESTIONS[3], QUESTIONS[2]):
+            pairs = [(question.question, choice) for choice in question.choices]
+            scores = task.network(task.network.read(task.network.prepare(pairs), learning=False))[:, 0]
+            expected -= float(torch.log_softmax(scores, 0)[question.answer]) / 3
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_files(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    first = '{"question": "Who sat?", "choices": ["cat", "mat"], "answer": 1, "context": "So."}\n\n'
+    file.write_text(first + '{"question": "Who?", "choices": ["a", "b", "c"], "answer": "c", "id": 7}\n')
+    found = read_choices(file)
+    assert found == [
+        ChoiceQuestion("Who sat?", ("cat", "mat"), 1, "So."),
+        ChoiceQuestion("Who?", ("a", "b", "c"), 2),
+    ]
+    assert [each.where for each in found] == [1, 3]
+    assert Choices.texts_of(found[0], str.split) == [["So.", "Who", "sat?"], ["cat"], ["mat"]]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("", "holds no questions"),
+        ("question\tanswer", r"a.jsonl:1: is no JSON"),
+        ("[1]", "is list; expected an object"),
+        ('{"choices": ["a", "b"], "answer": 0}', "has the question None; expected a text"),
+        ('{"question": "q", "choices": ["a"], "answer": 0}', "a list of two texts or more"),
+        ('{"question": "q", "choices": ["a", 1], "answer": 0}', "a list of two texts or more"),
+        (
+            '{"question": "q", "choices": ["a", "b"], "answer": 2}',
+            "has the answer 2; expected the place of a choice, from 0",
+        ),
+        ('{"question": "q", "choices": ["a", "b"]}', "has the answer None"),
+        ('{"question": "q", "choices": ["a", "b"], "answer": true}', "has the answer True"),
+        ('{"question": "q", "choices": ["a", "b"], "answer": "c"}', "has the answer 'c', which is 0 of its choices"),
+        ('{"question": "q", "choices": ["a", "a"], "answer": "a"}', "which is 2 of its choices"),
+        ('{"question": "q", "choices": ["a", "b"], "answer": 0, "context": 5}', "has the context 5"),
+    ],
+)
+def test_bad_files(line: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(line + "\n")
+    with pytest.raises(FormatError, match=said):
+        read_choices(tmp_path / "a.jsonl")
+
+
+def test_asked_wrongly() -> None:
+    task = Choices.build(ChoicesConfig(), QUESTIONS, [elmo()])
+    for wrong in ("who", ("who", "cat"), ("who", []), ("who",)):
+        with pytest.raises(UsageError, match="expected a question and its choices"):
+            task.predict([wrong])  # type: ignore[list-item]
+    with pytest.raises(FormatError, match=r"a\.txt:3: holds 2 texts"):
+        task.question_of("one\ttwo", "a.txt:3")
+    assert task.lines_from(["who", "a", "b"]) == ["who\ta\tb"] and task.lines_from(["w\ta\tb"]) == ["w\ta\tb"]
+    assert task.question_of("who sat\ta b\tc", "-", split_on_spaces=True) == (["who", "sat"], [["a", "b"], ["c"]])
+    with pytest.raises(UsageError, match="1 of 1 questions have no answer"):
+        task.score([ChoiceQuestion("a", ("b", "c"))], task.predict([("a", ["b", "c"])]))
+    wrong = [ChoiceQuestion("a", ("b", "c"), place, where=4) for place in (0, 1)]
+    (mistake,) = task.mistakes_of(wrong, task.predict([("a", ["b", "c"])] * 2), "a.jsonl")
+    assert mistake.where == "a.jsonl:4" and mistake.text == "a"
+    with pytest.raises(ConfigError, match="dropout 1"):
+        ChoicesConfig(dropout=1.0)
+    with pytest.raises(ConfigError, match="give an encoder"):
+        Choices.build(ChoicesConfig(), QUESTIONS, [])
