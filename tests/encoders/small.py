@@ -51,6 +51,7 @@ def elmo(
     lstm: LstmConfig = LSTM,
     transformer: TransformerConfig | None = None,
     seed: int = 0,
+    kind: type[Elmo] = Elmo,
 ) -> Elmo:
     """A model that reads characters, words or both."""
     torch.manual_seed(seed)
@@ -64,7 +65,7 @@ def elmo(
         start=start,  # type: ignore[arg-type]
     )
     needs_words = words is not None or output
-    model = Elmo(
+    model = kind(
         config,
         vocabulary=vocabulary() if needs_words else None,
         output=FullSoftmax(len(vocabulary()), config.output) if output else None,

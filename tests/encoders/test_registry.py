@@ -15,6 +15,7 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.folder import describe
 from polyseme.encoders.registry import KINDS, encoder_type
+from polyseme.encoders.taglm import TagLm
 from polyseme.text.likeliest import LikeliestSplitter
 from tests.analysis.fake import Fake
 from tests.encoders.small import elmo
@@ -27,6 +28,7 @@ from tests.encoders.test_word2vec import table
 
 SMALL: dict[str, Callable[[], Encoder]] = {
     "elmo": lambda: elmo(form="both", output=True),
+    "taglm": lambda: elmo(form="both", output=True, kind=TagLm),
     "word2vec": table,
     "fasttext": fasttext,
     "ngram": ngram,
@@ -80,6 +82,6 @@ def test_what_it_is(kind: str) -> None:
 def test_other_kinds(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no encoder called 'elmoo' \(did you mean 'elmo'\?\)"):
         encoder_type("elmoo")
-    with pytest.raises(PolysemeError, match=r"a known kind \(elmo, word2vec, .*\); this is a fake"):
+    with pytest.raises(PolysemeError, match=r"a known kind \(elmo, taglm, .*\); this is a fake"):
         Fake(lambda words, place: [[1.0]]).save_pretrained(tmp_path / "m")
     assert not (tmp_path / "m").exists()

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from polyseme.base.errors import UsageError
-from polyseme.metrics.bootstrap import Comparison, f1_score, paired_bootstrap, span_statistics
+from polyseme.metrics.bootstrap import (
+    Comparison,
+    Part,
+    f1_score,
+    paired_bootstrap,
+    paired_bootstrap_of_mean,
+    span_statistics,
+)
 from polyseme.metrics.spans import span_scores
 
 
@@ -158,3 +165,30 @@ def test_against_scipy(random):
 def test_wrong_questions(old, new, asked, says):
     with pytest.raises(UsageError, match=says):
         paired_bootstrap(old, new, **{"resamples": 10, **asked})
+
+
+def test_the_mean_over_sets_against_a_plain_loop() -> None:
+    source = np.random.default_rng(3)
+    old = [source.random((2, count)) < 0.5 for count in (60, 25)]
+    new = [source.random((2, count)) < 0.8 for count in (60, 25)]
+    found = paired_bootstrap_of_mean([Part(list(a), list(b)) for a, b in zip(old, new, strict=True)])
+    assert found.old == pytest.approx(np.mean([[run.mean() for run in part] for part in old]))
+    assert found.new == pytest.approx(np.mean([[run.mean() for run in part] for part in new]))
+    differences = []
+    for _ in range(4000):
+        drawn = [source.integers(count, size=count) for count in (60, 25)]  # each set by itself
+        runs = source.integers(2, size=(2, 2))  # a run is drawn with all its sets
+        means = [np.mean([part[run][some].mean() for part, some in zip(side, drawn, strict=True) for run in chosen])
+                 for side, chosen in ((old, runs[0]), (new, runs[1]))]  # fmt: skip
+        differences.append(means[1] - means[0])
+    assert found.difference.low == pytest.approx(np.quantile(differences, 0.025), abs=0.012)
+    assert found.difference.high == pytest.approx(np.quantile(differences, 0.975), abs=0.012)
+
+
+def test_the_mean_over_one_set_is_that_set_and_runs_must_agree() -> None:
+    old, new = [[1, 0, 0, 0] * 5], [[1, 1, 0, 0] * 5]
+    assert paired_bootstrap_of_mean([Part(old, new)], seed=4) == paired_bootstrap(old, new, seed=4)
+    with pytest.raises(UsageError, match="as many in each"):
+        paired_bootstrap_of_mean([Part(old, new), Part(old * 2, new)])
+    with pytest.raises(UsageError, match="at least one"):
+        paired_bootstrap_of_mean([])

@@ -17,7 +17,7 @@ from polyseme.studies.sets import SETS, labelled_set
 from polyseme.studies.table import as_csv, as_markdown, table
 
 TRAIN = "Anna NNP I-NP I-PER\nsaw VBD I-VP O\nRome NNP I-NP I-LOC\n\nIn IN I-PP O\nOslo NNP I-NP I-LOC\n\n" * 6
-QUICK = {"epochs": 1, "hidden": 4, "word_dim": 4}
+QUICK = {"epochs": 1, "hidden": 4, "word_dim": 4, "least_steps": 1}
 
 
 @pytest.fixture
@@ -125,9 +125,9 @@ def test_what_makes_no_table_is_told_before_anything_is_trained(data: Path, tmp_
 
 
 def test_a_seed_given_twice_is_trained_once() -> None:
-    from polyseme.cli.compare import _names
+    from polyseme.cli.compare import seeds_in
 
-    assert _names("--seeds", "1, 2,1") == ("1", "2")
+    assert seeds_in("1, 2,1") == (1, 2)
 
 
 def made(folder: Path, row: str, seed: int, tallies: list[list[float]], score: float) -> Cell:

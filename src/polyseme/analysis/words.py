@@ -19,6 +19,7 @@ from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.left_to_right import LeftToRight
+from polyseme.encoders.taglm import TagLm
 from polyseme.encoders.word2vec import Similar, WordVectorTable
 from polyseme.text.word_vectors import WordVectors
 
@@ -115,6 +116,8 @@ def own_vectors(encoder: Encoder) -> WordVectors:
     if isinstance(encoder, WordVectorTable):
         weight = encoder.table.weight.detach().float().cpu().numpy()
         return WordVectors(list(encoder.vocabulary), weight, len(weight))
+    if isinstance(encoder, TagLm):
+        raise PolysemeError("a TagLM gives its top layer alone, which knows the sentence: ask an ELMo, or a table of vectors")
     vocabulary = getattr(encoder, "vocabulary", None)
     if vocabulary is None:
         raise PolysemeError(f"{encoder.source} comes without a list of words to look among: give one with --vocabulary FILE")

@@ -15,6 +15,7 @@ from polyseme.cli.embed import embed
 from polyseme.cli.evaluate import evaluate
 from polyseme.cli.fill import fill
 from polyseme.cli.info import info
+from polyseme.cli.lineage import lineage
 from polyseme.cli.neighbours import neighbours
 from polyseme.cli.perplexity import perplexity
 from polyseme.cli.predict import predict
@@ -65,3 +66,4 @@ app.add_typer(train, name="train")
 app.command()(predict)
 app.command()(evaluate)
 app.command()(compare)
+app.command()(lineage)

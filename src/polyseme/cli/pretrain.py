@@ -109,6 +109,16 @@ Rate = Annotated[
 ]
 
 
+TAGLM = """Train a TagLM on text (Peters et al. 2017): the language models of an ELMo, of which a word has the top layers alone.
+
+    All is as for `polyseme pretrain elmo`. In a tagger its vectors stand between the layers.
+
+    Example:
+
+        polyseme pretrain taglm --corpus texts/ --out my-taglm --size tiny --epochs 5
+    """
+
+
 @app.callback()
 def about() -> None:
     """Teach a model your own text."""
@@ -121,8 +131,10 @@ for method in (nnlm, word2vec, fasttext, glove, ulmfit):
     app.command()(method)
 
 
+@app.command("taglm", help=TAGLM)
 @app.command()
 def elmo(
+    context: typer.Context,
     corpus: CorpusOption,
     out: Out,
     size: SizeOption = Size.small,
@@ -176,9 +188,10 @@ def elmo(
     from polyseme.base.run import Run
     from polyseme.pretraining.fit import ElmoPretraining, pretrain
     from polyseme.pretraining.parts import Parts
+    from polyseme.pretraining.taglm import TagLmPretraining
 
     logging.basicConfig(format="polyseme: %(message)s")
-    config = ElmoPretraining(
+    config = (TagLmPretraining if context.info_name == "taglm" else ElmoPretraining)(
         size=size.value,
         parts=Parts(
             cell=cell,

@@ -78,7 +78,7 @@ def score(
     _log_probs(loaded, [], settings)  # what it lacks is told before the table begins
     totals = Totals()
     if not json:
-        sides = f"{'backward':>12}{'mean':>12}" if loaded.kind == "elmo" else ""
+        sides = f"{'backward':>12}{'mean':>12}" if loaded.kind in ("elmo", "taglm") else ""
         show.line(f"{'forward':>12}{sides}{'perplexity':>14}  sentence")
     for number, found in enumerate(score_lines(loaded, lines, settings)):
         totals.add(found)

@@ -56,8 +56,8 @@ def _warm_state(model: Elmo, dtype: torch.dtype) -> State:
     return model.warm_state()
 
 
-def read_elmo(folder: Path, config: ElmoConfig, splitter: Splitter) -> Elmo:
-    """The ELMo whose files lie in a folder."""
+def read_elmo(folder: Path, config: ElmoConfig, splitter: Splitter, kind: type[Elmo] = Elmo) -> Elmo:
+    """The ELMo of a kind whose files lie in a folder."""
     vocabulary = alphabet = None
     if (folder / "vocabulary.txt").exists():
         vocabulary = Vocabulary.read(folder / "vocabulary.txt", unknown=config.unknown, begin=config.begin, end=config.end)
@@ -72,6 +72,7 @@ def read_elmo(folder: Path, config: ElmoConfig, splitter: Splitter) -> Elmo:
         config,
         weights,
         where=folder / "model.safetensors",
+        kind=kind,
         splitter=splitter,
         vocabulary=vocabulary,
         alphabet=alphabet,
@@ -147,12 +148,19 @@ def _adaptive(tensors: dict[str, Tensor], path: Path) -> AdaptiveSoftmax:
         raise FormatError(path, f"has {rows} rows in its head and {len(names)} tails: {error}") from error
 
 
-def assemble(config: ElmoConfig, weights: dict[str, Tensor], *, where: str | Path, **parts: Any) -> Elmo:
+def assemble(
+    config: ElmoConfig,
+    weights: dict[str, Tensor],
+    *,
+    where: str | Path,
+    kind: type[Elmo] = Elmo,
+    **parts: Any,
+) -> Elmo:
     """An ELMo from its config and weights under our names, ready to use (in evaluation mode)."""
     output: OutputLayer | None = parts.pop("output", None)
     vocabulary: Vocabulary | None = parts.get("vocabulary")
     with unfilled():  # no time spent on random weights that are replaced at once
-        model = Elmo(config, **parts)
+        model = kind(config, **parts)
     fill(model, weights, where)
     if output is not None:
         _attach(model, output, where)

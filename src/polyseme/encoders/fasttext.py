@@ -124,7 +124,9 @@ class FastTextTable(WordVectorTable):
 
     def facts(self) -> dict[str, Any]:
         made = f"made of subwords of {self.config.shortest} to {self.config.longest} letters"
-        return super().facts() | {"unknown_words": made, "subword_rows": self.config.buckets}
+        facts = super().facts()
+        parameters = facts["parameters"] + self.subwords.numel()
+        return facts | {"parameters": parameters, "unknown_words": made, "subword_rows": self.config.buckets}
 
 
 def subword_rows(word: str, shortest: int, longest: int, buckets: int) -> list[int]:

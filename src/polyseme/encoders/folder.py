@@ -38,6 +38,7 @@ FORMAT = 1
 LIBRARY_KEY = "polyseme"  # in a config.json that is another library's
 FILES = ("config.json", "words.txt", "README.md", *sorted({name for kind in KINDS.values() for name in kind.files}))
 REFERENCE = "verify.safetensors"  # vectors of the weights as they were; other weights make them untrue
+COST = "pretraining.json"  # what their training cost, which its end writes
 _LOOKED_AT = 1 << 24  # numbers of a large tensor that are checked together
 _PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16}
 
@@ -117,7 +118,7 @@ def _move(part: Path, folder: Path) -> None:
         return
     new = {file.name for file in part.iterdir()}
     (folder / "config.json").unlink(missing_ok=True)  # until the new one is there, this is no model
-    for name in {*FILES, REFERENCE} - new:
+    for name in {*FILES, REFERENCE, COST} - new:
         (folder / name).unlink(missing_ok=True)
     for name in sorted(new, key=lambda name: name == "config.json"):
         (part / name).replace(folder / name)

@@ -29,11 +29,10 @@ class Kind:
 
 
 _LIBRARY = ("model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
+_ELMO = ("model.safetensors", "output.safetensors", "vocabulary.txt", "characters.txt")
 KINDS = {
-    "elmo": Kind(
-        "polyseme.encoders.elmo:Elmo",
-        files=("model.safetensors", "output.safetensors", "vocabulary.txt", "characters.txt"),
-    ),
+    "elmo": Kind("polyseme.encoders.elmo:Elmo", files=_ELMO),
+    "taglm": Kind("polyseme.encoders.taglm:TagLm", files=_ELMO),
     "word2vec": Kind("polyseme.encoders.word2vec:WordVectorTable", files=("model.safetensors", "vocabulary.txt")),
     "fasttext": Kind("polyseme.encoders.fasttext:FastTextTable", files=("model.safetensors", "vocabulary.txt")),
     "ngram": Kind("polyseme.encoders.ngram:NgramModel", files=("model.safetensors", "vocabulary.txt"), vectors=False),

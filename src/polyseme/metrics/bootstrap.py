@@ -96,25 +96,45 @@ def paired_bootstrap(
     >>> result.old, result.new, round(result.reduction.value, 3), result.p < 0.001
     (0.25, 0.5, 0.333, True)
     """
+    return paired_bootstrap_of_mean([Part(old, new, score)], resamples=resamples, level=level, seed=seed)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of several sets of examples on which two systems are compared: see `paired_bootstrap`."""
+
+    old: Sequence[ArrayLike]
+    new: Sequence[ArrayLike]
+    score: Score | None = None
+
+
+def paired_bootstrap_of_mean(
+    parts: Sequence[Part], *, resamples: int = 10_000, level: float = 0.95, seed: int = 0
+) -> Comparison:
+    """Compare two systems by the mean of their scores on several sets, each with a score of its own.
+
+    Examples are drawn from each set by itself. A run is what one seed gave on all sets, so runs stand in the same order
+    in every part, and a resample draws them whole.
+
+    >>> easy, hard = Part([[1, 1, 0, 0] * 50], [[1, 1, 1, 0] * 50]), Part([[0, 0] * 50], [[1, 0] * 50])
+    >>> result = paired_bootstrap_of_mean([easy, hard])
+    >>> result.old, result.new, result.reduction.value
+    (0.25, 0.625, 0.5)
+    """
     if resamples < 1 or not 0 < level < 1:
         raise UsageError(f"resamples={resamples} and level={level} were given; expected at least 1, and between 0 and 1")
-    before, after = _runs("old", old), _runs("new", new)
-    if before.shape[1:] != after.shape[1:]:
-        given = f"(examples, statistics) are {before.shape[1:]} for old and {after.shape[1:]} for new"
-        raise UsageError(f"{given}; both systems must be scored on the same examples")
-    if score is None:
-        if before.shape[2] != 1:
-            raise UsageError(f"there are {before.shape[2]} statistics an example; give the score that follows from their sums")
-        score = _mean_of(before.shape[1])
-    both = np.concatenate([before, after])
-    observed = score(both.sum(1))
+    counts = {(len(part.old), len(part.new)) for part in parts}
+    if len(counts) != 1:
+        raise UsageError(
+            f"the sets have {sorted(counts)} runs (old, new); a mean over sets needs at least one, and as many in each"
+        )
     random = np.random.default_rng(seed)
-    scores = score(_resampled_sums(both, resamples, random))
-    if observed.shape != both.shape[:1] or scores.shape != (resamples, len(both)):
-        raise UsageError(f"score gave {scores.shape} for sums (resamples, runs, statistics); expected (resamples, runs)")
-    old_scores = _mean_of_drawn_runs(scores[:, : len(before)], random)
-    new_scores = _mean_of_drawn_runs(scores[:, len(before) :], random)
-    old_score, new_score = float(observed[: len(before)].mean()), float(observed[len(before) :].mean())
+    each = [_scores(part, resamples, random) for part in parts]
+    observed, scores = (np.mean([pair[place] for pair in each], axis=0) for place in (0, 1))
+    runs = len(parts[0].old)
+    old_scores = _mean_of_drawn_runs(scores[:, :runs], random)
+    new_scores = _mean_of_drawn_runs(scores[:, runs:], random)
+    old_score, new_score = float(observed[:runs].mean()), float(observed[runs:].mean())
     differences = new_scores - old_scores
     return Comparison(
         old=old_score,
@@ -125,6 +145,24 @@ def paired_bootstrap(
         level=level,
         resamples=resamples,
     )
+
+
+def _scores(part: Part, resamples: int, random: np.random.Generator) -> tuple[Floats, Floats]:
+    """The scores of all runs, those of old first: on all examples (runs,), and on each resample (resamples, runs)."""
+    before, after, score = _runs("old", part.old), _runs("new", part.new), part.score
+    if before.shape[1:] != after.shape[1:]:
+        given = f"(examples, statistics) are {before.shape[1:]} for old and {after.shape[1:]} for new"
+        raise UsageError(f"{given}; both systems must be scored on the same examples")
+    if score is None:
+        if before.shape[2] != 1:
+            raise UsageError(f"there are {before.shape[2]} statistics an example; give the score that follows from their sums")
+        score = _mean_of(before.shape[1])
+    both = np.concatenate([before, after])
+    observed = score(both.sum(1))
+    scores = score(_resampled_sums(both, resamples, random))
+    if observed.shape != both.shape[:1] or scores.shape != (resamples, len(both)):
+        raise UsageError(f"score gave {scores.shape} for sums (resamples, runs, statistics); expected (resamples, runs)")
+    return observed, scores
 
 
 def _runs(name: str, runs: Sequence[ArrayLike]) -> Floats:

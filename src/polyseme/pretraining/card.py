@@ -20,6 +20,7 @@ from polyseme.base.card import write_card
 from polyseme.base.config import Config
 from polyseme.base.files import read_bytes, write_text
 from polyseme.base.run import Run
+from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.text.workers import cores
 from polyseme.training.loop import Result
 
@@ -73,6 +74,18 @@ class Story:
                 text += f" Before training it was {perplexities(self.before)}, on the same sentences and vocabulary."
         return write_card(_cell(self.title), self._facts(facts), text=text, licence=self.licence)
 
+    def cost(self, result: Result) -> Cost:
+        """What the run cost."""
+        return Cost(
+            method="adapt" if "adapted_from" in self.text else str(self.model.get("encoder", "")),
+            seconds=round(result.seconds, 3),
+            words=result.words,
+            text_words=int(self.text.get("words_of_text", 0)),
+            parameters=int(self.model.get("parameters", 0)),
+            scores=result.scores,
+            device=self.run.device.type,
+        )
+
     def _facts(self, result: Mapping[str, Any]) -> dict[str, str]:
         facts = {**self.model, **self.text, "options": _listed(self.options), **result}
         return {name: _cell(value) for name, value in facts.items() if value is not None}
@@ -89,9 +102,15 @@ def facts_card(title: str, facts: Mapping[str, Any]) -> str:
 
 
 def write_finished(out: Path, story: Story, result: Result) -> None:
-    """Put the finished card into the model's folder; one that is finished already, and perhaps edited, stays as it is."""
+    """Put the finished card into the model's folder, and what the run cost.
+
+    A card that is finished already, and perhaps edited, stays as it is.
+    """
+    if result.ended is None:
+        return
+    write_cost(out, story.cost(result))
     path = out / "README.md"
-    if result.ended is None or (path.exists() and UNFINISHED not in read_bytes(path).decode("utf-8", "replace")):
+    if path.exists() and UNFINISHED not in read_bytes(path).decode("utf-8", "replace"):
         return
     write_text(path, story.finished(result))
 

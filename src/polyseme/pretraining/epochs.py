@@ -23,6 +23,7 @@ from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.folder import describe, save
 from polyseme.pretraining.card import facts_card, machine
+from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.pretraining.teaching import told
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards import Shards
@@ -104,4 +105,14 @@ def write_model(fitted: Fitted, corpus: Corpus, shards: Shards, run: Run, option
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
     save(fitted.model, fitted.out, card=facts_card(fitted.out.resolve().name, facts))
+    cost = Cost(
+        method=str(options["method"]),
+        seconds=round(fitted.seconds, 3),
+        words=fitted.text_words * fitted.epochs,
+        text_words=fitted.text_words,
+        parameters=int(facts["parameters"]),
+        scores={},  # nothing is held out
+        device=run.device.type,
+    )
+    write_cost(fitted.out, cost)
     return fitted

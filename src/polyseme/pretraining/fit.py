@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from torch import nn
 
@@ -41,6 +41,9 @@ WORD_DIM = 100
 @dataclass(frozen=True, kw_only=True)
 class ElmoPretraining(Teaching):
     """What is taught, and how; layout None: lanes, for Transformers sentences."""
+
+    model_type: ClassVar[type[Elmo]] = Elmo
+    """What comes of it."""
 
     size: Literal["tiny", "small", "medium", "original"] = "small"
     """Sizes of the parts; the last three as published."""
@@ -98,6 +101,10 @@ class ElmoPretraining(Teaching):
             words=WordsConfig(size=words, dim=word_dim) if self.input != "characters" else None,
             start="zero" if self.trunk == "transformer" else "warm" if self.layout == "stream" else "learned",
         )
+
+    def taught(self) -> dict[str, Any]:
+        other = {} if self.model_type is Elmo else {"method": self.model_type.kind}
+        return super().taught() | other
 
     def settled(self, words: int, run: Run) -> ElmoPretraining:
         """With what was left open chosen for a text of so many words and a device."""
@@ -158,12 +165,12 @@ def build(shards: Shards, config: ElmoPretraining, corpus: Corpus | None = None,
     encoder = config.elmo(len(vocabulary)).replace(plain_words=corpus is not None and corpus.cutter.straight_quotes)
     parts: dict[str, Any] = {"splitter": corpus.cutter.words if corpus else splitter("whitespace"), "vocabulary": vocabulary}
     if config.tied:
-        model = Elmo(encoder, **parts)
+        model = config.model_type(encoder, **parts)
         tied = model.tie_output()
         nn.init.normal_(tied.weight, std=tied.dim**-0.5)  # a table's usual 1.0 would make the first scores too large
     else:
         kind = AdaptiveSoftmax if config.output == "adaptive" else FullSoftmax
-        model = Elmo(encoder, output=kind(len(vocabulary), encoder.output), **parts)
+        model = config.model_type(encoder, output=kind(len(vocabulary), encoder.output), **parts)
     if vectors is not None:
         fill_table(model, vectors)
     return model

@@ -22,6 +22,7 @@ from polyseme.base.progress import Advance
 from polyseme.base.run import Run
 from polyseme.encoders.ngram import NgramConfig, NgramModel, Smoothing
 from polyseme.pretraining.card import facts_card
+from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.pretraining.kneser_ney import estimate
 from polyseme.pretraining.ngram_counts import UNKNOWN, count_ngrams, lay_out
 from polyseme.pretraining.teaching import told
@@ -103,7 +104,18 @@ class NgramPretraining(Config):
         if run.first:
             text = told(corpus, shards) | {"options": self.to_dict(), "seconds": f"{made.seconds:.1f}"}
             model.save_pretrained(out, card=facts_card(out.resolve().name, model.facts() | text))
+            write_cost(out, _cost(made))
         return made
+
+
+def _cost(made: Made) -> Cost:
+    return Cost(
+        method=made.model.kind,
+        seconds=round(made.seconds, 3),
+        words=made.words,
+        text_words=made.words,
+        parameters=int(made.model.facts()["parameters"]),
+    )
 
 
 def build(shards: Shards, config: NgramPretraining) -> NgramModel:

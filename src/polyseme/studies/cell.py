@@ -19,6 +19,7 @@ from polyseme.encoders import folder as models
 from polyseme.encoders.shipped import folder_of
 from polyseme.studies.sets import labelled_set
 from polyseme.studies.train import Files, Job, task_named
+from polyseme.studies.tuned import own_options
 from polyseme.tasks.fit import RESULT
 from polyseme.text.words import Splitter, splitter
 
@@ -78,7 +79,7 @@ class Cell:
             self.encoders,
             cut=_splitter(labelled.splitter, labelled.language),
             cache=self.cache,
-            options={**labelled.options, **self.options},
+            options={**own_options(labelled, self.options, self.encoders), **self.options},
         )
         job.train(Run.from_environment(seed=self.seed, device=device))
         if self.done:  # a study has many cells, and a done one goes on no more

@@ -6,23 +6,25 @@ that fails is told at the end with its log, and stops no other.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-import os
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.studies.cell import CELL, Cell, write_cell
-from polyseme.studies.sets import labelled_set
+from polyseme.studies.options import Use, check_words, holding, mistakes
+from polyseme.studies.processes import Process, last_line, side_by_side, start_process
+from polyseme.studies.sets import GROUPS, labelled_set, members
+from polyseme.studies.train import listed, task_named
+from polyseme.studies.tuned import FROZEN, TUNED, own_options
+from polyseme.tasks.base import Task
 from polyseme.training.signals import StopSignal
 
 Tell = Callable[[str], None]
-_WAIT = 0.5  # seconds between two looks at the processes
 
 
 @dataclass(frozen=True)
@@ -30,47 +32,92 @@ class Study:
     """What is compared."""
 
     out: Path
-    sets: tuple[str, ...]
+    tasks: tuple[str, ...]
+    """Labelled sets and groups of them."""
     rows: tuple[str, ...]
-    """Encoders joined by `+`; `word2vec` and `elmo` stand for those of the set's language."""
+    """Encoders joined by `+`, with `:finetune` behind them where they are not frozen; `word2vec` and `elmo` stand for those
+    of the set's language."""
     seeds: tuple[int, ...] = (1, 2, 3)
     vectors: dict[str, str] = field(default_factory=dict)
     """The file or folder of word vectors of each language, for `word2vec`."""
     options: dict[str, Any] = field(default_factory=dict)
-    """That differ from the sets' own, for every cell."""
+    """That differ from the sets' own, for every cell or for some (`polyseme.studies.options`)."""
     shares: tuple[float, ...] = (1.0,)
     """Of the training data: several make a curve."""
+    models: dict[str, str] = field(default_factory=dict)
+    """Short names of models, for rows."""
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The labelled sets, those of groups among them, each once."""
+        return tuple(dict.fromkeys(name for task in self.tasks for name in members(task)))
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups whose means are wanted."""
+        return tuple(task for task in self.tasks if task in GROUPS)
 
     def cells(self) -> list[Cell]:
         """All cells, by set, seed and row: the first seed of all rows comes first, so that a first table comes soon."""
         found = []
         for name in self.sets:
-            language = labelled_set(name).language
+            kind, language = _task(name), labelled_set(name).language
             for seed, share, row in itertools.product(self.seeds, self.shares, self.rows):
                 part = [] if share == 1 else [f"share-{share:g}"]
-                out = self.out.joinpath("cells", name, row.replace("/", "_"), *part, str(seed))
-                options = {**self.options, "share": share}
+                out = self.out.joinpath("cells", name, row.replace("/", "_").replace(":", "-"), *part, str(seed))
+                options = {**listed(kind, self._options(name, row)), "share": share}
                 found.append(Cell(name, row, self._encoders(row, language), seed, str(out), str(self.out / "layers"), options))
         return found
 
     def _encoders(self, row: str, language: str) -> str:
         names = []
-        for name in row.split("+"):
-            if name == "word2vec":
+        for name in row.removesuffix(f":{TUNED}").split("+"):
+            if name in self.models:
+                name = str(Path(self.models[name]).resolve())
+            elif name == "word2vec":
                 if language not in self.vectors:
                     raise UsageError(f"word2vec needs vectors for {language!r}: give --vectors {language}=FILE")
                 name = str(Path(self.vectors[language]).resolve())
             names.append(language if name == "elmo" else name)
         return "+".join(names)
 
+    def _options(self, name: str, row: str) -> dict[str, Any]:
+        """Those of the cells of a set and a row, without the set's own."""
+        tuned = row.endswith(f":{TUNED}")
+        words = {name, row.removesuffix(f":{TUNED}"), *(group for group in self.groups if name in members(group))}
+        found = holding(self.options, words | {TUNED if tuned else FROZEN})
+        return {"mode": TUNED, **found} if tuned else found
+
+    def without(self, models: Collection[str]) -> Study:
+        """The same without the rows that need some models."""
+        needs = {row: set(row.removesuffix(f":{TUNED}").split("+")) for row in self.rows}
+        return dataclasses.replace(self, rows=tuple(row for row in self.rows if not needs[row] & set(models)))
+
+    def check(self) -> None:
+        """Complain about what no cell could be trained with, before any is: names of sets, options and their values."""
+        plain = [row.removesuffix(f":{TUNED}") for row in self.rows]
+        check_words(self.options, {*self.sets, *self.groups, *plain, TUNED, FROZEN})
+        uses = []
+        for name, row in itertools.product(self.sets, self.rows):
+            labelled, given = labelled_set(name), self._options(name, row)
+            own = own_options(labelled, given, self._encoders(row, labelled.language))
+            uses.append(Use(name, _task(name), own, given))
+        if found := mistakes(uses):
+            raise UsageError("; ".join(found))
+
+    def check_files(self) -> None:
+        """Complain about data that is missing, before anything is trained."""
+        for name in self.sets:
+            labelled_set(name).files()
+
     def run(self, *, jobs: int = 1, device: str | None = None, tell: Tell = print) -> list[Cell]:
         """Train all cells that are not done, `jobs` at a time; gives them all, or an error that names those that failed.
 
         Ctrl-C or SIGTERM stops it: the cells under way write a checkpoint, and the same call goes on with them.
         """
+        self.check()
         cells = self.cells()
-        for name in self.sets:
-            labelled_set(name).files()  # what is missing is told before anything is trained
+        self.check_files()
         for cell in cells:
             if cell.done and (changed := cell.changed()):
                 told = "; ".join(f"{name}: {how}" for name, how in changed.items())
@@ -78,61 +125,35 @@ class Study:
         left = [cell for cell in cells if not cell.done]
         failed: list[Cell] = []
         with StopSignal(patient=False) as stop:
-            for number, cell in enumerate(_trained(left, jobs, device, stop), len(cells) - len(left) + 1):
+            ended = side_by_side(left, lambda cell: _start(cell, device, jobs), stop, jobs=jobs)
+            for number, cell in enumerate(ended, len(cells) - len(left) + 1):
                 failed += [] if cell.done else [cell]
-                end = _score(cell) if cell.done else f"failed: {_last_line(cell)} (see {Path(cell.out) / 'cell.log'})"
+                end = _score(cell) if cell.done else f"failed: {last_line(_log(cell))} (see {_log(cell)})"
                 tell(f"{number} of {len(cells)}: {_title(cell)}  {end}")
         if stop.name is not None:
             raise KeyboardInterrupt
         if failed:
             raise PolysemeError(
                 f"{len(failed)} of {len(cells)} cells failed: {', '.join(_title(cell) for cell in failed)}; "
-                f"the first log is {Path(failed[0].out) / 'cell.log'}. The same command tries them again"
+                f"the first log is {_log(failed[0])}. The same command tries them again"
             )
         return cells
 
 
-def _trained(cells: Sequence[Cell], jobs: int, device: str | None, stop: StopSignal) -> Iterator[Cell]:
-    """Cells as their processes end, `jobs` at a time; after a stop, those under way are asked to end, and waited for."""
-    waiting, running = list(cells), list[tuple[Cell, subprocess.Popen[bytes]]]()
-    try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                running.append((waiting[0], _start(waiting.pop(0), device, jobs)))
-            time.sleep(_WAIT)
-            if stop.name is not None:
-                break
-            ended = [pair for pair in running if pair[1].poll() is not None]
-            running = [pair for pair in running if pair not in ended]
-            yield from (cell for cell, _ in ended)
-    finally:
-        for _, process in running:
-            process.terminate()
-        for _, process in running:
-            process.wait()
+def _task(name: str) -> type[Task]:
+    return task_named(labelled_set(name).task)
 
 
-def _start(cell: Cell, device: str | None, jobs: int) -> subprocess.Popen[bytes]:
+def _start(cell: Cell, device: str | None, jobs: int) -> Process:
     """A process that trains a cell, as one of some jobs; what it says goes into the cell's log."""
-    folder = Path(cell.out)
-    write_cell(cell, folder / CELL)
-    command = [sys.executable, "-m", "polyseme.studies.cell", str(folder / CELL), *([device] if device else [])]
-    threads = {} if jobs == 1 else {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))}  # not all cores for each
-    with (folder / "cell.log").open("ab") as log:
-        return subprocess.Popen(
-            command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env={**threads, **os.environ}
-        )
+    path = Path(cell.out, CELL)
+    write_cell(cell, path)
+    command = [sys.executable, "-m", "polyseme.studies.cell", str(path), *([device] if device else [])]
+    return start_process(command, _log(cell), jobs=jobs)
 
 
-def _cores() -> int:
-    """Cores that this process may use; a shared machine has more."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _last_line(cell: Cell) -> str:
-    """What a cell said last: of one that failed, why."""
-    lines = Path(cell.out, "cell.log").read_text(encoding="utf-8", errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "without a word")
+def _log(cell: Cell) -> Path:
+    return Path(cell.out, "cell.log")
 
 
 def _title(cell: Cell) -> str:

@@ -1,7 +1,7 @@
 """The table of a comparison: score, spread over seeds, and what a row gains over the baseline, with a bootstrap interval.
 
 As in Table 1 of Peters et al. 2018: baseline, with, increase absolute and relative. The relative increase is the share of the
-baseline's errors that are gone.
+baseline's errors that are gone. A group of sets has a row for the mean of their scores, seed by seed.
 """
 
 from __future__ import annotations
@@ -9,25 +9,29 @@ from __future__ import annotations
 import csv
 import io
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from polyseme.metrics.bootstrap import Comparison, paired_bootstrap
+from polyseme.metrics.bootstrap import Comparison, Part, paired_bootstrap_of_mean
+from polyseme.pretraining.cost import Cost
 from polyseme.studies.cell import Cell
 from polyseme.studies.compare import by_row
-from polyseme.studies.sets import labelled_set
+from polyseme.studies.costs import cost_of
+from polyseme.studies.sets import labelled_set, members, title_of
 from polyseme.studies.train import task_named
 from polyseme.tasks.fit import TALLIES
 
 HEAD = ("set", "share", "encoders", "measure", "mean", "spread", "seeds", "increase", "error reduction", "interval")
+PROGRAMS = ("set", "share", "encoders", "measure", "mean", "spread", "error_reduction", "low", "high", "p", "scores")
+COSTS = ("pretraining_seconds", "pretraining_words", "parameters", "pretraining_words_per_second")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One set with one row of encoders, over all seeds."""
+    """One set, or the mean of a group of sets, with one row of encoders, over all seeds."""
 
     set: str
     share: float
@@ -38,6 +42,8 @@ class Row:
     """On the test data, one for each seed."""
     gain: Comparison | None
     """Over the baseline; None: it is the baseline, or cannot be compared."""
+    cost: Cost | None = None
+    """Of the encoders' pre-training; None: not told."""
 
     @property
     def mean(self) -> float:
@@ -60,47 +66,85 @@ class Row:
         return [*told, f"{100 * self.gain.difference.value:+.2f}", f"{100 * reduction.value:.1f} %", interval]
 
 
-def table(cells: Sequence[Cell], baseline: str) -> list[Row]:
-    """A row for each set and encoders that have done cells, compared with the row `baseline` of the same set."""
-    found = by_row(cells)
+Runs = list[list[Cell]]
+"""For each seed its cell of each set: one, or those of a group."""
+
+
+def table(cells: Sequence[Cell], baseline: str, groups: Sequence[str] = ()) -> list[Row]:
+    """A row for each set and encoders that have done cells, compared with the row `baseline` of the same set.
+
+    Behind the last set of a group come the rows of its mean, by the seeds that are done in all its sets.
+    """
+    found = {key: [[cell] for cell in several] for key, several in by_row(cells).items()}
+    last = {group: max(place for place, key in enumerate(found) if key[0] in members(group)) for group in _begun(found, groups)}
     rows = []
-    for (name, share, encoders), members in found.items():
-        results = [cell.result or {} for cell in members]
-        measure = results[0]["main"]
-        scores = tuple(result["scores"]["test"][measure] for result in results)
-        base = found.get((name, share, baseline))
-        gain = None if base is None or encoders == baseline else compared(base, members)
-        rows.append(Row(name, share, encoders, measure, scores, gain))
+    for place, (name, share, encoders) in enumerate(list(found)):
+        rows.append(_row(name, share, encoders, found, baseline))
+        for group in (each for each in last if last[each] == place):
+            means = _means(group, found)
+            rows += [_row(*key, means, baseline) for key in means]
     return rows
 
 
-def compared(old: Sequence[Cell], new: Sequence[Cell]) -> Comparison | None:
-    """The gain of some cells over others on the same test data, by the paired bootstrap; None where counts are missing."""
-    paths = [[Path(cell.out, TALLIES) for cell in cells] for cells in (old, new)]
-    if not all(path.is_file() for several in paths for path in several):
+def _begun(found: dict[tuple[str, float, str], Runs], groups: Sequence[str]) -> Iterator[str]:
+    yield from (group for group in groups if any(key[0] in members(group) for key in found))
+
+
+def _means(group: str, found: dict[tuple[str, float, str], Runs]) -> dict[tuple[str, float, str], Runs]:
+    """For a group what `found` has for a set: seeds that are done in all its sets."""
+    means: dict[tuple[str, float, str], Runs] = {}
+    for share, encoders in dict.fromkeys(key[1:] for key in found if key[0] in members(group)):
+        by_seed = [{run[0].seed: run[0] for run in found.get((name, share, encoders), [])} for name in members(group)]
+        seeds = [seed for seed in by_seed[0] if all(seed in cells for cells in by_seed)]
+        if seeds:
+            means[group, share, encoders] = [[cells[seed] for cells in by_seed] for seed in seeds]
+    return means
+
+
+def _row(name: str, share: float, encoders: str, found: dict[tuple[str, float, str], Runs], baseline: str) -> Row:
+    runs, base = found[name, share, encoders], found.get((name, share, baseline))
+    scores = tuple(statistics.fmean(_score(cell) for cell in run) for run in runs)
+    gain = None if base is None or encoders == baseline else compared(base, runs)
+    return Row(name, share, encoders, _measure(runs[0][0]), scores, gain, cost_of(runs[0][0].encoders))
+
+
+def _measure(cell: Cell) -> str:
+    return str((cell.result or {})["main"])
+
+
+def _score(cell: Cell) -> float:
+    return float((cell.result or {})["scores"]["test"][_measure(cell)])
+
+
+def compared(old: Runs, new: Runs) -> Comparison | None:
+    """The gain of some runs over others on the same test data, by the paired bootstrap; None where counts are missing."""
+    if not all(Path(cell.out, TALLIES).is_file() for run in (*old, *new) for cell in run):
         return None
-    before, after = ([np.load(path) for path in several] for several in paths)
-    return paired_bootstrap(before, after, score=task_named(labelled_set(old[0].set).task).tally_score)
+    parts = []
+    for place, cell in enumerate(old[0]):
+        before, after = ([np.load(Path(run[place].out, TALLIES)) for run in runs] for runs in (old, new))
+        parts.append(Part(before, after, task_named(labelled_set(cell.set).task).tally_score))
+    return paired_bootstrap_of_mean(parts)
 
 
 def as_markdown(rows: Sequence[Row]) -> str:
     """A table for documents."""
     whole = all(row.share == 1 for row in rows)  # then the column says nothing
     lines = [list(HEAD), ["---"] * 4 + ["---:"] * (len(HEAD) - 4)]
-    lines += [[labelled_set(row.set).title, *row.cells()[1:]] for row in rows]
+    lines += [[title_of(row.set), *row.cells()[1:]] for row in rows]
     shown = [cells[:1] + cells[2 if whole else 1 :] for cells in lines]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in shown)
 
 
 def as_csv(rows: Sequence[Row]) -> str:
-    """A table for programs: shares of 1, and every seed."""
+    """A table for programs: shares of 1, every seed, and what the encoders cost."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["set", "share", "encoders", "measure", "mean", "spread", "error_reduction", "low", "high", "p", "scores"])
+    writer.writerow([*PROGRAMS, *COSTS])
     for row in rows:
-        gain = row.gain
+        gain, cost = row.gain, row.cost
         told = ["", "", "", ""] if gain is None else [gain.reduction.value, gain.reduction.low, gain.reduction.high, gain.p]
-        writer.writerow(
-            [row.set, row.share, row.encoders, row.measure, row.mean, row.spread, *told, " ".join(map(str, row.scores))]
-        )
+        spent = [""] * 4 if cost is None else [cost.seconds, cost.words, cost.parameters, cost.words_per_second or ""]
+        scores = " ".join(map(str, row.scores))
+        writer.writerow([row.set, row.share, row.encoders, row.measure, row.mean, row.spread, *told, scores, *spent])
     return text.getvalue()

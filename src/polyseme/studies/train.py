@@ -21,8 +21,10 @@ from polyseme.encoders import folder as models
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.shipped import NAMES
 from polyseme.formats.load import load
+from polyseme.studies.published import is_bare, published
 from polyseme.tasks import folder
 from polyseme.tasks.base import Task, TaskConfig, task_type
+from polyseme.tasks.features import split_encoders
 from polyseme.tasks.fit import FitConfig, Outcome, fit
 from polyseme.text.words import Splitter
 from polyseme.text.words import splitter as splitter_of
@@ -42,6 +44,7 @@ ALIASES = {
 RENAMED = {
     "task.layers": "network_layers",
     "task.features.dropout": "mix_dropout",
+    "task.features.words.own": "own_words",
     "task.features.words.dim": "word_dim",
     "task.features.words.tune": "tune_words",
     "task.features.words.hidden": "hidden_words",
@@ -86,10 +89,11 @@ def train(
 ) -> Task:
     """Train a task on a file, and get it back ready to answer; `out` keeps it for `load_task`, its scores in `result.json`.
 
-    `task`: tagging (or ner, pos, chunking), classification, pairs (or nli), roles (srl), reading (squad), coreference
-    (coref). `encoders`: `none`, or models joined by `+` (shipped names, folders, hub ids, files of vectors), or a loaded one,
-    or a list. `splitter`: how raw text becomes words; not given: as the first encoder does. `options`: fields of the task's
-    config and of `FeaturesConfig`, `WordsConfig`, `FitConfig` and `OptimConfig` by their names, and the names in `RENAMED`.
+    `task`: tagging (or ner, pos, chunking), classification, pairs (or nli), choices, roles (srl), reading (squad),
+    coreference (coref), generation. `encoders`: `none`, or models joined by `+` (shipped names, folders, hub ids, files of
+    vectors), or a loaded one, or a list. `splitter`: how raw text becomes words; not given: as the first encoder does.
+    `options`: fields of the task's config and of `FeaturesConfig`, `WordsConfig`, `FitConfig` and `OptimConfig` by their
+    names, and the names in `RENAMED`.
     Ctrl-C stops it after its step, and the same call goes on.
 
     >>> import polyseme
@@ -139,7 +143,14 @@ class Job:
         if models.is_folder(out):
             raise UsageError(f"{out} holds a model, which a trained task would overwrite: choose another folder for it")
         config, fitting = configured(self.kind, self.options)
-        learned, judged, asked = self._read(config, tell if run.first else _log.debug)
+        tell = tell if run.first else _log.debug
+        learned, judged, asked = self._read(config, tell)
+        encoders = encoders_of(self.encoders)
+        if usual := published(config, self.options, encoders):
+            tell(f"fine-tuned as published: {', '.join(f'{name} {value}' for name, value in usual.items())}")
+            config, fitting = configured(self.kind, {**self.options, **usual})
+        if "positions" not in self.options and not is_bare(config):
+            config = placed(config, encoders, tell)
         return fit(
             self.kind,
             learned,
@@ -148,7 +159,7 @@ class Job:
             config,
             fitting,
             run,
-            encoders=encoders_of(self.encoders),
+            encoders=encoders,
             cut=self.cut,
             test=asked,
             cache=None if self.cache is None else Path(self.cache).expanduser(),
@@ -173,6 +184,22 @@ class Job:
             for strange in kind.strange_labels(examples or [], labels, config, path or files.train):
                 tell(f"{strange}; the training data has no such label, so it counts as wrong")
         return learned, judged, asked
+
+
+def placed(config: TaskConfig, encoders: Sequence[Encoder], tell: Tell) -> TaskConfig:
+    """The config with the encoders' vectors where they usually stand: those of a TagLM between the layers of a tagger.
+
+    Encoders that differ in it, and networks without such a place, have them at the input.
+    """
+    usual = {encoder.usual_position for encoder in split_encoders(encoders)[1]}
+    if len(usual) != 1 or usual <= set(config.features.positions):
+        return config
+    position = usual.pop()
+    try:
+        return config.replace(features=config.features.replace(positions=(position,)))
+    except ConfigError:
+        tell(f"vectors that usually stand {position} a network's layers stand at its input: this one has no such place")
+        return config
 
 
 def _held_out(examples: list[Any], path: PathName) -> tuple[list[Any], list[Any]]:
@@ -234,23 +261,50 @@ def _is_there(name: str) -> bool:
 
 def option_names(kind: type[Task]) -> dict[str, tuple[str, ...]]:
     """Every option of a task, and the fields that it sets. `dropout` sets all dropouts; `mix_dropout` one of them apart."""
-    fields = [*_fields(kind.config_type, "task"), *_fields(FitConfig, "fitting")]
     names: dict[str, tuple[str, ...]] = {}
-    for field in fields:
+    for field in _fields(kind):
         name = RENAMED.get(field, field.rpartition(".")[2])
         names[name] = (*names.get(name, ()), field)
     names["dropout"] = (*names.get("dropout", ()), "task.features.dropout")
     return names
 
 
-def _fields(config: type[Config], above: str) -> Iterator[str]:
+def _fields(kind: type[Task]) -> dict[str, Any]:
+    """The fields of the task's config and of `FitConfig` by their paths, and the type of each."""
+    return dict([*_inside(kind.config_type, "task"), *_inside(FitConfig, "fitting")])
+
+
+def _inside(config: type[Config], above: str) -> Iterator[tuple[str, Any]]:
     hints = typing.get_type_hints(config)
     for field in dataclasses.fields(config):
         hint, path = hints[field.name], f"{above}.{field.name}"
         if isinstance(hint, type) and issubclass(hint, Config):
-            yield from _fields(hint, path)
+            yield from _inside(hint, path)
         else:
-            yield path
+            yield path, hint
+
+
+def listed(kind: type[Task], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with lists where the task has lists, which may be given as one value, or as several divided by commas.
+
+    >>> listed(task_named("ner"), {"positions": "input,output", "hidden": 5})
+    {'positions': ['input', 'output'], 'hidden': 5}
+    """
+    fields, known = _fields(kind), option_names(kind)
+    lists = {name for name, paths in known.items() if all(_is_list(fields[path]) for path in paths)}
+    return {name: _as_list(value) if name in lists else value for name, value in options.items()}
+
+
+def _is_list(hint: Any) -> bool:
+    """Whether a field holds any number of plain values."""
+    inner = typing.get_args(hint)
+    return typing.get_origin(hint) is tuple and inner[1:] == (Ellipsis,) and typing.get_origin(inner[0]) is not tuple
+
+
+def _as_list(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return [each.strip() for each in value.split(",")]
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def configured(kind: type[Task], options: Mapping[str, Any]) -> tuple[TaskConfig, FitConfig]:
@@ -258,6 +312,7 @@ def configured(kind: type[Task], options: Mapping[str, Any]) -> tuple[TaskConfig
     known = option_names(kind)
     if unknown := [name for name in options if name not in known]:
         raise UsageError("; ".join(f"{kind.kind} has no option {name!r}{nearest(name, known)}" for name in unknown))
+    options = listed(kind, options)
     values = {"task": kind.config_type().to_dict(), "fitting": FitConfig(batch=kind.usual_batch).to_dict()}
     for name in sorted(options):  # dropout comes before mix_dropout
         for path in known[name]:

@@ -1,0 +1,79 @@
+"""Options of a comparison: for all cells or some, lists as people write them, and mistakes told before anything is trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from polyseme.base.errors import UsageError
+from polyseme.cli.app import app
+from polyseme.studies.compare import Study
+from polyseme.studies.options import holding, parse
+from polyseme.studies.train import configured, task_named
+
+
+def options_of(study: Study) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(cell.set, cell.row): {**cell.options} for cell in study.cells()}
+
+
+def test_lists_are_taken_with_commas_or_as_one_value() -> None:
+    kind = task_named("pairs")
+    for given, meant in [("input", ("input",)), ("input,output", ("input", "output")), ("input, output", ("input", "output")),
+                         (["output"], ("output",)), (("input",), ("input",))]:  # fmt: skip
+        assert configured(kind, {"positions": given})[0].features.positions == meant
+    with pytest.raises(UsageError, match="allowed: 'input', 'between', 'output'"):
+        configured(kind, {"positions": "inputt"})
+    study = Study(Path("out"), ("ner",), ("none",), (1,), options=dict([parse("positions=input,output")]))
+    assert study.cells()[0].options["positions"] == ["input", "output"]
+
+
+def test_options_for_one_set_one_row_and_fine_tuned_rows() -> None:
+    given = dict(map(parse, ["epochs=5", "ner:epochs=15", "finetune:batch=8", "ner:finetune:epochs=3", "en:hidden=7"]))
+    study = Study(Path("out"), ("ner", "coref"), ("none", "en", "en:finetune"), (1,), options=given)
+    found = options_of(study)
+    assert found["ner", "none"] == {"epochs": 15, "share": 1.0}
+    assert found["ner", "en"] == {"epochs": 15, "hidden": 7, "share": 1.0}
+    assert found["ner", "en:finetune"] == {"mode": "finetune", "epochs": 3, "batch": 8, "hidden": 7, "share": 1.0}
+    assert found["litbank", "none"]["epochs"] == 5 and found["ontogum", "en:finetune"]["batch"] == 8
+    whole = Study(Path("out"), ("ner", "coref"), ("none",), (1,), options={"coref:epochs": 2, "litbank:hidden": 3})
+    assert [cell.options.get("epochs") for cell in whole.cells()] == [None, 2, 2]
+    assert [cell.options.get("hidden") for cell in whole.cells()] == [None, None, 3]
+    apart = Study(Path("out"), ("ner",), ("en", "en:finetune"), (1,), options={"frozen:hidden": 3})
+    assert [cell.options.get("hidden") for cell in apart.cells()] == [3, None]
+    assert holding({"a:b:x": 1, "a:x": 2, "x": 3}, {"a", "b"}) == {"x": 1}
+
+
+def test_fine_tuned_rows_have_folders_of_their_own() -> None:
+    cells = Study(Path("out"), ("ner",), ("en", "en:finetune"), (1,)).cells()
+    assert len({cell.out for cell in cells}) == 2 and [cell.encoders for cell in cells] == ["en", "en"]
+    assert not any(":" in cell.out for cell in cells)
+
+
+@pytest.mark.parametrize(("options", "told"), [
+    (["hiden=3"], r"no option 'hiden' for ner, nli \(did you mean 'hidden'\?\)"),
+    (["hidden=many"], "ner, nli: hidden is 'many'; expected int"),
+    (["positions=inputt"], "allowed: 'input', 'between', 'output'"),
+    (["column=3"], "no option 'column' for nli; for a set that has it: ner:column=VALUE"),
+    (["encoder_rate=0.5"], r"frozen.*fine-tuned rows alone: finetune:encoder_rate=VALUE"),
+    (["word_dim=5"], r"nli: .*leave out word_dim.*for frozen rows alone: frozen:NAME=VALUE"),
+    (["nerr:epochs=3"], r"no 'nerr' in this comparison \(did you mean 'ner'\?\)"),
+    (["ner:hiden=3"], "no option 'hiden' for ner "),
+    (["hiden=3", "epochs=x"], "'hiden' for ner, nli.*; ner, nli: epochs is 'x'; expected int"),
+    ([":epochs=3"], "such as epochs=5 or ner:epochs=5"),
+])  # fmt: skip
+def test_wrong_options_are_told_before_anything_is_trained(tmp_path: Path, options: list[str], told: str) -> None:
+    call = ["compare", "--tasks", "ner,nli", "--encoders", "none,en:finetune", "--out", str(tmp_path / "study")]
+    for option in options:
+        call += ["--option", option]
+    found = CliRunner().invoke(app, call)
+    assert isinstance(found.exception, UsageError)
+    with pytest.raises(UsageError, match=told):
+        raise found.exception
+    assert not (tmp_path / "study").exists()
+
+
+def test_an_option_of_one_set_alone_is_right_there(tmp_path: Path) -> None:
+    Study(tmp_path, ("ner", "nli"), ("none",), options={"ner:column": 3, "nli:goal": "classes"}).check()

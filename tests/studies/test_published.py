@@ -1,0 +1,48 @@
+"""Rates of the papers, where an encoder has nothing but a head and nobody says otherwise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import polyseme
+from polyseme.studies.published import PUBLISHED, published
+from polyseme.studies.train import configured, option_names, task_named
+from tests.encoders.small import elmo
+from tests.encoders.small_pieces import bert, gpt
+from tests.encoders.test_whole import ulmfit
+
+
+@pytest.mark.parametrize("make", [bert, gpt, ulmfit])
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        ("classification", {"network": "direct"}),
+        ("pairs", {"network": "direct"}),
+        ("choices", {}),
+        ("reading", {"network": "direct"}),
+        ("ner", {"network_layers": 0, "own_words": False}),
+    ],
+)
+def test_what_was_not_said_is_as_published(make, task: str, options: dict[str, Any]) -> None:
+    kind, encoder = task_named(task), make()
+    given = {**options, "mode": "finetune"}
+    usual = published(configured(kind, given)[0], given, [encoder])
+    assert usual == PUBLISHED[encoder.kind] and set(usual) <= set(option_names(kind))
+    said = {**given, "learning_rate": 1e-3}
+    assert "learning_rate" not in published(configured(kind, said)[0], said, [encoder])
+    for other in (options, {"mode": "finetune"} if options else {}):  # frozen, or with a network of the task's own
+        assert published(configured(kind, other)[0], other, [encoder]) == {}
+    assert published(configured(kind, given)[0], given, [elmo()]) == {}
+    assert published(configured(kind, given)[0], given, [encoder, encoder]) == {}
+
+
+def test_in_a_run(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("text\tlabel\n" + "the bank\tgood\na river\tbad\n" * 3)
+    options: dict[str, Any] = {"network": "direct", "mode": "finetune", "epochs": 1}
+    polyseme.train("classification", tmp_path / "a.tsv", encoders=ulmfit(), out=tmp_path / "out", **options)
+    told = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
+    assert told["fitting"]["optim"]["decay"] == "slanted" and told["config"]["features"]["thaw"] == "gradual"

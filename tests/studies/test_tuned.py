@@ -1,0 +1,48 @@
+"""Fine-tuned rows of a comparison: an encoder and a head where the task has such a network, as published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polyseme.studies.compare import Study
+from polyseme.studies.published import is_bare
+from polyseme.studies.sets import SETS, labelled_set
+from polyseme.studies.train import configured, task_named
+from polyseme.studies.tuned import HEADS, own_options
+
+TUNED = {"mode": "finetune"}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_an_encoder_and_a_head_where_the_task_has_that(name: str) -> None:
+    labelled = labelled_set(name)
+    kind = task_named(labelled.task)
+    assert own_options(labelled, {}, "en") == labelled.options
+    tuned = {**own_options(labelled, TUNED, "en"), **TUNED}
+    config, fitting = configured(kind, tuned)
+    frozen = configured(kind, labelled.options)[0]
+    for field in ("column", "classes", "phrases", "label", "longest"):  # what the data is
+        assert getattr(config, field, None) == getattr(frozen, field, None)
+    if labelled.task in HEADS:
+        assert is_bare(config) and fitting.epochs == 4 and "learning_rate" not in tuned
+    else:
+        assert tuned == {**labelled.options, **TUNED}
+
+
+def test_several_encoders_and_other_networks_keep_the_sets_own() -> None:
+    nli, resume = labelled_set("nli"), labelled_set("resume")
+    cases: list[tuple[dict[str, Any], str]] = [(TUNED, "a+b"), (TUNED, "none"), ({**TUNED, "network": "esim"}, "en")]
+    for given, encoders in cases:
+        assert own_options(nli, given, encoders) == nli.options
+    assert own_options(nli, {**TUNED, "network": "direct"}, "en")["network"] == "direct"
+    assert own_options(resume, {**TUNED, "network_layers": 2}, "zh")["covering"] is False
+
+
+def test_a_comparison_with_fine_tuned_rows_of_every_set_can_be() -> None:
+    vectors = {"en": "v.txt", "zh": "v.txt"}
+    rows = ("none", "word2vec", "word2vec+elmo", "elmo:finetune", "word2vec+elmo:finetune")
+    Study(Path("out"), tuple(SETS), rows, vectors=vectors).check()
+    Study(Path("out"), tuple(SETS), rows, vectors=vectors, options={"finetune:epochs": 2, "finetune:encoder_rate": 1.0}).check()
