@@ -65,6 +65,13 @@ def test_sizes_of_the_paper() -> None:
     assert [bcn.classifier[place].maps.weight.shape for place in (1, 2)] == [(4 * 1200, 2400), (4 * 600, 1200)]
 
 
+def test_without_batch_norm_training_does_not_depend_on_the_rest_of_the_batch() -> None:
+    bcn = network(dropout=0.0, batch_norm=False).train()
+    torch.testing.assert_close(bcn(words()[:2], MASK[:2]), bcn(words(), MASK)[:2], atol=1e-6, rtol=0.0)
+    normed = network(dropout=0.0).train()
+    assert not torch.allclose(normed(words()[:2], MASK[:2]), normed(words(), MASK)[:2], atol=1e-2)
+
+
 def test_gradients_reach_everything_but_padding() -> None:
     bcn = network(output_inputs=2)
     bcn.zero_grad()
