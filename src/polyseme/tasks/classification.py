@@ -57,9 +57,10 @@ class ClassificationConfig(WholeConfig):
     """How `pooled` makes one vector of many: their mean, their maximum, or both side by side."""
     dropout: float = 0.25
     """On the network's input and between its parts."""
-    batch_norm: bool = True
-    """Whether the maxout layers of `bcn` have batch norm: in training a text is scaled by the mean and spread of its batch,
-    whose texts are of like length."""
+    batch_norm: bool = False
+    """Whether the maxout layers of `bcn` have batch norm, as in McCann et al. 2017. In training a text is then scaled by the
+    mean and spread of its batch, whose texts are of like length here, in answers by those of all: on a tenth of the phrases of
+    SST-5 dev accuracy was 39.4 with it and 41.6 without (word2vec, one seed)."""
     main: Literal["accuracy", "macro_f1", "matthews"] = "accuracy"
     """The score by which the best network is chosen."""
     text: str | None = None
