@@ -132,11 +132,14 @@ def test_what_cannot_be_is_told_before_anything_is_trained(desk: Path, monkeypat
     processes = pretended(monkeypatch)
     for words, told in [("--methods elmoo", "did you mean 'elmo'"), ("--pretrain sice=3", "'sice'"),
                         ("--tasks nerr", "'nerr'"), ("--tasks ner --option hiden=3", "'hiden'"),
-                        ("--tasks ner --baseline nothing", "which is no row")]:  # fmt: skip
+                        ("--tasks ner --baseline nothing", "which is no row"),
+                        ("--corpus -", "write it to a file")]:  # fmt: skip
         found = run(words)
         assert isinstance(found.exception, UsageError) and told in str(found.exception)
     missing = run("--tasks nli").exception
     assert isinstance(missing, PolysemeError) and "no such file" in str(missing)
+    absent = run("--corpus absent.txt").exception
+    assert isinstance(absent, PolysemeError) and str(absent) == "absent.txt: no such file or folder"
     assert not processes.calls and not Path("study").exists()
 
 

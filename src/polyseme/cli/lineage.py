@@ -87,9 +87,15 @@ def lineage(
     """
     from polyseme.analysis.plots import check_plot
     from polyseme.studies.lineage import METHODS, Lineage, arguments_of, check_methods
+    from polyseme.text.sources import Source
 
     chosen = names_in("--methods", methods) if methods else METHODS
     check_methods(chosen)
+    if "-" in corpus:
+        raise UsageError(
+            "--corpus is -, standard input, but every method reads the text anew; write it to a file and name that"
+        )
+    Source(corpus)  # a text that is not there is told once, and not by every method
     usual: dict[str, str | None] = {"minutes": f"{minutes:g}", **({} if device is None else {"device": device})}
     arguments = arguments_of(chosen, pretrain or [], _known(chosen), usual)
     line = Lineage(out, tuple(corpus), chosen, arguments, held_out)
