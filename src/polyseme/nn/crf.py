@@ -3,11 +3,12 @@
 Lafferty et al. 2001; over a network's scores as in Lample et al. 2016. A path scores the sum of its words' scores and of its
 moves from tag to tag, from the start and to the end. Moves can be forbidden (a BIO tag `I-PER` after `O`): in the loss and
 the marginals they cost so much that their probability is 0, in `decode` they are impossible. Everything is computed in
-float32 or better, whatever comes in, for whole batches at a time; only words follow one another.
+float32 or better, whatever comes in, for whole batches at a time; only words follow one another (on a GPU: `crf_triton`).
 """
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from polyseme.base.errors import UsageError
 
 _CELLS_CPU, _CELLS_CUDA = 1 << 18, 1 << 26  # chances of moves that stand in memory at a time
+_FUSED_TAGS = 128  # the most whose moves fit into the registers of one block of a GPU
 FORBIDDEN = -1e6  # finite, as gradients through -inf are NaN; far below what the scores of a long sentence add up to
 
 
@@ -121,8 +123,27 @@ def _clean(scores: Tensor, mask: Tensor) -> Tensor:
 def _sums(scores: Tensor, mask: Tensor, moves: Tensor, start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
     """For each word and tag the log of the sum over all paths up to it, and over all from it on, (batch, words, tags) each.
 
-    Both count the word's own score. Behind a sentence the sums stand still. One direction goes from the first word and one from
-    the last, in the same steps: what a step costs is mostly to begin its operations, and that is the same for two.
+    Both count the word's own score. Behind a sentence the sums stand still.
+    """
+    if fused_fits(scores, moves, start, end):
+        from polyseme.nn.crf_triton import sums
+
+        return sums(scores, mask, moves, start, end)
+    return plain_sums(scores, mask, moves, start, end)
+
+
+def fused_fits(scores: Tensor, *moves: Tensor) -> bool:
+    """Whether the kernel can compute the sums: on CUDA, in float32, of few enough tags, and where no gradient goes through."""
+    learned = torch.is_grad_enabled() and any(each.requires_grad for each in (scores, *moves))
+    fits = scores.dtype == torch.float32 and scores.shape[2] <= _FUSED_TAGS and not learned
+    return scores.is_cuda and fits and importlib.util.find_spec("triton") is not None
+
+
+def plain_sums(scores: Tensor, mask: Tensor, moves: Tensor, start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
+    """`_sums` in plain PyTorch.
+
+    One direction goes from the first word and one from the last, in the same steps: what a step costs is mostly to begin its
+    operations, and that is the same for two.
     """
     here = torch.stack([scores, scores.flip(1)]).unbind(2)  # at each step (2, batch, tags)
     inside = torch.stack([mask[:, 1:], mask.flip(1)[:, :-1]]).unsqueeze(3).unbind(2)  # whether there is a move
