@@ -66,7 +66,7 @@ _NER: dict[str, Any] = {"hidden": 200, "network_layers": 2, "dropout": 0.5, "mix
 _NER |= {"batch": 32, "epochs": 15, "patience": 15, "learning_rate": 2e-3, "least_steps": 1500}
 _CHARACTERS: dict[str, Any] = _NER | {"covering": True}  # by the words that hold them
 _COREF: dict[str, Any] = {"hidden": 200, "dropout": 0.3, "mix_dropout": 0.5, "longest": 20, "kept": 0.4, "window": 50}
-_COREF |= {"batch": 1, "epochs": 25, "patience": 25, "learning_rate": 1e-3}
+_COREF |= {"batch": 1, "epochs": 20, "patience": 20, "learning_rate": 1e-3}
 
 SETS = {
     "ner": LabelledSet(
@@ -124,7 +124,7 @@ SETS = {
         dev="srl_propbank_ewt_en/ewt.dev.jsonl.gz",
         test="srl_propbank_ewt_en/ewt.test.jsonl.gz",
         options={
-            "hidden": 300, "network_layers": 4, "dropout": 0.1, "mix_dropout": 0.5, "batch": 64, "epochs": 15, "patience": 15,
+            "hidden": 300, "network_layers": 4, "dropout": 0.1, "mix_dropout": 0.5, "batch": 64, "epochs": 12, "patience": 12,
             "learning_rate": 1e-3,
         },
         source="https://github.com/propbank/propbank-release, with the words of UD English EWT 2.2",
@@ -153,7 +153,7 @@ SETS = {
         splitter="english",
         options={
             "source": "en", "target": "de", "hidden": 256, "target_dim": 256, "tied": True, "label_smoothing": 0.1,
-            "dropout": 0.4, "mix_dropout": 0.5, "batch": 64, "epochs": 20, "patience": 20, "learning_rate": 1e-3,
+            "dropout": 0.4, "mix_dropout": 0.5, "batch": 64, "epochs": 15, "patience": 15, "learning_rate": 1e-3,
         },
         source="https://github.com/multi30k/dataset",
     ),
@@ -184,7 +184,7 @@ SETS = {
         train="ner_msra_zh/msra.train.bio.gz",
         test="ner_msra_zh/msra.test.bio.gz",
         splitter="characters",
-        options=_CHARACTERS | {"epochs": 8, "patience": 8},
+        options=_CHARACTERS | {"epochs": 5, "patience": 5},
         source="the SIGHAN 2006 bakeoff (Microsoft Research Asia)",
     ),
     "resume": LabelledSet(
