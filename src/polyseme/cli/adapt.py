@@ -11,23 +11,16 @@ import typer
 from polyseme.base.errors import UsageError
 from polyseme.base.progress import progress
 from polyseme.cli import show
-from polyseme.cli.options import Json, ModelArgument, Options, SplitterOption, VocabularyFile, open_adaptable
+from polyseme.cli.option_groups import command
+from polyseme.cli.options import ModelArgument, Options, SplitterOption, VocabularyFile, open_adaptable
 from polyseme.cli.text_options import SENTENCES, Field, OwnSentences, SkipBad, Workers, open_corpus
 from polyseme.cli.training_options import (
-    AcceptChanges,
     BatchWords,
     CorpusOption,
-    Device,
-    Epochs,
     LayoutOption,
-    Minutes,
     Negatives,
     Out,
-    Patience,
-    PrecisionOption,
-    Seed,
-    Words,
-    budget,
+    TrainingOptions,
     large_pages,
     leave,
     sampling,
@@ -102,6 +95,7 @@ LayerDecay = Annotated[
 ]
 
 
+@command
 def adapt(
     model: ModelArgument,
     corpus: CorpusOption,
@@ -116,9 +110,6 @@ def adapt(
     field: Field = "text",
     workers: Workers = None,
     skip_bad_lines: SkipBad = False,
-    epochs: Epochs = None,
-    minutes: Minutes = None,
-    words: Words = None,
     output: OutputOption = None,
     negatives: Negatives = None,
     freeze: Freeze = None,
@@ -128,12 +119,8 @@ def adapt(
     layer_decay: LayerDecay = None,
     layout: LayoutOption = None,
     batch_words: BatchWords = None,
-    patience: Patience = None,
-    seed: Seed = 0,
-    device: Device = None,
-    precision: PrecisionOption = None,
-    accept_changes: AcceptChanges = False,
-    json: Json = False,
+    *,
+    training: TrainingOptions,
 ) -> None:
     """Go on training a model on the text of a domain, and add the domain's words to its vocabulary.
 
@@ -148,7 +135,6 @@ def adapt(
         polyseme adapt elmo_2x1024_128_2048cnn_1xhighway_weights.hdf5 --corpus reports/ --out my-domain --splitter english
     """
     large_pages()
-    from polyseme.base.run import Run
     from polyseme.encoders.ulmfit import Ulmfit
     from polyseme.pretraining.adapt import EPOCHS, RATE, ElmoAdaptation
     from polyseme.pretraining.adapt import adapt as train
@@ -166,7 +152,7 @@ def adapt(
         config = _of_ulmfit(
             given | {"negatives": negatives, "layer_decay": layer_decay},
             dropout_factor,
-            lambda optim: budget(epochs, minutes, words, patience, optim, usual=EPOCHS),
+            lambda optim: training.loop(optim, usual=EPOCHS),
             learning_rate,
         )
     else:
@@ -179,18 +165,18 @@ def adapt(
             dropout=0.1 if dropout is None else dropout,
             layout=layout.value if layout else None,
             batch_words=batch_words,
-            train=budget(epochs, minutes, words, patience, optim, usual=EPOCHS),
+            train=training.loop(optim, usual=EPOCHS),
         )
-    run = Run.from_environment(seed=seed, device=device, precision=precision.value if precision else None)
+    run = training.run()
     cut = start.splitter
     if cut.name == "whitespace" and splitter is None and run.first:
         show.note(f"{model} takes words that are divided by blanks, one sentence a line: for raw text add --splitter english")
     text = open_corpus(corpus, cut, sentences or SENTENCES[cut.name], field, workers, skip_bad=skip_bad_lines)
     with progress("encoding text", unit="words") as count:
-        adapted = train(start, text, out, config, run, progress=count, accept_changes=accept_changes)
+        adapted = train(start, text, out, config, run, progress=count, accept_changes=training.accept_changes)
     if not run.first:
         return  # under torchrun one process speaks
-    if json:
+    if training.json:
         show.as_json(_values(adapted, out))
     else:
         _print(adapted, out)

@@ -11,31 +11,24 @@ import typer
 
 from polyseme.base.progress import progress
 from polyseme.cli import show
-from polyseme.cli.options import Json, Size, Splitter
+from polyseme.cli.option_groups import command
+from polyseme.cli.options import Size
 from polyseme.cli.part_options import Cell, Filters, Highways, MaxCharacters, Projection, TrunkLayers, WordDim, parse_filters
 from polyseme.cli.pretrain_language_models import nnlm, ulmfit
 from polyseme.cli.pretrain_ngram import ngram
 from polyseme.cli.pretrain_pieces import bert, gpt
 from polyseme.cli.pretrain_vectors import fasttext, glove, word2vec
-from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, WordList, Workers, open_corpus
+from polyseme.cli.text_options import TextOptions
 from polyseme.cli.training_options import (
-    AcceptChanges,
     BatchWords,
     ClipNorm,
     CorpusOption,
-    Device,
     Dropout,
-    Epochs,
     LaneWords,
     LayoutOption,
-    Minutes,
     Negatives,
     Out,
-    Patience,
-    PrecisionOption,
-    Seed,
-    Words,
-    budget,
+    TrainingOptions,
     finish,
     large_pages,
     sampling,
@@ -133,24 +126,17 @@ for method in (nnlm, word2vec, fasttext, glove, ulmfit):
 
 @app.command("taglm", help=TAGLM)
 @app.command()
+@command
 def elmo(
     context: typer.Context,
     corpus: CorpusOption,
     out: Out,
+    text: TextOptions,
     size: SizeOption = Size.small,
     trunk: TrunkOption = Trunk.lstm,
     input: Input = Form.characters,
     vocabulary: Vocabulary = 50_000,
     vectors: Vectors = None,
-    splitter: TextSplitter = Splitter.english,
-    word_list: WordList = None,
-    sentences: SentencesOption = Sentences.english,
-    field: Field = "text",
-    workers: Workers = None,
-    skip_bad_lines: SkipBad = False,
-    epochs: Epochs = None,
-    minutes: Minutes = None,
-    words: Words = None,
     output: OutputOption = None,
     tied: Tied = False,
     negatives: Negatives = None,
@@ -161,11 +147,6 @@ def elmo(
     layout: LayoutOption = None,
     batch_words: BatchWords = None,
     lane_words: LaneWords = 20,
-    patience: Patience = None,
-    seed: Seed = 0,
-    device: Device = None,
-    precision: PrecisionOption = None,
-    accept_changes: AcceptChanges = False,
     cell: Cell = None,
     projection: Projection = None,
     layers: TrunkLayers = None,
@@ -173,7 +154,8 @@ def elmo(
     highways: Highways = None,
     word_dim: WordDim = None,
     max_characters: MaxCharacters = None,
-    json: Json = False,
+    *,
+    training: TrainingOptions,
 ) -> None:
     """Train an ELMo on text: files, folders or globs of plain or packed text.
 
@@ -185,7 +167,6 @@ def elmo(
         polyseme pretrain elmo --corpus texts/ --out my-model --size tiny --epochs 5
     """
     large_pages()
-    from polyseme.base.run import Run
     from polyseme.pretraining.fit import ElmoPretraining, pretrain
     from polyseme.pretraining.parts import Parts
     from polyseme.pretraining.taglm import TagLmPretraining
@@ -211,13 +192,13 @@ def elmo(
         layout=layout.value if layout else None,
         batch_words=batch_words,
         steps=lane_words,
-        train=budget(epochs, minutes, words, patience, _optim(optimizer, learning_rate, clip_norm), usual=10.0),
+        train=training.loop(_optim(optimizer, learning_rate, clip_norm)),
     )
-    run = Run.from_environment(seed=seed, device=device, precision=precision.value if precision else None)
-    text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
+    run, opened = training.run(), text.open(corpus)
+    find = _vectors(vectors, run)
     with progress("encoding text", unit="words") as count:
-        result = pretrain(text, out, config, run, vectors=_vectors(vectors, run), progress=count, accept_changes=accept_changes)
-    finish(result, run, out, json)
+        result = pretrain(opened, out, config, run, vectors=find, progress=count, accept_changes=training.accept_changes)
+    finish(result, run, out, training.json)
 
 
 def _vectors(path: Path | None, run: Run) -> FindVectors | None:

@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from polyseme.base.progress import progress
-from polyseme.cli.options import Json, Splitter
+from polyseme.cli.option_groups import command
 from polyseme.cli.pretrain_ngram import MinCount, Vocabulary
-from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, WordList, Workers, open_corpus
+from polyseme.cli.text_options import TextOptions
 from polyseme.cli.training_options import (
-    AcceptChanges,
     ClipNorm,
     CorpusOption,
-    Device,
     Dropout,
-    Epochs,
-    Minutes,
     Negatives,
     Out,
-    Patience,
-    PrecisionOption,
-    Seed,
-    Words,
-    budget,
-    finish,
+    Rate,
+    TrainingOptions,
     large_pages,
+    teach,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from polyseme.base.run import Run
-    from polyseme.pretraining.left_to_right import LeftToRightPretraining
-    from polyseme.text.corpus import Corpus
 
 _TRAINING = "Training"
 Order = Annotated[int, typer.Option("--order", min=2, help="Words of an n-gram: a word depends on one less.")]
@@ -48,7 +32,6 @@ BatchWords = Annotated[
         "--batch-words", min=8, help="Words of a batch; not given: 1,024, less for little text.", rich_help_panel=_TRAINING
     ),
 ]
-Rate = Annotated[float, typer.Option("--learning-rate", help="Highest learning rate.", rich_help_panel=_TRAINING)]
 Decay = Annotated[
     float, typer.Option("--weight-decay", help="How fast AdamW draws weights towards zero.", rich_help_panel=_TRAINING)
 ]
@@ -92,36 +75,25 @@ RowWords = Annotated[
 ]
 
 
+@command
 def nnlm(
     corpus: CorpusOption,
     out: Out,
+    text: TextOptions,
     order: Order = 5,
     dim: Dim = 100,
     hidden: Hidden = 500,
     direct: Direct = False,
     vocabulary: Vocabulary = None,
     min_count: MinCount = 1,
-    splitter: TextSplitter = Splitter.english,
-    word_list: WordList = None,
-    sentences: SentencesOption = Sentences.english,
-    field: Field = "text",
-    workers: Workers = None,
-    skip_bad_lines: SkipBad = False,
-    epochs: Epochs = None,
-    minutes: Minutes = None,
-    words: Words = None,
     negatives: Negatives = None,
     learning_rate: Rate = 1e-3,
     weight_decay: Decay = 0.01,
     clip_norm: ClipNorm = 1.0,
     dropout: Dropout = 0.25,
     batch_words: BatchWords = None,
-    patience: Patience = None,
-    seed: Seed = 0,
-    device: Device = None,
-    precision: PrecisionOption = None,
-    accept_changes: AcceptChanges = False,
-    json: Json = False,
+    *,
+    training: TrainingOptions,
 ) -> None:
     """Train a feed-forward language model on text (Bengio et al. 2003): an n-gram model that learns which words are alike.
 
@@ -133,7 +105,6 @@ def nnlm(
         polyseme pretrain nnlm --corpus texts/ --out my-nnlm --order 5 --vocabulary 10000
     """
     large_pages()
-    from polyseme.base.run import Run
     from polyseme.pretraining.nnlm import NnlmPretraining
     from polyseme.training.optim import OptimConfig
 
@@ -148,30 +119,22 @@ def nnlm(
         negatives=negatives,
         dropout=dropout,
         batch_words=batch_words,
-        train=budget(epochs, minutes, words, patience, optim, usual=10.0),
+        train=training.loop(optim),
     )
-    run = Run.from_environment(seed=seed, device=device, precision=precision.value if precision else None)
-    text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
-    _train(config, text, run, out, accept_changes, json)
+    run = training.run()
+    teach(config, text.open(corpus), run, out, training)
 
 
+@command
 def ulmfit(
     corpus: CorpusOption,
     out: Out,
+    text: TextOptions,
     dim: Dim = 400,
     hidden: Hidden = 1150,
     layers: LstmLayers = 3,
     vocabulary: Vocabulary = None,
     min_count: MinCount = 1,
-    splitter: TextSplitter = Splitter.english,
-    word_list: WordList = None,
-    sentences: SentencesOption = Sentences.english,
-    field: Field = "text",
-    workers: Workers = None,
-    skip_bad_lines: SkipBad = False,
-    epochs: Epochs = None,
-    minutes: Minutes = None,
-    words: Words = None,
     negatives: Negatives = None,
     learning_rate: Rate = 3e-3,
     weight_decay: Decay = 0.1,
@@ -181,12 +144,8 @@ def ulmfit(
     activation_change: Change = 1.0,
     rows: Rows = None,
     row_words: RowWords = 70,
-    patience: Patience = None,
-    seed: Seed = 0,
-    device: Device = None,
-    precision: PrecisionOption = None,
-    accept_changes: AcceptChanges = False,
-    json: Json = False,
+    *,
+    training: TrainingOptions,
 ) -> None:
     """Train the language model of ULMFiT on text: an AWD-LSTM (Merity et al. 2017).
 
@@ -198,7 +157,6 @@ def ulmfit(
         polyseme pretrain ulmfit --corpus texts/ --out my-ulmfit --vocabulary 30000 --epochs 20
     """
     large_pages()
-    from polyseme.base.run import Run
     from polyseme.nn.awd_lstm import AwdDropout
     from polyseme.pretraining.ulmfit import UlmfitPretraining, optim
 
@@ -214,16 +172,7 @@ def ulmfit(
         activation_change=activation_change,
         rows=rows,
         steps=row_words,
-        train=budget(epochs, minutes, words, patience, optim(learning_rate, weight_decay, clip_norm), usual=50.0),
+        train=training.loop(optim(learning_rate, weight_decay, clip_norm), usual=50.0),
     )
-    run = Run.from_environment(seed=seed, device=device, precision=precision.value if precision else None)
-    text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
-    _train(config, text, run, out, accept_changes, json)
-
-
-def _train(config: LeftToRightPretraining, text: Corpus, run: Run, out: Path, accept_changes: bool, json: bool) -> None:
-    """Train, and tell how it went."""
-    logging.basicConfig(format="polyseme: %(message)s")
-    with progress("encoding text", unit="words") as count:
-        result = config.fit(text, run, out, progress=count, accept_changes=accept_changes)
-    finish(result, run, out, json)
+    run = training.run()
+    teach(config, text.open(corpus), run, out, training)

@@ -11,8 +11,9 @@ import typer
 from polyseme.base.errors import UsageError
 from polyseme.base.progress import progress
 from polyseme.cli import show
-from polyseme.cli.options import Json, Splitter
-from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, WordList, Workers, open_corpus
+from polyseme.cli.option_groups import command
+from polyseme.cli.options import Json
+from polyseme.cli.text_options import TextOptions
 from polyseme.cli.training_options import CorpusOption, Out
 
 
@@ -45,20 +46,16 @@ Cutoff = Annotated[
 ]
 
 
+@command
 def ngram(
     corpus: CorpusOption,
     out: Out,
+    text: TextOptions,
     order: Order = 5,
     smoothing: SmoothingOption = Smoothing.kneser_ney,
     vocabulary: Vocabulary = None,
     min_count: MinCount = 1,
     cutoff: Cutoff = "0",
-    splitter: TextSplitter = Splitter.english,
-    word_list: WordList = None,
-    sentences: SentencesOption = Sentences.english,
-    field: Field = "text",
-    workers: Workers = None,
-    skip_bad_lines: SkipBad = False,
     json: Json = False,
 ) -> None:
     """Count the n-grams of a text and smooth them: a language model in seconds.
@@ -81,9 +78,9 @@ def ngram(
         cutoffs=parse_cutoffs(cutoff),
     )
     run = Run.from_environment(device="cpu")
-    text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
+    opened = text.open(corpus)
     with progress("encoding text", unit="words") as count:
-        made = config.fit(text, run, out, progress=count)
+        made = config.fit(opened, run, out, progress=count)
     if not run.first:
         return  # under torchrun one process speaks
     facts = {name: value for name, value in made.model.facts().items() if name in ("vocabulary", "ngrams", "discounts")}

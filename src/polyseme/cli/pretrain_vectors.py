@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from polyseme.cli import show
-from polyseme.cli.options import Json, Splitter
-from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, WordList, Workers, open_corpus
+from polyseme.cli.option_groups import command
+from polyseme.cli.options import Json
+from polyseme.cli.text_options import TextOptions
 from polyseme.cli.training_options import CorpusOption, Device, Out, Seed
 
 if TYPE_CHECKING:
@@ -86,25 +88,33 @@ XMax = Annotated[
 Alpha = Annotated[float, typer.Option("--alpha", help="How fast the weight of rarer pairs falls.", rich_help_panel=_TRAINING)]
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GensimOptions:
+    """What word2vec and fastText share."""
+
+    dim: Dim = 100
+    architecture: ArchitectureOption = Architecture.cbow
+    window: Window = 5
+    min_count: MinCount = 5
+    epochs: Epochs = 5
+    negative: Negative = None
+    hierarchical: Hierarchical = False
+    sample: Sample = 1e-3
+    learning_rate: Rate = 0.025
+    threads: Threads = 1
+
+    def settings(self) -> dict[str, Any]:
+        """As the methods take them."""
+        negative = (0 if self.hierarchical else 5) if self.negative is None else self.negative
+        return {**vars(self), "architecture": self.architecture.value, "negative": negative}
+
+
+@command
 def word2vec(
     corpus: CorpusOption,
     out: Out,
-    dim: Dim = 100,
-    architecture: ArchitectureOption = Architecture.cbow,
-    window: Window = 5,
-    min_count: MinCount = 5,
-    splitter: TextSplitter = Splitter.english,
-    word_list: WordList = None,
-    sentences: SentencesOption = Sentences.english,
-    field: Field = "text",
-    workers: Workers = None,
-    skip_bad_lines: SkipBad = False,
-    epochs: Epochs = 5,
-    negative: Negative = None,
-    hierarchical: Hierarchical = False,
-    sample: Sample = 1e-3,
-    learning_rate: Rate = 0.025,
-    threads: Threads = 1,
+    text: TextOptions,
+    given: GensimOptions,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -120,44 +130,19 @@ def word2vec(
     """
     from polyseme.pretraining.word2vec import Word2VecPretraining
 
-    config = Word2VecPretraining(
-        dim=dim,
-        architecture=architecture.value,
-        window=window,
-        min_count=min_count,
-        epochs=epochs,
-        negative=_negative(negative, hierarchical),
-        hierarchical=hierarchical,
-        sample=sample,
-        learning_rate=learning_rate,
-        threads=threads,
-    )
-    text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
-    _tell(config.fit(text, _run(seed, "cpu"), out), json)
+    config = Word2VecPretraining(**given.settings())
+    _tell(config.fit(text.open(corpus), _run(seed, "cpu"), out), json)
 
 
+@command
 def fasttext(
     corpus: CorpusOption,
     out: Out,
-    dim: Dim = 100,
-    architecture: ArchitectureOption = Architecture.cbow,
-    window: Window = 5,
-    min_count: MinCount = 5,
+    text: TextOptions,
+    given: GensimOptions,
     shortest: Shortest = 3,
     longest: Longest = 6,
     buckets: Buckets = 200_000,
-    splitter: TextSplitter = Splitter.english,
-    word_list: WordList = None,
-    sentences: SentencesOption = Sentences.english,
-    field: Field = "text",
-    workers: Workers = None,
-    skip_bad_lines: SkipBad = False,
-    epochs: Epochs = 5,
-    negative: Negative = None,
-    hierarchical: Hierarchical = False,
-    sample: Sample = 1e-3,
-    learning_rate: Rate = 0.025,
-    threads: Threads = 1,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -171,38 +156,19 @@ def fasttext(
     """
     from polyseme.pretraining.word2vec import FastTextPretraining
 
-    config = FastTextPretraining(
-        dim=dim,
-        architecture=architecture.value,
-        window=window,
-        min_count=min_count,
-        shortest=shortest,
-        longest=longest,
-        buckets=buckets,
-        epochs=epochs,
-        negative=_negative(negative, hierarchical),
-        hierarchical=hierarchical,
-        sample=sample,
-        learning_rate=learning_rate,
-        threads=threads,
-    )
-    text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
-    _tell(config.fit(text, _run(seed, "cpu"), out), json)
+    config = FastTextPretraining(**given.settings(), shortest=shortest, longest=longest, buckets=buckets)
+    _tell(config.fit(text.open(corpus), _run(seed, "cpu"), out), json)
 
 
+@command
 def glove(
     corpus: CorpusOption,
     out: Out,
+    text: TextOptions,
     dim: Dim = 100,
     window: Window = 10,
     min_count: MinCount = 5,
     vocabulary: Vocabulary = None,
-    splitter: TextSplitter = Splitter.english,
-    word_list: WordList = None,
-    sentences: SentencesOption = Sentences.english,
-    field: Field = "text",
-    workers: Workers = None,
-    skip_bad_lines: SkipBad = False,
     epochs: PairEpochs = 25,
     x_max: XMax = 10.0,
     alpha: Alpha = 0.75,
@@ -232,12 +198,7 @@ def glove(
         alpha=alpha,
         learning_rate=learning_rate,
     )
-    text = open_corpus(corpus, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
-    _tell(config.fit(text, _run(seed, device), out), json)
-
-
-def _negative(negative: int | None, hierarchical: bool) -> int:
-    return (0 if hierarchical else 5) if negative is None else negative
+    _tell(config.fit(text.open(corpus), _run(seed, device), out), json)
 
 
 def _run(seed: int, device: str | None) -> Run:

@@ -1,15 +1,8 @@
-"""Options of `polyseme train`: one dataclass for each task, over one that they share, and how typer sees them.
-
-Three commands of forty options each would repeat them three times by hand; here a command takes one object, and
-`command` shows typer its fields.
-"""
+"""Options of `polyseme train`: one dataclass for each task, over one that they share."""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
-import typing
-from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -43,7 +36,6 @@ def _option(*names: str, panel: str | None = None, help: str, **more: Any) -> An
 
 
 _DATA, _ENCODERS, _WORDS, _TRAINING = "Data", "Encoders", "Text", "Training"
-_PANELS = [None, _DATA, _ENCODERS, _WORDS, _TRAINING]
 _FILES = "plain, gzip or xz"
 ELSEWHERE = {
     *("data", "dev", "test", "out", "encoder", "splitter", "word_list", "cache", "seed", "device", "precision"),
@@ -440,28 +432,3 @@ class CoreferenceOptions(TrainOptions):
         ),
     ] = None
     batch: Annotated[int | None, _option("--batch", panel=_TRAINING, min=1, help="Documents of a batch; not given: 1.")] = None
-
-
-Command = Callable[..., None]
-
-
-def command(function: Callable[[Any], None]) -> Command:
-    """The function as typer takes it: the fields of the options that it takes are its parameters."""
-    (kind,) = [hint for name, hint in typing.get_type_hints(function).items() if name != "return"]
-    hints = typing.get_type_hints(kind, include_extras=True)
-
-    def called(**values: Any) -> None:
-        function(kind(**values))
-
-    parameters = [
-        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hints[field.name])
-        for field in dataclasses.fields(kind)
-    ]
-    parameters.sort(key=lambda each: _PANELS.index(each.annotation.__metadata__[0].rich_help_panel))
-    called.__name__, called.__doc__ = function.__name__, function.__doc__
-    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return called
-
-
-def _default(field: dataclasses.Field[Any]) -> Any:
-    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -85,6 +86,30 @@ SENTENCES = {
     "whitespace": Sentences.lines,
 }
 """How the sentences of a model's text are split, by its splitter."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """How text is read and split."""
+
+    splitter: TextSplitter = Splitter.english
+    word_list: WordList = None
+    sentences: SentencesOption = Sentences.english
+    field: Field = "text"
+    workers: Workers = None
+    skip_bad_lines: SkipBad = False
+
+    def open(self, source: list[str]) -> Corpus:
+        """The text of these files, ready to be read."""
+        return open_corpus(
+            source,
+            self.splitter,
+            self.sentences,
+            self.field,
+            self.workers,
+            word_list=self.word_list,
+            skip_bad=self.skip_bad_lines,
+        )
 
 
 def open_corpus(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from polyseme.cli import show
+from polyseme.cli.option_groups import command
 from polyseme.cli.options import Splitter
 from polyseme.cli.task_options import (
     ChoicesOptions,
@@ -22,7 +23,6 @@ from polyseme.cli.task_options import (
     RolesOptions,
     TaggingOptions,
     TrainOptions,
-    command,
 )
 from polyseme.cli.text_options import named
 from polyseme.cli.training_options import large_pages, leave

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import logging
 import os
 import signal
 from enum import StrEnum
@@ -11,10 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polyseme.base.errors import UsageError
+from polyseme.base.progress import progress
 from polyseme.cli import show
+from polyseme.cli.options import Json
 
 if TYPE_CHECKING:
     from polyseme.base.run import Run
+    from polyseme.pretraining.left_to_right import LeftToRightPretraining
+    from polyseme.pretraining.piece_teaching import PieceTeaching
+    from polyseme.text.corpus import Corpus
     from polyseme.training.config import TrainConfig
     from polyseme.training.loop import Result
     from polyseme.training.optim import OptimConfig
@@ -48,6 +55,7 @@ Negatives = Annotated[
     typer.Option("--negatives", min=1, metavar="N", help="Words of the sample; given, the output is sampled."),
 ]
 Dropout = Annotated[float, typer.Option("--dropout", help="Share of numbers dropped in training.", rich_help_panel="Training")]
+Rate = Annotated[float, typer.Option("--learning-rate", help="Highest learning rate.", rich_help_panel="Training")]
 LayoutOption = Annotated[
     Layout | None,
     typer.Option(
@@ -88,17 +96,56 @@ PrecisionOption = Annotated[
     Precision | None,
     typer.Option("--precision", help="Numbers to compute with; not given: bf16 on a GPU.", rich_help_panel="Training"),
 ]
-
-
 AcceptChanges = Annotated[
     bool,
     typer.Option("--accept-changes", help="Go on with a run under other settings than before.", rich_help_panel="Training"),
 ]
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingOptions:
+    """How long a model is trained, and by what."""
+
+    epochs: Epochs = None
+    minutes: Minutes = None
+    words: Words = None
+    patience: Patience = None
+    seed: Seed = 0
+    device: Device = None
+    precision: PrecisionOption = None
+    accept_changes: AcceptChanges = False
+    json: Json = False
+
+    def loop(self, optim: OptimConfig, *, usual: float = 10.0) -> TrainConfig:
+        """The settings of the loop; where no budget is given, it is the `usual` number of epochs."""
+        from polyseme.training.config import TrainConfig
+
+        epochs, minutes, words = self.epochs, self.minutes, self.words
+        if sum(value is not None for value in (epochs, minutes, words)) > 1:
+            raise UsageError("give one budget: --epochs, --minutes or --words")
+        if epochs is None and minutes is None and words is None:
+            epochs = usual
+        return TrainConfig(epochs=epochs, minutes=minutes, words=words, patience=self.patience, optim=optim)
+
+    def run(self) -> Run:
+        """Seed, device and numbers to compute with."""
+        from polyseme.base.run import Run
+
+        precision = self.precision.value if self.precision else None
+        return Run.from_environment(seed=self.seed, device=self.device, precision=precision)
+
+
 def large_pages() -> None:
     """Ask the system for memory in large pages, before PyTorch is loaded: on a CPU small ones cost a fifth of a step."""
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+
+
+def teach(config: LeftToRightPretraining | PieceTeaching, text: Corpus, run: Run, out: Path, training: TrainingOptions) -> None:
+    """Pre-train a model, and tell how it went."""
+    logging.basicConfig(format="polyseme: %(message)s")
+    with progress("encoding text", unit="words") as count:
+        result = config.fit(text, run, out, progress=count, accept_changes=training.accept_changes)
+    finish(result, run, out, training.json)
 
 
 def finish(result: Result, run: Run, out: Path, json: bool) -> None:
@@ -127,16 +174,3 @@ def sampling(output: StrEnum | None, negatives: int | None) -> dict[str, Any]:
     if output is not None and output.value != "sampled":
         raise UsageError(f"--negatives is for a sampled output; got --output {output}: leave one of them out")
     return {"output": "sampled", "negatives": negatives}
-
-
-def budget(
-    epochs: float | None, minutes: float | None, words: int | None, patience: int | None, optim: OptimConfig, *, usual: float
-) -> TrainConfig:
-    """The settings of the loop; where no budget is given, it is the `usual` number of epochs."""
-    from polyseme.training.config import TrainConfig
-
-    if sum(value is not None for value in (epochs, minutes, words)) > 1:
-        raise UsageError("give one budget: --epochs, --minutes or --words")
-    if epochs is None and minutes is None and words is None:
-        epochs = usual
-    return TrainConfig(epochs=epochs, minutes=minutes, words=words, patience=patience, optim=optim)
