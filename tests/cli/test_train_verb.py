@@ -10,6 +10,7 @@ import typing
 import pytest
 
 import polyseme
+from polyseme.cli.task_choices import LayerNorm
 from polyseme.cli.task_options import ELSEWHERE, ClassificationOptions, PairsOptions, TaggingOptions
 from polyseme.studies.train import configured, option_names, task_named
 from polyseme.tasks.tagging import Tagging
@@ -26,7 +27,7 @@ def files(tmp_path):
 
 def test_from_a_file_to_a_tagger(run, model, files):
     call = ["train", "tagging", "--data", files / "train.conll", "--dev", files / "dev.conll", "--test", files / "dev.conll"]
-    result = run(*call, *SMALL[:-1], model, "--out", files / "run", "--positions", "input,output", "--norm")
+    result = run(*call, *SMALL[:-1], model, "--out", files / "run", "--positions", "input,output", "--norm", "bilm")
     lines = result.out.splitlines()
     assert result.code == 0 and lines[0].startswith(f"{files / 'run'}: tagging, 1 step, ")
     assert lines[1] == "          f1  precision  recall  accuracy"
@@ -78,7 +79,7 @@ def test_options_are_those_of_the_configs(name, options):
             assert float(value[1]) == functools.reduce(lambda inside, step: inside[step], path.split("."), usual), field
             told += 1
     assert told == (10 if name == "tagging" else 11)
-    given = options(data="a", out="b", positions="input, output", norm=True, fixed_words=True).chosen()
+    given = options(data="a", out="b", positions="input, output", norm=LayerNorm.bilm, fixed_words=True).chosen()
     features = configured(task_named(name), given)[0].features
     assert features.positions == ("input", "output") and features.norm == "bilm" and not features.words.tune
 

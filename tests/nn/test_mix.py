@@ -47,6 +47,16 @@ def test_norms_differ(batch: tuple) -> None:
     assert not torch.allclose(a, b, atol=1e-3)
 
 
+def test_norm_of_each_word(batch: tuple) -> None:
+    _, layers, mask, _ = batch
+    found = Mix(3, norm="words").double()(layers, mask).detach()
+    words = layers[:, mask].numpy()
+    spread = np.sqrt(words.var(-1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(found[mask], ((words - words.mean(-1, keepdims=True)) / spread).mean(0), rtol=1e-9)
+    alone = Mix(3, norm="words").double()(layers[:, 1:, :2], mask[1:, :2])
+    torch.testing.assert_close(alone[0], found[1, :2])  # whatever else the batch holds
+
+
 def test_equal_weights_are_the_mean(batch: tuple) -> None:
     _, layers, mask, _ = batch
     found = Mix(3)(layers.float(), mask)
@@ -81,7 +91,7 @@ def test_several_mixes_from_one_pass(batch: tuple) -> None:
 
 def test_mistakes() -> None:
     layers, mask = torch.ones(2, 1, 1, 1), torch.ones(1, 1, dtype=torch.bool)
-    with pytest.raises(UsageError, match="norm is 'batch'; allowed: bilm, allennlp or None"):
+    with pytest.raises(UsageError, match="norm is 'batch'; allowed: words, bilm, allennlp or None"):
         Mix(3, norm="batch")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="2 weights were given for 3 layers"):
         Mix(3, weights=[1.0, 2.0])

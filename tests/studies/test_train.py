@@ -25,10 +25,8 @@ def desk(tmp_path, monkeypatch):
     return write_all(tmp_path)
 
 
-def test_the_example(desk, monkeypatch):
-    """Five lines of Python from a file to predictions, as they stand in the docstring, with a tiny model in place of `en`."""
-    tiny().save_pretrained(desk / "package" / "models" / "en")
-    monkeypatch.setattr(polyseme, "__file__", str(desk / "package" / "__init__.py"))
+def test_the_example(desk):
+    """Five lines of Python from a file to predictions, as they stand in the docstring."""
     (example,) = doctest.DocTestFinder(recurse=False).find(module.train, "train", globs={})
     assert len(example.examples) <= 5
     said: list[str] = []

@@ -406,6 +406,7 @@ def test_cached_layers_give_the_loss_of_computed_ones(name: str, kept: Kept, tol
     cached.cache(task.features, tmp_path / "layers", kept=kept)
     expected = loss_of(task, computed)
     assert loss_of(task, cached) == pytest.approx(expected, rel=tolerance)
-    assert_same_answers(task.answer(cached), task.answer(computed), tolerance)
+    if name != "generation" or kept == "fp32":  # what an untrained one writes hangs on the last bit of its scores
+        assert_same_answers(task.answer(cached), task.answer(computed), tolerance)
     task.features.encoders[0].embed = None  # type: ignore[method-assign,assignment]
     assert loss_of(task, cached) == pytest.approx(expected, rel=tolerance)  # and nothing is computed again

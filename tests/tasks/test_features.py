@@ -28,7 +28,7 @@ def encoder(seed: int = 0) -> Elmo:
 
 def features(*encoders: Elmo, **options: object) -> Features:
     torch.manual_seed(1)
-    config = FeaturesConfig(words=OWN, dropout=0.0, **options)
+    config = FeaturesConfig(**{"words": OWN, "dropout": 0.0, "norm": "none", **options})
     return Features(config, TaskWords.of(OWN, TEXTS), encoders).eval()
 
 
@@ -49,6 +49,17 @@ def test_an_even_mix_stands_beside_the_own_words_at_each_position() -> None:
     torch.testing.assert_close(found.between[1], mean)
     torch.testing.assert_close(found.at_output[1], mean)
     assert [made.width(position) for position in ("input", "between", "output")] == [5 + elmo.dim, elmo.dim, elmo.dim]
+
+
+def test_layers_are_made_alike_in_size_before_they_are_mixed() -> None:
+    elmo = encoder()
+    layers = torch.from_numpy(elmo.embed([TEXTS[1]])[0])
+    even = torch.stack(
+        [(layer - layer.mean(1, keepdim=True)) / layer.var(1, keepdim=True, correction=0).add(1e-5).sqrt() for layer in layers]
+    )
+    made = features(elmo, norm=FeaturesConfig().norm)
+    torch.testing.assert_close(made(made.prepare(TEXTS)).at_input[1, :, 5:], even.mean(0))
+    assert not torch.allclose(even.mean(0), layers.mean(0), atol=0.1)
 
 
 def test_the_top_layer_alone() -> None:

@@ -19,6 +19,14 @@ class Layers(StrEnum):
     top = "top"
 
 
+class LayerNorm(StrEnum):
+    """How layers are scaled before they are mixed."""
+
+    words = "words"
+    bilm = "bilm"
+    none = "none"
+
+
 class Thaw(StrEnum):
     """What is fine-tuned."""
 

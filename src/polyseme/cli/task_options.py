@@ -15,6 +15,7 @@ from polyseme.cli.task_choices import (
     Goal,
     Head,
     Kind,
+    LayerNorm,
     Layers,
     Mode,
     PairNetwork,
@@ -39,7 +40,7 @@ _DATA, _ENCODERS, _WORDS, _TRAINING = "Data", "Encoders", "Text", "Training"
 _FILES = "plain, gzip or xz"
 ELSEWHERE = {
     *("data", "dev", "test", "out", "encoder", "splitter", "word_list", "cache", "seed", "device", "precision"),
-    *("accept_changes", "json", "norm", "fixed_words", "positions"),
+    *("accept_changes", "json", "fixed_words", "positions"),
 }
 """Fields that are no options of a config, or not under their own name."""
 
@@ -81,7 +82,15 @@ class TrainOptions:
     layers: Annotated[
         Layers | None, _option("--layers", panel=_ENCODERS, help="A learned mix of all layers, or the top one alone.")
     ] = None
-    norm: Annotated[bool, _option("--norm", panel=_ENCODERS, help="Normalise the layers before they are mixed.")] = False
+    norm: Annotated[
+        LayerNorm | None,
+        _option(
+            "--norm",
+            panel=_ENCODERS,
+            help="Scale layers before they are mixed: each word for itself, all words of a batch as published, or not at all. "
+            "Not given: words.",
+        ),
+    ] = None
     l2: Annotated[
         float | None,
         _option("--l2", panel=_ENCODERS, min=0, help="Pull of the mix's weights towards equal ones; not given: 0.001."),
@@ -164,8 +173,6 @@ class TrainOptions:
     def chosen(self) -> dict[str, Any]:
         """The options that were given, under the names that `polyseme.train` has for them."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in ELSEWHERE}
-        if self.norm:
-            values["norm"] = "bilm"
         if self.fixed_words:
             values["tune_words"] = False
         if self.positions is not None:

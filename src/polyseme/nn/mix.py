@@ -1,8 +1,9 @@
 """The mix: one vector a word out of a stack of layers, gamma * sum of softmax(w)_l * layer_l, with w and gamma learned.
 
-Peters et al. 2018, equation 1. The optional layer norm has two published definitions that do not agree, and both are here
-by name: each takes one mean and one variance over all words of the batch for each layer, `bilm` over the words alone
-(epsilon 1e-12), `allennlp` over the words and the begin and end marks (epsilon 1e-13).
+Peters et al. 2018, equation 1. The optional layer norm makes layers alike in size before they are mixed. It has two published
+definitions that do not agree, and both are here by name: each takes one mean and one variance over all words of the batch
+for each layer, `bilm` over the words alone (epsilon 1e-12), `allennlp` over the words and the begin and end marks (epsilon
+1e-13). By both a word's vector depends on the batch that it comes in; `words` takes each word of each layer for itself.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from polyseme.base.errors import UsageError
 
-Norm = Literal["bilm", "allennlp"]
-_EPSILON = {"bilm": 1e-12, "allennlp": 1e-13}
+Norm = Literal["words", "bilm", "allennlp"]
+_EPSILON = {"words": 1e-5, "bilm": 1e-12, "allennlp": 1e-13}
 
 
 class Mix(nn.Module):
@@ -66,6 +68,8 @@ class Mix(nn.Module):
 
     def _normalise(self, layers: Tensor, mask: Tensor, ends: Tensor | None) -> Tensor:
         assert self.norm is not None
+        if self.norm == "words":
+            return F.layer_norm(layers, layers.shape[-1:], eps=_EPSILON[self.norm])
         words = layers.masked_fill(~mask.unsqueeze(-1), 0.0)
         count = mask.sum() * layers.shape[-1]
         marks = None

@@ -2,7 +2,7 @@
 
 Nothing is downloaded; each entry says who publishes it. The options are those of `polyseme train`, the same for every encoder,
 so that rows of a comparison differ in nothing else. The learning rate falls to zero over the epochs, and most sets have as much
-patience as epochs, so that runs go to the end of their schedule. Of most sets no run was measured yet.
+patience as epochs, so that runs go to the end of their schedule. They are those of `docs/results`.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class LabelledSet:
         return {"train": self.train, "dev": self.dev, "test": self.test}
 
 
-_NER: dict[str, Any] = {"hidden": 200, "network_layers": 2, "dropout": 0.5, "mix_dropout": 0.2}
+_NER: dict[str, Any] = {"hidden": 200, "network_layers": 2, "dropout": 0.5, "norm": "none", "mix_dropout": 0.2}
 _NER |= {"batch": 32, "epochs": 15, "patience": 15, "learning_rate": 2e-3, "least_steps": 1500}
 _CHARACTERS: dict[str, Any] = _NER | {"covering": True}  # by the words that hold them
-_COREF: dict[str, Any] = {"hidden": 200, "dropout": 0.3, "mix_dropout": 0.5, "longest": 20, "kept": 0.4, "window": 50}
-_COREF |= {"batch": 1, "epochs": 20, "patience": 20, "learning_rate": 1e-3}
+_COREF: dict[str, Any] = {"hidden": 200, "dropout": 0.3, "norm": "bilm", "mix_dropout": 0.2, "longest": 20, "kept": 0.4}
+_COREF |= {"window": 50, "batch": 1, "epochs": 20, "patience": 20, "learning_rate": 1e-3}
 
 SETS = {
     "ner": LabelledSet(
@@ -97,8 +97,9 @@ SETS = {
         dev="sst_en/trees.dev.txt.gz",
         test="sst_en/trees.test.txt.gz",
         options={
-            "network": "bcn", "hidden": 150, "dropout": 0.3, "mix_dropout": 0.3, "classes": 5, "phrases": "distinct",
-            "positions": ("input", "output"), "batch": 100, "epochs": 6, "patience": 6, "learning_rate": 1e-3,
+            "network": "bcn", "hidden": 150, "dropout": 0.3, "norm": "none", "mix_dropout": 0.3,
+            "classes": 5, "phrases": "distinct", "positions": ("input", "output"),
+            "batch": 100, "epochs": 6, "patience": 6, "learning_rate": 1e-3,
         },
         source="https://nlp.stanford.edu/sentiment",
     ),
@@ -111,8 +112,9 @@ SETS = {
         test="nli_sick_en/SICK_test_annotated.txt",
         splitter="english",
         options={
-            "network": "esim", "hidden": 200, "dropout": 0.4, "mix_dropout": 0.3, "label": "entailment_judgment",
-            "positions": ("input", "output"), "batch": 32, "epochs": 30, "patience": 8, "learning_rate": 1e-3,
+            "network": "esim", "hidden": 200, "dropout": 0.4, "norm": "none", "mix_dropout": 0.3,
+            "label": "entailment_judgment", "positions": ("input", "output"),
+            "batch": 32, "epochs": 30, "patience": 8, "learning_rate": 1e-3,
         },
         source="SemEval-2014 task 1",
     ),
@@ -124,8 +126,8 @@ SETS = {
         dev="srl_propbank_ewt_en/ewt.dev.jsonl.gz",
         test="srl_propbank_ewt_en/ewt.test.jsonl.gz",
         options={
-            "hidden": 300, "network_layers": 4, "dropout": 0.1, "mix_dropout": 0.5, "batch": 64, "epochs": 12, "patience": 12,
-            "learning_rate": 1e-3,
+            "hidden": 300, "network_layers": 4, "dropout": 0.1, "norm": "bilm", "mix_dropout": 0.2,
+            "batch": 64, "epochs": 12, "patience": 12, "learning_rate": 1e-3,
         },
         source="https://github.com/propbank/propbank-release, with the words of UD English EWT 2.2",
     ),
@@ -138,7 +140,7 @@ SETS = {
         test="rc_squad1.1_subset_en/squad_subset.test.json.gz",
         splitter="english",
         options={
-            "hidden": 100, "dropout": 0.3, "mix_dropout": 0.5, "longest": 20, "positions": ("input", "output"),
+            "hidden": 100, "dropout": 0.3, "norm": "bilm", "mix_dropout": 0.2, "longest": 20, "positions": ("input", "output"),
             "batch": 32, "epochs": 20, "patience": 20, "learning_rate": 1e-3,
         },
         source="https://rajpurkar.github.io/SQuAD-explorer; here 1,000 paragraphs of it with 5 questions each",
@@ -153,7 +155,8 @@ SETS = {
         splitter="english",
         options={
             "source": "en", "target": "de", "hidden": 256, "target_dim": 256, "tied": True, "label_smoothing": 0.1,
-            "dropout": 0.4, "mix_dropout": 0.5, "batch": 64, "epochs": 15, "patience": 15, "learning_rate": 1e-3,
+            "dropout": 0.4, "norm": "none", "mix_dropout": 0.5, "batch": 64, "epochs": 15, "patience": 15,
+            "learning_rate": 1e-3,
         },
         source="https://github.com/multi30k/dataset",
     ),
@@ -195,7 +198,7 @@ SETS = {
         dev="ner_resume_zh/dev.char.bmes",
         test="ner_resume_zh/test.char.bmes",
         splitter="characters",
-        options=_CHARACTERS,
+        options=_CHARACTERS | {"norm": "bilm", "mix_dropout": 0.1},
         source="https://github.com/jiesutd/LatticeLSTM",
     ),
     "chnsenticorp": LabelledSet(
@@ -205,8 +208,10 @@ SETS = {
         train="chnsenticorp_zh/train.tsv.gz",
         dev="chnsenticorp_zh/dev.tsv.gz",
         test="chnsenticorp_zh/test.tsv.gz",
-        options={"network": "bcn", "hidden": 150, "dropout": 0.3, "mix_dropout": 0.3, "batch": 50, "epochs": 8, "patience": 8,
-                 "learning_rate": 1e-3},
+        options={
+            "network": "bcn", "hidden": 150, "dropout": 0.3, "norm": "none", "mix_dropout": 0.3,
+            "batch": 50, "epochs": 8, "patience": 8, "learning_rate": 1e-3,
+        },
         source="ChnSentiCorp, the version of ERNIE (9,600 / 1,200 / 1,200)",
     ),
 }  # fmt: skip

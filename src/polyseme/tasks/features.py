@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -23,12 +23,13 @@ from polyseme.encoders.base import Batch, Encoder
 from polyseme.encoders.covering import Covering
 from polyseme.encoders.paces import Thaw, part_paces
 from polyseme.encoders.word2vec import WordVectorTable
-from polyseme.nn.mix import Mix, Norm
+from polyseme.nn.mix import Mix
 from polyseme.tasks.words import DistinctWords, TaskWords, WordsConfig, moved
 from polyseme.training.base import Pace
 
 Position = Literal["input", "between", "output"]
 POSITIONS: tuple[Position, ...] = ("input", "between", "output")
+LayerNorm = Literal["words", "bilm", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +45,9 @@ class FeaturesConfig(Config):
     networks that read whole examples (`polyseme.tasks.whole`)."""
     layers: Literal["mix", "top"] = "mix"
     """A learned mix of all layers, or the top one alone."""
-    norm: Norm | None = None
-    """Layer norm before the mix; None: none."""
+    norm: LayerNorm = "words"
+    """Layer norm before the mix, so that layers, and encoders, are alike in size: of each word for itself, or as published,
+    over all words of a batch (bilm), or none."""
     covering: bool = False
     """Whether encoders and loaded vectors read the words that cover the given ones, as each cuts the text: for data that is
     cut into single characters (`polyseme.encoders.covering`)."""
@@ -64,8 +66,8 @@ class FeaturesConfig(Config):
         problems = []
         if len(set(self.positions)) != len(self.positions):
             problems.append(f"positions are {list(self.positions)}; give at least one of {', '.join(POSITIONS)}, each once")
-        if self.norm == "allennlp":
-            problems.append("norm is 'allennlp', which needs the sentence marks; tasks have norm 'bilm' or none")
+        if self.norm not in get_args(LayerNorm):
+            problems.append(f"norm is {self.norm!r}; allowed: {', '.join(get_args(LayerNorm))}")
         if not 0 <= self.dropout < 1 or self.l2 < 0:
             problems.append(f"dropout is {self.dropout} and l2 {self.l2}; allowed: from 0 to below 1, and 0 or more")
         if self.covering and self.mode == "finetune":
@@ -83,7 +85,7 @@ class FeaturesConfig(Config):
         """What is said here that such a network has no use for."""
         problems, usual = [], FeaturesConfig()
         words = (WordsConfig(), WordsConfig(own=False))
-        if self.words not in words or self.layers != usual.layers or self.norm or self.covering:
+        if self.words not in words or self.layers != usual.layers or self.norm != usual.norm or self.covering:
             what = "which has no words of its own, and no mix of layers"
             problems.append(f"network is 'direct', {what}: leave out word_dim and the like, layers, norm and covering")
         if self.positions not in ((), usual.positions):
@@ -148,7 +150,7 @@ class Features(nn.Module):
 
     def _mix(self, encoder: Encoder) -> Mix:
         config, count = self.config, encoder.layers if self.config.layers == "mix" else 1
-        return Mix(count, norm=config.norm, l2=config.l2, dropout=config.dropout)
+        return Mix(count, norm=None if config.norm == "none" else config.norm, l2=config.l2, dropout=config.dropout)
 
     @property
     def contextual(self) -> list[Encoder]:
