@@ -78,7 +78,7 @@ def test_options_are_those_of_the_configs(name, options):
             (path,) = known[field]
             assert float(value[1]) == functools.reduce(lambda inside, step: inside[step], path.split("."), usual), field
             told += 1
-    assert told == (10 if name == "tagging" else 11)
+    assert told == {"tagging": 10, "classification": 12}.get(name, 11)
     given = options(data="a", out="b", positions="input, output", norm=LayerNorm.bilm, fixed_words=True).chosen()
     features = configured(task_named(name), given)[0].features
     assert features.positions == ("input", "output") and features.norm == "bilm" and not features.words.tune

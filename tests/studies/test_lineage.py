@@ -104,7 +104,8 @@ def test_each_is_trained_once_and_one_that_fails_stops_no_other(desk: Path, monk
         "elmo",
         "bert",
     ] and "elmo: failed: polyseme: no such luck" in found.output
-    assert processes.calls[2] == ["pretrain", "bert", "--out", "study/models/bert", "--corpus", "text.txt", "--minutes", "2"]
+    places = ["--out", "study/models/bert", "--shards", "study/text"]
+    assert processes.calls[2] == ["pretrain", "bert", *places, "--corpus", "text.txt", "--minutes", "2"]
     assert "| bert | 2.0 s | 100 | 50 | 7 |" in Path("study/table.md").read_text()
     processes.failing = ()
     again = run("--minutes 3 --methods ngram,elmo,bert")
@@ -201,5 +202,6 @@ def test_two_methods_from_text_to_table(desk: Path, monkeypatch: pytest.MonkeyPa
         assert row in told
     positions = json.loads(Path("study/cells/ner/taglm/1/result.json").read_text())["config"]["features"]["positions"]
     assert positions == ["between"]
+    assert len(list(Path("study/text").glob("shards-*"))) == 1  # the text is encoded once for all
     lineage_of = Lineage(Path("study"), ("text.txt",), ("ngram", "glove", "taglm"), held_out=Path("text.txt"))
     assert [bool(cost and cost.scores) for _, cost in lineage_of.costs()] == [True, False, True]

@@ -89,6 +89,16 @@ def test_built_once_and_anew_when_the_text_changes(text: Path, tmp_path: Path, m
     assert Shards.build(corpus(copy, normalise_quotes=True), tmp_path).folder != first.folder
 
 
+def test_runs_share_the_shards_that_a_corpus_keeps(text: Path, tmp_path: Path) -> None:
+    told: list[int] = []
+    first = Shards.build(corpus(text, shards=tmp_path / "kept"), tmp_path / "a", told.append)
+    again = Shards.build(corpus(text, shards=tmp_path / "kept"), tmp_path / "b", told.append, only_known=True)
+    assert again.folder == first.folder and first.folder is not None and first.folder.parent == tmp_path / "kept"
+    assert sum(told) == first.total  # encoded once
+    other = Shards.build(corpus(text, normalise_quotes=True, shards=tmp_path / "kept"), tmp_path / "a", only_known=True)
+    assert other.folder != first.folder and not (tmp_path / "a").exists()
+
+
 def test_words_without_end_are_cropped(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(f"{'x' * 3000} a {'x' * 1000}y\n")
     shards = Shards.build(corpus(tmp_path / "a.txt"), tmp_path / "out")

@@ -64,6 +64,14 @@ def test_phrases_all_or_distinct(write):
     }
 
 
+def test_whole_sentences_can_come_more_often(write):
+    trees = read_trees(write(TREES))
+    once, thrice = (examples(trees, phrases="distinct", sentence_copies=count) for count in (1, 3))
+    sentences = examples(trees)
+    assert thrice[: len(once)] == once and Counter(thrice[len(once) :]) == Counter(sentences * 2)
+    assert examples(trees, sentence_copies=2) == sentences * 2
+
+
 def test_a_deep_tree_costs_no_recursion(write):
     depth = 20_000
     tree = read_trees(write("(2 (2 a) " * depth + "(2 b)" + ")" * depth))[0]

@@ -266,6 +266,10 @@ class ClassificationOptions(HeadOptions, TableOptions):
         Phrases | None,
         _option("--phrases", panel=_DATA, help="Of trees: learn from sentences, from each distinct phrase, or from all."),
     ] = None
+    sentence_copies: Annotated[
+        int | None,
+        _option("--sentence-copies", panel=_DATA, min=1, help="Of trees: learn whole sentences so often; not given: 1."),
+    ] = None
     network: Annotated[
         TextNetwork | None,
         _option("--network", panel=_TRAINING, help="bcn: biattentive; pooled: light; direct: the encoder and a head."),

@@ -78,6 +78,16 @@ SkipBad = Annotated[
 ]
 
 
+ShardsFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--shards",
+        metavar="FOLDER",
+        help="Keep the encoded text here, where other runs find it. Not given: in --out.",
+        rich_help_panel=_TEXT,
+    ),
+]
+
 SENTENCES = {
     "english": Sentences.english,
     "chinese": Sentences.chinese,
@@ -98,6 +108,7 @@ class TextOptions:
     field: Field = "text"
     workers: Workers = None
     skip_bad_lines: SkipBad = False
+    shards: ShardsFolder = None
 
     def open(self, source: list[str]) -> Corpus:
         """The text of these files, ready to be read."""
@@ -109,6 +120,7 @@ class TextOptions:
             self.workers,
             word_list=self.word_list,
             skip_bad=self.skip_bad_lines,
+            shards=self.shards,
         )
 
 
@@ -121,6 +133,7 @@ def open_corpus(
     *,
     word_list: Path | None = None,
     skip_bad: bool = False,
+    shards: Path | None = None,
 ) -> Corpus:
     """The text that the options name, ready to be read; a splitter is an option or a model's own."""
     from polyseme.text.corpus import Corpus
@@ -128,7 +141,15 @@ def open_corpus(
     words = named(splitter, word_list) if isinstance(splitter, Splitter) else splitter
 
     bad = "skip" if skip_bad else "stop"
-    return Corpus(source, words=words, sentences=sentences.value, workers=workers, field=field, bad=bad)  # type: ignore[arg-type]
+    return Corpus(
+        source,
+        words=words,
+        sentences=sentences.value,
+        workers=workers,
+        field=field,
+        bad=bad,  # type: ignore[arg-type]
+        shards=shards,
+    )
 
 
 def named(splitter: Splitter, word_list: Path | None) -> Way:

@@ -2,6 +2,7 @@
 
     out/models/METHOD            the model, with `pretraining.json` when its training is over
     out/models/METHOD.log        what its training said; METHOD.json: how it was called
+    out/text                     the encoded text, which methods over the same words share
 
 Methods go one after another, for a budget in minutes means the whole machine. Stopped and started again, what is done stays
 done and what was stopped goes on; a method that fails is told at the end, and stops no other.
@@ -117,7 +118,8 @@ class Lineage:
         call = self._call(method)
         self.folder(method).parent.mkdir(parents=True, exist_ok=True)
         write_text(self._note(method), json.dumps(call, ensure_ascii=False) + "\n")
-        return start_process([*PROGRAM, "pretrain", method, "--out", str(self.folder(method)), *call], self.log(method))
+        places = ["--out", str(self.folder(method)), "--shards", str(self.out / "text")]
+        return start_process([*PROGRAM, "pretrain", method, *places, *call], self.log(method))
 
     def _told(self, method: str) -> str:
         cost = read_cost(self.folder(method))

@@ -24,7 +24,10 @@ HEADS: Mapping[str, Mapping[str, Any]] = {
 """Options that leave nothing but a head, by task."""
 USUAL: Mapping[str, Any] = {"batch": 32, "epochs": 4, "patience": 4, "dropout": 0.1}
 """As in BERT's paper."""
-DATA = ("column", "scheme", "classes", "phrases", "text", "second", "label", "header", "kind", "strict", "goal", "longest")
+DATA = (
+    *("column", "scheme", "classes", "phrases", "sentence_copies"),
+    *("text", "second", "label", "header", "kind", "strict", "goal", "longest"),
+)
 """Options that say how files are read, and what of them counts: those of the set hold in any case."""
 
 

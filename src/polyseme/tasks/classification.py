@@ -77,9 +77,13 @@ class ClassificationConfig(WholeConfig):
     """Of trees: 0 to 4, or negative and positive without what is neutral."""
     phrases: Literal["none", "distinct", "all"] = "none"
     """Of trees, in training: sentences alone, or each phrase with its label once, or all phrases."""
+    sentence_copies: int = 1
+    """Of trees, in training: how often each whole sentence is among the phrases, which are many and mostly neutral."""
 
     def __post_init__(self) -> None:
         problems = network_problems(self, self.hidden, self.layers, self.dropout)
+        if self.sentence_copies < 1:
+            problems.append(f"sentence_copies is {self.sentence_copies}; it must be at least 1")
         problems += self.direct_problems(self.network == DIRECT)
         if problems:
             raise ConfigError("; ".join(problems))
@@ -203,7 +207,8 @@ class Classification(WholeTask):
         assert isinstance(config, ClassificationConfig)
         if config.kind is None and _holds_trees(path):
             trees = read_trees(path)
-            phrases = tree_examples(trees, classes=config.classes, phrases=config.phrases if training else "none")
+            learned = {"phrases": config.phrases, "sentence_copies": config.sentence_copies} if training else {}
+            phrases = tree_examples(trees, classes=config.classes, **learned)  # type: ignore[arg-type]
             if not phrases:
                 raise FormatError(path, "holds neutral sentences only, which 2 classes leave out; give 5 classes")
             return [LabelledText(list(phrase.words), phrase.label) for phrase in phrases]

@@ -12,6 +12,7 @@ import json
 import unicodedata
 from collections.abc import Iterator
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyseme.base.errors import UsageError
@@ -54,11 +55,13 @@ class Corpus:
         workers: int | None = None,
         field: str = "text",
         bad: Bad = "stop",
+        shards: str | Path | None = None,
     ) -> None:
         """A source is a path, a glob, a list of these, or `-`; `words` is a splitter or the name of one.
 
         Not given, `normalise_quotes` is true for English words only, and `workers` is a process for each core where the text
-        is worth it; 0 splits in this process.
+        is worth it; 0 splits in this process. `shards` is a folder where what is encoded of the text is kept, so that
+        several runs find it there; not given, each run has its own.
         """
         if workers is not None and workers < 0:
             raise UsageError(f"workers is {workers}; allowed: 0 (this process only) or more, or None")
@@ -68,6 +71,7 @@ class Corpus:
         self.cutter.words("")  # a package that it lacks is told here, and not by a worker
         self.source = source if isinstance(source, Source) else Source(source, field=field, bad=bad)
         self.workers = workers
+        self.shards = None if shards is None else Path(shards)
 
     def __iter__(self) -> Iterator[list[str]]:
         if self._processes() == 0:

@@ -76,9 +76,9 @@ class PieceShards:
 
     @classmethod
     def build(cls, corpus: Corpus, pieces: Pieces, folder: Path, progress: Advance | None = None) -> PieceShards:
-        """The pieces of a corpus, in a folder of their own in `folder`: encoded now, or found there whole."""
+        """The pieces of a corpus, in a folder of their own in `folder` or where the corpus keeps them; encoded now or found."""
         name = hashlib.sha256(f"{corpus.fingerprint()} {pieces.fingerprint}".encode()).hexdigest()[:16]
-        place = folder / f"pieces-{name}"
+        place = (corpus.shards or folder) / f"pieces-{name}"
         if not _whole(place):
             with one_at_a_time(place):
                 if not _whole(place):

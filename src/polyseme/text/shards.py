@@ -75,7 +75,7 @@ class Shards:
 
     @classmethod
     def build(cls, corpus: Corpus, folder: str | Path, progress: Advance | None = None, *, only_known: bool = False) -> Shards:
-        """The shards of a corpus, in a folder of their own in `folder`; encoded now, or found there whole.
+        """The shards of a corpus, in a folder of their own in `folder`, or where the corpus keeps them; encoded now, or found.
 
         Half a million distinct words are held in memory, thirty bytes of each of the others, and nothing of the text. A
         build that is stopped leaves nothing that is trusted, and the next one starts anew. Of several processes that want
@@ -83,6 +83,8 @@ class Shards:
         words. With `only_known`, shards of other text in the folder mean that the text has changed, which is an error.
         """
         fingerprint = corpus.fingerprint()
+        if corpus.shards is not None:  # with those of other texts; a run that goes on compares fingerprints itself
+            folder, only_known = corpus.shards, False
         place = Path(folder) / f"shards-{fingerprint[:16]}"
 
         def ready() -> Shards | None:

@@ -63,19 +63,32 @@ def read_trees(path: str | Path) -> list[Tree]:
 
 
 def examples(
-    trees: Iterable[Tree], *, classes: Literal[2, 5] = 5, phrases: Literal["none", "all", "distinct"] = "none"
+    trees: Iterable[Tree],
+    *,
+    classes: Literal[2, 5] = 5,
+    phrases: Literal["none", "all", "distinct"] = "none",
+    sentence_copies: int = 1,
 ) -> list[Phrase]:
     """What to train or test on: sentences, or all their phrases, or each phrase with its label once.
 
     Five classes are "0" to "4"; two are "negative" (0 and 1) and "positive" (3 and 4), and what is neutral is left out.
+    `sentence_copies`: how often each whole sentence is among its phrases.
 
     >>> examples([Tree(("so", "so"), ((0, 2, "1"), (0, 1, "2"), (1, 2, "2")))], classes=2, phrases="all")
     [Phrase(words=('so', 'so'), label='negative')]
     """
-    found = (phrase for tree in trees for phrase in (tree.phrases() if phrases != "none" else tree.phrases()[:1]))
-    if classes == 2:
-        found = (Phrase(phrase.words, _TWO[phrase.label]) for phrase in found if phrase.label in _TWO)
-    return list(dict.fromkeys(found)) if phrases == "distinct" else list(found)
+
+    def labelled(found: Iterable[Phrase]) -> list[Phrase]:
+        if classes == 2:
+            return [Phrase(phrase.words, _TWO[phrase.label]) for phrase in found if phrase.label in _TWO]
+        return list(found)
+
+    trees = list(trees)
+    sentences = labelled(tree.phrases()[0] for tree in trees)
+    if phrases == "none":
+        return sentences * sentence_copies
+    found = labelled(phrase for tree in trees for phrase in tree.phrases())
+    return [*(dict.fromkeys(found) if phrases == "distinct" else found), *sentences * (sentence_copies - 1)]
 
 
 def _tree(where: str, line: str) -> Tree:
