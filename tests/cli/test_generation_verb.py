@@ -1,12 +1,17 @@
 """Generation from the command line: trained on two files or two columns, asked and judged."""
 
+import dataclasses
+import typing
+
 import pytest
 
 import polyseme
 from polyseme.base.errors import PolysemeError
+from polyseme.cli.decoding_options import ONLY, AnswersOptions, DecodingOptions, Way
 from polyseme.cli.task_options import ELSEWHERE, GenerationOptions
 from polyseme.studies.sets import SETS
 from polyseme.studies.train import configured, option_names, task_named
+from polyseme.tasks.generation import DecodingConfig
 from tests.cli.running import one_sentence
 
 pytest.importorskip("sacrebleu", reason="sacrebleu is missing: pip install polyseme[generation]")
@@ -28,6 +33,75 @@ def test_trained_asked_and_judged(run, tmp_path):
     assert said == [{"text": "a dog sits .", "answer": expected[0].text, "score": pytest.approx(expected[0].score, abs=1e-5)}]
     judged = run("evaluate", tmp_path / "run", tmp_path / "train")
     assert judged.code == 0 and "12 examples" in judged.out.splitlines()[0] and "bleu" in judged.out.splitlines()[1]
+
+
+@pytest.fixture(scope="module")
+def pupil(tmp_path_factory):
+    """A run with a beam of 4, and its data."""
+    folder = tmp_path_factory.mktemp("pupil")
+    (folder / "data.tsv").write_text("a dog runs .\tEin Hund läuft.\na cat sits .\tEine Katze sitzt.\n" * 6)
+    options = {"epochs": 1, "hidden": 8, "word_dim": 4, "target_dim": 8, "beam": 4, "longest": 6}
+    polyseme.train("generation", folder / "data.tsv", out=folder / "run", encoders="none", **options)
+    return folder
+
+
+def test_how_predict_decodes(run, pupil):
+    task, texts = polyseme.load_task(pupil / "run"), ["a dog runs .", "a cat"]
+    ask = ["predict", pupil / "run", *texts]
+    expected = task.predict(texts, decoding=task.decoding.replace(answers=3, length_penalty=0.5))
+    blocks = ["".join(f"{each.text}\n" for each in [first, *first.others]) for first in expected]
+    assert run(*ask, "--answers", "3", "--length-penalty", "0.5").out == "\n".join(blocks)
+    first, _ = run(*ask, "--answers", "3", "--length-penalty", "0.5", "--json").json
+    assert [first["answer"], *(each["answer"] for each in first["others"])] == blocks[0].splitlines()
+    assert run(*ask, "--longest", "1", "--beam", "1").out.splitlines() == [
+        each.text for each in task.predict(texts, decoding=task.decoding.replace(longest=1, beam=1))
+    ]
+    sampling = ["--way", "sample", "--temperature", "2", "--top-k", "9", "--top-p", "0.9", "--draw", "7"]
+    drawn = DecodingConfig(way="sample", temperature=2, top_k=9, top_p=0.9, draw=7, beam=4, longest=6)
+    said = run(*ask, *sampling, "--json").json
+    assert [each["answer"] for each in said] == [each.text for each in task.predict(texts, decoding=drawn)]
+
+
+def test_how_evaluate_decodes(run, pupil):
+    call = ["evaluate", pupil / "run", pupil / "data.tsv", "--json"]
+    (usual,), (one,) = run(*call).json, run(*call, "--longest", "1").json
+    assert all(len(error["wrong"][0]["answer"].split()) <= 1 for error in one["errors"]) and one["errors"]
+    assert usual["scores"] != one["scores"]
+
+
+def test_decoding_that_cannot_be(run, pupil):
+    ask = ["predict", pupil / "run", "a dog"]
+    assert "answers is 5, but a beam of 4 gives 4 at most" in one_sentence(run(*ask, "--answers", "5"), 2)
+    assert "beam is 0; it must be at least 1" in one_sentence(run(*ask, "--beam", "0"), 2)
+    assert "length_penalty is nan" in one_sentence(run(*ask, "--length-penalty", "nan"), 2)
+    assert "top_p 2.0" in one_sentence(run(*ask, "--way", "sample", "--top-p", "2"), 2)
+    assert "'greedy' is not one of 'beam', 'sample'" in one_sentence(run(*ask, "--way", "greedy"), 2)
+    idle = one_sentence(run(*ask, "--temperature", "2", "--top-k", "3"), 2)
+    assert "--temperature, --top-k: of --way sample, but the way is beam; give --way sample, or leave it out" in idle
+    assert "--beam: of --way beam, but the way is sample" in one_sentence(run(*ask, "--way", "sample", "--beam", "2"), 2)
+
+
+def test_only_generation_decodes(run, tmp_path):
+    (tmp_path / "t.tsv").write_text("text\tlabel\na dog\tyes\na cat\tno\n" * 3)
+    options = {"epochs": 1, "hidden": 4, "word_dim": 4, "network": "pooled"}
+    polyseme.train("classification", tmp_path / "t.tsv", out=tmp_path / "run", encoders="none", **options)
+    told = "--beam, --top-p: of tasks that write text (generation), but this one is classification; leave it out"
+    for call in (["predict", tmp_path / "run", "a dog"], ["evaluate", tmp_path / "run", tmp_path / "t.tsv"]):
+        assert told in one_sentence(run(*call, "--beam", "2", "--top-p", "0.5"), 2)
+        assert run(*call).code == 0
+
+
+def test_decoding_options_are_those_of_the_config():
+    assert {each.name for each in dataclasses.fields(AnswersOptions)} == {f.name for f in dataclasses.fields(DecodingConfig)}
+    ways = typing.get_args(typing.get_type_hints(DecodingConfig)["way"])
+    assert tuple(Way) == ways == tuple(ONLY)
+    assert {name for names in ONLY.values() for name in names} < {each.name for each in dataclasses.fields(DecodingOptions)}
+
+
+def test_plain_text_is_refused(run, tmp_path):
+    (tmp_path / "plain").write_text("a dog runs .\n" * 9)
+    told = one_sentence(run("train", "generation", "--data", tmp_path / "plain", *SMALL, "--out", tmp_path / "run"))
+    assert "its first line has no tab" in told and "--source en --target de" in told and "kind" not in told
 
 
 def test_options_are_those_of_the_config():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.base.errors import FormatError, UsageError
 from polyseme.text.glue import glued, unglued
 from polyseme.text.parallel import TextPair, read_parallel, side
 from polyseme.text.words import splitter
@@ -90,9 +90,44 @@ def test_names_that_lead_nowhere(tmp_path: Path) -> None:
         read_parallel(prefix, source="en", target="fr")
     with pytest.raises(FormatError, match=r"other\.en: no such file.*nothing there begins with other\."):
         read_parallel(tmp_path / "other", source="en", target="de")
-    (tmp_path / "one").write_text("a single column\n")
-    with pytest.raises(PolysemeError, match="one"):
-        read_parallel(tmp_path / "one")
+
+
+@pytest.mark.parametrize("name", ["one", "one.tsv", "one.txt", "train.en"])
+@pytest.mark.parametrize("text", ["a dog runs .\n" * 9, "Ann, too, came .\nIt rains .\n", "a,b\n" * 3])
+def test_a_plain_text_is_no_table(tmp_path: Path, name: str, text: str) -> None:
+    """Neither a label and a text on each line, nor CSV by its commas."""
+    (tmp_path / name).write_text(text)
+    for names in ({}, {"source": "en", "target": "de"}):
+        told = rf"{name}: is no table: its first line has no tab; .* --data train --source en --target de reads train\.en"
+        with pytest.raises(FormatError, match=told) as caught:
+            read_parallel(tmp_path / name, **names)
+        assert "kind" not in str(caught.value)
+
+
+def test_csv_goes_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a.CSV.gz").write_bytes(gzip.compress(b'one,"eins, zwei"\n'))
+    assert read_parallel(tmp_path / "a.CSV.gz").pairs == [TextPair("one", "eins, zwei")]
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ({}, "has 1 columns; second=1 was asked for"),
+        ({"source": "en", "target": "fr"}, "no column 'fr' for second; its columns are en"),
+        ({"source": "en", "target": "en"}, "must be different columns"),
+    ],
+)
+def test_columns_that_are_not_there(tmp_path: Path, names: dict[str, str], told: str) -> None:
+    (tmp_path / "a.jsonl").write_text('{"en": "a dog"}\n')
+    with pytest.raises(UsageError, match=rf"{told}.*\(text is --source, second is --target; not given: columns 0 and 1\)"):
+        read_parallel(tmp_path / "a.jsonl", **names)
+
+
+@pytest.mark.parametrize(("data", "told"), [(b"", "is empty"), ("a\tb\n".encode("utf-16"), "save it as UTF-8")])
+def test_what_is_wrong_with_a_table_is_told_by_its_reader(tmp_path: Path, data: bytes, told: str) -> None:
+    (tmp_path / "a.tsv").write_bytes(data)
+    with pytest.raises(FormatError, match=told):
+        read_parallel(tmp_path / "a.tsv")
 
 
 @pytest.mark.parametrize(

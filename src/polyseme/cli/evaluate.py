@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polyseme.cli import show
+from polyseme.cli.decoding_options import DecodingOptions
+from polyseme.cli.option_groups import command
 from polyseme.cli.options import Device, Json
 from polyseme.cli.predict import Folder
 from polyseme.cli.train import print_scores
@@ -23,7 +25,10 @@ Data = Annotated[Path, typer.Argument(metavar="DATA", help="Labelled data, in th
 Errors = Annotated[int, typer.Option("--errors", min=0, metavar="N", help="How many of the worst errors are shown.")]
 
 
-def evaluate(folder: Folder, data: Data, errors: Errors = 10, json: Json = False, device: Device = None) -> None:
+@command
+def evaluate(
+    folder: Folder, data: Data, decoding: DecodingOptions, errors: Errors = 10, json: Json = False, device: Device = None
+) -> None:
     """Score a trained task on a file, and show what it takes for what, and its worst errors.
 
     Of a classifier these are the wrong answers that it is surest of, of a tagger the texts with the most wrong spans or
@@ -38,6 +43,7 @@ def evaluate(folder: Folder, data: Data, errors: Errors = 10, json: Json = False
     from polyseme.tasks.errors import report
 
     task = load_task(folder, device=device)
+    decoding.set_on(task)
     found = report(task, data, errors=errors)
     for strange in found.strange:
         show.note(f"{strange}, which {folder} has not learned; it counts as wrong")

@@ -12,9 +12,12 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from polyseme.cli import part_options
+from polyseme.cli import decoding_options, part_options
 
-PANELS = [None, "Model", "Data", "Encoders", "Masking", "Subwords", "Text", "Budget", "Training", part_options.PANEL]
+PANELS = [
+    *(None, "Model", "Data", "Encoders", "Masking", "Subwords", "Text", "Budget", "Training", "Computing"),
+    *(decoding_options.PANEL, part_options.PANEL),
+]
 """Parts of a help text, from top to bottom."""
 
 
@@ -46,4 +49,9 @@ def _parameters(owner: Callable[..., Any]) -> Iterator[inspect.Parameter]:
 
 def _place(parameter: inspect.Parameter) -> int:
     (option, *_) = getattr(parameter.annotation, "__metadata__", (None,))  # typer's context is no option
-    return PANELS.index(getattr(option, "rich_help_panel", None))
+    panel = getattr(option, "rich_help_panel", None)
+    if panel not in PANELS:
+        raise ValueError(
+            f"the option {parameter.name} is in the panel {panel!r}, which PANELS in {__name__} lacks: put it there"
+        )
+    return PANELS.index(panel)

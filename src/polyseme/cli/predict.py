@@ -10,7 +10,9 @@ from typing import Annotated
 import typer
 
 from polyseme.cli import show
+from polyseme.cli.decoding_options import AnswersOptions
 from polyseme.cli.lines import TextLines, lines_of
+from polyseme.cli.option_groups import command
 from polyseme.cli.options import Device, Input, Json, SplitOnSpaces, Texts
 
 AT_A_TIME = 4096  # lines that stand in memory; among them, texts of like length go together
@@ -18,8 +20,10 @@ AT_A_TIME = 4096  # lines that stand in memory; among them, texts of like length
 Folder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained task, as polyseme train wrote it.")]
 
 
+@command
 def predict(
     folder: Folder,
+    decoding: AnswersOptions,
     texts: Texts = None,
     input: Input = None,
     split_on_spaces: SplitOnSpaces = False,
@@ -33,7 +37,8 @@ def predict(
     given twice; for a reader these are a question and a paragraph, and it gives the answer, its score and the line; for
     choices, a question and two choices or more. For roles, a line begins with the numbers of its predicates, from 0 and
     divided by commas, then a blank and the text; each word comes with one tag for each predicate. Coreference marks and
-    lists what means the same; generation gives the text that it makes of each.
+    lists what means the same; generation gives the text that it makes of each, with --answers several, and a blank line
+    between texts.
 
     Examples:
 
@@ -44,11 +49,14 @@ def predict(
         polyseme predict my-reader "Who left?" "Ann saw Bob leave."
 
         polyseme predict my-roles "1,3 Ann saw Bob leave"
+
+        polyseme predict my-translator --input sentences.txt --way sample --top-p 0.9 --answers 3
     """
     lines = lines_of(texts, input)
     from polyseme.studies.train import load_task
 
     task = load_task(folder, device=device)
+    decoding.set_on(task)
     if texts:
         lines = TextLines(task.lines_from(texts))
     name = "TEXT" if texts else str(input or "standard input")

@@ -32,9 +32,11 @@ SmoothingOption = Annotated[
 ]
 Vocabulary = Annotated[
     int | None,
-    typer.Option("--vocabulary", min=4, help="Most frequent words, three marks counted; the others are <unk>. Not given: all."),
+    typer.Option(
+        "--vocabulary", min=4, help="Most frequent words, three marks counted; the others are `<unk>`. Not given: all."
+    ),
 ]
-MinCount = Annotated[int, typer.Option("--min-count", min=1, help="Words that come less often are <unk>.")]
+MinCount = Annotated[int, typer.Option("--min-count", min=1, help="Words that come less often are `<unk>`.")]
 Cutoff = Annotated[
     str,
     typer.Option(

@@ -1,8 +1,9 @@
 """Parallel text: a source and what is to be made of it, line by line, in two files or in two columns of one.
 
 Two files go by the name that they share, as in every translation task: `train` with the endings `en` and `de` is `train.en` and
-`train.de`, each plain or packed (`train.en.gz`). A single file is a table (`polyseme.text.tables`), TSV as a rule. Lines must
-match: a pair of files of different lengths is an error and not a corpus whose end is missing.
+`train.de`, each plain or packed (`train.en.gz`). A single file is a table (`polyseme.text.tables`): TSV, JSON lines, or CSV
+that is named so, because a comma alone makes no columns of a plain text. Lines must match: a pair of files of different lengths
+is an error and not a corpus whose end is missing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,12 @@ from polyseme.text.tables import read_table
 
 PACKED = ("", ".gz", ".xz", ".zst")
 """What may stand behind the ending of a file."""
+NAMED = tuple(f".{kind}{packed}" for kind in ("csv", "json", "jsonl", "ndjson") for packed in PACKED)
+"""Endings of tables whose first line need not tell that they are one."""
+TWO_FILES = (
+    "of two files give the name that they share, and their endings: --data train --source en --target de reads train.en and "
+    "train.de, plain or packed"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +63,7 @@ def read_parallel(path: str | Path, *, source: str | None = None, target: str | 
     if Path(path).is_file():
         return _table(path, source, target, strict)
     if source is None or target is None:
-        raise UsageError(
-            f"there is no file {path}; of two files give the name that they share, and their endings: --data train --source en "
-            "--target de reads train.en and train.de, plain or packed"
-        )
+        raise UsageError(f"there is no file {path}; {TWO_FILES}")
     found = Parallel([], [])
     for pair in _pairs(side(path, source), side(path, target), strict):
         (found.skipped if _blank(pair) else found.pairs).append(pair)
@@ -99,8 +103,14 @@ def _blank(pair: TextPair) -> bool:
 
 
 def _table(path: str | Path, source: str | None, target: str | None, strict: bool) -> Parallel:
+    if not _may_be_table(path):
+        what = "is no table: its first line has no tab; give columns divided by tabs, JSON lines, or CSV in a file named .csv"
+        raise FormatError(path, f"{what}; {TWO_FILES}")
     columns = [_column(name) for name in (source or "0", target or "1")]
-    found = read_table(path, text=columns[0], second=columns[1], labelled=False, strict=strict)
+    try:
+        found = read_table(path, text=columns[0], second=columns[1], labelled=False, strict=strict)
+    except UsageError as error:  # which calls the columns as other tasks do
+        raise UsageError(f"{error} (text is --source, second is --target; not given: columns 0 and 1)") from None
     pairs, skipped = (
         [TextPair(row.first.strip(), (row.second or "").strip(), row.where) for row in rows]
         for rows in (found.rows, found.skipped)
@@ -108,6 +118,17 @@ def _table(path: str | Path, source: str | None, target: str | None, strict: boo
     if not pairs:
         raise FormatError(path, f"has no row that can be used: of all {len(skipped)} a text is blank")
     return Parallel(pairs, skipped)
+
+
+def _may_be_table(path: str | Path) -> bool:
+    """Whether it is named as a table, or its first line has columns; what cannot be read is for the reader to tell."""
+    if Path(path).name.lower().endswith(NAMED):
+        return True
+    try:
+        first = next((line for _, line in numbered_lines(path) if line.strip()), None)
+    except FormatError:
+        return True
+    return first is None or "\t" in first or first.startswith("{")
 
 
 def _column(name: str) -> str | int:
