@@ -123,6 +123,14 @@ def test_pairs_are_what_they_are_called(shards) -> None:
     assert covered.max() == 1
 
 
+def test_a_batch_is_as_large_as_it_may_be(shards) -> None:
+    store, pieces = shards
+    plan = BertBatches(store, range(len(store)), pieces, masking=MaskingConfig(), length=48, size=16384).plan(0, 0)
+    for batch in plan[:-1]:
+        longest = max(pair.pieces for pair in batch) + 3
+        assert len(batch) == 16384 // longest > 128  # pieces are counted, and not pairs
+
+
 def test_whole_words_are_hidden_whole(shards) -> None:
     continues = [token.startswith("##") for token in shards[1].tokenizer.convert_ids_to_tokens(range(len(shards[1])))]
     several = 0

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from polyseme.base.config import Config, ConfigError
+from polyseme.nn.moving import moved
 
 BLOCK_CPU, BLOCK_CUDA = 64, 2048  # words convolved at once: what stays in a core's cache, and what fills a GPU
 ORIGINAL_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
@@ -152,8 +153,7 @@ class CharCnn(nn.Module):
         if not len(ids):
             return weight.new_empty(0, len(weight), dtype=kind)
         longest = [*lengths[WORDS - 1 :: WORDS].tolist(), int(lengths[-1])][: -(-len(ids) // WORDS)]
-        places = torch.tensor([length + 1 for length in longest], dtype=torch.int32)
-        places = places.pin_memory().to(ids.device, non_blocking=True) if ids.is_cuda else places
+        places = moved(torch.tensor([length + 1 for length in longest], dtype=torch.int32), ids.device)
         x = F.embedding(ids[:, : longest[-1] + self.config.widest], self.embedding).to(kind)
         found: Tensor = HighestWindows.apply(x, weight.to(kind), places, longest[-1] + 1)
         return found

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from polyseme.base.errors import UsageError
+from polyseme.nn.moving import moved
 from polyseme.nn.packing import Packing
 from polyseme.nn.recurrent import VariationalDropout, own_precision
 
@@ -46,9 +47,9 @@ class HighwayLstm(nn.Module):
         if not bool(lengths.any()):
             return vectors.new_zeros(batch, width, self.dim)
         packing, device = Packing(lengths), vectors.device
-        places = _moved(packing.rows * width + packing.steps, device)  # of each packed word among the padded ones
-        rows = _moved(packing.rows, device)
-        turned = _moved(_turned(packing, lengths, width), device)
+        places = moved(packing.rows * width + packing.steps, device)  # of each packed word among the padded ones
+        rows = moved(packing.rows, device)
+        turned = moved(_turned(packing, lengths, width), device)
         sizes = torch.tensor(packing.sizes)
         states = vectors.flatten(0, 1).index_select(0, places)  # (packed, inputs)
         for number, layer in enumerate(self.layers):
@@ -95,11 +96,6 @@ def _turned(packing: Packing, lengths: Tensor, width: int) -> Tensor:
     place_of = torch.zeros(len(lengths) * width, dtype=torch.long)
     place_of[packing.rows * width + packing.steps] = torch.arange(len(packing.rows))
     return place_of[packing.rows * width + lengths[packing.rows] - 1 - packing.steps]
-
-
-def _moved(places: Tensor, device: torch.device) -> Tensor:
-    """On the device; to a GPU without waiting for it."""
-    return places.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else places.to(device)
 
 
 @torch.no_grad()

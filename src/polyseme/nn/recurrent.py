@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from polyseme.base.errors import UsageError
+from polyseme.nn.moving import moved
 from polyseme.nn.packing import Packing
 from polyseme.nn.pooling import pool
 
@@ -82,8 +83,7 @@ class Recurrent(nn.Module):
         if not vectors.is_cuda and torch.is_grad_enabled():  # gradients of PyTorch's packed layers are slow on a CPU
             return self._padded(vectors, mask, lengths, extra)
         packing = Packing(lengths)
-        places = packing.rows * vectors.shape[1] + packing.steps
-        places = places.pin_memory().to(vectors.device, non_blocking=True) if vectors.is_cuda else places
+        places = moved(packing.rows * vectors.shape[1] + packing.steps, vectors.device)
         sizes = torch.tensor(packing.sizes)
         for number, lstm in enumerate(self.layers):
             if extra is not None and number in self.between:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from polyseme.base.config import ConfigError
 from polyseme.nn.exponentials import exponentials_
+from polyseme.nn.moving import moved
 from polyseme.nn.output import SCORES, FullSoftmax, Losses, OutputLayer
 
 SCORES_CPU = 1 << 20  # scores at a time on a CPU, which keeps them in its caches
@@ -38,8 +39,7 @@ class SampledSoftmax:
     def loss(self, states: Tensor, targets: Tensor) -> Losses:
         """The sampled losses of the target words: their sum with gradients, and each without."""
         drawn, tries = self.draw()
-        if states.is_cuda:
-            drawn = drawn.pin_memory().to(states.device, non_blocking=True)  # no waiting for the GPU
+        drawn = moved(drawn, states.device)
         number = torch.full((self.output.size,), -1, device=states.device)  # a word's place in the sample
         number[drawn] = torch.arange(len(drawn), device=states.device)
         ids = torch.cat([drawn, targets])

@@ -20,6 +20,7 @@ from polyseme.base.run import Run
 from polyseme.encoders.bert import Bert
 from polyseme.encoders.piece_library import library, quiet
 from polyseme.encoders.piece_model import PieceConfig
+from polyseme.nn.moving import moved
 from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, MaskingConfig
 from polyseme.pretraining.piece_teaching import SIZES, PieceObjective, PieceTeaching
 from polyseme.text.piece_shards import PieceShards
@@ -94,9 +95,9 @@ class BertObjective(PieceObjective):
         flat = batch.targets.reshape(-1)
         told = np.flatnonzero(flat != IGNORED)
         named = {"input_ids": batch.ids, "token_type_ids": batch.segments, "attention_mask": batch.attention}
-        inputs = {name: torch.from_numpy(value).to(device) for name, value in named.items()}
+        inputs = {name: moved(torch.from_numpy(value), device) for name, value in named.items()}
         places, wanted, unrelated = (
-            torch.from_numpy(value).to(device) for value in (told, flat[told], (~batch.related).astype(np.int64))
+            moved(torch.from_numpy(value), device) for value in (told, flat[told], (~batch.related).astype(np.int64))
         )
         return _Prepared(inputs, places, wanted, unrelated, batch.words)
 

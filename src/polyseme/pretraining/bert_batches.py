@@ -277,7 +277,8 @@ class BertBatches:
         order = np.random.default_rng([self._seed, 2, version]).permutation(len(self._documents)) + self._documents.start
         source = np.random.default_rng([self._seed, 3, version, block])
         pairs = self._pairs.pairs(order[block * BLOCK : (block + 1) * BLOCK].tolist(), source)
-        return [[pairs[row] for row in rows] for rows in by_words([p.pieces + 3 for p in pairs], words=self._size)]
+        batches = by_words([pair.pieces + 3 for pair in pairs], words=self._size, rows=max(len(pairs), 1))
+        return [[pairs[row] for row in rows] for rows in batches]
 
     def _gather(self, plan: list[list[Pair]], version: int, block: int, number: int) -> BertBatch:
         return self._masker.batch(plan[number], np.random.default_rng([self._seed, 4, version, block, number]))

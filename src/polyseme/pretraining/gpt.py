@@ -21,6 +21,7 @@ from torch import Tensor
 from polyseme.base.run import Run
 from polyseme.encoders.gpt import Gpt
 from polyseme.encoders.piece_library import library, quiet
+from polyseme.nn.moving import moved
 from polyseme.pretraining.piece_teaching import SIZES, PieceObjective, PieceTeaching
 from polyseme.text.piece_shards import PieceShards
 from polyseme.text.pieces import Pieces, train_byte_pairs
@@ -173,7 +174,7 @@ class GptObjective(PieceObjective):
     """The next piece, around a model with the library's head for it."""
 
     def prepare(self, batch: GptBatch) -> _Prepared:
-        ids, targets = (torch.from_numpy(array).to(self.model.device) for array in (batch.ids, batch.targets))
+        ids, targets = (moved(torch.from_numpy(array), self.model.device) for array in (batch.ids, batch.targets))
         return _Prepared(ids, targets, batch.words)
 
     def total(self, batch: _Prepared) -> Tensor:

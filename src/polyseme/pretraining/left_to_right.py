@@ -22,6 +22,7 @@ from polyseme.base.progress import Advance
 from polyseme.base.run import Run
 from polyseme.encoders.folder import describe
 from polyseme.encoders.left_to_right import LeftToRight
+from polyseme.nn.moving import moved
 from polyseme.nn.sampled import SampledSoftmax
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.ngram import number
@@ -86,8 +87,7 @@ class LeftToRightObjective(Learner):
 
     def move(self, values: np.ndarray) -> Tensor:
         """An array on the model's device; to a GPU without waiting for it."""
-        tensor, device = torch.from_numpy(np.ascontiguousarray(values)), self.model.device
-        return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+        return moved(torch.from_numpy(np.ascontiguousarray(values)), self.model.device)
 
 
 @dataclass(frozen=True, kw_only=True)

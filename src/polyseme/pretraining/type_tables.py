@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from polyseme.encoders.elmo import Elmo, WordInputs
+from polyseme.nn.moving import moved
 from polyseme.text.shards import Shards
 from polyseme.text.spelling import Spelling
 
@@ -51,10 +52,7 @@ class TypeTables:
 
     def move(self, values: np.ndarray) -> Tensor:
         """An array on the model's device; to a GPU without waiting for it."""
-        tensor = torch.from_numpy(values)
-        if self._model.device.type != "cuda":
-            return tensor.to(self._model.device)
-        return tensor.pin_memory().to(self._model.device, non_blocking=True)
+        return moved(torch.from_numpy(values), self._model.device)
 
     def _characters(self, spelling: Spelling, distinct: np.ndarray) -> Tensor:
         if self._model.device.type != "cuda":

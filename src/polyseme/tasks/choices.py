@@ -20,12 +20,12 @@ from torch.nn import functional as F
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Sentence
+from polyseme.nn.moving import moved
 from polyseme.tasks.base import TaskConfig, split_text
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features
 from polyseme.tasks.mistakes import Mistake, place_in
 from polyseme.tasks.whole import Direct, WholeConfig, WholeInputs, WholeTask, WholeVectors
-from polyseme.tasks.words import moved
 from polyseme.text.choices import ChoiceQuestion, read_choices
 from polyseme.text.words import Splitter
 

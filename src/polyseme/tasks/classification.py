@@ -25,13 +25,13 @@ from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.base import Sentence
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.nn.bcn import Bcn
+from polyseme.nn.moving import moved
 from polyseme.nn.pooling import pool
 from polyseme.nn.recurrent import Recurrent, VariationalDropout
 from polyseme.tasks.base import TaskConfig, split_text
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
 from polyseme.tasks.whole import DIRECT, Direct, WholeConfig, WholeTask
-from polyseme.tasks.words import moved
 from polyseme.text.numbered_lines import numbered_lines
 from polyseme.text.tables import Kind, Row, read_table
 from polyseme.text.trees import examples as tree_examples

@@ -27,13 +27,13 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.metrics.coreference import conll_score, coreference_qualities, coreference_statistics
 from polyseme.metrics.spans import SpanScores
+from polyseme.nn.moving import moved
 from polyseme.nn.recurrent import Recurrent
 from polyseme.nn.span_ranking import DocumentWords, Ranking, SpanRanker
 from polyseme.tasks.base import Prepared, Task, TaskConfig
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Wrong, place_in
-from polyseme.tasks.words import moved
 from polyseme.text.alignment import join
 from polyseme.text.batches import by_words
 from polyseme.text.coreference import Document, Mention, read_coreference

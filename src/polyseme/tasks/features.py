@@ -24,7 +24,8 @@ from polyseme.encoders.covering import Covering
 from polyseme.encoders.paces import Thaw, part_paces
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.mix import Mix
-from polyseme.tasks.words import DistinctWords, TaskWords, WordsConfig, moved
+from polyseme.nn.moving import moved
+from polyseme.tasks.words import DistinctWords, TaskWords, WordsConfig
 from polyseme.training.base import Pace
 
 Position = Literal["input", "between", "output"]

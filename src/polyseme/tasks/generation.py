@@ -30,6 +30,7 @@ from polyseme.encoders.base import Encoder, Sentence
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.metrics.translation import Words, bleu, bleu_score, bleu_statistics, chrf, sacrebleu_metrics
 from polyseme.nn.beam import Hypothesis, beam_search
+from polyseme.nn.moving import moved
 from polyseme.nn.recurrent import Recurrent
 from polyseme.nn.sampling import sample
 from polyseme.nn.seq2seq import DecoderSizes, DecoderState, Scoring, Seq2Seq, WordLosses
@@ -37,7 +38,6 @@ from polyseme.tasks.base import Task, TaskConfig, split_text
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, place_in
-from polyseme.tasks.words import moved
 from polyseme.text.glue import GLUE, glued, unglued
 from polyseme.text.parallel import TextPair, read_parallel
 from polyseme.text.words import CJK, Splitter, splitter

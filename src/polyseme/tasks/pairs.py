@@ -27,6 +27,7 @@ from polyseme.encoders.base import Sentence
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.correlation import pearson, spearman
 from polyseme.nn.esim import Esim
+from polyseme.nn.moving import moved
 from polyseme.tasks.base import TaskConfig, split_text
 from polyseme.tasks.classification import (
     Choice,
@@ -48,7 +49,6 @@ from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
 from polyseme.tasks.two_texts import TwoTexts
 from polyseme.tasks.whole import DIRECT, Direct, WholeConfig, WholeTask
-from polyseme.tasks.words import moved
 from polyseme.text.tables import Kind, read_table
 from polyseme.text.words import Splitter
 

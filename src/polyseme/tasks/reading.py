@@ -29,6 +29,7 @@ from polyseme.encoders.base import Sentence
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.reading import Rules, answer_f1, exact_match
 from polyseme.nn.bidaf import LOWEST, Bidaf, SpanScores, best_spans, shared_log_total
+from polyseme.nn.moving import moved
 from polyseme.tasks.base import Prepared, TaskConfig, split_text
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.direct_spans import DirectSpans
@@ -36,7 +37,6 @@ from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
 from polyseme.tasks.reading_data import Asked, Paragraph, ReadingData, paragraph_of, shortened, words_of
 from polyseme.tasks.two_texts import TwoTexts
-from polyseme.tasks.words import moved
 from polyseme.text.squad import ANSWER, NO_ANSWER, Question, Questions, Span, read_squad
 from polyseme.text.words import CJK, Splitter
 

@@ -33,12 +33,12 @@ from polyseme.metrics.classes import Confusion
 from polyseme.metrics.spans import SpanScores, spans
 from polyseme.nn.crf import Crf
 from polyseme.nn.highway_lstm import HighwayLstm
+from polyseme.nn.moving import moved
 from polyseme.tasks.base import Task, TaskConfig
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, Wrong, confusion_of_types, matched, place_in, placed_tags, strange_types
 from polyseme.tasks.tag_scheme import Scheme, allowed_moves, from_bioes, labels_of, to_bioes
 from polyseme.tasks.tagging import TaggingConfig
-from polyseme.tasks.words import moved
 from polyseme.text.roles import VERB, Predicate, RoleSentence, read_roles
 from polyseme.text.words import Splitter
 

@@ -27,6 +27,7 @@ from polyseme.metrics.bootstrap import span_statistics
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.spans import span_scores, spans
 from polyseme.nn.crf import Crf
+from polyseme.nn.moving import moved
 from polyseme.nn.recurrent import Recurrent
 from polyseme.tasks.base import Task, TaskConfig
 from polyseme.tasks.features import Features, TextInputs, TextVectors
@@ -42,7 +43,6 @@ from polyseme.tasks.mistakes import (
     strangers,
 )
 from polyseme.tasks.tag_scheme import Scheme, allowed_moves, from_bioes, labels_of, scheme_of, to_bioes
-from polyseme.tasks.words import moved
 from polyseme.text.conll import Tagged, read_conll
 from polyseme.text.words import Splitter
 

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from polyseme.base.config import Config, ConfigError
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.char_cnn import CharactersConfig, CharCnn
+from polyseme.nn.moving import moved
 from polyseme.text.characters import Utf8Characters
 from polyseme.text.vocabulary import Vocabulary
 
@@ -69,11 +70,6 @@ class DistinctWords:
         characters = None if self.characters is None else moved(self.characters, device)
         outside = None if self.outside is None else moved(self.outside, device)
         return DistinctWords(characters, self.lengths, moved(self.rows, device), outside)
-
-
-def moved(tensor: Tensor, device: torch.device) -> Tensor:
-    """A tensor on a device; to a GPU without waiting for it."""
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 class TaskWords(nn.Module):
