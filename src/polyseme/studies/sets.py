@@ -140,8 +140,8 @@ SETS = {
         test="rc_squad1.1_subset_en/squad_subset.test.json.gz",
         splitter="english",
         options={
-            "hidden": 100, "dropout": 0.3, "norm": "bilm", "mix_dropout": 0.2, "longest": 20, "positions": ("input", "output"),
-            "batch": 32, "epochs": 20, "patience": 20, "learning_rate": 1e-3,
+            "hidden": 100, "dropout": 0.3, "norm": "words", "mix_dropout": 0.2, "longest": 20, "positions": ("input", "output"),
+            "batch": 32, "epochs": 5, "patience": 5, "learning_rate": 1e-3,
         },
         source="https://rajpurkar.github.io/SQuAD-explorer; here 1,000 paragraphs of it with 5 questions each",
     ),

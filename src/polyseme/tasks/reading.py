@@ -140,6 +140,7 @@ class Reading(TwoTexts):
             return
         self.network = Bidaf(
             features.width("input"),
+            own=features.words.dim,
             hidden=config.hidden,
             dropout=config.dropout,
             output_inputs=features.width("output"),
