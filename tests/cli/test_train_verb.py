@@ -161,6 +161,8 @@ def test_called_wrongly(run, model, files):
     (files / "trees").write_text("(3 (2 It) (3 works))\n(1 (2 It) (1 fails))\n")
     phrases = run("train", "classification", "--data", files / "trees", "--phrases", "all", *SMALL, "--out", files / "run")
     assert "give dev data (--dev)" in one_sentence(phrases, 2)
+    copies = run("train", "classification", "--data", files / "trees", "--sentence-copies", 2, *SMALL, "--out", files / "run")
+    assert "give dev data (--dev)" in one_sentence(copies, 2)  # they would stand on both sides
     table = run("train", "classification", "--data", files / "texts.tsv", "--text", "body", *SMALL, "--out", files / "run")
     assert "has no column 'body'" in one_sentence(table, 2)
 

@@ -58,6 +58,21 @@ def test_text_that_vanished_or_changed(tmp_path: Path, capsys: pytest.CaptureFix
     assert call(folder, out, *options) == 0
 
 
+def test_a_changed_text_is_never_accepted_also_where_runs_share_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its words have other numbers: weights would belong to other words."""
+    text, out = tmp_path / "a.txt", tmp_path / "m"
+    program.write_text(text, lines=100)
+    options = ["--words", "3000", "--shards", str(tmp_path / "kept")]
+    assert call(text, out, *options) == 0
+    assert not list(out.rglob("shards-*"))
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    text.write_text(text.read_text()[::-1])
+    assert call(text, out, *options, "--accept-changes") == 1
+    assert "is not what this run began with" in said(capsys)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
 def test_a_bad_line_is_told_before_the_first_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = program.write_text(tmp_path / "t.txt", lines=50)
     text.write_bytes(text.read_bytes() + b"na\xefve\n")

@@ -175,9 +175,11 @@ def test_other_settings_are_named(tmp_path: Path) -> None:
     assert "patience: None in the run, 3 now" in str(told.value)
     assert "optim.learning_rate: 0.01 in the run, 0.02 now" in str(told.value)
     assert "log_every" not in str(told.value)
-    with pytest.raises(PolysemeError, match=r"settings.corpus: nothing in the run, abc now"):
-        trainer = Trainer(toy.config(), toy.RUN)
-        trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"corpus": "abc"})
+    trainer = Trainer(toy.config(), toy.RUN)
+    with pytest.raises(PolysemeError, match=r"settings.vectors: nothing in the run, abc now"):
+        trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"vectors": "abc"})
+    with pytest.raises(PolysemeError, match=r"the text, or how it is split, is not what this run began with"):
+        trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"corpus": "abc"}, accept_changes=True)
     with pytest.raises(PolysemeError, match=r"a run of another model"):
         fit(tmp_path, toy.learner(dim=9))
 

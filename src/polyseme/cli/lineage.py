@@ -169,7 +169,7 @@ def _known(methods: tuple[str, ...]) -> dict[str, set[str]]:
     from polyseme.cli.pretrain import app
 
     group = typer.main.get_group(app)
-    own = {"help", "corpus", "out", "json"}
+    own = {"help", "corpus", "out", "shards", "json"}
     return {
         method: {name.removeprefix("--") for parameter in group.commands[method].params for name in parameter.opts} - own
         for method in methods

@@ -8,6 +8,9 @@ Imported only where CUDA is, or where `TRITON_INTERPRET=1` runs the same kernel 
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -66,6 +69,7 @@ def sums(scores: Tensor, mask: Tensor, moves: Tensor, start: Tensor, end: Tensor
     if batch:
         size = triton.next_power_of_2(tags)
         warps = min(max(1, size * size // _CELLS), _WARPS)
-        _walk[(batch, 2)](scores, mask, moves, start, end, out, words, TAGS=tags, SIZE=size, num_warps=warps)
+        with torch.cuda.device(scores.device) if scores.is_cuda else nullcontext():  # a kernel runs on the current GPU
+            _walk[(batch, 2)](scores, mask, moves, start, end, out, words, TAGS=tags, SIZE=size, num_warps=warps)
     before, behind = out
     return before, behind

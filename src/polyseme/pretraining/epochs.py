@@ -48,7 +48,7 @@ class Fitted:
 
 
 def read_text(corpus: Corpus, run: Run, out: Path) -> Shards:
-    """The text as numbers, in the run's folder; shown as it goes."""
+    """The text as numbers, in the run's folder or where the corpus keeps it; shown as it goes."""
     if run.ranks > 1:
         raise UsageError(f"this method trains in one process, and here are {run.ranks}: start it without torchrun")
     began = bool(Checkpoints(out / "run").steps())

@@ -91,7 +91,7 @@ class NgramPretraining(Config):
         return self.cutoffs + self.cutoffs[-1:] * (self.order - len(self.cutoffs))
 
     def fit(self, corpus: Corpus, run: Run, out: str | Path, *, progress: Advance | None = None) -> Made:
-        """Count a corpus and write the model to `out`; `out/run` keeps the encoded text, for other options.
+        """Count a corpus and write the model to `out`; the encoded text stays in `out/run` or where the corpus keeps it.
 
         Of several processes the first one writes. `progress` is told the words as they are encoded.
         """

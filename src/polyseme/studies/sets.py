@@ -2,7 +2,7 @@
 
 Nothing is downloaded; each entry says who publishes it. The options are those of `polyseme train`, the same for every encoder,
 so that rows of a comparison differ in nothing else. The learning rate falls to zero over the epochs, and most sets have as much
-patience as epochs, so that runs go to the end of their schedule. They are those of `docs/results`.
+patience as epochs, so that runs go to the end of their schedule. The options are those that `docs/results` was measured with.
 """
 
 from __future__ import annotations

@@ -169,8 +169,11 @@ class Job:
     def _read(self, config: TaskConfig, tell: Tell) -> tuple[list[Any], list[Any], list[Any] | None]:
         """The examples of all files, before any model is loaded: what is wrong with them is told at once."""
         kind, files = self.kind, self.files
-        if files.dev is None and getattr(config, "phrases", "none") != "none":
-            raise UsageError("with phrases, no data can be held out: give dev data (--dev), or train on sentences alone")
+        repeated = getattr(config, "phrases", "none") != "none" or getattr(config, "sentence_copies", 1) > 1
+        if files.dev is None and repeated:
+            raise UsageError(
+                "with phrases or copies no data can be held out: give dev data (--dev), or train on sentences alone"
+            )
         learned = kind.read(files.train, config, training=True)
         if files.dev is None:
             learned, judged = _held_out(learned, files.train)

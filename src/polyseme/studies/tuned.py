@@ -16,7 +16,7 @@ from polyseme.studies.train import named_in
 TUNED, FROZEN = "finetune", "frozen"
 """The modes of encoders, which learn along or stay, and the words for rows that have them."""
 HEADS: Mapping[str, Mapping[str, Any]] = {
-    "tagging": {"network_layers": 0, "own_words": False, "crf": False, "layers": "top"},
+    "tagging": {"network_layers": 0, "own_words": False, "crf": False, "layers": "top", "norm": "none"},
     "classification": {"network": "direct"},
     "pairs": {"network": "direct"},
     "reading": {"network": "direct"},

@@ -86,7 +86,7 @@ class FeaturesConfig(Config):
         """What is said here that such a network has no use for."""
         problems, usual = [], FeaturesConfig()
         words = (WordsConfig(), WordsConfig(own=False))
-        if self.words not in words or self.layers != usual.layers or self.norm != usual.norm or self.covering:
+        if self.words not in words or self.layers != usual.layers or self.norm not in (usual.norm, "none") or self.covering:
             what = "which has no words of its own, and no mix of layers"
             problems.append(f"network is 'direct', {what}: leave out word_dim and the like, layers, norm and covering")
         if self.positions not in ((), usual.positions):

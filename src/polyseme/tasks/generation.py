@@ -84,7 +84,7 @@ class DecodingConfig(Config):
         ]
         if self.way == "beam" and self.answers > self.beam >= 1:
             problems.append(f"answers is {self.answers}, but a beam of {self.beam} gives {self.beam} at most; give a wider one")
-        if not 0 <= self.length_penalty < math.inf or not self.temperature > 0:
+        if not 0 <= self.length_penalty < math.inf or not 0 < self.temperature < math.inf:
             problems.append(
                 f"length_penalty is {self.length_penalty} and temperature {self.temperature}; allowed: 0 or more, and above 0"
             )

@@ -69,8 +69,16 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str
 
 
 def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], *, accept_changes: bool) -> dict[str, str]:
-    """Refuse to resume under other settings, naming them; a change of the number of processes is never accepted."""
+    """Refuse to resume under other settings, naming them.
+
+    A change of the number of processes is never accepted, nor one of the text: its words have other numbers.
+    """
     changed = differences(old, new)
+    if "settings.corpus" in changed:
+        raise PolysemeError(
+            "the text, or how it is split, is not what this run began with; give the same text and options to go on, or choose "
+            "another folder"
+        )
     if "run.ranks" in changed:
         raise PolysemeError(f"processes: {changed['run.ranks']}; a run goes on with as many as it began with")
     if changed and not accept_changes:
