@@ -78,7 +78,8 @@ def test_loaded_vectors_are_read_by_covering_words_too() -> None:
     vectors = WordVectors(["北京", "北"], np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32), total=2)
     table = WordVectorTable.from_vectors(vectors, splitter=splitter("likeliest", WORDS))
     own = WordsConfig(characters=None, hidden=0.0)
-    made = Features(FeaturesConfig(words=own, covering=True, dropout=0.0), TaskWords.of(own, [list("北京")], table)).eval()
+    config = FeaturesConfig(words=own, covering=True, norm="none", dropout=0.0)
+    made = Features(config, TaskWords.of(own, [list("北京")], table)).eval()
     found = made(made.prepare([list("北京")])).at_input[0]
     assert made.width("input") == 2 + 2 + PLACES == found.shape[1]
     torch.testing.assert_close(found[0, :4], torch.tensor([3.0, 4.0, 1.0, 2.0]))

@@ -94,14 +94,16 @@ class Together(Alone):
 @contextlib.contextmanager
 def joined(run: Run) -> Iterator[Alone]:
     """The processes of a run for the time of the block; with one process, torch.distributed is not touched."""
+    cuda = run.device.type == "cuda"
     if run.ranks == 1:
-        yield Alone()
+        with torch.cuda.device(run.device) if cuda else contextlib.nullcontext():  # Triton's kernels run on the current GPU
+            yield Alone()
         return
-    if run.device.type == "cuda":
+    if cuda:
         torch.cuda.set_device(run.device)
     ours = not dist.is_initialized()
     if ours:
-        dist.init_process_group("nccl" if run.device.type == "cuda" else "gloo", rank=run.rank, world_size=run.ranks)
+        dist.init_process_group("nccl" if cuda else "gloo", rank=run.rank, world_size=run.ranks)
     try:
         yield Together(run)
     finally:
