@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyseme.base.errors import FormatError, PolysemeError
+from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.text import shard_writer
 from polyseme.text.corpus import Corpus
 from polyseme.text.counts import build_vocabulary, count_words
@@ -97,6 +97,8 @@ def test_runs_share_the_shards_that_a_corpus_keeps(text: Path, tmp_path: Path) -
     assert sum(told) == first.total  # encoded once
     other = Shards.build(corpus(text, normalise_quotes=True, shards=tmp_path / "kept"), tmp_path / "a", only_known=True)
     assert other.folder != first.folder and not (tmp_path / "a").exists()
+    with pytest.raises(UsageError, match="which is a file; give a folder"):
+        corpus(text, shards=text)
 
 
 def test_words_without_end_are_cropped(tmp_path: Path) -> None:

@@ -72,6 +72,8 @@ class Corpus:
         self.source = source if isinstance(source, Source) else Source(source, field=field, bad=bad)
         self.workers = workers
         self.shards = None if shards is None else Path(shards)
+        if self.shards is not None and self.shards.exists() and not self.shards.is_dir():
+            raise UsageError(f"shards is {self.shards}, which is a file; give a folder, which is made where it is not there")
 
     def __iter__(self) -> Iterator[list[str]]:
         if self._processes() == 0:
