@@ -18,6 +18,7 @@ from polyseme.encoders.bert import Bert
 from polyseme.pretraining.bert import BertObjective, BertPretraining
 from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, MaskingConfig, chosen
 from polyseme.pretraining.piece_teaching import usual_optim
+from polyseme.pretraining.piece_tokenizer import run_tokenizer
 from polyseme.text.corpus import Corpus
 from polyseme.text.piece_shards import PieceShards
 from polyseme.text.pieces import Pieces, train_wordpiece
@@ -75,6 +76,22 @@ def test_shards_hold_the_text(tmp_path: Path) -> None:
     assert pieces.of(["banks"])[0] == ids[begins.nonzero()[0][1] : begins.nonzero()[0][2]].tolist()
     again = PieceShards.build(corpus, pieces, tmp_path, progress=lambda words: pytest.fail("encoded again"))
     assert (again.marked == shards.marked).all()
+
+
+def test_runs_that_share_a_folder_learn_their_pieces_once(tmp_path: Path) -> None:
+    text = write_text(tmp_path / "t.txt", 5)
+    learned: list[int] = []
+
+    def learn(sentences):
+        learned.append(1)
+        return train_wordpiece(sentences, 60)
+
+    for out in ("one", "other"):
+        run_tokenizer(Corpus(text, workers=0, shards=tmp_path / "shared"), tmp_path / out, {"pieces": 60}, learn)
+    assert len(learned) == 1 and not (tmp_path / "other").exists()
+    run_tokenizer(Corpus(text, workers=0), tmp_path / "other", {"pieces": 60}, learn)
+    run_tokenizer(Corpus(text, workers=0, shards=tmp_path / "shared"), tmp_path / "one", {"pieces": 50}, learn)
+    assert len(learned) == 3
 
 
 # ---- shares

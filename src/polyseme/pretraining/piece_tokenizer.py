@@ -17,12 +17,13 @@ Learn = Callable[[Iterable[Sequence[str]]], Any]
 
 
 def run_tokenizer(corpus: Corpus, folder: Path, settings: dict[str, Any], learn: Learn) -> Any:
-    """What `learn` makes of the corpus' sentences, kept in `folder` under a name of the text and the settings.
+    """What `learn` makes of the corpus' sentences, kept under a name of the text and the settings.
 
-    Of several processes that want the same one, one learns and the others wait.
+    It lies in `folder`, or where the corpus keeps what is encoded of it, so that runs over the same pieces share it;
+    of several processes that want the same one, one learns and the others wait.
     """
     key = hashlib.sha256(f"{corpus.fingerprint()} {json.dumps(settings, sort_keys=True)}".encode()).hexdigest()[:16]
-    place = folder / f"tokenizer-{key}"
+    place = (corpus.shards or folder) / f"tokenizer-{key}"
 
     def ready() -> bool:
         return (place / "tokenizer_config.json").is_file()
