@@ -98,7 +98,7 @@ def lineage(
     Source(corpus)  # a text that is not there is told once, and not by every method
     usual: dict[str, str | None] = {"minutes": f"{minutes:g}", **({} if device is None else {"device": device})}
     arguments = arguments_of(chosen, pretrain or [], _known(chosen), usual)
-    line = Lineage(out, tuple(corpus), chosen, arguments, held_out)
+    line = Lineage(out, tuple(corpus), chosen, arguments, held_out, device)
     study = _study(line, tasks, encoders, seeds, option or [], baseline)
     if plot:
         check_plot("table.png")

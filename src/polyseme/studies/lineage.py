@@ -21,6 +21,7 @@ from typing import Any
 
 from polyseme.base.errors import UsageError, nearest
 from polyseme.base.files import write_text
+from polyseme.base.run import Run
 from polyseme.encoders.registry import KINDS
 from polyseme.pretraining.cost import Cost, read_cost
 from polyseme.studies.processes import Process, last_line, side_by_side, start_process
@@ -48,6 +49,8 @@ class Lineage:
     """Of `polyseme pretrain METHOD`, besides the text and the folder (`arguments_of`)."""
     held_out: Path | None = None
     """Text for the perplexities of all language models; None: each has that of the text which its own training held out."""
+    device: str | None = None
+    """What perplexities are computed on; None: a GPU where there is one, as everywhere in training."""
 
     def folder(self, method: str) -> Path:
         """Where the model of a method lies."""
@@ -140,7 +143,8 @@ class Lineage:
         return self.out / "models" / f"{method}-perplexity-{key}.log"
 
     def _start_measuring(self, method: str) -> Process:
-        call = ["perplexity", str(self.held_out), "--model", str(self.folder(method)), "--json"]
+        device = str(Run.from_environment(device=self.device).device)
+        call = ["perplexity", str(self.held_out), "--model", str(self.folder(method)), "--device", device, "--json"]
         return start_process([*PROGRAM, *call], self._measure_log(method))
 
     def _measured(self, method: str) -> float | None:
