@@ -19,10 +19,10 @@ def size(count: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the two units that matter.
+    """Seconds in the two units that matter, or one where there is nothing of the other.
 
-    >>> duration(0.31), duration(42), duration(3 * 3600 + 20 * 60 + 1), duration(200_000)
-    ('0.3 s', '42 s', '3 h 20 min', '2 d 8 h')
+    >>> duration(0.31), duration(42), duration(3 * 3600 + 20 * 60 + 1), duration(200_000), duration(36_000)
+    ('0.3 s', '42 s', '3 h 20 min', '2 d 8 h', '10 h')
     """
     if seconds < 9.95:
         return f"{seconds:.1f} s"
@@ -33,6 +33,6 @@ def duration(seconds: float) -> str:
         return f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     if hours < 48:
-        return f"{hours} h {minutes} min"
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
     days, hours = divmod(round(seconds / 3600), 24)
-    return f"{days} d {hours} h"
+    return f"{days} d {hours} h" if hours else f"{days} d"

@@ -63,7 +63,7 @@ def against_cost(rows: Sequence[Row], path: str | Path) -> Path:
     """
     rows = [row for row in rows if row.cost is not None]
     sets, encoders = list(dict.fromkeys(row.set for row in rows)), list(dict.fromkeys(row.encoders for row in rows))
-    across = min(len(sets), 3)
+    across = 2 if len(sets) == 4 else min(len(sets), 3)
     down = -(-len(sets) // across)
     figure = figure_type()(figsize=(4.4 * max(across, 1.5), 3.5 * down + 0.8), layout="constrained")
     panels = figure.subplots(down, across, squeeze=False).flatten()
