@@ -95,6 +95,20 @@ def test_from_text_to_a_model(tmp_path: Path) -> None:
     assert longer.loss is not None and fitted.loss is not None and longer.loss < fitted.loss / 2
 
 
+def test_frequent_words_are_passed_over_in_long_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def table(name: str, **options: float) -> torch.Tensor:
+        GlovePretraining(**SMALL, **options).fit(corpus(tmp_path), Run(), tmp_path / name)
+        return polyseme.load(tmp_path / name).table.weight
+
+    assert torch.equal(table("short"), table("never", sample=0.0))
+    monkeypatch.setattr("polyseme.pretraining.glove.LONG_TEXT", 10)
+    monkeypatch.setattr("polyseme.pretraining.glove.SAMPLE", 0.02)
+    long = table("long")
+    assert torch.equal(long, table("asked", sample=0.02)) and not torch.equal(long, table("still-never", sample=0.0))
+    with pytest.raises(ConfigError, match=r"sample is 1\.0; allowed: from 0 to below 1"):
+        GlovePretraining(sample=1.0)
+
+
 def test_a_stopped_run_goes_on_to_the_same_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, text = GlovePretraining(**SMALL), corpus(tmp_path)
     config.fit(text, Run(), tmp_path / "whole")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from polyseme.base.errors import UsageError
 from polyseme.text import cooccurrence
-from polyseme.text.cooccurrence import count_pairs, known_places
+from polyseme.text.cooccurrence import count_pairs, kept_shares, known_places
 from polyseme.text.shards import Shards
 
 TYPES = ["<S>", "</S>", "<UNK>", "a", "b", "c", "d"]
@@ -73,3 +73,24 @@ def test_words_are_told() -> None:
     told: list[int] = []
     count_pairs(shards([[3, 4], [5]]), np.array([3, 4]), 2, told.append)
     assert sum(told) == 3
+
+
+def test_frequent_words_are_passed_over_before_pairs_are_counted() -> None:
+    source = np.random.default_rng(1)
+    sentences = [source.choice([3, 4, 5], size=12, p=[0.9, 0.08, 0.02]).tolist() for _ in range(400)]
+    data = shards(sentences)
+    places = known_places(data, 1)
+    kept = kept_shares(data.counts[places], 0.05)
+    assert kept.tolist() == sorted(kept.tolist()) and kept[0] < 0.3 and kept[-1] == 1
+    found = count_pairs(data, places, 3, kept=kept, seed=7)
+    chances = dict(zip(places.tolist(), kept.tolist(), strict=True))
+    drawn = iter(np.random.default_rng(7).random(12 * 400).tolist())
+    left = [[word for word in sentence if next(drawn) < chances[word]] for sentence in sentences]
+    assert 0.2 < sum(map(len, left)) / 4800 < 0.5
+    expected = count_pairs(shards(left), places, 3)  # the same as of a text without them
+    for name in ("first", "second", "counts"):
+        assert (getattr(found, name) == getattr(expected, name)).all()
+    assert (
+        len(count_pairs(data, places, 3, kept=kept, seed=8).counts)
+        and (count_pairs(data, places, 3, kept=np.ones(3)).counts == count_pairs(data, places, 3).counts).all()
+    )

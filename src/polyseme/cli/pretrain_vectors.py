@@ -61,6 +61,16 @@ Sample = Annotated[
         "--sample", min=0, help="Words with a larger share of the text are passed over at times.", rich_help_panel=_TRAINING
     ),
 ]
+PairSample = Annotated[
+    float | None,
+    typer.Option(
+        "--sample",
+        min=0,
+        help="Words with a larger share of the text are passed over at times; 0: never, as published. Not given: 0.0001, "
+        "and 0 for less than a million words.",
+        rich_help_panel=_TRAINING,
+    ),
+]
 Rate = Annotated[float, typer.Option("--learning-rate", help="The first; it falls to 0.0001.", rich_help_panel=_TRAINING)]
 AdaGradRate = Annotated[float, typer.Option("--learning-rate", help="AdaGrad's.", rich_help_panel=_TRAINING)]
 Threads = Annotated[
@@ -169,6 +179,7 @@ def glove(
     window: Window = 10,
     min_count: MinCount = 5,
     vocabulary: Vocabulary = None,
+    sample: PairSample = None,
     epochs: PairEpochs = 25,
     x_max: XMax = 10.0,
     alpha: Alpha = 0.75,
@@ -193,6 +204,7 @@ def glove(
         window=window,
         min_count=min_count,
         vocabulary=vocabulary,
+        sample=sample,
         epochs=epochs,
         x_max=x_max,
         alpha=alpha,

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
@@ -23,12 +24,13 @@ from polyseme.base.progress import Advance, progress
 from polyseme.base.run import Run
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.pretraining.epochs import Epochs, Fitted, read_text, write_model
-from polyseme.text.cooccurrence import Cooccurrences, count_pairs, known_places
+from polyseme.text.cooccurrence import Cooccurrences, count_pairs, kept_shares, known_places
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards import Shards
 from polyseme.text.word_vectors import WordVectors
 
 FIRST_SQUARE = 0.01  # where AdaGrad's sums start; from 1, rare words move for many epochs at a tenth of the pace
+SAMPLE, LONG_TEXT = 1e-4, 1_000_000  # a share of the words, and words
 BATCH_CPU, BATCH_CUDA = 4096, 65536  # pairs of a batch, each of which is trained both ways round
 
 
@@ -48,6 +50,9 @@ class GlovePretraining(Config):
     """Words that come less often are left out."""
     vocabulary: int | None = None
     """The most frequent words, so many at most; None: all."""
+    sample: float | None = None
+    """Words with a larger share of the text are passed over at times before pairs are counted, as word2vec does; 0: never, as
+    published; None: 0.0001, and 0 in a text of less than a million words, which has no words to spare."""
     epochs: int = 25
     """Passes over the pairs."""
     x_max: float = 10.0
@@ -66,6 +71,8 @@ class GlovePretraining(Config):
             for name, low in least.items()
             if getattr(self, name) < low
         ]
+        if self.sample is not None and not 0 <= self.sample < 1:
+            problems.append(f"sample is {self.sample}; allowed: from 0 to below 1")
         for name in ("x_max", "alpha", "learning_rate"):
             if not getattr(self, name) > 0:
                 problems.append(f"{name} is {getattr(self, name)}; it must be above 0")
@@ -80,7 +87,7 @@ class GlovePretraining(Config):
         """Count the pairs of a corpus and train on them; `out` holds the model at the end, `out/run` what a restart needs."""
         out = Path(out)
         shards = read_text(corpus, run, out)
-        pairs, words = _pairs(shards, self)
+        pairs, words = _pairs(shards, self, run.seed)
         model = Glove(pairs, self, run)
         epochs = Epochs(out / "run", {"glove": self.to_dict(), "corpus": shards.fingerprint, "seed": run.seed})
         found = epochs.newest()
@@ -99,12 +106,14 @@ class GlovePretraining(Config):
         return write_model(fitted, corpus, shards, run, {"method": "glove", "pairs": len(pairs), **self.to_dict()})
 
 
-def _pairs(shards: Shards, config: GlovePretraining) -> tuple[Cooccurrences, list[str]]:
+def _pairs(shards: Shards, config: GlovePretraining, seed: int) -> tuple[Cooccurrences, list[str]]:
     places = known_places(shards, config.min_count, config.vocabulary)
     if not len(places):
         raise PolysemeError(f"no word of the text comes {config.min_count} times or more: give a smaller --min-count")
+    sample = (SAMPLE if shards.total >= LONG_TEXT else 0.0) if config.sample is None else config.sample
+    kept = kept_shares(np.asarray(shards.counts)[places], sample) if sample else None
     with progress("counting pairs", shards.total, "words") as advance:
-        pairs = count_pairs(shards, places, config.window, advance)
+        pairs = count_pairs(shards, places, config.window, advance, kept=kept, seed=seed)
     if not len(pairs):
         raise PolysemeError("no two known words stand near each other: give more text, or a smaller --min-count")
     types = shards.most_frequent(int(places.max()) + 1)

@@ -1,10 +1,11 @@
 """How often words stand near each other: the table that GloVe (Pennington et al. 2014) is trained on.
 
 Two words of a sentence at distance d, up to a window, add 1/d to the count of their pair, both ways round; words outside the
-vocabulary are taken out first, as in the published program. Pairs are counted in blocks: the distance is packed behind
-the pair's number, so that one plain sort of 64-bit numbers brings equal pairs together (a sort that carries weights along
-takes three times as long), and blocks are merged as they come. All of it is in memory: 12 bytes for each distinct pair, and
-some four times as much while they are counted.
+vocabulary are taken out first, as in the published program, and where wanted many places of the frequent ones, so that a
+window reaches further (word2vec does so; Levy et al. 2015 call it dirty subsampling). Pairs are counted in blocks: the
+distance is packed behind the pair's number, so that one plain sort of 64-bit numbers brings equal pairs together (a sort that
+carries weights along takes three times as long), and blocks are merged as they come. All of it is in memory: 12 bytes for
+each distinct pair, and some four times as much while they are counted.
 """
 
 from __future__ import annotations
@@ -50,8 +51,29 @@ def known_places(shards: Shards, min_count: int, size: int | None = None) -> NDA
     return kept[np.argsort(-counts[kept], kind="stable")][:size]
 
 
-def count_pairs(shards: Shards, places: NDArray[np.int64], window: int, progress: Advance | None = None) -> Cooccurrences:
-    """Count the pairs of a vocabulary (`known_places`) up to `window` words apart; `progress` is told the words."""
+def kept_shares(counts: NDArray[np.int64], sample: float) -> NDArray[np.float64]:
+    """How much of each word's places stays, as word2vec has it: all of a word whose share of the text is `sample` or less.
+
+    >>> kept_shares(np.array([900, 99, 1]), 0.01).round(3)
+    array([0.117, 0.419, 1.   ])
+    """
+    shares = counts / max(int(counts.sum()), 1) / sample
+    return np.asarray(np.minimum((np.sqrt(shares) + 1) / np.maximum(shares, 1e-300), 1.0))
+
+
+def count_pairs(
+    shards: Shards,
+    places: NDArray[np.int64],
+    window: int,
+    progress: Advance | None = None,
+    *,
+    kept: NDArray[np.float64] | None = None,
+    seed: int = 0,
+) -> Cooccurrences:
+    """Count the pairs of a vocabulary (`known_places`) up to `window` words apart; `progress` is told the words.
+
+    `kept`: how much of each word's places is left in the text (`kept_shares`), drawn by the seed; None: all.
+    """
     size = len(places)
     if window < 1 or size * size * window >= 1 << 63:
         raise UsageError(
@@ -60,9 +82,12 @@ def count_pairs(shards: Shards, places: NDArray[np.int64], window: int, progress
     numbers = np.full(len(shards.counts), -1, dtype=np.int64)
     numbers[places] = np.arange(size)
     runs: list[Run] = []
+    drawn = np.random.default_rng(seed)
     for words, sentences in _blocks(shards):
         ids = numbers[words]
         known = ids >= 0
+        if kept is not None:
+            known &= drawn.random(len(ids)) < kept[ids]
         runs.append(_counted(ids[known], sentences[known], size, window))
         while len(runs) > 1 and 2 * len(runs[-1][0]) >= len(runs[-2][0]):
             runs[-2:] = [_merged(runs[-2], runs[-1])]
