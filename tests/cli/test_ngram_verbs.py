@@ -110,16 +110,11 @@ def test_only_ngrams_become_arpa(run, model, tmp_path):
     assert "an ARPA file holds n-grams: leave --to out" in one_sentence(run("convert", model, tmp_path / "m", "--to", "arpa"))
 
 
-@pytest.mark.parametrize(
-    "call",
-    [("embed", "a"), ("embed", "a", "--json"), ("neighbours", "the dog", "-w", "dog"), ("verify", "--write")],
-    ids=lambda call: call[0],
-)
-def test_what_needs_vectors(run, ngrams, tmp_path, call):
-    extra = ("-c", tmp_path / "t.txt") if call[0] == "neighbours" else ()
-    where = (ngrams,) if call[0] == "verify" else ("-m", ngrams)
-    result = run(*call, *where, *extra)
-    assert "words no vectors: give an encoder" in result.err and result.err.count("\n") == 1 and result.code == 2
+def test_vectors(run, ngrams, tmp_path):
+    found = json.loads(run("embed", "the dog", "-m", ngrams, "--json").out)
+    assert np.array(found["vectors"]).shape == (1, 2, 6)
+    assert run("neighbours", "the dog", "-w", "dog", "-m", ngrams, "-c", tmp_path / "t.txt").code == 0
+    assert run("convert", ngrams, tmp_path / "copy").code == 0 and run("verify", tmp_path / "copy").code == 0
 
 
 def test_what_needs_an_elmo(run, ngrams, tmp_path):
@@ -131,7 +126,11 @@ def test_what_needs_an_elmo(run, ngrams, tmp_path):
     assert "bilm-tf's files cannot hold" in one_sentence(run("convert", ngrams, tmp_path / "b", "--to", "bilm"))
 
 
-def test_a_task_needs_vectors(run, ngrams, tmp_path):
+def test_in_a_task(run, ngrams, tmp_path):
     (tmp_path / "train.conll").write_text("Ann B-PER\nsaw O\n\nMoney O\n" * 5)
-    result = run("train", "ner", "-d", tmp_path / "train.conll", "-o", tmp_path / "ner", "--encoder", ngrams)
-    assert result.code == 2 and "words no vectors: give an encoder" in result.err and "Traceback" not in result.err
+    call = ("train", "tagging", "-d", tmp_path / "train.conll", "--dev", tmp_path / "train.conll", "--encoder", ngrams)
+    result = run(*call, "-o", tmp_path / "ner", "--epochs", "1", "--json")
+    assert result.code == 0, result.err
+    assert run("predict", tmp_path / "ner", "Ann saw Money").code == 0
+    tuned = one_sentence(run(*call, "-o", tmp_path / "tuned", "--mode", "finetune"))
+    assert "an encoder of kind ngram has nothing that could learn: give mode frozen" in tuned

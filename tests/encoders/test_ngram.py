@@ -12,6 +12,7 @@ from safetensors.numpy import load_file, save_file
 import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.ngram import NgramConfig, NgramModel
 from polyseme.encoders.ngram_table import Level, NgramTable
 from polyseme.encoders.questions import LanguageModel
@@ -94,10 +95,44 @@ def test_marks_inside_a_sentence_are_unknown_words() -> None:
         closed.score(["a <s>"])
 
 
-@pytest.mark.parametrize("ask", [lambda m: m.embed(["a"]), lambda m: m.encode("a"), lambda m: m.dim, lambda m: m.freeze()])
-def test_it_gives_no_vectors(ask) -> None:
-    with pytest.raises(UsageError, match=r"n-gram model, which gives sentences probabilities .* give an encoder"):
-        ask(small())
+def test_vectors_by_hand() -> None:
+    model = small()
+    (vectors,) = model.embed([["a", "b", "b"]])
+    assert vectors.shape == (1, 3, 6) and (model.layers, model.dim) == (1, 6)
+    own, after = np.exp(vectors[0, :, :3]), np.exp(vectors[0, :, 3:])
+    # P(a), P(a | <s>), and no longer context; P(b), P(b | a), P(b | <s> a); P(b), P(b | b), P(b | a b)
+    np.testing.assert_allclose(own, [[0.3, 0.7, 0.7], [0.4, 0.8, 0.95], [0.4, 0.6, 0.85]], rtol=1e-6)
+    np.testing.assert_allclose(after[:2], own[1:], rtol=1e-6)
+    np.testing.assert_allclose(after[2], [0.2, 0.6 * 0.2, 0.6 * 0.2], rtol=1e-6)  # </s> after b, and after b b
+
+
+def test_vectors_by_the_distributions_of_cut_models() -> None:
+    model = small()
+    texts = [["b", "x", "a", "b"], ["a"], [], ["a", "a", "b", "b", "b"]]
+    found = model.embed(texts)
+    assert [each.shape for each in found] == [(1, len(text), 6) for text in texts]
+    for text, vectors in zip(texts, found, strict=True):
+        ids = [BEGIN, *({"a": A, "b": B}.get(word, UNKNOWN) for word in text), END]
+        for order in range(3):
+            table = NgramTable(5, model.table.levels[: order + 1])
+            logs = [
+                table.distribution(np.array(ids[max(0, place - order) : place]))[ids[place]] for place in range(1, len(ids))
+            ]
+            np.testing.assert_allclose(vectors[0, :, order], logs[:-1], rtol=1e-5)
+            np.testing.assert_allclose(vectors[0, :, 3 + order], logs[1:], rtol=1e-5)
+
+
+def test_vectors_know_their_model_and_nothing_of_it_learns() -> None:
+    one, other = small(), small()
+    assert model_fingerprint(one) == model_fingerprint(other)
+    other.table.levels[1].log_probs[0] -= 0.5
+    assert model_fingerprint(one) != model_fingerprint(other)
+    assert one.parts() == {} and not list(one.parameters())
+    assert one.encode("a b").shape == (6,) and np.isfinite(one.embed(["zebra"])[0]).all()
+    rare = NgramTable(5, [level(dict.fromkeys(range(5), (1e-40, 1)))])
+    assert (NgramModel(NgramConfig(order=1), vocabulary=one.vocabulary, table=rare).embed(["a b"])[0] == -30).all()
+    with pytest.raises(UsageError, match="at least one sentence"):
+        one.prepare([])
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])

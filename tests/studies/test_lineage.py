@@ -17,7 +17,7 @@ from polyseme.cli.lineage import _known
 from polyseme.encoders.registry import KINDS
 from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.studies import lineage
-from polyseme.studies.lineage import METHODS, Lineage, arguments_of, gives_vectors
+from polyseme.studies.lineage import METHODS, Lineage, arguments_of
 from tests.studies.test_compare import TRAIN
 
 TEXT = "The bank of the river .\nMoney in the bank .\nAnna saw Rome .\n" * 30
@@ -72,9 +72,9 @@ def run(words: str) -> Any:
     return CliRunner().invoke(app, ["lineage", "--corpus", "text.txt", "--out", "study", *words.split()])
 
 
-def test_every_method_has_a_command_and_all_but_ngrams_give_vectors() -> None:
+def test_every_method_has_a_command() -> None:
     known = _known(METHODS)
-    assert set(METHODS) == {*KINDS, "glove"} and [method for method in METHODS if not gives_vectors(method)] == ["ngram"]
+    assert set(METHODS) == {*KINDS, "glove"}
     assert {method for method in METHODS if "minutes" in known[method]} == {"nnlm", "taglm", "elmo", "ulmfit", "gpt", "bert"}
     assert all("splitter" in names and not names & {"corpus", "out"} for names in known.values())
 

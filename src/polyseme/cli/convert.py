@@ -142,7 +142,6 @@ def _to_vectors(model: Encoder, out: Path) -> dict[str, Any]:
 
 
 def _write(model: Encoder, out: Path, to: Kind, precision: str) -> dict[str, Any]:
-    from polyseme.encoders.registry import KINDS
     from polyseme.formats import bilm
     from polyseme.formats.vectors.check import REFERENCE, write_reference
 
@@ -157,7 +156,7 @@ def _write(model: Encoder, out: Path, to: Kind, precision: str) -> dict[str, Any
     if not math.isfinite(largest):
         cause = "; its numbers may be too large for fp16: try --precision fp32" if precision == "fp16" else ""
         raise PolysemeError(f"{out} is unusable: its vectors, or those of the source, are not finite numbers{cause}")
-    if to is Kind.polyseme and KINDS[model.kind].vectors:
+    if to is Kind.polyseme:
         write_reference(written, out)
     files = {path.name: path.stat().st_size for path in sorted(out.iterdir()) if path.is_file()}
     return {

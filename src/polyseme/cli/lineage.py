@@ -125,10 +125,9 @@ def _study(
 ) -> Study | None:
     """The comparison of all methods, checked before any is trained; None: there is nothing to compare."""
     from polyseme.studies.compare import Study
-    from polyseme.studies.lineage import gives_vectors
     from polyseme.studies.options import parse
 
-    every = {method: str(line.folder(method)) for method in line.methods if gives_vectors(method)}
+    every = {method: str(line.folder(method)) for method in line.methods}
     rows = names_in("--encoders", encoders) if encoders else ("none", *every)
     if baseline is not None and baseline not in rows:
         raise UsageError(f"--baseline is {baseline!r}, which is no row; the rows are {', '.join(rows)}")

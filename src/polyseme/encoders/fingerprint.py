@@ -26,7 +26,7 @@ def model_fingerprint(encoder: Encoder) -> str:
         "vocabulary": "".join(f"{word}\n" for word in vocabulary) if vocabulary is not None else None,
         "alphabet": getattr(encoder, "alphabet", None),
     }
-    if hasattr(encoder, "identity"):  # a network of another library, which has a config and a tokenizer of its own
+    if hasattr(encoder, "identity"):  # what is not among the weights: a tokenizer of another library, a table of n-grams
         head["identity"] = encoder.identity
     whole = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
     for name, value in sorted(encoder.state_dict().items()):

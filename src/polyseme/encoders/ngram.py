@@ -6,15 +6,18 @@ A table holds the n-grams of the training text with their probabilities. Where i
 and the lower order's probability counts by a back-off weight (Katz 1987). This is the form that ARPA files have, and every
 smoothing that interpolates orders, such as Kneser and Ney's, can be written in it exactly.
 
-The model is a `LanguageModel`: it gives sentences probabilities. It gives words no vectors; what needs them says so.
+The model is a `LanguageModel`: it gives sentences probabilities. What it knows of a word in its place are a few of these, and
+they are the word's vector (one layer of 2 * order numbers): how likely the word is after the 0, 1, ... order - 1 words before
+it, and how likely the one after it is, likewise. Natural logs; nothing of it can be fine-tuned.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NoReturn, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -33,6 +36,7 @@ from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, splitter
 
 Smoothing = Literal["kneser-ney", "absolute", "none"]
+LEAST = -30.0  # a log that is lower says no more, in a vector
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,13 +173,18 @@ class NgramModel(Encoder):
 
     def _read(self, texts: list[list[str]]) -> tuple[Reading, NDArray[np.int64]]:
         """What the table says of texts with their marks, laid end to end; and where each begins."""
+        stream, begins = self._laid(texts)
+        return self.table.read(stream, begins), begins
+
+    def _laid(self, texts: list[list[str]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The ids of texts with their marks, end to end, and where each begins."""
         lengths = np.array([len(text) + 2 for text in texts], dtype=np.int64)
         begins = np.cumsum(lengths) - lengths
         stream = np.full(int(lengths.sum()), self._end, dtype=np.int64)
         stream[begins] = self._begin
         for text, begin in zip(texts, begins.tolist(), strict=True):
             stream[begin + 1 : begin + len(text) + 1] = self._ids(text)
-        return self.table.read(stream, begins), begins
+        return stream, begins
 
     def _ids(self, words: list[str]) -> NDArray[np.int64]:
         """Ids of words; a mark inside of a sentence is no mark."""
@@ -192,34 +201,53 @@ class NgramModel(Encoder):
     def _is_known(self, word: str) -> bool:
         return self.vocabulary.find(word) not in (None, self._begin, self._end)
 
-    # ---- what it cannot be asked
+    # ---- what it knows of words in their places
 
     @property
     def layers(self) -> int:
-        self._refuse()
+        return 1
 
     @property
     def dim(self) -> int:
-        self._refuse()
+        return 2 * self.config.order
 
     @property
     def device(self) -> torch.device:
         return torch.device("cpu")
 
+    def parts(self) -> dict[str, nn.Module]:
+        return {}
+
+    @property
+    def identity(self) -> str:
+        """A name for the content of the table, which is no weight of a network."""
+        whole = hashlib.sha256()
+        for level in self.table.levels:
+            for array in (level.keys, level.log_probs, level.backoffs):
+                whole.update(np.ascontiguousarray(array).data)
+        return whole.hexdigest()
+
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
-        self._refuse()
+        texts = self._texts(sentences)
+        if not texts:
+            raise UsageError("a batch needs at least one sentence; got none")
+        lengths = torch.tensor([len(text) for text in texts])
+        vectors = torch.zeros(len(texts), int(lengths.max()), self.dim)
+        known = self._by_order(texts)
+        for row, (text, begin) in enumerate(zip(texts, self._laid(texts)[1].tolist(), strict=True)):
+            own, after = known[begin + 1 : begin + 1 + len(text)], known[begin + 2 : begin + 2 + len(text)]
+            vectors[row, : len(text)] = torch.from_numpy(np.concatenate([own, after], axis=1))
+        return Batch(vectors, torch.arange(vectors.shape[1]) < lengths[:, None], lengths)
 
     def forward(self, batch: Batch) -> Layers:
-        self._refuse()
+        return Layers(states=batch.inputs[None], mask=batch.mask)
 
-    def parts(self) -> dict[str, nn.Module]:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise UsageError(
-            f"{self.source or 'this'} is an n-gram model, which gives sentences probabilities (score, perplexity) and words "
-            "no vectors: give an encoder, such as an ELMo or word vectors"
-        )
+    def _by_order(self, texts: list[list[str]]) -> NDArray[np.float32]:
+        """Natural logs of every place of texts laid end to end, by the model cut to order 1, 2, ...: (places, order)."""
+        stream, begins = self._laid(texts)
+        cut = [NgramTable(self.table.size, self.table.levels[: order + 1]) for order in range(self.config.order)]
+        found = np.stack([each.read(stream, begins).log_probs for each in cut], axis=1)
+        return np.asarray(found.clip(min=LEAST), dtype=np.float32)
 
     # ---- in a folder
 
@@ -261,6 +289,8 @@ class NgramModel(Encoder):
     def facts(self) -> dict[str, Any]:
         return {
             "encoder": self.kind,
+            "layers": self.layers,
+            "dim": self.dim,
             "order": self.config.order,
             "vocabulary": len(self.vocabulary),
             "ngrams": [len(level) for level in self.table.levels],

@@ -24,8 +24,6 @@ class Kind:
     """Where its class is: `module:Class`."""
     files: tuple[str, ...]
     """The files that it may write, besides those that every folder has."""
-    vectors: bool = True
-    """Whether it gives words vectors; else it is a language model alone, which refuses what needs them."""
 
 
 _LIBRARY = ("model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
@@ -35,7 +33,7 @@ KINDS = {
     "taglm": Kind("polyseme.encoders.taglm:TagLm", files=_ELMO),
     "word2vec": Kind("polyseme.encoders.word2vec:WordVectorTable", files=("model.safetensors", "vocabulary.txt")),
     "fasttext": Kind("polyseme.encoders.fasttext:FastTextTable", files=("model.safetensors", "vocabulary.txt")),
-    "ngram": Kind("polyseme.encoders.ngram:NgramModel", files=("model.safetensors", "vocabulary.txt"), vectors=False),
+    "ngram": Kind("polyseme.encoders.ngram:NgramModel", files=("model.safetensors", "vocabulary.txt")),
     "nnlm": Kind("polyseme.encoders.nnlm:Nnlm", files=("model.safetensors", "output.safetensors", "vocabulary.txt")),
     "ulmfit": Kind("polyseme.encoders.ulmfit:Ulmfit", files=("model.safetensors", "output.safetensors", "vocabulary.txt")),
     "bert": Kind("polyseme.encoders.bert:Bert", files=_LIBRARY),

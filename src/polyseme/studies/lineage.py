@@ -22,7 +22,6 @@ from typing import Any
 from polyseme.base.errors import UsageError, nearest
 from polyseme.base.files import write_text
 from polyseme.base.run import Run
-from polyseme.encoders.registry import KINDS
 from polyseme.pretraining.cost import Cost, read_cost
 from polyseme.studies.processes import Process, last_line, side_by_side, start_process
 from polyseme.training.signals import StopSignal
@@ -62,8 +61,8 @@ class Lineage:
 
     @property
     def models(self) -> dict[str, str]:
-        """The models that are done and give words vectors: what a comparison calls them, and their folders."""
-        return {method: str(self.folder(method)) for method in self.methods if self.done(method) and gives_vectors(method)}
+        """The models that are done: what a comparison calls them, and their folders."""
+        return {method: str(self.folder(method)) for method in self.methods if self.done(method)}
 
     def costs(self) -> list[tuple[str, Cost | None]]:
         """What each model cost, with its perplexity on the held-out text."""
@@ -159,11 +158,6 @@ class Lineage:
 
 
 PROGRAM = (sys.executable, "-m", "polyseme")
-
-
-def gives_vectors(method: str) -> bool:
-    """Whether words have vectors by it, which tasks can read; GloVe's are a table like word2vec's."""
-    return method not in KINDS or KINDS[method].vectors
 
 
 def check_methods(methods: Collection[str]) -> None:

@@ -135,6 +135,10 @@ class Features(nn.Module):
         self.encoders = list(encoders) if config.mode == "frozen" else []  # a list: their weights are not this module's
         self.tuned = nn.ModuleList(encoders if config.mode == "finetune" else [])
         for encoder in self.tuned:
+            if not encoder.parts():  # type: ignore[operator]
+                raise ConfigError(
+                    f"mode is finetune, but an encoder of kind {encoder.kind} has nothing that could learn: give mode frozen"
+                )
             encoder.requires_grad_(False)
             for name, part in encoder.parts().items():  # type: ignore[operator]
                 if name != "output":  # which predicts words, and nobody asks it to
