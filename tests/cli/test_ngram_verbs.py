@@ -134,3 +134,7 @@ def test_in_a_task(run, ngrams, tmp_path):
     assert run("predict", tmp_path / "ner", "Ann saw Money").code == 0
     tuned = one_sentence(run(*call, "-o", tmp_path / "tuned", "--mode", "finetune"))
     assert "an encoder of kind ngram has nothing that could learn: give mode frozen" in tuned
+    (tmp_path / "c.tsv").write_text("label\ttext\nyes\ta dog\nno\ta cat\n")
+    call = ("train", "classification", "-d", tmp_path / "c.tsv", "--dev", tmp_path / "c.tsv", "--encoder", ngrams)
+    direct = one_sentence(run(*call, "-o", tmp_path / "c", "--network", "direct"))
+    assert "an encoder of kind ngram is no network: give another network" in direct

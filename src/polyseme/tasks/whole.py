@@ -202,7 +202,10 @@ def only_encoder(features: Features) -> Encoder:
     if len(features.contextual) != 1:
         given = ", ".join(encoder.kind for encoder in features.contextual) or "none"
         raise ConfigError(f"network is 'direct', an encoder and a head; give one encoder that knows sentences, not {given}")
-    return features.contextual[0]
+    (encoder,) = features.contextual
+    if not encoder.parts():
+        raise ConfigError(f"network is 'direct', but an encoder of kind {encoder.kind} is no network: give another network")
+    return encoder
 
 
 def _pooler(encoder: Encoder) -> nn.Linear | None:
