@@ -158,22 +158,27 @@ def _shortened(pair: Pair, room: int, source: np.random.Generator) -> Pair:
     return Pair((a, b), (c, d), pair.related)
 
 
-def chosen(begins: NDArray[np.bool_], share: float, source: np.random.Generator) -> NDArray[np.bool_]:
-    """A share of some pieces (pieces,), drawn by units that begin where `begins` says; no unit is taken in part.
+def chosen(
+    begins: NDArray[np.bool_], lengths: NDArray[np.int64], share: float, source: np.random.Generator
+) -> NDArray[np.bool_]:
+    """A share of the pieces of texts laid end to end, (pieces,), drawn by units that begin where `begins` says; no unit is
+    taken in part.
 
-    Units come in a random order until the share is full; the one that would be too much is taken by chance, so that the
-    expected share is exactly the one that was asked for.
+    The units of a text come in a random order until its share is full; the one that would be too much is taken by chance, so
+    that the expected share of each text is exactly the one that was asked for. `lengths`: the pieces of each text, none empty.
     """
-    if not len(begins):
-        return np.zeros(0, dtype=bool)
-    units = np.cumsum(begins | (np.arange(len(begins)) == 0)) - 1  # (pieces,): a text may begin within a word
-    sizes = np.bincount(units)
-    order = source.permutation(len(sizes))
-    ends = np.cumsum(sizes[order])
-    missing = share * len(begins) - (ends - sizes[order])  # what is wanted yet when a unit's turn comes
-    taken = np.zeros(len(sizes), dtype=bool)
-    taken[order] = source.random(len(sizes)) * sizes[order] < missing
-    return taken[units]
+    starts = np.cumsum(lengths) - lengths
+    units = begins.copy()
+    units[starts] = True  # a text may begin within a word
+    first = np.flatnonzero(units)  # (units,): their first pieces
+    sizes = np.diff(np.append(first, len(begins)))
+    texts = np.searchsorted(starts, first, side="right") - 1
+    order = np.argsort(texts + source.random(len(first)))  # text by text, by chance within each
+    before = np.cumsum(sizes[order]) - sizes[order] - starts[texts[order]]  # pieces of the text whose turn was earlier
+    missing = share * lengths[texts[order]] - before
+    taken = np.zeros(len(first), dtype=bool)
+    taken[order] = source.random(len(first)) * sizes[order] < missing
+    return np.repeat(taken, sizes)
 
 
 class Masker:
@@ -186,27 +191,30 @@ class Masker:
         self._any = np.array([piece for piece in range(len(pieces)) if piece not in marks], dtype=np.int64)
 
     def batch(self, pairs: Sequence[Pair], source: np.random.Generator) -> BertBatch:
-        """The pairs as arrays, some pieces hidden."""
-        shape = (len(pairs), max(pair.pieces for pair in pairs) + 3)
-        ids = np.full(shape, self._pad, dtype=np.int64)
-        segments, attention = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-        targets = np.full(shape, IGNORED, dtype=np.int64)
-        words = 0
-        for row, pair in enumerate(pairs):
-            (one, begins), (two, others) = self._shards.pieces(*pair.first), self._shards.pieces(*pair.second)
-            texts, starts = np.concatenate([one, two]), np.concatenate([begins, others])
-            words += int(starts.sum())
-            starts[len(one) : len(one) + 1] = True
-            units = starts if self._config.whole_words else np.ones(len(texts), dtype=bool)
-            told = chosen(units, self._config.share, source)
-            read = self._hidden(texts, told, source)
-            middle, end = len(one) + 1, len(texts) + 3
-            ids[row, :end] = [self._cls, *read[: len(one)], self._sep, *read[len(one) :], self._sep]
-            wanted = np.where(told, texts, IGNORED)
-            targets[row, 1:middle], targets[row, middle + 1 : end - 1] = wanted[: len(one)], wanted[len(one) :]
-            segments[row, middle + 1 : end] = 1
-            attention[row, :end] = 1
-        return BertBatch(ids, segments, attention, targets, np.array([pair.related for pair in pairs]), words)
+        """The pairs as arrays, some pieces hidden; all pieces of the batch are handled together, end to end."""
+        sides = np.array([pair.first + pair.second for pair in pairs], dtype=np.int64).reshape(-1, 2)
+        texts, starts = self._shards.gathered(sides[:, 0], sides[:, 1] - sides[:, 0])
+        one, two = (sides[:, 1] - sides[:, 0]).reshape(-1, 2).T
+        lengths, words = one + two, int(starts.sum())
+        begins = np.cumsum(lengths) - lengths
+        starts[(begins + one)[two > 0]] = True  # the second text begins a unit, too
+        units = starts if self._config.whole_words else np.ones(len(texts), dtype=bool)
+        told = chosen(units, lengths, self._config.share, source)
+        shape = (len(pairs), int(lengths.max()) + 3)
+        ids, targets = np.full(shape, self._pad, dtype=np.int64), np.full(shape, IGNORED, dtype=np.int64)
+        rows = np.repeat(np.arange(len(pairs)), lengths)
+        places = np.arange(len(texts)) - begins[rows]
+        places += 1 + (places >= one[rows])  # behind [CLS], and behind [SEP]
+        ids[rows, places] = self._hidden(texts, told, source)
+        targets[rows, places] = np.where(told, texts, IGNORED)
+        every = np.arange(len(pairs))
+        ids[:, 0] = self._cls
+        ids[every, one + 1] = ids[every, lengths + 2] = self._sep
+        column = np.arange(shape[1])
+        attention = column < (lengths + 3)[:, None]
+        segments = attention & (column >= (one + 2)[:, None])
+        related = np.array([pair.related for pair in pairs])
+        return BertBatch(ids, segments.astype(np.int64), attention.astype(np.int64), targets, related, words)
 
     def _hidden(self, texts: NDArray[np.int64], told: NDArray[np.bool_], source: np.random.Generator) -> NDArray[np.int64]:
         draw, config = source.random(len(texts)), self._config

@@ -54,7 +54,9 @@ class PieceShards:
     """Documents as pieces; `len()` is their number."""
 
     def __init__(self, marked: NDArray[np.uint32], sentences: NDArray[np.int64], documents: NDArray[np.int64]) -> None:
-        self.marked, self.sentences, self.documents = marked, sentences, documents
+        self.marked, self.sentences, self.documents = map(
+            np.asarray, (marked, sentences, documents)
+        )  # a memmap's slices are slow
 
     def __len__(self) -> int:
         return len(self.documents) - 1
@@ -66,6 +68,12 @@ class PieceShards:
     def pieces(self, begin: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Some pieces, and which of them begin a word, (end - begin,) each."""
         some = self.marked[begin:end]
+        return (some & ~GOES_ON).astype(np.int64), (some & GOES_ON) == 0
+
+    def gathered(self, begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The same of several stretches of pieces, laid end to end, (sum of lengths,) each."""
+        shifts = begins - (np.cumsum(lengths) - lengths)
+        some = self.marked[np.arange(int(lengths.sum())) + np.repeat(shifts, lengths)]
         return (some & ~GOES_ON).astype(np.int64), (some & GOES_ON) == 0
 
     def words(self, numbers: range) -> int:
