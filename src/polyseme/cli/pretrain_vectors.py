@@ -180,7 +180,7 @@ def glove(
     min_count: MinCount = 5,
     vocabulary: Vocabulary = None,
     sample: PairSample = None,
-    epochs: PairEpochs = 25,
+    epochs: PairEpochs = 12,
     x_max: XMax = 10.0,
     alpha: Alpha = 0.75,
     learning_rate: AdaGradRate = 0.2,

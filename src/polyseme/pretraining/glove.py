@@ -53,7 +53,7 @@ class GlovePretraining(Config):
     sample: float | None = None
     """Words with a larger share of the text are passed over at times before pairs are counted, as word2vec does; 0: never, as
     published; None: 0.0001, and 0 in a text of less than a million words, which has no words to spare."""
-    epochs: int = 25
+    epochs: int = 12
     """Passes over the pairs."""
     x_max: float = 10.0
     """Pairs that come more often than this weigh the same; published: 100, for billions of words."""
