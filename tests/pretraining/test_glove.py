@@ -142,6 +142,8 @@ def test_mistakes(tmp_path: Path) -> None:
         GlovePretraining(min_count=99).fit(corpus(tmp_path), Run(), tmp_path / "m")
     with pytest.raises(PolysemeError, match="no two known words stand near each other"):
         GlovePretraining(min_count=1).fit(corpus(tmp_path / "b", "one\ntwo\n"), Run(), tmp_path / "n")
+    with pytest.raises(PolysemeError, match="a smaller --min-count, or a larger --sample"):
+        GlovePretraining(**SMALL, sample=1e-9).fit(corpus(tmp_path), Run(), tmp_path / "s")
     with pytest.raises(PolysemeError, match="there are no words to encode"):
         GlovePretraining().fit(corpus(tmp_path / "c", "\n"), Run(), tmp_path / "o")
     (tmp_path / "other").mkdir()

@@ -233,8 +233,8 @@ class NgramModel(Encoder):
             raise UsageError("a batch needs at least one sentence; got none")
         lengths = torch.tensor([len(text) for text in texts])
         vectors = torch.zeros(len(texts), int(lengths.max()), self.dim)
-        known = self._by_order(texts)
-        for row, (text, begin) in enumerate(zip(texts, self._laid(texts)[1].tolist(), strict=True)):
+        known, begins = self._by_order(texts)
+        for row, (text, begin) in enumerate(zip(texts, begins.tolist(), strict=True)):
             own, after = known[begin + 1 : begin + 1 + len(text)], known[begin + 2 : begin + 2 + len(text)]
             vectors[row, : len(text)] = torch.from_numpy(np.concatenate([own, after], axis=1))
         return Batch(vectors, torch.arange(vectors.shape[1]) < lengths[:, None], lengths)
@@ -242,12 +242,13 @@ class NgramModel(Encoder):
     def forward(self, batch: Batch) -> Layers:
         return Layers(states=batch.inputs[None], mask=batch.mask)
 
-    def _by_order(self, texts: list[list[str]]) -> NDArray[np.float32]:
-        """Natural logs of every place of texts laid end to end, by the model cut to order 1, 2, ...: (places, order)."""
+    def _by_order(self, texts: list[list[str]]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Natural logs of every place of texts laid end to end, by the model cut to order 1, 2, ...: (places, order); and
+        where each text begins."""
         stream, begins = self._laid(texts)
         cut = [NgramTable(self.table.size, self.table.levels[: order + 1]) for order in range(self.config.order)]
         found = np.stack([each.read(stream, begins).log_probs for each in cut], axis=1)
-        return np.asarray(found.clip(min=LEAST), dtype=np.float32)
+        return found.clip(min=LEAST).astype(np.float32), begins
 
     # ---- in a folder
 

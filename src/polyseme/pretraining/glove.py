@@ -115,7 +115,8 @@ def _pairs(shards: Shards, config: GlovePretraining, seed: int) -> tuple[Cooccur
     with progress("counting pairs", shards.total, "words") as advance:
         pairs = count_pairs(shards, places, config.window, advance, kept=kept, seed=seed)
     if not len(pairs):
-        raise PolysemeError("no two known words stand near each other: give more text, or a smaller --min-count")
+        less = ", or a larger --sample" if sample else ""
+        raise PolysemeError(f"no two known words stand near each other: give more text, or a smaller --min-count{less}")
     types = shards.most_frequent(int(places.max()) + 1)
     return pairs, [types[place] for place in places.tolist()]
 

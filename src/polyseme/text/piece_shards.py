@@ -54,9 +54,8 @@ class PieceShards:
     """Documents as pieces; `len()` is their number."""
 
     def __init__(self, marked: NDArray[np.uint32], sentences: NDArray[np.int64], documents: NDArray[np.int64]) -> None:
-        self.marked, self.sentences, self.documents = map(
-            np.asarray, (marked, sentences, documents)
-        )  # a memmap's slices are slow
+        arrays = map(np.asarray, (marked, sentences, documents))  # slices of a memmap itself are slow
+        self.marked, self.sentences, self.documents = arrays
 
     def __len__(self) -> int:
         return len(self.documents) - 1
