@@ -39,6 +39,16 @@ def test_batches_are_what_embed_gives(encoder: Elmo, tmp_path: Path, kept: str, 
         assert not found[:, place, length:].any()
 
 
+def test_parts_of_sentences(encoder: Elmo, tmp_path: Path) -> None:
+    cache = LayerCache.of(encoder, SENTENCES, tmp_path, kept="fp32")
+    found = cache.batch([2, 0, 2], [(1, 3), (1, 1), (2, 0)])
+    assert found.shape == (encoder.layers, 3, 3, encoder.dim)
+    arrays = encoder.embed(SENTENCES)
+    np.testing.assert_array_equal(found[:, 0].numpy(), arrays[2][:, 1:4])
+    np.testing.assert_array_equal(found[:, 1, :1].numpy(), arrays[0][:, 1:2])
+    assert not found[:, 1, 1:].any() and not found[:, 2].any()
+
+
 def test_it_is_computed_once(encoder: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = LayerCache.of(encoder, SENTENCES, tmp_path)
     monkeypatch.setattr(Elmo, "embed", lambda *_, **__: pytest.fail("computed again"))

@@ -39,6 +39,7 @@ def test_several_encoders_and_other_networks_keep_the_sets_own() -> None:
         assert own_options(nli, given, encoders) == nli.options
     assert own_options(nli, {**TUNED, "network": "direct"}, "en")["network"] == "direct"
     assert own_options(resume, {**TUNED, "network_layers": 2}, "zh")["covering"] is False
+    assert own_options(labelled_set("sst5"), {**TUNED, "network": "bcn"}, "en")["phrase_context"] is False
 
 
 def test_a_comparison_with_fine_tuned_rows_of_every_set_can_be() -> None:

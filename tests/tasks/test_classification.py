@@ -19,11 +19,13 @@ from polyseme.tasks.classification import Choice, Classification, Classification
 from polyseme.tasks.features import FeaturesConfig, TextVectors
 from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.words import WordsConfig
+from polyseme.text.excerpt import whole_of
 from polyseme.text.words import splitter
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
 FEATURES = FeaturesConfig(words=WordsConfig(dim=10, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0)))
+SENTENCES = [["It", "'s", "fun"], ["So", "so"], ["A", "film"], ["So", "fun"]]
 TREES = "(3 (2 It) (4 (2 's) (4 fun)))\n\n(1 (2 So) (2 so))\n(2 (2 A) (2 film))\n"
 
 
@@ -94,6 +96,38 @@ def test_phrases_are_for_training_only(tmp_path: Path) -> None:
     assert two == [("It 's fun", "positive"), ("'s fun", "positive"), ("fun", "positive"), ("So so", "negative")]
 
 
+@pytest.mark.parametrize("cached", [False, True])
+def test_phrases_are_read_in_their_sentence(tmp_path: Path, cached: bool) -> None:
+    more = TREES + "(3 (3 So) (3 fun))\n"  # the label of fun differs: another phrase, in another sentence
+    options: dict[str, Any] = {"phrases": "distinct", "phrase_context": True}
+    examples = read(tmp_path, more, training=True, **options)
+    assert [(each.text, each.label) for each in examples] == [
+        (each.text, each.label) for each in read(tmp_path, more, training=True, phrases="distinct")
+    ]
+    encoder = elmo()
+    task = Classification.build(small(**options), examples, [encoder])
+    data = task.data(examples)
+    if cached:
+        data.cache(task.features, tmp_path, kept="fp32")
+    inputs = task.prepare(data.gather(range(len(data)))).inputs[0].frozen[0]
+    sentences = {" ".join(words): array for words, array in zip(SENTENCES, encoder.embed(SENTENCES), strict=True)}
+    places = {("fun", "4"): ("It 's fun", 2), ("fun", "3"): ("So fun", 1), ("'s fun", "4"): ("It 's fun", 1)}
+    for row, example in enumerate(examples):
+        sentence, begin = places.get((" ".join(example.text), str(example.label)), (" ".join(example.text), 0))
+        if sentence in sentences:
+            wanted = sentences[sentence][:, begin : begin + len(example.text)]
+            torch.testing.assert_close(inputs[:, row, : len(example.text)], torch.from_numpy(wanted), atol=1e-6, rtol=0)
+    alone = torch.from_numpy(encoder.embed([["fun"]])[0])
+    row = next(row for row, example in enumerate(examples) if example.text == ["fun"])
+    assert not torch.allclose(inputs[:, row, :1], alone, atol=1e-3)
+
+
+def test_whole_sentences_need_no_context(tmp_path: Path) -> None:
+    for training in (False, True):
+        first, second = (read(tmp_path, TREES, training=training, phrase_context=context) for context in (False, True))
+        assert first == second and [whole_of(each.text) for each in second] == [tuple(each.text) for each in first]
+
+
 # ---- configs and labels
 
 
@@ -104,6 +138,9 @@ def test_configs_are_checked() -> None:
         small(layers=-1)
     with pytest.raises(ConfigError, match=r"'between', which only taggers have; allowed here: input, output"):
         small(features=FEATURES.replace(positions=("input", "between")))
+    for wrong in ({"features": FEATURES.replace(mode="finetune")}, {"network": "direct", "features": FeaturesConfig()}):
+        with pytest.raises(ConfigError, match=r"phrase_context is for frozen encoders"):
+            small(phrase_context=True, **wrong)
     with pytest.raises(ConfigError, match=r"network is 'bnc'; allowed: 'bcn', 'pooled'"):
         ClassificationConfig.from_dict({"network": "bnc"})
     config = small(kind="tsv", classes=2, header=False, text="3")

@@ -270,6 +270,10 @@ class ClassificationOptions(HeadOptions, TableOptions):
         int | None,
         _option("--sentence-copies", panel=_DATA, min=1, help="Of trees: learn whole sentences so often; not given: 1."),
     ] = None
+    phrase_context: Annotated[
+        bool | None,
+        _option("--phrase-context", panel=_ENCODERS, help="Of trees: frozen encoders read phrases in their sentence."),
+    ] = None
     network: Annotated[
         TextNetwork | None,
         _option("--network", panel=_TRAINING, help="bcn: biattentive; pooled: light; direct: the encoder and a head."),

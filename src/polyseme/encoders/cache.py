@@ -71,13 +71,17 @@ class LayerCache:
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
-    def batch(self, rows: Sequence[int]) -> Tensor:
-        """The layers of some sentences, zero on padding: (layers, batch, words, dim), in the kept precision."""
-        lengths = [int(self._offsets[row + 1] - self._offsets[row]) for row in rows]
+    def batch(self, rows: Sequence[int], parts: Sequence[tuple[int, int]] | None = None) -> Tensor:
+        """The layers of some sentences, zero on padding: (layers, batch, words, dim), in the kept precision.
+
+        `parts`: of each its first word and how many are wanted; None: all.
+        """
+        parts = [(0, int(self._offsets[row + 1] - self._offsets[row])) for row in rows] if parts is None else parts
         layers, dim = self._states.shape[1:]
-        out = np.zeros((len(rows), max(lengths, default=0), layers, dim), dtype=self._states.dtype)
-        for place, (row, length) in enumerate(zip(rows, lengths, strict=True)):
-            begin = self._offsets[row]
+        longest = max((length for _, length in parts), default=0)
+        out = np.zeros((len(rows), longest, layers, dim), dtype=self._states.dtype)
+        for place, (row, (first, length)) in enumerate(zip(rows, parts, strict=True)):
+            begin = self._offsets[row] + first
             out[place, :length] = self._states[begin : begin + length]
         return torch.from_numpy(out).permute(2, 0, 1, 3)
 

@@ -98,7 +98,7 @@ SETS = {
         test="sst_en/trees.test.txt.gz",
         options={
             "network": "bcn", "hidden": 150, "dropout": 0.3, "norm": "none", "mix_dropout": 0.3,
-            "classes": 5, "phrases": "distinct", "positions": ("input", "output"),
+            "classes": 5, "phrases": "distinct", "phrase_context": True, "positions": ("input", "output"),
             "batch": 100, "epochs": 6, "patience": 6, "learning_rate": 1e-3,
         },
         source="https://nlp.stanford.edu/sentiment",

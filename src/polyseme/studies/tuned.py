@@ -29,6 +29,8 @@ DATA = (
     *("text", "second", "label", "header", "kind", "strict", "goal", "longest"),
 )
 """Options that say how files are read, and what of them counts: those of the set hold in any case."""
+OF_FROZEN = ("covering", "phrase_context")
+"""Switches for frozen encoders alone."""
 
 
 def own_options(labelled: LabelledSet, given: Mapping[str, Any], encoders: str) -> dict[str, Any]:
@@ -36,8 +38,7 @@ def own_options(labelled: LabelledSet, given: Mapping[str, Any], encoders: str) 
     own = dict(labelled.options)
     if given.get("mode") != TUNED:
         return own
-    if "covering" in own:  # which is for frozen encoders
-        own["covering"] = False
+    own |= {name: False for name in OF_FROZEN if name in own}
     head = HEADS.get(labelled.task, {})
     other = any(given.get(name, value) != value for name, value in head.items())  # a network that somebody chose
     if not head or other or len(named_in(encoders)) != 1:

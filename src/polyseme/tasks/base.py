@@ -30,6 +30,7 @@ from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import POSITIONS, Features, FeaturesConfig, TextInputs, TextVectors, split_encoders
 from polyseme.tasks.mistakes import Mistake, Strange
 from polyseme.tasks.words import TaskWords
+from polyseme.text.excerpt import Excerpt
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, splitter
 from polyseme.training.base import Learner, Loss, Pace
@@ -269,8 +270,8 @@ class Task(Learner):
 
 
 def split_text(text: Sentence, cut: Splitter) -> list[str]:
-    """A text as words: a string is split, a list is taken as it is."""
-    return cut(text) if isinstance(text, str) else list(text)
+    """A text as words: a string is split, a list is taken as it is, and so are words that stand in a longer text."""
+    return cut(text) if isinstance(text, str) else text if isinstance(text, Excerpt) else list(text)
 
 
 TASKS = {

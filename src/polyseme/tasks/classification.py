@@ -79,11 +79,16 @@ class ClassificationConfig(WholeConfig):
     """Of trees, in training: sentences alone, or each phrase with its label once, or all phrases."""
     sentence_copies: int = 1
     """Of trees, in training: how often each whole sentence is among the phrases, which are many and mostly neutral."""
+    phrase_context: bool = False
+    """Of trees, in training: whether frozen encoders read a phrase in the sentence where it stands first, and not alone. Its
+    vectors are then such as whole sentences have."""
 
     def __post_init__(self) -> None:
         problems = network_problems(self, self.hidden, self.layers, self.dropout)
         if self.sentence_copies < 1:
             problems.append(f"sentence_copies is {self.sentence_copies}; it must be at least 1")
+        if self.phrase_context and (self.features.mode == "finetune" or self.network == DIRECT):
+            problems.append("phrase_context is for frozen encoders under a network that reads vectors of words; leave it out")
         problems += self.direct_problems(self.network == DIRECT)
         if problems:
             raise ConfigError("; ".join(problems))
@@ -211,7 +216,10 @@ class Classification(WholeTask):
             phrases = tree_examples(trees, classes=config.classes, **learned)  # type: ignore[arg-type]
             if not phrases:
                 raise FormatError(path, "holds neutral sentences only, which 2 classes leave out; give 5 classes")
-            return [LabelledText(list(phrase.words), phrase.label) for phrase in phrases]
+            return [
+                LabelledText(phrase.in_sentence() if config.phrase_context else list(phrase.words), phrase.label)
+                for phrase in phrases
+            ]
         table = read_table(
             path,
             text=column(config.text),

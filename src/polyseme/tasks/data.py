@@ -1,7 +1,8 @@
 """Examples of a task with the frozen layers of their texts, and how they go into batches.
 
-An example holds one text or two; all distinct texts share one cache of layers. Each epoch's order follows from the
-seed and its number, so that a position is two numbers and a resumed run sees the same batches.
+An example holds one text or two; all distinct texts share one cache of layers, and words that are read in a longer text have
+their part of its own. Each epoch's order follows from the seed and its number, so that a position is two numbers and a resumed
+run sees the same batches.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from polyseme.base.errors import PolysemeError
 from polyseme.encoders.cache import Kept, LayerCache
 from polyseme.tasks.features import Features
 from polyseme.text.batches import by_words
+from polyseme.text.excerpt import begin_of, whole_of
 
 WINDOW = 32  # batches' worth of examples that are sorted by length together
 
@@ -58,7 +60,7 @@ class TaskData:
         """
         for texts in (among or self).texts:
             for text in texts:
-                self._rows.setdefault(tuple(text), len(self._rows))
+                self._rows.setdefault(whole_of(text), len(self._rows))
         distinct = [list(text) for text in self._rows]
         self._caches = [LayerCache.of(encoder, distinct, folder, kept=kept) for encoder in features.frozen]
 
@@ -68,9 +70,11 @@ class TaskData:
         texts = [[self.texts[row][slot] for row in rows] for slot in range(count)]
         cached = None
         if self._caches is not None:
-            places = [[self._rows[tuple(text)] for text in several] for several in texts]
-            cached = [[cache.batch(some) for cache in self._caches] for some in places]
+            cached = [[self._layers(cache, several) for cache in self._caches] for several in texts]
         return Examples([self.examples[row] for row in rows], texts, cached)
+
+    def _layers(self, cache: LayerCache, texts: Sequence[Sequence[str]]) -> Tensor:
+        return cache.batch([self._rows[whole_of(text)] for text in texts], [(begin_of(text), len(text)) for text in texts])
 
     def by_length(self, *, words: int = 4096, rows: int = 256) -> Iterator[tuple[list[int], Examples]]:
         """All examples once, those of like length together, with their places."""

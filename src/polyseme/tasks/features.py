@@ -26,6 +26,7 @@ from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.mix import Mix
 from polyseme.nn.moving import moved
 from polyseme.tasks.words import DistinctWords, TaskWords, WordsConfig
+from polyseme.text.excerpt import begin_of, whole_of
 from polyseme.training.base import Pace
 
 Position = Literal["input", "between", "output"]
@@ -207,10 +208,11 @@ class Features(nn.Module):
         )
 
     def _layers(self, encoder: Encoder, texts: Sequence[Sequence[str]]) -> Tensor:
-        arrays = encoder.embed(texts)
+        arrays = encoder.embed([whole_of(text) for text in texts])
         out = np.zeros((encoder.layers, len(texts), max(map(len, texts), default=0), encoder.dim), dtype=np.float32)
-        for row, array in enumerate(arrays):
-            out[:, row, : array.shape[1]] = array
+        for row, (text, array) in enumerate(zip(texts, arrays, strict=True)):
+            begin = begin_of(text)
+            out[:, row, : len(text)] = array[:, begin : begin + len(text)]
         return torch.from_numpy(out)
 
     # ---- tensors -> vectors

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from polyseme.base.errors import FormatError
+from polyseme.text.excerpt import Excerpt
 from polyseme.text.numbered_lines import numbered_lines
 from polyseme.text.words import plain_word
 
@@ -29,6 +30,13 @@ class Phrase:
 
     words: tuple[str, ...]
     label: str
+    sentence: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """Where they stand, from the word `begin` on; the same words elsewhere are the same phrase."""
+    begin: int = field(default=0, repr=False, compare=False)
+
+    def in_sentence(self) -> Excerpt:
+        """The words, to be read in their sentence."""
+        return Excerpt(self.sentence, self.begin, self.begin + len(self.words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,7 @@ class Tree:
 
     def phrases(self) -> list[Phrase]:
         """All phrases, the whole first; words are phrases too."""
-        return [Phrase(self.words[begin:end], label) for begin, end, label in self.spans]
+        return [Phrase(self.words[begin:end], label, self.words, begin) for begin, end, label in self.spans]
 
 
 def read_trees(path: str | Path) -> list[Tree]:
@@ -80,7 +88,7 @@ def examples(
 
     def labelled(found: Iterable[Phrase]) -> list[Phrase]:
         if classes == 2:
-            return [Phrase(phrase.words, _TWO[phrase.label]) for phrase in found if phrase.label in _TWO]
+            return [replace(phrase, label=_TWO[phrase.label]) for phrase in found if phrase.label in _TWO]
         return list(found)
 
     trees = list(trees)
