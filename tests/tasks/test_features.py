@@ -62,6 +62,24 @@ def test_layers_are_made_alike_in_size_before_they_are_mixed() -> None:
     assert not torch.allclose(even.mean(0), layers.mean(0), atol=0.1)
 
 
+def test_all_layers_side_by_side() -> None:
+    elmo = encoder()
+    made = features(elmo, layers="all", positions=("input", "output"))
+    assert made.width("output") == 3 * elmo.dim and made.width("input") == 5 + 3 * elmo.dim
+    with torch.no_grad():
+        for number, mix in enumerate(made.mixes["output"]):
+            mix.gamma.fill_(number + 1.0)
+    found = made(made.prepare(TEXTS))
+    for number, layer in enumerate(elmo.embed([TEXTS[1]])[0]):
+        columns = slice(number * elmo.dim, (number + 1) * elmo.dim)
+        torch.testing.assert_close(found.at_output[1, :, columns], (number + 1.0) * torch.from_numpy(layer))
+        torch.testing.assert_close(found.at_input[1, :, 5:][:, columns], torch.from_numpy(layer))
+    scaled = (
+        features(elmo, layers="all", norm="words")(made.prepare(TEXTS)).at_input[1, :, 5:].detach().unflatten(1, (3, elmo.dim))
+    )
+    torch.testing.assert_close(scaled.std(2, correction=0), torch.ones(len(TEXTS[1]), 3), atol=1e-2, rtol=0)
+
+
 def test_the_top_layer_alone() -> None:
     elmo = encoder()
     made = features(elmo, layers="top")

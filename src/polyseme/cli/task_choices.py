@@ -17,6 +17,7 @@ class Layers(StrEnum):
 
     mix = "mix"
     top = "top"
+    all = "all"
 
 
 class LayerNorm(StrEnum):

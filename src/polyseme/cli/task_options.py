@@ -80,7 +80,8 @@ class TrainOptions:
         ),
     ] = None
     layers: Annotated[
-        Layers | None, _option("--layers", panel=_ENCODERS, help="A learned mix of all layers, or the top one alone.")
+        Layers | None,
+        _option("--layers", panel=_ENCODERS, help="A learned mix of all layers, the top one alone, or all side by side."),
     ] = None
     norm: Annotated[
         LayerNorm | None,

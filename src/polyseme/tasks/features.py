@@ -45,8 +45,8 @@ class FeaturesConfig(Config):
     positions: tuple[Position, ...] = ("input",)
     """Where the encoders' vectors stand: at the network's input, between its layers, at its output. None: nowhere, for
     networks that read whole examples (`polyseme.tasks.whole`)."""
-    layers: Literal["mix", "top"] = "mix"
-    """A learned mix of all layers, or the top one alone."""
+    layers: Literal["mix", "top", "all"] = "mix"
+    """A learned mix of all layers, the top one alone, or all side by side, each with a scale that is learned."""
     norm: LayerNorm = "words"
     """Layer norm before the mix, so that layers, and encoders, are alike in size: of each word for itself, or as published,
     over all words of a batch (bilm), or none."""
@@ -150,13 +150,18 @@ class Features(nn.Module):
         self.readers = read
         """What gives the layers of texts: the encoders themselves, or what reads them through another cut."""
         self.mixes = nn.ModuleDict(
-            {position: nn.ModuleList(self._mix(encoder) for encoder in read) for position in config.positions} if read else {}
+            {position: nn.ModuleList(itertools.chain.from_iterable(map(self._mix, read))) for position in config.positions}
+            if read
+            else {}
         )
-        self._widths = [encoder.dim for encoder in read]
+        self._mixed = sum(encoder.dim * (encoder.layers if config.layers == "all" else 1) for encoder in read)
 
-    def _mix(self, encoder: Encoder) -> Mix:
+    def _mix(self, encoder: Encoder) -> list[Mix]:
+        """The mix of an encoder's layers; where they stand side by side, one for each."""
         config, count = self.config, encoder.layers if self.config.layers == "mix" else 1
-        return Mix(count, norm=None if config.norm == "none" else config.norm, l2=config.l2, dropout=config.dropout)
+        norm = None if config.norm == "none" else config.norm
+        mixes = encoder.layers if config.layers == "all" else 1
+        return [Mix(count, norm=norm, l2=config.l2, dropout=config.dropout) for _ in range(mixes)]
 
     @property
     def contextual(self) -> list[Encoder]:
@@ -170,8 +175,7 @@ class Features(nn.Module):
 
     def width(self, position: Position) -> int:
         """Size of the vectors that stand at a position."""
-        mixed = sum(self._widths) if position in self.mixes else 0
-        return mixed + (self.words.dim if position == "input" else 0)
+        return (self._mixed if position in self.mixes else 0) + (self.words.dim if position == "input" else 0)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Features:
         """Frozen encoders go where the module goes."""
@@ -225,6 +229,8 @@ class Features(nn.Module):
         layers += [_at_least_one_word(encoder(batch).states) for encoder, batch in zip(tuned, inputs.tuned, strict=True)]
         if self.config.layers == "top":
             layers = [each[-1:] for each in layers]
+        elif self.config.layers == "all":
+            layers = [each[number : number + 1] for each in layers for number in range(len(each))]
         at: dict[str, Tensor] = {}
         for position, mixes in self.mixes.items():
             mixed = [mix(each, inputs.mask) for mix, each in zip(mixes, layers, strict=True)]  # type: ignore[call-overload]
