@@ -13,7 +13,7 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.run import Run
 from polyseme.training.base import Loss
-from polyseme.training.budget import Plan, Rate, plan_minutes
+from polyseme.training.budget import Plan, Rate, plan_again, plan_minutes
 from polyseme.training.config import TrainConfig
 from polyseme.training.loop import Result, Trainer
 from polyseme.training.optim import OptimConfig
@@ -201,6 +201,36 @@ def test_steps_that_are_disturbed_at_first_leave_the_rate_alone(tmp_path: Path, 
     for module in ("session", "stepper"):
         monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
     assert 250 < fit(tmp_path, Disturbed(), minutes=1, eval_every=20).steps < 300  # at 3.1 s a step it would be 11
+
+
+def test_a_run_whose_measuring_was_disturbed_is_lengthened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Disturbed(Slow):
+        taken = 0
+
+        def loss(self, batch: Tensor) -> Loss:
+            self.taken += 1
+            self.clock.now += 1.0 if self.taken <= 10 else 0.0  # all that is measured, and the first steps
+            return super().loss(batch)
+
+    Slow.clock = Clock()
+    for module in ("session", "stepper"):
+        monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
+    result = fit(tmp_path, Disturbed(), minutes=1)
+    # 1.1 s a step would be some 25; behind 10 s of measuring there is room for 43 s of steps and ten evaluations
+    assert 200 < result.steps < 430 and 45 < result.seconds <= 60
+    plan = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
+    assert plan["total"] == result.steps
+
+
+def test_a_plan_made_again() -> None:
+    config, plan = TrainConfig(minutes=1), Plan(unit="steps", total=40)
+    quick = Rate(step=0.1, evaluation=1.0, spent=13.0)  # 54 s - 13 s - 1 s, nine further evaluations take 9 s with room for 8
+    again = plan_again(config, plan, 4, quick)
+    assert again == Plan(unit="steps", total=4 + 330, evaluations=8)
+    assert plan_again(config, plan, 21, quick) == plan  # in the second half
+    assert plan_again(config, Plan(unit="steps", total=300), 4, quick) == Plan(unit="steps", total=300)  # a tenth more
+    for slow in (Rate(step=5.0, evaluation=1.0, spent=13.0), Rate(step=0.1, evaluation=1.0, spent=60.0)):
+        assert plan_again(config, plan, 4, slow) == plan
 
 
 def test_a_minutes_run_resumed_has_the_same_end(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ class TrainConfig(Config):
     words: int | None = None
     """Budget: words, over all processes."""
     minutes: float | None = None
-    """Budget: minutes. A rate measured before step 1 turns it into steps, which the run then keeps."""
+    """Budget: minutes. A rate measured before step 1 turns it into steps; the first half may add some (`budget`)."""
     accumulate: int = 1
     """Batches for one step; their gradients are averaged, batch by batch."""
     eval_every: int | None = None

@@ -12,12 +12,12 @@ from polyseme.base.progress import visible
 
 
 class Draw(Protocol):
-    """Takes how far the run is and, where there is a new one, a line of the log."""
+    """Takes how far the run is of what and, where there is a new one, a line of the log."""
 
-    def __call__(self, done: int, line: Mapping[str, Any] | None = None) -> None: ...
+    def __call__(self, done: int, total: int, line: Mapping[str, Any] | None = None) -> None: ...
 
 
-def hidden(done: int, line: Mapping[str, Any] | None = None) -> None:
+def hidden(done: int, total: int, line: Mapping[str, Any] | None = None) -> None:
     """Draws nothing."""
 
 
@@ -40,8 +40,8 @@ def screen(total: int, done: int, *, show: bool) -> Iterator[Draw]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total, completed=done)
 
-        def draw(done: int, line: Mapping[str, Any] | None = None) -> None:
-            bar.update(task, completed=done, description=None if line is None else describe(line))
+        def draw(done: int, total: int, line: Mapping[str, Any] | None = None) -> None:
+            bar.update(task, completed=done, total=total, description=None if line is None else describe(line))
 
         yield draw
 

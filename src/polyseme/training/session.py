@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import PolysemeError
-from polyseme.training.budget import Plan, plan_known, plan_minutes
+from polyseme.training.budget import Plan, Rate, plan_again, plan_known, plan_minutes
 from polyseme.training.checkpoint import Checkpoint, Checkpoints
 from polyseme.training.config import BUDGETS, TrainConfig, check_settings
 from polyseme.training.distributed import Alone
@@ -44,6 +44,7 @@ class Session:
         self._written: tuple[int, float] = (-1, time.monotonic())  # the last checkpoint: its step, and when
         self._writing = 0.0  # the seconds that it took
         self._mark = time.monotonic()
+        self._evaluated: tuple[int, float] | None = None  # step and seconds, where the clock may still lengthen the plan
         # A CPU alone has each loss at once; elsewhere waiting for it would cost every step.
         self._check_each = parts.run.device.type == "cpu" and parts.run.ranks == 1
 
@@ -67,6 +68,7 @@ class Session:
         self.plan = self._make_plan()
         self._record.open()
         self._checkpoint()  # keeps the plan, and shows before the first step that the disk has room
+        self._evaluated = None if self.config.minutes is None else (0, self.progress.seconds)
 
     def _make_plan(self) -> Plan:
         plan = plan_known(self.config, self.parts.batches.words_per_epoch)
@@ -111,7 +113,7 @@ class Session:
         self.progress.words += int(words)
         self.stopping = stops > 0
         self._tick(training=True)
-        draw(self.done)
+        draw(self.done, self.plan.total)
         self._look(before, checkpoint=lates > 0 or self.stopping, draw=draw)
 
     def _look(self, before: int, *, checkpoint: bool, draw: Draw) -> None:
@@ -141,10 +143,11 @@ class Session:
         epoch = self.progress.words / max(self.parts.batches.words_per_epoch, 1)
         line |= {"learning_rate": self._rate, "epoch": epoch, "seconds": round(self.progress.seconds, 3)}
         self._record.write(self.progress.step, "train", line)
-        draw(self.done, line)
+        draw(self.done, self.plan.total, line)
         self.parts.interval.clear()
 
     def _evaluate(self) -> None:
+        begun = self.progress.seconds
         scores, progress = self._stepper.evaluate(self.dev), self.progress
         score = scores[self.parts.learner.score_name]
         if not math.isfinite(score):
@@ -160,6 +163,21 @@ class Session:
                 progress.ended = "patience"
         self._tick(training=False)
         self._record.write(progress.step, "dev", {**scores, "best": better, "seconds": round(progress.seconds, 3)})
+        self._plan_again(begun)
+
+    def _plan_again(self, begun: float) -> None:
+        """Lengthen a plan in minutes where the steps before this evaluation, which began then, were quicker than measured."""
+        if self._evaluated is None:
+            return
+        (step, ended), progress = self._evaluated, self.progress
+        self._evaluated = (progress.step, progress.seconds)
+        one = max(begun - ended, 1e-9) / (progress.step - step)
+        rate = Rate(step=one, evaluation=progress.seconds - begun, spent=progress.seconds)
+        plan: Plan = self.ranks.from_first(plan_again(self.config, self.plan, progress.step, rate))
+        if plan != self.plan:
+            _log.info("%g minutes are %d steps, more than measured at first", self.config.minutes, plan.total)
+            self.plan = plan
+            self._checkpoint()
 
     def _checkpoint(self) -> None:
         if self._written[0] == self.progress.step:
