@@ -222,6 +222,23 @@ def test_a_run_whose_measuring_was_disturbed_is_lengthened(tmp_path: Path, monke
     assert plan["total"] == result.steps
 
 
+def test_a_sitting_that_goes_on_keeps_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Disturbed(Slow):
+        def loss(self, batch: Tensor) -> Loss:
+            self.clock.now += 1.0
+            if self.clock.now > 25:
+                raise RuntimeError("a power cut")
+            return super().loss(batch)
+
+    Slow.clock = Clock()
+    for module in ("session", "stepper"):
+        monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
+    with pytest.raises(RuntimeError, match="power cut"):
+        fit(tmp_path, Disturbed(), minutes=1)
+    plan = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
+    assert fit(tmp_path, Slow(), minutes=1).steps == plan["total"] < 60  # though now a step takes a tenth of a second
+
+
 def test_a_plan_made_again() -> None:
     config, plan = TrainConfig(minutes=1), Plan(unit="steps", total=40)
     quick = Rate(step=0.1, evaluation=1.0, spent=13.0)  # 54 s - 13 s - 1 s, nine further evaluations take 9 s with room for 8

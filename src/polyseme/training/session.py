@@ -130,7 +130,9 @@ class Session:
         if log:
             self._write_line(draw)
         if evaluate and self.dev is not None:
+            begun = self.progress.seconds
             self._evaluate()
+            checkpoint |= self._plan_again(begun)  # and keeps it
         if over:
             self.progress.ended = "budget"
         elif self.progress.ended is not None and not log:  # out of patience: the last steps have their line too
@@ -147,7 +149,6 @@ class Session:
         self.parts.interval.clear()
 
     def _evaluate(self) -> None:
-        begun = self.progress.seconds
         scores, progress = self._stepper.evaluate(self.dev), self.progress
         score = scores[self.parts.learner.score_name]
         if not math.isfinite(score):
@@ -163,21 +164,21 @@ class Session:
                 progress.ended = "patience"
         self._tick(training=False)
         self._record.write(progress.step, "dev", {**scores, "best": better, "seconds": round(progress.seconds, 3)})
-        self._plan_again(begun)
 
-    def _plan_again(self, begun: float) -> None:
-        """Lengthen a plan in minutes where the steps before this evaluation, which began then, were quicker than measured."""
-        if self._evaluated is None:
-            return
+    def _plan_again(self, begun: float) -> bool:
+        """Lengthen a plan in minutes where the steps before the evaluation, which began then, were quicker than measured."""
+        if self._evaluated is None or self.progress.ended is not None:
+            return False
         (step, ended), progress = self._evaluated, self.progress
         self._evaluated = (progress.step, progress.seconds)
         one = max(begun - ended, 1e-9) / (progress.step - step)
         rate = Rate(step=one, evaluation=progress.seconds - begun, spent=progress.seconds)
         plan: Plan = self.ranks.from_first(plan_again(self.config, self.plan, progress.step, rate))
-        if plan != self.plan:
-            _log.info("%g minutes are %d steps, more than measured at first", self.config.minutes, plan.total)
-            self.plan = plan
-            self._checkpoint()
+        if plan == self.plan:
+            return False
+        _log.info("%g minutes are %d steps, more than measured at first", self.config.minutes, plan.total)
+        self.plan = plan
+        return True
 
     def _checkpoint(self) -> None:
         if self._written[0] == self.progress.step:
