@@ -134,6 +134,7 @@ def test_what_cannot_be_is_told_before_anything_is_trained(desk: Path, monkeypat
     for words, told in [("--methods elmoo", "did you mean 'elmo'"), ("--pretrain sice=3", "'sice'"),
                         ("--tasks nerr", "'nerr'"), ("--tasks ner --option hiden=3", "'hiden'"),
                         ("--tasks ner --baseline nothing", "which is no row"),
+                        ("--tasks ner --encoders none,word2vec+ngram:finetune", "give 'word2vec+ngram'"),
                         ("--corpus -", "write it to a file")]:  # fmt: skip
         found = run(words)
         assert isinstance(found.exception, UsageError) and told in str(found.exception)

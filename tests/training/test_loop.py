@@ -222,6 +222,28 @@ def test_a_run_whose_measuring_was_disturbed_is_lengthened(tmp_path: Path, monke
     assert plan["total"] == result.steps
 
 
+def test_a_run_of_one_evaluation_is_lengthened_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Disturbed(Slow):
+        taken = 0
+
+        def loss(self, batch: Tensor) -> Loss:
+            self.taken += 1
+            self.clock.now += 1.0 if self.taken <= 10 else 0.0
+            return super().loss(batch)
+
+        def evaluate(self, dev: list[Tensor]) -> dict[str, float]:
+            self.clock.now += 7.0  # with so little time left there is room for the last one alone
+            return super().evaluate(dev)
+
+    Slow.clock = Clock()
+    for module in ("session", "stepper"):
+        monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
+    result = fit(tmp_path, Disturbed(), minutes=1, eval_every=None)
+    plan = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
+    assert plan["total"] == result.steps and plan["evaluations"] == 1
+    assert 100 < result.steps and 45 < result.seconds <= 60  # 1.1 s a step would be some 20
+
+
 def test_a_sitting_that_goes_on_keeps_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Disturbed(Slow):
         def loss(self, batch: Tensor) -> Loss:

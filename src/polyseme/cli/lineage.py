@@ -10,12 +10,14 @@ import typer
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.cli import show
 from polyseme.cli.compare import Baseline, Device, Jobs, Options, Plot, Seeds, names_in, seeds_in
-from polyseme.cli.training_options import CorpusOption
 
 if TYPE_CHECKING:
     from polyseme.studies.compare import Study
     from polyseme.studies.lineage import Lineage
 
+CorpusOption = Annotated[
+    list[str], typer.Option("--corpus", "-c", metavar="SOURCE", help="A text file, folder or glob (may be given again).")
+]
 Out = Annotated[
     Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where models and tables go, or a study to go on with.")
 ]
@@ -125,12 +127,14 @@ def _study(
 ) -> Study | None:
     """The comparison of all methods, checked before any is trained; None: there is nothing to compare."""
     from polyseme.studies.compare import Study
+    from polyseme.studies.lineage import check_rows
     from polyseme.studies.options import parse
 
     every = {method: str(line.folder(method)) for method in line.methods}
     rows = names_in("--encoders", encoders) if encoders else ("none", *every)
     if baseline is not None and baseline not in rows:
         raise UsageError(f"--baseline is {baseline!r}, which is no row; the rows are {', '.join(rows)}")
+    check_rows(rows)
     if tasks is None:
         return None
     study = Study(

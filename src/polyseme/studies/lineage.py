@@ -24,12 +24,15 @@ from polyseme.base.files import write_text
 from polyseme.base.run import Run
 from polyseme.pretraining.cost import Cost, read_cost
 from polyseme.studies.processes import Process, last_line, side_by_side, start_process
+from polyseme.studies.tuned import TUNED
 from polyseme.training.signals import StopSignal
 
 METHODS = ("ngram", "nnlm", "word2vec", "fasttext", "glove", "taglm", "elmo", "ulmfit", "gpt", "bert")
 """As they came."""
 NO_LANGUAGE_MODELS = ("word2vec", "fasttext", "glove", "bert")
 """Methods whose models give a text no probability."""
+NEVER_TUNED = ("ngram",)
+"""Methods whose models have nothing that a task could train."""
 WORDS = {"vocabulary": "50000"}
 USUAL: Mapping[str, Mapping[str, str]] = {"ngram": WORDS, "nnlm": WORDS, "ulmfit": WORDS}
 """Options that differ from those of `polyseme pretrain`: language models over words know as many as an ELMo."""
@@ -165,6 +168,14 @@ def check_methods(methods: Collection[str]) -> None:
     for method in methods:
         if method not in METHODS:
             raise UsageError(f"--methods holds {method!r}, which is no method{nearest(method, METHODS)}")
+
+
+def check_rows(rows: Collection[str]) -> None:
+    """Complain about rows of a comparison that no cell could be trained with, before anything is."""
+    for row in rows:
+        plain = row.removesuffix(f":{TUNED}")
+        if plain != row and (found := set(plain.split("+")) & set(NEVER_TUNED)):
+            raise UsageError(f"--encoders holds {row!r}, but {found.pop()} has nothing that could learn: give {plain!r}")
 
 
 def arguments_of(

@@ -17,6 +17,7 @@ from polyseme.base.errors import PolysemeError
 from polyseme.training.config import TrainConfig
 
 EVALUATIONS = 10
+LOOKS = 10  # at the pace of a run by minutes, evenly over its plan
 MARGIN = 0.9  # of a budget in minutes: machines slow down, and the last model has to be written
 EVALUATION_SHARE = 0.2  # of a budget in minutes, where the user has not said how often
 QUICKER = 1.2  # times as many steps as planned are worth another plan
@@ -44,7 +45,14 @@ class Plan(Config):
         >>> [step for step in range(1, 26) if plan.passes_evaluation(step - 1, step)]
         [3, 5, 8, 10, 13, 15, 18, 20, 23, 25]
         """
-        return before * self.evaluations // self.total < after * self.evaluations // self.total
+        return self._passes(before, after, self.evaluations)
+
+    def passes_look(self, before: int, after: int) -> bool:
+        """Whether one of the points lies there where the pace of a run by minutes is looked at, evaluated or not."""
+        return self._passes(before, after, LOOKS)
+
+    def _passes(self, before: int, after: int, parts: int) -> bool:
+        return before * parts // self.total < after * parts // self.total
 
 
 @dataclasses.dataclass(frozen=True)

@@ -44,7 +44,9 @@ class Session:
         self._written: tuple[int, float] = (-1, time.monotonic())  # the last checkpoint: its step, and when
         self._writing = 0.0  # the seconds that it took
         self._mark = time.monotonic()
-        self._evaluated: tuple[int, float] | None = None  # step and seconds, where the clock may still lengthen the plan
+        self._evaluation = 0.0  # the seconds that the last one took
+        self._evaluations = 0.0  # those of all
+        self._paced: tuple[int, float] | None = None  # step and seconds without evaluations, where a plan may be lengthened
         # A CPU alone has each loss at once; elsewhere waiting for it would cost every step.
         self._check_each = parts.run.device.type == "cpu" and parts.run.ranks == 1
 
@@ -68,12 +70,14 @@ class Session:
         self.plan = self._make_plan()
         self._record.open()
         self._checkpoint()  # keeps the plan, and shows before the first step that the disk has room
-        self._evaluated = None if self.config.minutes is None else (0, self.progress.seconds)
+        self._paced = None if self.config.minutes is None else (0, self.progress.seconds)
 
     def _make_plan(self) -> Plan:
         plan = plan_known(self.config, self.parts.batches.words_per_epoch)
         if plan is None:
-            plan = plan_minutes(self.config, self._stepper.measure(self.dev, self.out / "run"))
+            rate = self._stepper.measure(self.dev, self.out / "run")
+            self._evaluation = rate.evaluation
+            plan = plan_minutes(self.config, rate)
             _log.info("%g minutes are %d steps at the measured rate", self.config.minutes, plan.total)
         return plan
 
@@ -125,14 +129,15 @@ class Session:
         else:
             evaluate = over or step % config.eval_every == 0
         checkpoint |= config.checkpoint_every is not None and step % config.checkpoint_every == 0
-        if self._check_each or log or evaluate or checkpoint:
+        paced = not over and self._paced is not None and self.plan.passes_look(before, self.done)
+        if self._check_each or log or evaluate or checkpoint or paced:
             self._check()
         if log:
             self._write_line(draw)
         if evaluate and self.dev is not None:
-            begun = self.progress.seconds
             self._evaluate()
-            checkpoint |= self._plan_again(begun)  # and keeps it
+        if paced and self.progress.ended is None:
+            checkpoint |= self._plan_again()  # and keeps it
         if over:
             self.progress.ended = "budget"
         elif self.progress.ended is not None and not log:  # out of patience: the last steps have their line too
@@ -149,6 +154,7 @@ class Session:
         self.parts.interval.clear()
 
     def _evaluate(self) -> None:
+        begun = self.progress.seconds
         scores, progress = self._stepper.evaluate(self.dev), self.progress
         score = scores[self.parts.learner.score_name]
         if not math.isfinite(score):
@@ -163,16 +169,17 @@ class Session:
             if self.config.patience is not None and progress.waited >= self.config.patience:
                 progress.ended = "patience"
         self._tick(training=False)
+        self._evaluation = progress.seconds - begun
+        self._evaluations += self._evaluation
         self._record.write(progress.step, "dev", {**scores, "best": better, "seconds": round(progress.seconds, 3)})
 
-    def _plan_again(self, begun: float) -> bool:
-        """Lengthen a plan in minutes where the steps before the evaluation, which began then, were quicker than measured."""
-        if self._evaluated is None or self.progress.ended is not None:
-            return False
-        (step, ended), progress = self._evaluated, self.progress
-        self._evaluated = (progress.step, progress.seconds)
-        one = max(begun - ended, 1e-9) / (progress.step - step)
-        rate = Rate(step=one, evaluation=progress.seconds - begun, spent=progress.seconds)
+    def _plan_again(self) -> bool:
+        """Lengthen a plan in minutes where the steps since the last look were quicker than measured."""
+        assert self._paced is not None
+        (step, seconds), progress = self._paced, self.progress
+        self._paced = (progress.step, progress.seconds - self._evaluations)
+        one = max(self._paced[1] - seconds, 1e-9) / (progress.step - step)
+        rate = Rate(step=one, evaluation=self._evaluation, spent=progress.seconds)
         plan: Plan = self.ranks.from_first(plan_again(self.config, self.plan, progress.step, rate))
         if plan == self.plan:
             return False
