@@ -116,7 +116,9 @@ def test_a_model_that_changes_has_it_no_more(text: Corpus, tmp_path: Path) -> No
 def test_side_by_side(tmp_path: Path) -> None:
     one = Cost(method="word2vec", seconds=2.0, words=10, text_words=5, parameters=3)
     other = dataclasses.replace(one, method="elmo", seconds=3.0, scores={"perplexity": 9.0})
-    both = one.plus(other)
+    assert one.plus(other).device == "cpu"
+    both = one.plus(dataclasses.replace(other, device="cuda"))
+    assert both.device == both.plus(one).device == "cpu+cuda"
     assert (both.method, both.seconds, both.words, both.parameters, both.scores) == ("word2vec+elmo", 5.0, 20, 6, {})
     write_cost(tmp_path, other)
     assert read_cost(tmp_path) == other and dataclasses.replace(one, seconds=0.0).words_per_second is None

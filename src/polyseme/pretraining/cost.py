@@ -34,6 +34,7 @@ class Cost:
     scores: Mapping[str, float] = field(default_factory=dict)
     """On text held out from training, where there is some: perplexity, loss."""
     device: str = "cpu"
+    """Joined by `+` where several models were trained on several."""
     date: str = field(default_factory=lambda: datetime.datetime.now(datetime.UTC).date().isoformat())
 
     @property
@@ -44,7 +45,8 @@ class Cost:
     def plus(self, other: Self) -> Self:
         """Both together, side by side in one row of a table."""
         sums = {name: getattr(self, name) + getattr(other, name) for name in ("seconds", "words", "text_words", "parameters")}
-        return dataclasses.replace(self, method=f"{self.method}+{other.method}", scores={}, **sums)
+        devices = dict.fromkeys([*self.device.split("+"), *other.device.split("+")])
+        return dataclasses.replace(self, method=f"{self.method}+{other.method}", scores={}, device="+".join(devices), **sums)
 
 
 def write_cost(folder: Path, cost: Cost) -> None:
