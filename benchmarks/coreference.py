@@ -20,7 +20,7 @@ import polyseme
 from benchmarks.memory import anonymous
 from polyseme.studies.train import configured, task_named
 from polyseme.tasks.coreference import Coreference
-from polyseme.text.coreference import Document, read_coreference
+from polyseme.text.labelled.coreference import Document, read_coreference
 
 LITBANK = "coref_litbank_en/litbank.test.jsonlines.gz"
 BAR = 4e9

@@ -18,7 +18,7 @@ from benchmarks.workload import cosine, difference, flops, limit, sentences, tur
 from polyseme.encoders.base import BATCH_CUDA
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
-from polyseme.text.batches import by_words
+from polyseme.text.batching.batches import by_words
 
 
 def on_device(model: Elmo, texts: list[list[str]]) -> None:

@@ -25,9 +25,9 @@ from benchmarks.workload import drawn, limit
 from polyseme.base.run import Run
 from polyseme.pretraining.elmo_lanes import LaneObjective, LaneTensors
 from polyseme.pretraining.fit import ElmoPretraining, build
+from polyseme.text.batching.lanes import LaneBatches
 from polyseme.text.corpus import Corpus
-from polyseme.text.lanes import LaneBatches
-from polyseme.text.shards import Shards
+from polyseme.text.shards.shards import Shards
 from polyseme.training.loop import AHEAD
 from polyseme.training.optim import OptimConfig, build_optimizer, clip_gradients
 from polyseme.training.prepared import Prepared

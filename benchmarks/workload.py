@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from polyseme.encoders.elmo import Elmo
-from polyseme.text.batches import by_words
+from polyseme.text.batching.batches import by_words
 
 
 def sentences(count: int) -> list[list[str]]:

@@ -5,7 +5,7 @@ import pytest
 from polyseme.analysis.linear import ProbeConfig
 from polyseme.analysis.tags import most_frequent_tags, probe_tags
 from polyseme.base.errors import PolysemeError
-from polyseme.text.conll import Tagged
+from polyseme.text.labelled.conll import Tagged
 from tests.analysis.fake import Fake
 
 QUICK = ProbeConfig(epochs=20, least_steps=200, batch=64)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import polyseme
-from polyseme.text.likeliest import LikeliestSplitter
+from polyseme.text.splitting.likeliest import LikeliestSplitter
 from tests.cli.running import environment, one_sentence, process, tiny
 from tests.cli.vector_files import KINDS, read_vectors, read_words
 

@@ -9,7 +9,7 @@ from polyseme.tasks.classification import Choice, Classification
 from polyseme.tasks.reading import Answer, Reading
 from polyseme.tasks.roles import Roles
 from polyseme.tasks.tagging import Tagging
-from polyseme.text.squad import Span
+from polyseme.text.labelled.squad import Span
 from tests.cli.labelled import TINY, write_all
 from tests.cli.running import one_sentence
 

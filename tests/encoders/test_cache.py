@@ -101,7 +101,7 @@ import torch
 from polyseme.encoders import cache
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
-from polyseme.text import shard_files
+from polyseme.text.shards import files as shard_files
 
 folder = Path(sys.argv[2])
 torch.manual_seed(0)

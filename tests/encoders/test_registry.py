@@ -16,7 +16,7 @@ from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.folder import describe
 from polyseme.encoders.registry import KINDS, encoder_type
 from polyseme.encoders.taglm import TagLm
-from polyseme.text.likeliest import LikeliestSplitter
+from polyseme.text.splitting.likeliest import LikeliestSplitter
 from tests.analysis.fake import Fake
 from tests.encoders.small import elmo
 from tests.encoders.small_pieces import bert, gpt

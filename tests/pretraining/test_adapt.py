@@ -28,7 +28,7 @@ from polyseme.pretraining.elmo_lanes import LaneObjective
 from polyseme.pretraining.fit import ElmoPretraining, build
 from polyseme.pretraining.teaching import KnownWords
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards import Shards
+from polyseme.text.shards.shards import Shards
 from polyseme.training.base import Loss
 from polyseme.training.config import TrainConfig
 from polyseme.training.optim import OptimConfig

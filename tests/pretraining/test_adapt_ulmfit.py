@@ -22,7 +22,7 @@ from polyseme.pretraining.adapt import adapt
 from polyseme.pretraining.adapt_ulmfit import UlmfitAdaptation, rows_of, slanted
 from polyseme.pretraining.ulmfit import UlmfitObjective
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards import Shards
+from polyseme.text.shards.shards import Shards
 from polyseme.training.base import Loss
 from polyseme.training.config import TrainConfig
 from polyseme.training.optim import build_optimizer

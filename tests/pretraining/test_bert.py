@@ -20,8 +20,8 @@ from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, M
 from polyseme.pretraining.piece_teaching import usual_optim
 from polyseme.pretraining.piece_tokenizer import run_tokenizer
 from polyseme.text.corpus import Corpus
-from polyseme.text.piece_shards import PieceShards
 from polyseme.text.pieces import Pieces, train_wordpiece
+from polyseme.text.shards.pieces import PieceShards
 from polyseme.training.config import TrainConfig
 
 transformers = pytest.importorskip("transformers", reason="needs the extra `transformers`")

@@ -14,10 +14,10 @@ import polyseme
 from polyseme.base.run import Run
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.fit import ElmoPretraining, build, pretrain
+from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
-from polyseme.text.likeliest import LikeliestSplitter
-from polyseme.text.shards import Shards
-from polyseme.text.stream import SentenceBatches
+from polyseme.text.shards.shards import Shards
+from polyseme.text.splitting.likeliest import LikeliestSplitter
 from polyseme.training.config import TrainConfig
 from polyseme.training.optim import OptimConfig
 from tests.golden_path import golden

@@ -10,10 +10,10 @@ import torch
 from polyseme.nn.lstm import plain_only
 from polyseme.pretraining.elmo_lanes import LaneObjective
 from polyseme.pretraining.fit import ElmoPretraining, build
+from polyseme.text.batching.lanes import LaneBatches
+from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
-from polyseme.text.lanes import LaneBatches
-from polyseme.text.shards import Shards
-from polyseme.text.stream import SentenceBatches
+from polyseme.text.shards.shards import Shards
 from tests.golden_path import golden
 
 TEXT = [f"the {a} sat on the {b} and saw a {a} ." for a in ("cat", "dog", "bird") for b in ("mat", "bank", "river")] * 4

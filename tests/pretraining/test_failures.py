@@ -10,8 +10,8 @@ from polyseme.__main__ import main
 from polyseme.base.errors import PolysemeError
 from polyseme.text.characters import CodePointCharacters, Utf8Characters
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards import Shards
-from polyseme.text.spelling import Spelling
+from polyseme.text.shards.shards import Shards
+from polyseme.text.shards.spelling import Spelling
 from tests.pretraining import program
 from tests.training.compare import assert_same_run
 from tests.training.test_full_disk import room_for

@@ -16,8 +16,8 @@ from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.pretraining.glove import FIRST_SQUARE, Glove, GlovePretraining
-from polyseme.text.cooccurrence import Cooccurrences
 from polyseme.text.corpus import Corpus
+from polyseme.text.counting.cooccurrence import Cooccurrences
 
 TEXT = "the cat sat on the mat .\nthe dog saw the cat .\na dog sat on a mat .\nthe bank of the river .\n" * 8
 SMALL = {"dim": 5, "min_count": 1, "epochs": 4, "window": 3}

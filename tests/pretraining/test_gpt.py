@@ -14,8 +14,8 @@ from polyseme.base.run import Run
 from polyseme.encoders.gpt import Gpt
 from polyseme.pretraining.gpt import IGNORED, GptBatches, GptObjective, GptPretraining
 from polyseme.text.corpus import Corpus
-from polyseme.text.piece_shards import PieceShards
 from polyseme.text.pieces import Pieces, train_byte_pairs
+from polyseme.text.shards.pieces import PieceShards
 from polyseme.training.config import TrainConfig
 from tests.encoders.small_pieces import byte_pairs, gpt
 

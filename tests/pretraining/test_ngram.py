@@ -17,7 +17,7 @@ from polyseme.encoders.ngram import NgramModel
 from polyseme.formats import arpa
 from polyseme.pretraining.ngram import NgramPretraining, build
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards import Shards
+from polyseme.text.shards.shards import Shards
 from tests.analysis.real import real
 from tests.oracle.ngram import BEGIN, KneserNey
 

@@ -13,9 +13,9 @@ from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
 from polyseme.pretraining.ngram import number
 from polyseme.pretraining.nnlm import NnlmObjective, NnlmPretraining
+from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards import Shards
-from polyseme.text.stream import SentenceBatches
+from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import splitter
 from polyseme.training.config import TrainConfig

@@ -16,9 +16,9 @@ from polyseme.nn.adaptive import AdaptiveSoftmax
 from polyseme.nn.output import FullSoftmax, TiedSoftmax
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.fit import ElmoPretraining, build, pretrain
+from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards import Shards
-from polyseme.text.stream import SentenceBatches
+from polyseme.text.shards.shards import Shards
 from polyseme.training.config import TrainConfig
 from polyseme.training.optim import OptimConfig
 from tests.golden_path import golden

@@ -13,7 +13,7 @@ from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.run import Run
 from polyseme.pretraining.fit import ElmoPretraining, build, pretrain
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards import Shards
+from polyseme.text.shards.shards import Shards
 from polyseme.text.word_vectors import WordVectors
 from polyseme.training.config import TrainConfig
 

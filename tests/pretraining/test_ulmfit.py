@@ -16,9 +16,9 @@ from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.awd_lstm import AwdDropout
 from polyseme.pretraining.ngram import number
 from polyseme.pretraining.ulmfit import UlmfitObjective, UlmfitPretraining, optim
+from polyseme.text.batching.passages import PassageBatches, Passages
 from polyseme.text.corpus import Corpus
-from polyseme.text.passages import PassageBatches, Passages
-from polyseme.text.shards import Shards
+from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import splitter
 from polyseme.training.config import TrainConfig

@@ -24,7 +24,7 @@ from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.pretraining import word2vec
 from polyseme.pretraining.word2vec import FastTextPretraining, Sentences, Word2VecPretraining
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards import Shards
+from polyseme.text.shards.shards import Shards
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "dog", "saw", "bank", "river", "money", "naïve", "漢字", "lends", "swims"]
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -14,7 +14,7 @@ from polyseme.tasks.choices import Choices, ChoicesConfig
 from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import fit
 from polyseme.tasks.folder import load
-from polyseme.text.choices import ChoiceQuestion, read_choices
+from polyseme.text.labelled.choices import ChoiceQuestion, read_choices
 from tests.encoders.small import elmo
 from tests.encoders.small_pieces import gpt
 from tests.tasks.test_contract import assert_same_answers

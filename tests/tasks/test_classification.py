@@ -19,7 +19,7 @@ from polyseme.tasks.classification import Choice, Classification, Classification
 from polyseme.tasks.features import FeaturesConfig, TextVectors
 from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.excerpt import whole_of
+from polyseme.text.labelled.excerpt import whole_of
 from polyseme.text.words import splitter
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo

@@ -36,7 +36,7 @@ from polyseme.tasks.roles import RolesConfig
 from polyseme.tasks.tagging import TaggingConfig
 from polyseme.tasks.whole import DirectConfig
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.conll import Tagged
+from polyseme.text.labelled.conll import Tagged
 from polyseme.text.word_vectors import WordVectors
 from polyseme.training.base import Loss
 from polyseme.training.optim import OptimConfig

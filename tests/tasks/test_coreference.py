@@ -25,7 +25,7 @@ from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, Outcome, fit
 from polyseme.tasks.folder import load
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.coreference import Document
+from polyseme.text.labelled.coreference import Document
 from polyseme.training.base import Loss
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo

@@ -9,7 +9,7 @@ import torch
 
 from polyseme.nn.recurrent import Recurrent
 from polyseme.tasks.whole import DirectConfig
-from polyseme.text.conll import Tagged
+from polyseme.text.labelled.conll import Tagged
 from tests.pretended_cuda import DEVICE, PretendedTensor, pretended_cuda
 from tests.tasks.test_contract import BARE, CASES, assert_same_answers, both, built
 

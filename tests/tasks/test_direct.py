@@ -25,8 +25,8 @@ from polyseme.tasks.reading import Reading, ReadingConfig
 from polyseme.tasks.tagging import Tagging, TaggingConfig
 from polyseme.tasks.whole import DirectConfig
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.conll import Tagged
-from polyseme.text.squad import Question, Span
+from polyseme.text.labelled.conll import Tagged
+from polyseme.text.labelled.squad import Question, Span
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 from tests.encoders.small_pieces import bert, gpt, library, wordpieces

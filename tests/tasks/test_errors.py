@@ -13,8 +13,8 @@ from polyseme.tasks.reading import Answer, Reading, ReadingConfig
 from polyseme.tasks.roles import RoleExample, Roles, RolesConfig
 from polyseme.tasks.tagging import Tagging, TaggingConfig
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.conll import Tagged
-from polyseme.text.squad import Question, Span
+from polyseme.text.labelled.conll import Tagged
+from polyseme.text.labelled.squad import Question, Span
 
 SMALL = {"hidden": 2, "features": FeaturesConfig(words=WordsConfig(dim=2, characters=None))}
 

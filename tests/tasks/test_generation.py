@@ -28,7 +28,7 @@ from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.folder import load
 from polyseme.tasks.generation import BEGIN, END, MARKS, DecodingConfig, Generated, Generation, GenerationConfig
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.parallel import TextPair
+from polyseme.text.labelled.parallel import TextPair
 from polyseme.text.word_vectors import WordVectors
 from polyseme.text.words import splitter
 from polyseme.training.optim import OptimConfig

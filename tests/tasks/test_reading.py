@@ -23,7 +23,7 @@ from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.reading import Answer, Reading, ReadingConfig
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.squad import Question, Span
+from polyseme.text.labelled.squad import Question, Span
 from polyseme.text.words import splitter
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo

@@ -18,7 +18,7 @@ from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.folder import load
 from polyseme.tasks.roles import RoleExample, Roles, RolesConfig, arguments, role_scores
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.roles import Predicate, RoleSentence
+from polyseme.text.labelled.roles import Predicate, RoleSentence
 from polyseme.training.optim import OptimConfig
 
 SMALL = RolesConfig(

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from polyseme.base.errors import FormatError
 from polyseme.metrics.spans import spans
 from polyseme.tasks.tag_scheme import allowed_moves, from_bioes, labels_of, scheme_of, to_bioes
-from polyseme.text.conll import Tagged
+from polyseme.text.labelled.conll import Tagged
 
 WRITTEN = {
     "BIO": ["B-A", "I-A", "O", "B-B", "B-B"],

@@ -15,7 +15,7 @@ from polyseme.tasks.fit import FitConfig, _share, fit
 from polyseme.tasks.folder import load
 from polyseme.tasks.tagging import Tagging, TaggingConfig
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.conll import Tagged
+from polyseme.text.labelled.conll import Tagged
 from polyseme.training.optim import OptimConfig
 
 NAMES, PLACES = ["Anna", "Omar", "Lena", "Igor"], ["Paris", "Rome", "Oslo", "Lima"]

@@ -13,10 +13,10 @@ import pytest
 
 from polyseme.base.errors import FormatError, MissingExtraError, PolysemeError, UsageError
 from polyseme.text.corpus import RULES, Corpus
-from polyseme.text.distinct import Distinct, hashes_of
+from polyseme.text.counting.distinct import Distinct, hashes_of
 from polyseme.text.sentences import sentence_splitter
 from polyseme.text.words import normalise_quotes, splitter
-from tests.text.test_english import EXAMPLES
+from tests.text.splitting.test_english import EXAMPLES
 from tests.text.test_sentences import CHINESE, ENGLISH
 
 

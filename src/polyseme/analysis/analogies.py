@@ -15,7 +15,7 @@ import numpy as np
 
 from polyseme.analysis.words import WordSpace
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.text.numbered_lines import numbered_lines
+from polyseme.text.labelled.numbered_lines import numbered_lines
 
 Question = tuple[str, str, str, str]
 UNNAMED = "questions"

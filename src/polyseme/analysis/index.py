@@ -33,7 +33,7 @@ from polyseme.base.progress import Advance
 from polyseme.encoders.base import Encoder, Sentence
 from polyseme.encoders.fingerprint import model_fingerprint, text_fingerprint
 from polyseme.nn.stamp import Stamp, stamp
-from polyseme.text.shard_files import one_at_a_time, published
+from polyseme.text.shards.files import one_at_a_time, published
 
 ContextLayer = Literal["top", "mean"] | int
 DEFAULT_LAYER: ContextLayer = "top"  # `--layer` tells it in its help

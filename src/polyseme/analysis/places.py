@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from polyseme.base.errors import UsageError
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
-from polyseme.text.alignment import join, overlaps
+from polyseme.text.splitting.alignment import join, overlaps
 
 EMBEDDED = 16384  # words whose layers stand in memory at a time: 200 MB for three layers of 1,024 numbers
 LARGE = 1 << 28  # bytes above which vectors are kept as float16, which is exact to three digits

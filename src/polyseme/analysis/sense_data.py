@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import FormatError
-from polyseme.text.numbered_lines import numbered_lines
+from polyseme.text.labelled.numbered_lines import numbered_lines
 
 Lemma = tuple[str, str]
 """A lemma and its part of speech: n, v, a or r."""

@@ -11,7 +11,7 @@ from polyseme.analysis.table import Table
 from polyseme.base.errors import FormatError
 from polyseme.encoders.base import Encoder
 from polyseme.metrics.correlation import spearman
-from polyseme.text.numbered_lines import numbered_lines
+from polyseme.text.labelled.numbered_lines import numbered_lines
 
 COLUMNS = ("word1", "index1", "sentence1", "word2", "index2", "sentence2", "score")
 

@@ -15,7 +15,7 @@ from polyseme.analysis.pairs import WordPair, pair_cosines, word_pair
 from polyseme.analysis.table import Table
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Encoder
-from polyseme.text.numbered_lines import numbered_lines
+from polyseme.text.labelled.numbered_lines import numbered_lines
 
 
 @dataclass(frozen=True)

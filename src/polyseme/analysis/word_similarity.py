@@ -17,7 +17,7 @@ from polyseme.analysis.words import words_alone
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.encoders.base import Encoder
 from polyseme.metrics.correlation import spearman
-from polyseme.text.numbered_lines import numbered_lines
+from polyseme.text.labelled.numbered_lines import numbered_lines
 
 
 @dataclass(frozen=True)

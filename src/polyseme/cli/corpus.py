@@ -123,7 +123,7 @@ def vocab(
     opened = open_corpus(source, splitter, sentences, field, workers, word_list=word_list, skip_bad=skip_bad_lines)
     from polyseme.base.files import write_text
     from polyseme.base.progress import progress
-    from polyseme.text.counts import build_vocabulary, count_words
+    from polyseme.text.counting.counts import build_vocabulary, count_words
 
     if size is None and min_count is None:
         size = 50_000

@@ -89,7 +89,7 @@ def lineage(
     """
     from polyseme.analysis.plots import check_plot
     from polyseme.studies.lineage import METHODS, Lineage, arguments_of, check_methods
-    from polyseme.text.sources import Source
+    from polyseme.text.files.sources import Source
 
     chosen = names_in("--methods", methods) if methods else METHODS
     check_methods(chosen)

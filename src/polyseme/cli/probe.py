@@ -86,7 +86,7 @@ def tags(
         polyseme probe tags --train train.conllu --test test.conllu --column upos
     """
     _check_plot(plot)
-    from polyseme.text.conll import read_conll
+    from polyseme.text.labelled.conll import read_conll
 
     wanted = _column(column)
     learned, judged = read_conll(train, column=wanted), read_conll(test, column=wanted)
@@ -120,7 +120,7 @@ def senses(
     """
     _check_plot(plot)
     from polyseme.analysis.sense_data import read_senses
-    from polyseme.text.sources import Source
+    from polyseme.text.files.sources import Source
 
     learned = [sentence for file in Source(train).files for sentence in read_senses(file.path)]
     judged = read_senses(test)

@@ -25,7 +25,7 @@ from polyseme.base.hub import push
 from polyseme.base.progress import progress
 from polyseme.encoders.whole import Whole, by_slot, compared
 from polyseme.nn.pooling import Pooling, concat_pool, pool
-from polyseme.text.batches import by_words
+from polyseme.text.batching.batches import by_words
 from polyseme.text.words import Splitter
 
 Sentence = str | Sequence[str]

@@ -28,7 +28,7 @@ from polyseme.base.files import read_json, telling, write_text
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
-from polyseme.text.shard_files import one_at_a_time, part_of
+from polyseme.text.shards.files import one_at_a_time, part_of
 
 STATES, PROGRESS = "states.npy", "progress.json"
 _AT_A_TIME = 512  # sentences between two notes of how far the build is

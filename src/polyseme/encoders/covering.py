@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
 from polyseme.encoders.fingerprint import model_fingerprint
-from polyseme.text.alignment import join, overlaps
+from polyseme.text.splitting.alignment import join, overlaps
 
 ALONE, FIRST, INSIDE, LAST = range(4)
 PLACES = 4

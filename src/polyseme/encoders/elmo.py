@@ -32,7 +32,7 @@ from polyseme.nn.products import Precision
 from polyseme.nn.recurrent import final_states
 from polyseme.nn.stamp import stamp
 from polyseme.nn.transformer import BiTransformer
-from polyseme.text.batches import in_order
+from polyseme.text.batching.batches import in_order
 from polyseme.text.characters import CodePointCharacters, Utf8Characters
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, normalise_quotes, plain_word, splitter

@@ -30,7 +30,7 @@ from polyseme.base.files import read_bytes, read_json, telling, write_text
 from polyseme.encoders import shipped
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.registry import KINDS, encoder_type
-from polyseme.text.likeliest import LikeliestSplitter
+from polyseme.text.splitting.likeliest import LikeliestSplitter
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import LIKELIEST, Splitter, splitter, splitter_names
 

@@ -22,7 +22,7 @@ from polyseme.encoders.piece_model import PieceConfig, PieceModel
 from polyseme.encoders.piece_windows import Window, windows
 from polyseme.encoders.questions import Perplexity, WordLogProbs, perplexity_of
 from polyseme.encoders.whole import Whole, shortened
-from polyseme.text.batches import by_words
+from polyseme.text.batching.batches import by_words
 
 _AT_A_TIME = 1024  # pieces whose scores, one for each piece of the vocabulary, stand in memory
 

@@ -28,7 +28,7 @@ from polyseme.encoders.folder import fill, read_tensors, write_tensors
 from polyseme.encoders.questions import Perplexity, WordLogProbs, perplexity_of
 from polyseme.nn.output import FullSoftmax
 from polyseme.nn.unfilled import unfilled
-from polyseme.text.batches import by_words
+from polyseme.text.batching.batches import by_words
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, splitter
 

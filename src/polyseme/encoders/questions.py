@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.text.batches import by_words, in_order
+from polyseme.text.batching.batches import by_words, in_order
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Sentence

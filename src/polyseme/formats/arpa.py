@@ -31,7 +31,7 @@ from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import atomic, telling
 from polyseme.encoders.ngram import NgramConfig, NgramModel
 from polyseme.encoders.ngram_table import ZERO, Level, NgramTable
-from polyseme.text.unpacking import unpacked
+from polyseme.text.files.unpacking import unpacked
 from polyseme.text.vocabulary import Vocabulary
 
 _LOG10 = float(np.log(10))

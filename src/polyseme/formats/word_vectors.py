@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import ZIP, atomic, starts_with, telling
-from polyseme.text.unpacking import unpacked
+from polyseme.text.files.unpacking import unpacked
 from polyseme.text.word_vectors import WordVectors
 
 LONGEST = 1 << 22  # bytes of a line, or of a word; more is no file of word vectors

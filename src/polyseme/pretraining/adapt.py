@@ -36,11 +36,11 @@ from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.teaching import SKIP_NORM, KnownWords, Layout, Teaching, prepare, split, told, validation
+from polyseme.text.batching.lanes import LaneBatches
+from polyseme.text.batching.stream import SentenceBatches, TypeBatch
 from polyseme.text.corpus import Corpus
-from polyseme.text.counts import MARKS
-from polyseme.text.lanes import LaneBatches
-from polyseme.text.shards import Shards
-from polyseme.text.stream import SentenceBatches, TypeBatch
+from polyseme.text.counting.counts import MARKS
+from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.training.base import Batches, Learner
 from polyseme.training.checkpoint import Checkpoints

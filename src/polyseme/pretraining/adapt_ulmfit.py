@@ -19,9 +19,9 @@ from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.pretraining.adapt import EPOCHS, NEW_WORDS, join_words
 from polyseme.pretraining.left_to_right import Ids
 from polyseme.pretraining.ulmfit import UlmfitObjective, UlmfitTeaching, optim
-from polyseme.text.counts import MARKS
-from polyseme.text.passages import PassageBatches
-from polyseme.text.shards import Shards
+from polyseme.text.batching.passages import PassageBatches
+from polyseme.text.counting.counts import MARKS
+from polyseme.text.shards.shards import Shards
 from polyseme.training.config import TrainConfig
 from polyseme.training.optim import OptimConfig
 

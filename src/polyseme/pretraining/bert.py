@@ -23,8 +23,8 @@ from polyseme.encoders.piece_model import PieceConfig
 from polyseme.nn.moving import moved
 from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, MaskingConfig
 from polyseme.pretraining.piece_teaching import SIZES, PieceObjective, PieceTeaching
-from polyseme.text.piece_shards import PieceShards
 from polyseme.text.pieces import Pieces, train_wordpiece
+from polyseme.text.shards.pieces import PieceShards
 from polyseme.text.words import Splitter
 from polyseme.training.base import Loss
 

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import PolysemeError
-from polyseme.text.batches import by_words
-from polyseme.text.piece_shards import PieceShards
+from polyseme.text.batching.batches import by_words
 from polyseme.text.pieces import Pieces
+from polyseme.text.shards.pieces import PieceShards
 
 IGNORED = -100  # the target of pieces that are not to be told, as PyTorch's cross-entropy has it
 BLOCK = 2048  # documents whose pairs are made together

@@ -21,7 +21,7 @@ from polyseme.base.config import Config
 from polyseme.base.files import read_bytes, write_text
 from polyseme.base.run import Run
 from polyseme.pretraining.cost import Cost, write_cost
-from polyseme.text.workers import cores
+from polyseme.text.files.workers import cores
 from polyseme.training.loop import Result
 
 UNFINISHED = "**The training of this model is not finished:** it is the best one so far."

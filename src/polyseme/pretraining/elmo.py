@@ -20,8 +20,8 @@ from polyseme.encoders.base import Batch
 from polyseme.encoders.elmo import Elmo, ElmoInputs
 from polyseme.nn.sampled import SampledSoftmax
 from polyseme.pretraining.type_tables import TypeTables
-from polyseme.text.shards import Shards
-from polyseme.text.stream import TypeBatch
+from polyseme.text.batching.stream import TypeBatch
+from polyseme.text.shards.shards import Shards
 from polyseme.training.base import Learner, Loss
 
 _SCORES = 1 << 22  # computed at a time in evaluation, which should not need more memory than training: 16 MB

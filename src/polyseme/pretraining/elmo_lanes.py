@@ -17,8 +17,8 @@ from polyseme.encoders.elmo import Elmo, WordInputs
 from polyseme.nn.lane_graph import GraphedLanes, recording
 from polyseme.nn.lstm import State
 from polyseme.pretraining.elmo import ElmoObjective
-from polyseme.text.lanes import LaneBatch
-from polyseme.text.shards import Shards
+from polyseme.text.batching.lanes import LaneBatch
+from polyseme.text.shards.shards import Shards
 from polyseme.training.base import Loss
 
 

@@ -26,7 +26,7 @@ from polyseme.pretraining.card import facts_card, machine
 from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.pretraining.teaching import told
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards import Shards
+from polyseme.text.shards.shards import Shards
 from polyseme.training.checkpoint import Checkpoint, Checkpoints
 from polyseme.training.config import differences
 

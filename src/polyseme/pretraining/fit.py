@@ -26,7 +26,7 @@ from polyseme.pretraining.parts import Parts
 from polyseme.pretraining.start_vectors import fill_table
 from polyseme.pretraining.teaching import SKIP_NORM, Teaching, prepare, split, told, validation
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards import Shards
+from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import FindVectors, WordVectors
 from polyseme.text.words import splitter

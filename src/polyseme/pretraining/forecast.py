@@ -19,8 +19,8 @@ from polyseme.base.run import Run
 from polyseme.encoders.elmo import Elmo
 from polyseme.pretraining.fit import ElmoPretraining, build
 from polyseme.pretraining.teaching import prepare
-from polyseme.text.counts import MARKS
-from polyseme.text.shards import Shards
+from polyseme.text.counting.counts import MARKS
+from polyseme.text.shards.shards import Shards
 from polyseme.training.config import TrainConfig
 from polyseme.training.distributed import Alone
 from polyseme.training.interval import Interval

@@ -24,9 +24,9 @@ from polyseme.base.progress import Advance, progress
 from polyseme.base.run import Run
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.pretraining.epochs import Epochs, Fitted, read_text, write_model
-from polyseme.text.cooccurrence import Cooccurrences, count_pairs, kept_shares, known_places
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards import Shards
+from polyseme.text.counting.cooccurrence import Cooccurrences, count_pairs, kept_shares, known_places
+from polyseme.text.shards.shards import Shards
 from polyseme.text.word_vectors import WordVectors
 
 FIRST_SQUARE = 0.01  # where AdaGrad's sums start; from 1, rare words move for many epochs at a tenth of the pace

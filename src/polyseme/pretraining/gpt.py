@@ -23,8 +23,8 @@ from polyseme.encoders.gpt import Gpt
 from polyseme.encoders.piece_library import library, quiet
 from polyseme.nn.moving import moved
 from polyseme.pretraining.piece_teaching import SIZES, PieceObjective, PieceTeaching
-from polyseme.text.piece_shards import PieceShards
 from polyseme.text.pieces import Pieces, train_byte_pairs
+from polyseme.text.shards.pieces import PieceShards
 from polyseme.text.words import Splitter
 from polyseme.training.base import Loss
 

@@ -28,7 +28,7 @@ from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.ngram import number
 from polyseme.pretraining.teaching import split, told
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards import Shards
+from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 from polyseme.training.base import Batches, Learner, Loss

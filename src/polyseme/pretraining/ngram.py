@@ -27,8 +27,8 @@ from polyseme.pretraining.kneser_ney import estimate
 from polyseme.pretraining.ngram_counts import UNKNOWN, count_ngrams, lay_out
 from polyseme.pretraining.teaching import told
 from polyseme.text.corpus import Corpus
-from polyseme.text.counts import MARKS
-from polyseme.text.shards import Shards
+from polyseme.text.counting.counts import MARKS
+from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 
 MARKED = NgramConfig(order=1)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.text.shards import Shards
+from polyseme.text.shards.shards import Shards
 
 BEGIN, END, UNKNOWN = 0, 1, 2
 """Ids of the marks in every vocabulary of ours."""

@@ -19,8 +19,8 @@ from polyseme.encoders.nnlm import Nnlm, NnlmConfig
 from polyseme.pretraining.left_to_right import Ids, LeftToRightObjective, LeftToRightPretraining
 from polyseme.pretraining.ngram_counts import BEGIN
 from polyseme.pretraining.teaching import validation
-from polyseme.text.shards import Shards
-from polyseme.text.stream import SentenceBatches, TypeBatch
+from polyseme.text.batching.stream import SentenceBatches, TypeBatch
+from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 from polyseme.training.base import Loss

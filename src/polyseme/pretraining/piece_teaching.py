@@ -22,8 +22,8 @@ from polyseme.encoders.piece_model import PieceModel
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.piece_tokenizer import run_tokenizer
 from polyseme.text.corpus import Corpus
-from polyseme.text.piece_shards import PieceShards
 from polyseme.text.pieces import Pieces
+from polyseme.text.shards.pieces import PieceShards
 from polyseme.text.words import Splitter
 from polyseme.training.base import Batches, Learner
 from polyseme.training.config import TrainConfig

@@ -10,8 +10,8 @@ from typing import Any
 
 from polyseme.encoders.piece_library import library, quiet
 from polyseme.text.corpus import Corpus
-from polyseme.text.piece_shards import documents
-from polyseme.text.shard_files import one_at_a_time, published
+from polyseme.text.shards.files import one_at_a_time, published
+from polyseme.text.shards.pieces import documents
 
 Learn = Callable[[Iterable[Sequence[str]]], Any]
 

@@ -17,11 +17,11 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.elmo_lanes import LaneObjective
+from polyseme.text.batching.lanes import LaneBatches
+from polyseme.text.batching.stream import SentenceBatches, TypeBatch
 from polyseme.text.corpus import Corpus
-from polyseme.text.counts import MARKS
-from polyseme.text.lanes import LaneBatches
-from polyseme.text.shards import Shards
-from polyseme.text.stream import SentenceBatches, TypeBatch
+from polyseme.text.counting.counts import MARKS
+from polyseme.text.shards.shards import Shards
 
 NEGATIVES = 8192  # as in bilm-tf
 DEV_WORDS = 2048  # of a batch in validation

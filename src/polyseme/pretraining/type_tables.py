@@ -13,8 +13,8 @@ from torch import Tensor
 
 from polyseme.encoders.elmo import Elmo, WordInputs
 from polyseme.nn.moving import moved
-from polyseme.text.shards import Shards
-from polyseme.text.spelling import Spelling
+from polyseme.text.shards.shards import Shards
+from polyseme.text.shards.spelling import Spelling
 
 _AT_ONCE = 1 << 16  # types that are brought to a GPU at a time
 

@@ -20,8 +20,8 @@ from polyseme.encoders.ulmfit import Ulmfit, UlmfitConfig
 from polyseme.nn.awd_lstm import AwdDropout, Reading, State, activation_loss
 from polyseme.pretraining.left_to_right import Ids, LeftToRightObjective, LeftToRightPretraining
 from polyseme.pretraining.teaching import SKIP_NORM
-from polyseme.text.passages import PassageBatch, PassageBatches, Passages
-from polyseme.text.shards import Shards
+from polyseme.text.batching.passages import PassageBatch, PassageBatches, Passages
+from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 from polyseme.training.base import Loss, Pace

@@ -31,7 +31,7 @@ from polyseme.encoders.fasttext import FastTextTable, check_subwords
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.pretraining.epochs import Epochs, Fitted, read_text, write_model
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards import Shards
+from polyseme.text.shards.shards import Shards
 from polyseme.text.word_vectors import WordVectors
 from polyseme.text.words import Splitter
 from polyseme.training.checkpoint import Checkpoint

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, nearest
-from polyseme.text.parallel import side
+from polyseme.text.labelled.parallel import side
 
 VARIABLE = "POLYSEME_DATA"
 

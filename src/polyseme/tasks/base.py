@@ -30,7 +30,7 @@ from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import POSITIONS, Features, FeaturesConfig, TextInputs, TextVectors, split_encoders
 from polyseme.tasks.mistakes import Mistake, Strange
 from polyseme.tasks.words import TaskWords
-from polyseme.text.excerpt import Excerpt
+from polyseme.text.labelled.excerpt import Excerpt
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, splitter
 from polyseme.training.base import Learner, Loss, Pace

@@ -2,7 +2,7 @@
 
 As Radford et al. 2018 have it: the question, behind its context where there is one, is read together with each choice by the
 whole encoder (`polyseme.tasks.whole`), a head gives each such pair one score, and the scores of a question's choices go
-through one softmax. Questions may have different numbers of choices. Files are JSON lines (`polyseme.text.choices`).
+through one softmax. Questions may have different numbers of choices. Files are JSON lines (`polyseme.text.labelled.choices`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features
 from polyseme.tasks.mistakes import Mistake, place_in
 from polyseme.tasks.whole import Direct, WholeConfig, WholeInputs, WholeTask, WholeVectors
-from polyseme.text.choices import ChoiceQuestion, read_choices
+from polyseme.text.labelled.choices import ChoiceQuestion, read_choices
 from polyseme.text.words import Splitter
 
 LOWEST = -1e9  # the score of a choice that is not there

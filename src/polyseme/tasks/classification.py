@@ -3,7 +3,7 @@
 Three networks: the biattentive one behind the SST row of Peters et al. 2018 (`bcn`), a light one that pools the states of an
 LSTM, or the vectors of the words themselves (`pooled`), and an encoder with nothing but a head (`direct`: ULMFiT, GPT, BERT).
 
-Files are tables (`polyseme.text.tables`) or sentiment trees (`polyseme.text.trees`), whose phrases can be examples too: in
+Files are tables or sentiment trees (`tables` and `trees` of `polyseme.text.labelled`), whose phrases can be examples too: in
 training only, since scores are of whole sentences.
 """
 
@@ -32,10 +32,10 @@ from polyseme.tasks.base import TaskConfig, split_text
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
 from polyseme.tasks.whole import DIRECT, Direct, WholeConfig, WholeTask
-from polyseme.text.numbered_lines import numbered_lines
-from polyseme.text.tables import Kind, Row, read_table
-from polyseme.text.trees import examples as tree_examples
-from polyseme.text.trees import read_trees
+from polyseme.text.labelled.numbered_lines import numbered_lines
+from polyseme.text.labelled.tables import Kind, Row, read_table
+from polyseme.text.labelled.trees import examples as tree_examples
+from polyseme.text.labelled.trees import read_trees
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)

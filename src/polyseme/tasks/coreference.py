@@ -5,8 +5,9 @@ An example is a document; its sentences are read one by one, by encoders and by 
 disk as in other tasks, and a document may be as long as a book. Of a long one training looks at some sentences, others each
 time.
 
-Files are JSON lines or the columns of CoNLL-2012 (`polyseme.text.coreference`). The score is the mean F1 of MUC, B3 and CEAF
-(`polyseme.metrics.coreference`). Unless `singletons` are asked for, what is mentioned once is neither given nor counted.
+Files are JSON lines or the columns of CoNLL-2012 (`polyseme.text.labelled.coreference`). The score is the mean F1 of MUC, B3
+and CEAF (`polyseme.metrics.coreference`). Unless `singletons` are asked for, what is mentioned once is neither given nor
+counted.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from polyseme.tasks.base import Prepared, Task, TaskConfig
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Wrong, place_in
-from polyseme.text.alignment import join
-from polyseme.text.batches import by_words
-from polyseme.text.coreference import Document, Mention, read_coreference
-from polyseme.text.places import word_places
+from polyseme.text.batching.batches import by_words
+from polyseme.text.labelled.coreference import Document, Mention, read_coreference
 from polyseme.text.sentences import sentence_splitter
+from polyseme.text.splitting.alignment import join
+from polyseme.text.splitting.places import word_places
 from polyseme.text.words import CJK, Splitter
 from polyseme.training.base import Loss
 

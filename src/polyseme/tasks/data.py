@@ -18,8 +18,8 @@ from torch import Tensor
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.cache import Kept, LayerCache
 from polyseme.tasks.features import Features
-from polyseme.text.batches import by_words
-from polyseme.text.excerpt import begin_of, whole_of
+from polyseme.text.batching.batches import by_words
+from polyseme.text.labelled.excerpt import begin_of, whole_of
 
 WINDOW = 32  # batches' worth of examples that are sorted by length together
 

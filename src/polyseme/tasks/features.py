@@ -26,7 +26,7 @@ from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.mix import Mix
 from polyseme.nn.moving import moved
 from polyseme.tasks.words import DistinctWords, TaskWords, WordsConfig
-from polyseme.text.excerpt import begin_of, whole_of
+from polyseme.text.labelled.excerpt import begin_of, whole_of
 from polyseme.training.base import Pace
 
 Position = Literal["input", "between", "output"]

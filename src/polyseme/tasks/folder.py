@@ -35,7 +35,7 @@ from polyseme.nn.stamp import Stamp, stamp
 from polyseme.tasks.base import Task, task_type
 from polyseme.tasks.features import Features
 from polyseme.tasks.words import TaskWords
-from polyseme.text.likeliest import LikeliestSplitter
+from polyseme.text.splitting.likeliest import LikeliestSplitter
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import LIKELIEST, Splitter, splitter
 

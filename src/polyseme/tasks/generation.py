@@ -3,7 +3,7 @@
 An LSTM reads the source, another writes the target and looks back by attention (`polyseme.nn.seq2seq`), as where ELMo's vectors
 were given to translation (Edunov et al. 2019). Targets are words of the training data; what is rarer is written as unknown and
 replaced by the source word that was looked at most (Luong et al. 2015). Words remember whether a blank stood before
-them (`polyseme.text.glue`), so that answers are running text, and BLEU is that of sacrebleu on it.
+them (`polyseme.text.splitting.glue`), so that answers are running text, and BLEU is that of sacrebleu on it.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from polyseme.tasks.base import Task, TaskConfig, split_text
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, place_in
-from polyseme.text.glue import GLUE, glued, unglued
-from polyseme.text.parallel import TextPair, read_parallel
+from polyseme.text.labelled.parallel import TextPair, read_parallel
+from polyseme.text.splitting.glue import GLUE, glued, unglued
 from polyseme.text.words import CJK, Splitter, splitter
 
 _log = logging.getLogger(__name__)

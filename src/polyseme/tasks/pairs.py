@@ -49,7 +49,7 @@ from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
 from polyseme.tasks.two_texts import TwoTexts
 from polyseme.tasks.whole import DIRECT, Direct, WholeConfig, WholeTask
-from polyseme.text.tables import Kind, read_table
+from polyseme.text.labelled.tables import Kind, read_table
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)

@@ -5,7 +5,8 @@ are read one by one and scored under one softmax, so that their answers can be c
 probability of all places that are given as right. An answer is cut from the text as it was given, with its place there. A BERT
 can read question and paragraph together instead, with nothing but a layer of scores (`direct`; `polyseme.tasks.direct_spans`).
 
-Files are SQuAD's JSON (`polyseme.text.squad`). Scores are those of SQuAD's and CMRC's scripts (`polyseme.metrics.reading`).
+Files are SQuAD's JSON (`polyseme.text.labelled.squad`). Scores are those of SQuAD's and CMRC's scripts
+(`polyseme.metrics.reading`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
 from polyseme.tasks.reading_data import Asked, Paragraph, ReadingData, paragraph_of, shortened, words_of
 from polyseme.tasks.two_texts import TwoTexts
-from polyseme.text.squad import ANSWER, NO_ANSWER, Question, Questions, Span, read_squad
+from polyseme.text.labelled.squad import ANSWER, NO_ANSWER, Question, Questions, Span, read_squad
 from polyseme.text.words import CJK, Splitter
 
 _log = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from polyseme.tasks.data import Examples, TaskData
-from polyseme.text.alignment import join
-from polyseme.text.places import Place, word_places, words_within
-from polyseme.text.squad import Question, Span
+from polyseme.text.labelled.squad import Question, Span
+from polyseme.text.splitting.alignment import join
+from polyseme.text.splitting.places import Place, word_places, words_within
 from polyseme.text.words import Splitter
 
 

@@ -39,7 +39,7 @@ from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, Wrong, confusion_of_types, matched, place_in, placed_tags, strange_types
 from polyseme.tasks.tag_scheme import Scheme, allowed_moves, from_bioes, labels_of, to_bioes
 from polyseme.tasks.tagging import TaggingConfig
-from polyseme.text.roles import VERB, Predicate, RoleSentence, read_roles
+from polyseme.text.labelled.roles import VERB, Predicate, RoleSentence, read_roles
 from polyseme.text.words import Splitter
 
 Pieces = tuple[tuple[int, int], ...]

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from polyseme.base.errors import FormatError
 from polyseme.metrics.spans import Span, are_span_tags, spans
-from polyseme.text.conll import Tagged
+from polyseme.text.labelled.conll import Tagged
 
 _log = logging.getLogger(__name__)
 SLIPS = 0.01  # of the spans may begin with the other letter

@@ -43,7 +43,7 @@ from polyseme.tasks.mistakes import (
     strangers,
 )
 from polyseme.tasks.tag_scheme import Scheme, allowed_moves, from_bioes, labels_of, scheme_of, to_bioes
-from polyseme.text.conll import Tagged, read_conll
+from polyseme.text.labelled.conll import Tagged, read_conll
 from polyseme.text.words import Splitter
 
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 from polyseme.base.errors import UsageError
 from polyseme.base.files import telling
 from polyseme.base.progress import Advance
-from polyseme.text.blocks import Block, Cutter
-from polyseme.text.likeliest import LikeliestSplitter
-from polyseme.text.paragraphs import text_of
+from polyseme.text.files.paragraphs import text_of
+from polyseme.text.files.sources import Bad, Places, Source
+from polyseme.text.files.workers import cores, in_order
 from polyseme.text.sentences import sentence_splitter
-from polyseme.text.sources import Bad, Places, Source
+from polyseme.text.shards.blocks import Block, Cutter
+from polyseme.text.splitting.likeliest import LikeliestSplitter
 from polyseme.text.words import Splitter, splitter
-from polyseme.text.workers import cores, in_order
 
 if TYPE_CHECKING:
     from polyseme.text.report import Report

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from polyseme.base.progress import Advance
-from polyseme.text.blocks import Cutter
-from polyseme.text.distinct import Distinct, Hashes, hashes_of
-from polyseme.text.paragraphs import Chunk, text_of
-from polyseme.text.sources import Source
-from polyseme.text.workers import in_order
+from polyseme.text.counting.distinct import Distinct, Hashes, hashes_of
+from polyseme.text.files.paragraphs import Chunk, text_of
+from polyseme.text.files.sources import Source
+from polyseme.text.files.workers import in_order
+from polyseme.text.shards.blocks import Cutter
 
 MODEL_BYTES = 48
 """Bytes of a word that a character model sees: rows of 50 with two marks."""

@@ -1,7 +1,7 @@
 """Paragraphs into sentences, by the name of the way to do it.
 
 - `lines`: the text was split already; a line is a sentence.
-- `english`: rules (`polyseme.text.english_sentences`).
+- `english`: rules (`polyseme.text.splitting.english_sentences`).
 - `chinese`: at 。！？…, with the quotes and brackets that close behind them; no rule is needed, because Chinese stops
   have no other use. A semicolon does not end a sentence.
 
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from polyseme.base.errors import UsageError, nearest
-from polyseme.text.english_sentences import english_sentences
+from polyseme.text.splitting.english_sentences import english_sentences
 
 _STOPS, _CLOSING, _GOES_ON = "。！？…!?｡", "”’」』〕）》】〉\"')\\]", "，、；：,;:"
 _CHINESE_END = re.compile(rf"(?:[{_STOPS}]++[{_CLOSING}]*+)++(?![{_GOES_ON}])")

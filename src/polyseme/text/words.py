@@ -3,11 +3,11 @@
 A model must meet words cut the way it was trained, so the way has a name that is stored with the model:
 
 - `whitespace`: the text was split already; Unicode white space stands between words.
-- `english`: Penn Treebank words, by our own rules (`polyseme.text.english`).
+- `english`: Penn Treebank words, by our own rules (`polyseme.text.splitting.english`).
 - `chinese`: dictionary words, by rjieba (extra `zh`).
 - `characters`: every Chinese, Japanese or Korean character is a word; runs of other letters and digits stay together.
 
-- `likeliest`: the likeliest words of a list that comes with the model (`polyseme.text.likeliest`).
+- `likeliest`: the likeliest words of a list that comes with the model (`polyseme.text.splitting.likeliest`).
 
 All lose nothing but white space: the words joined are the text without it.
 """
@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from polyseme.base.errors import MissingExtraError, UsageError, nearest
-from polyseme.text.english import split_english
-from polyseme.text.marks import lone_sign, marks, within_words
+from polyseme.text.splitting.english import split_english
+from polyseme.text.splitting.marks import lone_sign, marks, within_words
 
 CJK = "々〇\u1100-\u11ff\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
 CJK += "\uf900-\ufaff\uff66-\uffdc\U00016fe0-\U00018dff\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
@@ -36,7 +36,7 @@ _PENN = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-"
 class Splitter:
     """A way to split text, known by its name alone: equal by name, and cheap to send to another process.
 
-    `likeliest` is the exception: its list of words belongs to it (`polyseme.text.likeliest`).
+    `likeliest` is the exception: its list of words belongs to it (`polyseme.text.splitting.likeliest`).
 
     >>> Splitter("whitespace")("to be  or not")
     ['to', 'be', 'or', 'not']
@@ -61,7 +61,7 @@ def splitter(name: str, words: Sequence[str] | None = None) -> Splitter:
         return Splitter(name)
     if words is None:
         raise UsageError(f"the splitter {LIKELIEST!r} needs a list of words, most frequent first")
-    from polyseme.text.likeliest import LikeliestSplitter
+    from polyseme.text.splitting.likeliest import LikeliestSplitter
 
     return LikeliestSplitter(words)
 

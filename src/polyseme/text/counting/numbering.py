@@ -1,0 +1,117 @@
+"""The distinct words of a corpus, numbered as they come and put in order at the end, in bounded memory.
+
+As in `text/counts`: when memory holds more than a limit of words they are written to a file, sorted by word, and forgotten;
+a word that comes again later gets another number. At the end all such runs are merged, which says what numbers are one
+word. Of every distinct word memory then holds some thirty bytes, and of a limit's worth of them a dictionary.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import mmap
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyseme.text.counting.counts import LONGEST, MARKS
+from polyseme.text.shards.blocks import Block
+
+LIMIT = 1 << 19
+"""Words in memory: about 80 MB."""
+
+_Entry = tuple[str, int, int]
+"""A word, its number, how often it came."""
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """Distinct words in their final order: marks, then by falling count, ties in the order of the words."""
+
+    counts: NDArray[np.int64]
+    """How often each comes, (types,)."""
+    final: NDArray[np.uint32]
+    """The place of each number in that order, (numbers,)."""
+    _file: Path
+    _ends: NDArray[np.int64]
+    _order: NDArray[np.int64]
+
+    def lines(self) -> Iterator[bytes]:
+        """The words, each with a line end."""
+        with self._file.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            for place in self._order:
+                yield text[self._ends[place] : self._ends[place + 1]]
+
+
+class Numbering:
+    """The distinct words so far; `folder` is for files of its own, which are the caller's to remove."""
+
+    def __init__(self, folder: Path, limit: int | None = None) -> None:
+        self._folder, self._limit = folder, LIMIT if limit is None else limit
+        self._runs: list[Path] = []
+        self._before = 0  # numbers given to words of the runs
+        self._ids = {mark: place for place, mark in enumerate(MARKS)}
+        self._counts: NDArray[np.int64] = np.zeros(1 << 16, dtype=np.int64)
+
+    def encode(self, block: Block) -> NDArray[np.uint32]:
+        """The number of every word of a block, (words,), which is counted too."""
+        known = self._ids
+        numbers = (known.setdefault(word[:LONGEST], len(known)) for word in block.types)
+        ids = np.fromiter(numbers, dtype=np.uint32, count=len(block.types))
+        while len(known) > len(self._counts):
+            self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)])
+        np.add.at(self._counts, ids, block.counts())  # cropped words of one block may have become equal
+        found = (ids + np.uint32(self._before))[block.ids]
+        if len(known) > self._limit:
+            self._spill()
+        return found
+
+    def ordered(self) -> Ordered:
+        """All words in order; nothing can be encoded after."""
+        path, totals, ends = self._folder / "words.txt", array("q"), array("q", [0])
+        place_of: NDArray[np.uint32] = np.empty(self._before + len(self._ids), dtype=np.uint32)
+        marks = {}
+        with path.open("wb") as file:
+            merged = heapq.merge(*map(_read, self._runs), self._entries())
+            for place, (word, same) in enumerate(itertools.groupby(merged, key=itemgetter(0))):
+                total = 0
+                for _, number, count in same:
+                    place_of[number] = place
+                    total += count
+                if word in MARKS:
+                    marks[word] = place
+                totals.append(total)
+                ends.append(ends[-1] + file.write(f"{word}\n".encode()))
+        counts = np.frombuffer(totals, dtype=np.int64)
+        order = np.argsort(-counts, kind="stable")  # so that ties stay in the order of the words
+        first = np.array([marks[mark] for mark in MARKS])
+        order = np.concatenate([first, order[~np.isin(order, first)]])
+        final = np.empty(len(order), dtype=np.uint32)
+        final[order] = np.arange(len(order), dtype=np.uint32)
+        return Ordered(counts[order], final[place_of], path, np.frombuffer(ends, dtype=np.int64), order)
+
+    def _entries(self) -> Iterator[_Entry]:
+        for word in sorted(self._ids):
+            place = self._ids[word]
+            yield word, self._before + place, int(self._counts[place])
+
+    def _spill(self) -> None:
+        path = self._folder / f"{len(self._runs)}.txt"
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{word} {number} {count}\n" for word, number, count in self._entries())
+        self._runs.append(path)
+        self._before += len(self._ids)
+        self._ids = {}
+        self._counts = np.zeros(1 << 16, dtype=np.int64)
+
+
+def _read(path: Path) -> Iterator[_Entry]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for line in file:
+            word, number, count = line.rsplit(" ", 2)
+            yield word, int(number), int(count)

@@ -1,0 +1,130 @@
+"""Sentences whose words carry tags: CoNLL columns, character files such as BMES, and CoNLL-U.
+
+In a CoNLL file a line is a word and its tags, divided by blanks or tabs, and a blank line ends a sentence; lines that begin
+with `-DOCSTART-` are passed over. CoNLL-U (Universal Dependencies) is told by its content: ten columns divided by tabs, of
+which the first is a number. Only there do columns have names, lines that begin with `#` are comments, and ranges of words
+that are written as one (`1-2`) and words that are not written (`1.1`) are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from polyseme.base.errors import FormatError, UsageError, nearest
+from polyseme.text.labelled.numbered_lines import numbered_lines
+
+NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+"""The columns of CoNLL-U."""
+_NUMBER = re.compile(r"\d+(?:[-.]\d+)?")
+_BLANKS = re.compile(r"[ \t]+")
+
+Column = int | str | None
+Line = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A sentence: words, and a tag for each."""
+
+    words: list[str]
+    tags: list[str]
+    lines: list[int] = field(default_factory=list, repr=False, compare=False)
+    """Where each word stands in its file, for messages."""
+
+
+def read_conll(path: str | Path, *, column: Column = None) -> list[Tagged]:
+    """All sentences of a file (plain, gzip or xz), with the tags of one column.
+
+    `column`: a number from 0, or from -1 backwards; in CoNLL-U also a name (upos, xpos, feats, deprel ...). Not given:
+    upos in CoNLL-U, else the last column.
+
+    >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.bmes"); _ = file.write_text("吴 B-NAME\\n重 E-NAME\\n\\n， O\\n")
+    >>> read_conll(file)[0]
+    Tagged(words=['吴', '重'], tags=['B-NAME', 'E-NAME'])
+    """
+    lines = list(numbered_lines(path))
+    if _is_conllu(line for _, line in lines):
+        rows, place, word = _conllu_rows(path, lines), _conllu_place(path, column), 1
+    else:
+        rows, place, word = _plain_rows(path, lines), _plain_place(path, column), 0
+    sentences: list[Tagged] = []
+    fresh = True
+    for number, row in rows:
+        if not row:
+            fresh = True
+            continue
+        if not -len(row) <= place < len(row):
+            raise FormatError(f"{path}:{number}", f"has {len(row)} columns; column {place} was asked for")
+        if fresh:
+            sentences.append(Tagged([], []))
+            fresh = False
+        sentences[-1].words.append(row[word])
+        sentences[-1].tags.append(row[place])
+        sentences[-1].lines.append(number)
+    if not sentences:
+        raise FormatError(path, "holds no sentences; expected a word and its tags on each line")
+    return sentences
+
+
+def _is_conllu(lines: Iterable[str]) -> bool:
+    """Whether the first line that is neither blank nor a comment looks like CoNLL-U."""
+    for line in lines:
+        row = line.split("\t")
+        if len(row) == len(NAMES) and _NUMBER.fullmatch(row[0]):
+            return True
+        if line.strip(" \t") and not line.startswith("#"):
+            return False
+    return False
+
+
+def _conllu_place(path: str | Path, column: Column) -> int:
+    if column is None:
+        return NAMES.index("upos")
+    if isinstance(column, int):
+        return column
+    if column.lower() not in NAMES:
+        raise UsageError(f"{path}: CoNLL-U has no column {column!r}{nearest(column.lower(), NAMES)}")
+    return NAMES.index(column.lower())
+
+
+def _plain_place(path: str | Path, column: Column) -> int:
+    if isinstance(column, str):
+        raise UsageError(
+            f"{path} is no CoNLL-U, so its columns have no names: give column {column!r} as a number from 0, or -1"
+        )
+    return -1 if column is None else column
+
+
+def _conllu_rows(path: str | Path, lines: list[Line]) -> Iterator[tuple[int, list[str]]]:
+    """The columns of each line; none where a sentence ends."""
+    for number, line in lines:
+        if not line.strip(" \t"):
+            yield number, []
+            continue
+        if line.startswith("#"):
+            continue
+        row = line.split("\t")
+        if len(row) != len(NAMES) or not _NUMBER.fullmatch(row[0]):
+            found = f"{len(row)} columns, the first {row[0][:20]!r}"
+            raise FormatError(f"{path}:{number}", f"has {found}; expected {len(NAMES)} divided by tabs, the first a number")
+        if row[0].isdecimal():
+            yield number, row
+
+
+def _plain_rows(path: str | Path, lines: list[Line]) -> Iterator[tuple[int, list[str]]]:
+    """The columns of each line; none where a sentence ends."""
+    first: tuple[int, int] | None = None
+    for number, line in lines:
+        row = _BLANKS.split(line.strip(" \t"))
+        if row == [""] or row[0] == "-DOCSTART-":
+            yield number, []
+            continue
+        if len(row) < 2:
+            raise FormatError(f"{path}:{number}", f"has one column, {row[0][:20]!r}; expected a word and at least one tag")
+        first = first or (number, len(row))
+        if len(row) != first[1]:
+            raise FormatError(f"{path}:{number}", f"has {len(row)} columns; expected {first[1]} as in line {first[0]}")
+        yield number, row

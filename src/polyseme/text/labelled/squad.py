@@ -1,0 +1,215 @@
+"""Questions about paragraphs, in the JSON of SQuAD: v1.1 (Rajpurkar et al. 2016) and v2, where some have no answer.
+
+SQuAD-style data of other makers (CMRC, DRCD, QAMR) is read too, and with it comes what is wrong there: an answer that does not
+stand at its `answer_start`. It is looked for: the nearest place within a hundred characters is taken, or the only one of the
+paragraph; quotes may differ in form. An answer that is found nowhere has no place and is given back as such, but its text
+stays, because scores compare texts. A `context` may be a list of paragraphs; an answer then has its `paragraph`, from 0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polyseme.base.errors import FormatError, UsageError
+from polyseme.base.files import telling
+from polyseme.text.files.unpacking import unpacked
+from polyseme.text.words import normalise_quotes
+
+NEAR = 100
+"""So many characters from where it should be, an answer is still taken for the one that is meant."""
+ANSWER, NO_ANSWER = "answer", "no answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where an answer stands: characters [begin, end) of a paragraph."""
+
+    paragraph: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, the paragraphs that may answer it, and what is known of its answers.
+
+    Texts are strings to be split, or words; of paragraphs that are words, characters are counted with blanks between them.
+    """
+
+    question: str | list[str]
+    paragraphs: tuple[str | list[str], ...]
+    answers: tuple[str, ...] | None = None
+    """All texts that are right; empty: the paragraphs do not answer it. None: not known."""
+    spans: tuple[Span, ...] = ()
+    """The places of the answers, each once."""
+    id: str | None = None
+    where: int | None = field(default=None, repr=False, compare=False)
+    """A line of its file, where it is known."""
+
+    def __post_init__(self) -> None:
+        if not self.paragraphs:
+            raise UsageError(f"the question {self.question!r} has no paragraph; give at least one, which may be empty")
+
+    @property
+    def text(self) -> str:
+        """The question as a string."""
+        return self.question if isinstance(self.question, str) else " ".join(self.question)
+
+    @property
+    def label(self) -> str | None:
+        """Whether it has an answer; None: not known."""
+        return None if self.answers is None else ANSWER if self.answers else NO_ANSWER
+
+
+@dataclass(frozen=True, slots=True)
+class Misplaced:
+    """An answer that does not stand where its file says."""
+
+    where: str
+    """The place in the file, such as data[0].paragraphs[2].qas[1]."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What a file holds."""
+
+    questions: list[Question]
+    repaired: list[Misplaced]
+    """Answers whose place was wrong and could be found."""
+    unplaced: list[Misplaced]
+    """Answers that are not in their paragraphs: their questions have their texts, and no span for them."""
+    answers: int
+    """All answers of the file."""
+
+
+def read_squad(path: str | Path) -> Questions:
+    """All questions of a file (plain, gzip, xz or zstd).
+
+    >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.json")
+    >>> qas = [{"question": "Who?", "answers": [{"text": "Ann", "answer_start": 3}]}]
+    >>> _ = file.write_text(json.dumps({"data": [{"paragraphs": [{"context": "It is Ann.", "qas": qas}]}]}))
+    >>> found = read_squad(file)
+    >>> found.questions[0].spans, len(found.repaired)
+    ((Span(paragraph=0, begin=6, end=9),), 1)
+    """
+    found = Questions([], [], [], 0)
+    count = 0
+    for where, context, entry in _entries(path, _parsed(path)):
+        question, answers = _question(path, where, context, entry, found)
+        found.questions.append(question)
+        count += answers
+    if not found.questions:
+        raise FormatError(path, "holds no questions; expected the JSON of SQuAD, with questions under data, paragraphs, qas")
+    return Questions(found.questions, found.repaired, found.unplaced, count)
+
+
+def _parsed(path: str | Path) -> Any:
+    path = Path(path)
+    with telling(path, "read"), path.open("rb") as file:
+        magic = file.read(8)
+    data = b"".join(unpacked(path, str(path), magic))
+    try:
+        return json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError(f"{path}:{line}", f"is not UTF-8 (byte 0x{data[error.start]:02x}); convert the file") from None
+    except json.JSONDecodeError as error:
+        what = f"is no JSON ({error.msg} at column {error.colno}); expected one object, as SQuAD has it, and not one a line"
+        raise FormatError(f"{path}:{error.lineno}", what) from None
+    except RecursionError:
+        raise FormatError(path, "is nested too deeply; expected the JSON of SQuAD") from None
+
+
+def _entries(path: str | Path, whole: Any) -> Iterator[tuple[str, tuple[str, ...], dict[str, Any]]]:
+    """Each question with its place in the file and its paragraphs."""
+    for number, article in enumerate(_get(path, "the file", whole, "data", list)):
+        at = f"data[{number}]"
+        for place, paragraph in enumerate(_get(path, at, article, "paragraphs", list)):
+            inside = f"{at}.paragraphs[{place}]"
+            context = paragraph.get("context") if isinstance(paragraph, dict) else None
+            if isinstance(context, list) and context and all(isinstance(each, str) for each in context):
+                texts = tuple(context)
+            else:
+                texts = (_get(path, inside, paragraph, "context", str),)
+            for which, entry in enumerate(_get(path, inside, paragraph, "qas", list)):
+                yield f"{inside}.qas[{which}]", texts, entry
+
+
+def _get(path: str | Path, where: str, value: Any, key: str, kind: type) -> Any:
+    """A part of an object, of a given kind."""
+    names = {list: "a list", str: "a string", int: "a whole number"}
+    if not isinstance(value, dict):
+        raise FormatError(path, f"{where} is {_shown(value)}; expected an object {{...}}, as SQuAD has it")
+    if key not in value:
+        raise FormatError(path, f"{where} has no {key!r}, only {', '.join(map(repr, value)) or 'nothing'}; SQuAD has it there")
+    part = value[key]
+    if not isinstance(part, kind) or isinstance(part, bool):
+        raise FormatError(path, f"{where} has {_shown(part)} for {key!r}; expected {names[kind]}")
+    return part
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def _question(path: str | Path, where: str, context: tuple[str, ...], entry: Any, found: Questions) -> tuple[Question, int]:
+    """A question, and how many answers it has; those with a wrong place are noted in `found`."""
+    text = _get(path, where, entry, "question", str)
+    name = str(entry["id"]) if "id" in entry else None
+    impossible = bool(entry.get("is_impossible", False))
+    if "answers" not in entry:
+        return Question(text, context, () if impossible else None, (), name), 0
+    given = _get(path, where, entry, "answers", list)
+    if impossible and given:
+        raise FormatError(path, f"{where} has is_impossible true and {len(given)} answers; drop one of the two")
+    answers: list[str] = []
+    spans: list[Span] = []
+    for number, answer in enumerate(given):
+        at = f"{where}.answers[{number}]"
+        wanted, start = _get(path, at, answer, "text", str), _get(path, at, answer, "answer_start", int)
+        paragraph = _get(path, at, answer, "paragraph", int) if "paragraph" in answer else 0
+        if not 0 <= paragraph < len(context):
+            raise FormatError(path, f"{at} has 'paragraph' {paragraph}; allowed: from 0 to {len(context) - 1}")
+        answers.append(wanted)
+        place = locate(context[paragraph], wanted, start)
+        if place is None or start < 0 or not context[paragraph].startswith(wanted, start):
+            (found.unplaced if place is None else found.repaired).append(Misplaced(at, wanted))
+        if place is not None:
+            spans.append(Span(paragraph, *place))
+    return Question(text, context, tuple(answers), tuple(dict.fromkeys(spans)), name), len(given)
+
+
+def locate(paragraph: str, answer: str, start: int) -> tuple[int, int] | None:
+    """The characters [begin, end) of an answer that should begin at `start`; None where it is not to be found.
+
+    Blanks around the answer are left out. First it is looked for as it is, then with quotes made straight.
+
+    >>> locate("I said “no”, no more", '"no"', 2), locate("no, no", "yes", 0)
+    ((7, 11), None)
+    """
+    told = start >= 0  # -1 stands for an answer that annotators wrote themselves
+    start += len(answer) - len(answer.lstrip())
+    answer = answer.strip()
+    if not answer:
+        return None
+    for text, wanted in ((paragraph, answer), (normalise_quotes(paragraph), normalise_quotes(answer))):
+        if told and text.startswith(wanted, start):
+            return start, start + len(wanted)
+        places = list(_occurrences(text, wanted))
+        nearest = min(places, key=lambda place: abs(place - start), default=0)
+        if len(places) == 1 or (places and told and abs(nearest - start) <= NEAR):
+            return nearest, nearest + len(wanted)
+    return None
+
+
+def _occurrences(text: str, wanted: str) -> Iterator[int]:
+    place = text.find(wanted)
+    while place >= 0:
+        yield place
+        place = text.find(wanted, place + 1)

@@ -1,0 +1,369 @@
+"""Labelled texts and pairs of texts: TSV, CSV, JSON lines, and lines of a label and a text.
+
+In TSV a quote is a character like any other, as in GLUE; in CSV fields may stand in quotes and go over several lines (RFC
+4180). `lines` is the form of MR, SUBJ and TREC: a label, a blank, the text. The kind is told by content, then by name (the
+STS benchmark is TSV that calls itself .csv); where both leave doubt, the reader asks. Nothing is lost in silence: a row
+that is not as the others is an error that names file and line, and rows set aside by rule are given back.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Literal
+
+from polyseme.base.errors import FormatError, UsageError, nearest
+from polyseme.text.labelled.numbered_lines import numbered_lines
+
+Kind = Literal["tsv", "csv", "jsonl", "lines"]
+Column = str | int | None
+Line = tuple[int, str]
+Record = tuple[int, Sequence[object]]
+"""The line on which it begins, and its cells; a cell of JSON lines may be any value, all others are strings."""
+
+PAIRS = (
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("sentence_a", "sentence_b"),
+    ("text_a", "text_b"),
+    ("text1", "text2"),
+    ("question1", "question2"),
+    ("question", "sentence"),
+    ("#1 string", "#2 string"),
+)
+TEXTS = ("sentence", "text", "text_a", "phrase", "review", "question", "content")
+LABELS = (
+    *("gold_label", "label", "entailment_judgment", "quality", "is_duplicate", "class", "similarity", "score"),
+    "relatedness_score",
+)
+"""Well-known names in headers, in small letters; of several labels the first in this order is taken."""
+NO_AGREEMENT = "-"
+"""The label of pairs on which annotators did not agree (SNLI, MNLI, OCNLI)."""
+
+_PACKED = (".gz", ".xz", ".zst")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_HEAD = 200
+"""As many lines are looked at to tell the kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A text or a pair of texts."""
+
+    first: str
+    second: str | None
+    label: str | None
+    where: int
+    """The line on which it begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What a file holds."""
+
+    rows: list[Row]
+    skipped: list[Row]
+    """Pairs on which annotators did not agree (their label is "-") and, where asked for, rows without a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Which columns are read."""
+
+    first: int
+    second: int | None
+    label: int | None
+    names: list[str]
+    """How messages call each column."""
+    begin: int
+    """The line of the first record."""
+
+
+def read_table(
+    path: str | Path,
+    *,
+    text: Column = None,
+    second: Column = None,
+    label: Column = None,
+    labelled: bool = True,
+    header: bool | None = None,
+    kind: Kind | None = None,
+    strict: bool = True,
+) -> Rows:
+    """All rows of a file (plain, gzip or xz).
+
+    `text`, `second`, `label`: columns by name, or by number from 0 (or from -1 backwards). Without `text`, well-known names
+    are looked for in the header, pairs first; with `text` alone there is no second text. `labelled=False`: the file has no
+    labels, or none is wanted. `header`: whether the first row names the columns; not given, it does where a column is
+    asked for by name or a name is well known. `strict=False`: rows without a text are set aside instead of being an error,
+    and rows may differ in length as long as they have the columns that are read.
+
+    >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.tsv"); _ = file.write_text("text\\tlabel\\n\\"So\\" good\\t1\\n")
+    >>> read_table(file).rows
+    [Row(first='"So" good', second=None, label='1', where=2)]
+    """
+    lines = _lines(path)
+    head = list(islice(lines, _HEAD))
+    kind = kind or _kind(path, head)
+    if kind not in _RECORDS:
+        raise UsageError(f"{path}: {kind!r} is no kind of table{nearest(kind, _RECORDS)}")
+    records = _RECORDS[kind](path, chain(head, lines))
+    opening = next(records, None)
+    if opening is None:
+        raise FormatError(path, "is empty; expected a table")
+    cells = [_plain(cell) for cell in opening[1]]
+    asked = (text, second, label)
+    named = kind in ("jsonl", "lines") or (_is_header(cells, asked) if header is None else header)
+    layout = _layout(path, cells if named else None, opening, asked, labelled)
+    rows: list[Row] = []
+    skipped: list[Row] = []
+    for record in records if named else chain([opening], records):
+        row = _row(path, record, layout, strict)
+        (skipped if _set_aside(row) else rows).append(row)
+    if header is None and not named:
+        _not_a_header(path, rows)
+    if not rows and not skipped:
+        raise FormatError(path, "holds a header and no rows; expected a text on each line")
+    return Rows(rows, skipped)
+
+
+def _set_aside(row: Row) -> bool:
+    if row.second is None:
+        return not row.first.strip()
+    return row.label == NO_AGREEMENT or not row.first.strip() or not row.second.strip()
+
+
+def _lines(path: str | Path) -> Iterator[Line]:
+    advice = "save it as UTF-8 (iconv -f OLD -t UTF-8, with GB18030, LATIN1 or UTF-16 for OLD)"
+    try:
+        for number, line in numbered_lines(path):
+            if "\0" in line:
+                raise FormatError(f"{path}:{number}", f"holds zero bytes and may be UTF-16; {advice}")
+            yield number, line
+    except FormatError as error:
+        if isinstance(error.__context__, UnicodeDecodeError):
+            raise FormatError(error.path, f"{str(error).removeprefix(f'{error.path}: ')}; {advice}") from None
+        raise
+
+
+def _kind(path: str | Path, head: list[Line]) -> Kind:
+    """By content, then by name; an error where neither tells."""
+    lines = [line for _, line in head if line.strip()]
+    if not lines:
+        raise FormatError(path, "is empty; expected a table")
+    suffix = next((each.lower() for each in reversed(Path(path).suffixes) if each.lower() not in _PACKED), "")
+    if lines[0].startswith("{") and (suffix in (".json", ".jsonl", ".ndjson") or _is_object(lines[0])):
+        return "jsonl"
+    if suffix in (".json", ".jsonl", ".ndjson"):
+        raise FormatError(f"{path}:1", f"begins with {lines[0][:20]!r}; expected JSON lines, one object {{...}} on each line")
+    if all("\t" in line for line in lines) or ("\t" in lines[0] and suffix != ".csv"):
+        return "tsv"
+    if suffix in (".tsv", ".csv"):
+        return "tsv" if suffix == ".tsv" else "csv"
+    may_be_csv, may_be_lines = _may_be_csv(lines), _may_be_lines(lines)
+    if may_be_csv == may_be_lines:
+        found = "may be CSV or lines of a label and a text" if may_be_csv else "looks like no kind of table that is known"
+        raise FormatError(path, f"{found}; say which it is: kind is one of {', '.join(_RECORDS)}")
+    return "csv" if may_be_csv else "lines"
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _may_be_csv(lines: list[str]) -> bool:
+    try:
+        rows = [row for row in csv.reader(line + "\n" for line in lines) if row]
+    except csv.Error:
+        return False
+    return len(rows[0]) > 1 and (_is_header(rows[0], ()) or len({len(row) for row in rows}) == 1)
+
+
+def _may_be_lines(lines: list[str]) -> bool:
+    """Whether all lines begin with a word that looks like a label: a number, or one of a few."""
+    labels = [line.split(" ", 1)[0] for line in lines if " " in line.rstrip()]
+    few = len(set(labels)) * 4 <= len(labels) or all(_NUMBER.fullmatch(label) for label in labels)
+    return len(labels) == len(lines) and few
+
+
+def _is_header(cells: Sequence[str], asked: Sequence[Column]) -> bool:
+    """Whether columns are asked for by name, or all cells could be names and one is well known."""
+    if any(isinstance(column, str) for column in asked):
+        return True
+    names = [cell.strip().lower() for cell in cells]
+    if len(set(names)) < len(names) or any(not name or _NUMBER.fullmatch(name) for name in names):
+        return False
+    return not {*chain(*PAIRS), *TEXTS, *LABELS}.isdisjoint(names)
+
+
+def _not_a_header(path: str | Path, rows: list[Row]) -> None:
+    """An error where the first row, which was taken for a text, has a label like no other."""
+    labels = [row.label for row in rows if row.label is not None]
+    if len(labels) < 3 or labels[0] in labels[1:] or _NUMBER.fullmatch(labels[0]):
+        return
+    numbers = all(_NUMBER.fullmatch(label) for label in labels[1:])
+    if numbers or len(set(labels)) < len(labels):
+        found = f"may be a header: the label {labels[0][:20]!r} occurs nowhere else"
+        raise FormatError(f"{path}:{rows[0].where}", f"{found}; say whether it is with header=True or header=False")
+
+
+def _layout(
+    path: str | Path, header: list[str] | None, opening: Record, asked: tuple[Column, Column, Column], labelled: bool
+) -> _Layout:
+    text, second, label = asked
+    if text is None and second is not None:
+        raise UsageError(f"{path}: second={second!r} was asked for without text; give both columns, or none")
+    if label is not None and not labelled:
+        raise UsageError(f"{path}: label={label!r} was asked for together with labelled=False; give one of them")
+    names = [str(number) for number in range(len(opening[1]))] if header is None else header
+    if header is None and (text is None or (label is None and labelled)):
+        row = ", ".join(f"{number}: {_plain(cell)[:20]!r}" for number, cell in enumerate(opening[1]))
+        what = f"is no header that is known ({row}); name the columns by number, such as text=0 and label=1"
+        raise UsageError(f"{path}:{opening[0]}: {what}; without labels, labelled=False; with a header, header=True")
+    if text is None:
+        first_place, second_place = _guessed_text(path, names)
+    else:
+        first_place = _place(path, "text", text, header, len(names))
+        second_place = None if second is None else _place(path, "second", second, header, len(names))
+    label_place: int | None = None
+    if labelled:
+        label_place = _guessed_label(path, names) if label is None else _place(path, "label", label, header, len(names))
+    places = [place for place in (first_place, second_place, label_place) if place is not None]
+    if len(set(places)) < len(places):
+        given = ", ".join(names[place] for place in places)
+        raise UsageError(f"{path}: text, second and label must be different columns; got {given}")
+    return _Layout(first_place, second_place, label_place, names, opening[0])
+
+
+def _place(path: str | Path, role: str, column: str | int, header: list[str] | None, width: int) -> int:
+    """The number of a column that was asked for."""
+    if isinstance(column, int):
+        if not -width <= column < width:
+            raise UsageError(f"{path} has {width} columns; {role}={column} was asked for: numbers go from 0 to {width - 1}")
+        return column % width
+    if header is None:
+        raise UsageError(f"{path} has no header, so {role}={column!r} must be a number from 0; with a header, give header=True")
+    for names, name in ((header, column), ([each.strip().lower() for each in header], column.lower())):
+        if names.count(name) == 1:
+            return names.index(name)
+    times = "no column" if column not in header else "several columns"
+    raise UsageError(f"{path} has {times} {column!r} for {role}; its columns are {', '.join(header)}")
+
+
+def _guessed_text(path: str | Path, names: list[str]) -> tuple[int, int | None]:
+    small = [name.strip().lower() for name in names]
+    pairs = [(small.index(one), small.index(two)) for one, two in PAIRS if one in small and two in small]
+    if len(pairs) == 1:
+        return pairs[0]
+    texts = [small.index(name) for name in TEXTS if name in small]
+    if pairs or len(texts) != 1:
+        found = "several columns that may be the text" if pairs or texts else "no column with a well-known name for the text"
+        raise UsageError(f"{path} has {found}; say which with text (and second): {', '.join(names)}")
+    return texts[0], None
+
+
+def _guessed_label(path: str | Path, names: list[str]) -> int:
+    small = [name.strip().lower() for name in names]
+    for name in LABELS:
+        if name in small:
+            return small.index(name)
+    raise UsageError(
+        f"{path} has no column with a well-known name for the label; say which with label, or give labelled=False where "
+        f"there is none: {', '.join(names)}"
+    )
+
+
+def _row(path: str | Path, record: Record, layout: _Layout, strict: bool) -> Row:
+    number, cells = record
+    last = max(layout.first, layout.second or 0, layout.label or 0)
+    where = f"{path}:{number}"
+    if len(cells) != len(layout.names) if strict else len(cells) <= last:
+        found = f"has {len(cells)} columns and line {layout.begin} has {len(layout.names)}: a tab, comma or quote may be amiss"
+        way = "where only columns differ that are not read, give strict=False" if strict else f"column {last} is read"
+        raise FormatError(where, f"{found}; mend the line ({way})")
+    found_cells = {}
+    for role, place in (("text", layout.first), ("second text", layout.second), ("label", layout.label)):
+        if place is None:
+            continue
+        cell, column = cells[place], layout.names[place]
+        if isinstance(cell, list | dict):
+            raise FormatError(where, f"has a list or an object in column {column}; expected a string for the {role}")
+        found_cells[role] = _plain(cell)
+        if not found_cells[role].strip() and (strict or role == "label"):
+            way = "labelled=False where no labels are needed" if role == "label" else "strict=False to set such rows aside"
+            raise FormatError(where, f"has no {role} in column {column}; fill it, drop the row, or give {way}")
+    label = found_cells["label"].strip() if "label" in found_cells else None
+    return Row(found_cells["text"], found_cells.get("second text"), label, number)
+
+
+def _plain(cell: object) -> str:
+    """A cell as a string; nothing where JSON says null."""
+    return cell if isinstance(cell, str) else "" if cell is None else json.dumps(cell)
+
+
+def _tsv(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
+    return ((number, line.split("\t")) for number, line in lines if line)
+
+
+def _csv(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
+    reader = csv.reader((f"{line}\n" for _, line in lines), strict=True)
+    begin = 1
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            what = f"begins a row that is no CSV ({error}); a text with a comma or a quote stands in quotes, its own doubled"
+            raise FormatError(f"{path}:{begin}", what) from None
+        if cells is None:
+            return
+        if cells:
+            yield begin, cells
+        begin = reader.line_num + 1
+
+
+def _jsonl(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
+    """First the keys of the first object, as a header; then the values of each object in that order."""
+    header: list[str] | None = None
+    for number, line in lines:
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            if "\\u" in line:
+                json.dumps(row, ensure_ascii=False).encode()  # half a character is no text, and UTF-8 refuses it
+        except UnicodeEncodeError:
+            what = "holds half a character (one of \\ud800 to \\udfff without its other half); mend the text"
+            raise FormatError(f"{path}:{number}", what) from None
+        except ValueError as error:
+            raise FormatError(f"{path}:{number}", f"is no JSON ({error}); expected one object {{...}} on each line") from None
+        if not isinstance(row, dict):
+            raise FormatError(f"{path}:{number}", f"is {line[:20]!r}; expected one object {{...}} on each line")
+        if header is None:
+            header = list(row)
+            yield number, header
+        yield number, [row.get(name) for name in header]
+
+
+def _label_and_text(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
+    """First a header of our own, then each line cut at its first blank."""
+    yield 1, ["label", "text"]
+    for number, line in lines:
+        if line.strip():
+            label, _, text = line.partition(" ")
+            yield number, [label, text]
+
+
+_RECORDS: dict[str, Callable[[str | Path, Iterable[Line]], Iterator[Record]]] = {
+    "tsv": _tsv,
+    "csv": _csv,
+    "jsonl": _jsonl,
+    "lines": _label_and_text,
+}

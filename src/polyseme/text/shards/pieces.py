@@ -1,0 +1,145 @@
+"""A text as pieces on disk, document by document, encoded once and mapped into memory: what BERT and GPT are trained on.
+
+A line of the text is a document. The folder holds `pieces.bin` (32 bits each; the highest bit says that the piece goes on with
+a word), `sentences.bin` (where each sentence begins, and where the last ends), `documents.bin` (which sentence begins each
+document, and their number) and, written last, `manifest.json`. It is named by the text and the tokenizer, so that changed text
+or other pieces find no old numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyseme.base.errors import PolysemeError
+from polyseme.base.files import read_json, telling, write_text
+from polyseme.base.progress import Advance
+from polyseme.text.corpus import Corpus
+from polyseme.text.files.paragraphs import text_of
+from polyseme.text.files.workers import in_order
+from polyseme.text.pieces import Pieces
+from polyseme.text.shards.blocks import Cutter
+from polyseme.text.shards.files import one_at_a_time, published
+
+GOES_ON = np.uint32(1 << 31)
+_FILES = {"pieces.bin": "<u4", "sentences.bin": "<i8", "documents.bin": "<i8"}
+_AT_A_TIME, _COUNTED = 1 << 16, 1 << 22  # words that are cut into pieces together, pieces that are counted together
+
+
+@dataclass(frozen=True)
+class _Documents:
+    """What a worker does: lines into documents of sentences of words."""
+
+    cutter: Cutter
+
+    def __call__(self, text: str) -> list[list[list[str]]]:
+        found = (self.cutter.sentences_of(line) for line in text.split("\n"))
+        return [sentences for each in found if (sentences := [words for words in each if words])]
+
+
+def documents(corpus: Corpus) -> Iterator[list[list[str]]]:
+    """The documents of a corpus, each a list of sentences of words; empty ones are left out."""
+    for _, found in in_order(_Documents(corpus.cutter), corpus.source.chunks(), text_of, corpus._processes()):
+        yield from found
+
+
+class PieceShards:
+    """Documents as pieces; `len()` is their number."""
+
+    def __init__(self, marked: NDArray[np.uint32], sentences: NDArray[np.int64], documents: NDArray[np.int64]) -> None:
+        arrays = map(np.asarray, (marked, sentences, documents))  # slices of a memmap itself are slow
+        self.marked, self.sentences, self.documents = arrays
+
+    def __len__(self) -> int:
+        return len(self.documents) - 1
+
+    def document(self, number: int) -> NDArray[np.int64]:
+        """Where the sentences of a document begin among the pieces, and where the last ends, (sentences + 1,)."""
+        return self.sentences[self.documents[number] : self.documents[number + 1] + 1]
+
+    def pieces(self, begin: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Some pieces, and which of them begin a word, (end - begin,) each."""
+        some = self.marked[begin:end]
+        return (some & ~GOES_ON).astype(np.int64), (some & GOES_ON) == 0
+
+    def gathered(self, begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The same of several stretches of pieces, laid end to end, (sum of lengths,) each."""
+        shifts = begins - (np.cumsum(lengths) - lengths)
+        some = self.marked[np.arange(int(lengths.sum())) + np.repeat(shifts, lengths)]
+        return (some & ~GOES_ON).astype(np.int64), (some & GOES_ON) == 0
+
+    def words(self, numbers: range) -> int:
+        """Words of some documents that follow each other."""
+        begin, end = (int(self.sentences[self.documents[at]]) for at in (numbers.start, numbers.stop))
+        blocks = (self.marked[at : min(at + _COUNTED, end)] for at in range(begin, end, _COUNTED))
+        return sum(int(((block & GOES_ON) == 0).sum()) for block in blocks)
+
+    @classmethod
+    def build(cls, corpus: Corpus, pieces: Pieces, folder: Path, progress: Advance | None = None) -> PieceShards:
+        """The pieces of a corpus, in a folder of their own in `folder` or where the corpus keeps them; encoded now or found."""
+        name = hashlib.sha256(f"{corpus.fingerprint()} {pieces.fingerprint}".encode()).hexdigest()[:16]
+        place = (corpus.shards or folder) / f"pieces-{name}"
+        if not _whole(place):
+            with one_at_a_time(place):
+                if not _whole(place):
+                    with published(place, lambda: _whole(place)) as part:
+                        _write(corpus, pieces, part, progress)
+        with telling(place, "read"):
+            found = [np.memmap(place / name, dtype=kind, mode="r") for name, kind in _FILES.items()]
+        return cls(*found)
+
+
+def _whole(place: Path) -> bool:
+    path = place / "manifest.json"
+    if not path.is_file():
+        return False
+    sizes = read_json(path)
+    return all((place / name).is_file() and (place / name).stat().st_size == sizes.get(name) for name in _FILES)
+
+
+def _write(corpus: Corpus, pieces: Pieces, folder: Path, progress: Advance | None) -> None:
+    sentences, starts, total = array("q", [0]), array("q", [0]), 0
+    with telling(folder, "write"), (folder / "pieces.bin").open("wb") as file:
+        for some in _blocks(corpus):
+            flat = iter(pieces.of([word for document in some for sentence in document for word in sentence]))
+            marked: list[int] = []
+            words = 0
+            for document in some:
+                for sentence in document:
+                    for _ in sentence:
+                        ids = next(flat)
+                        marked += [ids[0], *(piece | int(GOES_ON) for piece in ids[1:])]
+                    words += len(sentence)
+                    sentences.append(total + len(marked))
+                starts.append(len(sentences) - 1)
+            file.write(np.array(marked, dtype="<u4").tobytes())
+            total += len(marked)
+            if progress is not None:
+                progress(words)
+    if not total:
+        raise PolysemeError("the text has no words to train on: add text")
+    for name, values in (("sentences.bin", sentences), ("documents.bin", starts)):
+        (folder / name).write_bytes(np.array(values, dtype="<i8").tobytes())
+    sizes = {name: (folder / name).stat().st_size for name in _FILES}
+    write_text(folder / "manifest.json", json.dumps(sizes) + "\n")
+
+
+def _blocks(corpus: Corpus) -> Iterator[list[list[list[str]]]]:
+    """Documents, some at a time."""
+    some: list[list[list[str]]] = []
+    words = 0
+    for document in documents(corpus):
+        some.append(document)
+        words += sum(map(len, document))
+        if words >= _AT_A_TIME:
+            yield some
+            some, words = [], 0
+    if some:
+        yield some

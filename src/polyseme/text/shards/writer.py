@@ -1,0 +1,72 @@
+"""Encodes a corpus to the files of its shards, in one pass over the text.
+
+Words get numbers as they come (see `text/numbering`); when all are counted, the numbers are put in the order of the counts,
+in place and a piece at a time. Against a first pass that only counts, this reads and splits the text once, which is nearly
+all of the time.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyseme.base.errors import PolysemeError
+from polyseme.base.progress import Advance
+from polyseme.text.corpus import Corpus
+from polyseme.text.counting.numbering import Numbering
+from polyseme.text.shards.files import COUNTS, FORMAT, SENTENCES, TYPES, WORDS, Manifest, sha256
+
+_PIECE = 1 << 22  # ids renumbered at a time: 16 MB
+
+
+def write_shards(corpus: Corpus, folder: Path, fingerprint: str, progress: Advance | None = None) -> None:
+    """Fill an empty folder with the shards of a corpus, the manifest last."""
+    words = sentences = 0
+    with tempfile.TemporaryDirectory(dir=folder) as room:
+        types = Numbering(Path(room))
+        with (folder / WORDS).open("wb") as word_file, (folder / SENTENCES).open("wb") as sentence_file:
+            _write(sentence_file, np.zeros(1, dtype="<i8"))
+            for block in corpus.blocks(progress):
+                _write(word_file, types.encode(block).astype("<u4", copy=False))
+                _write(sentence_file, (words + np.cumsum(block.lengths)).astype("<i8", copy=False))
+                words += len(block.ids)
+                sentences += len(block.lengths)
+        if not words:
+            raise PolysemeError(f"{corpus.source.files[0].name}{_others(corpus)}: there are no words to encode")
+        ordered = types.ordered()
+        with (folder / TYPES).open("wb") as type_file:
+            type_file.writelines(ordered.lines())
+    with (folder / COUNTS).open("wb") as count_file:
+        _write(count_file, ordered.counts.astype("<i8", copy=False))
+    _renumber(folder / WORDS, ordered.final)
+    if corpus.fingerprint() != fingerprint:
+        raise PolysemeError("the text changed while it was read; start again when nothing writes to it")
+    Manifest(
+        polyseme_shards=FORMAT,
+        fingerprint=fingerprint,
+        words=words,
+        sentences=sentences,
+        types=len(ordered.counts),
+        types_sha256=sha256(folder / TYPES),
+        counts_sha256=sha256(folder / COUNTS),
+    ).write(folder)
+
+
+def _renumber(path: Path, final: NDArray[np.uint32]) -> None:
+    ids = np.memmap(path, dtype="<u4", mode="r+")
+    for start in range(0, len(ids), _PIECE):
+        ids[start : start + _PIECE] = final[ids[start : start + _PIECE]]
+    ids.flush()
+
+
+def _write(file: BinaryIO, array: NDArray[np.generic]) -> None:
+    file.write(np.ascontiguousarray(array).data)  # not `tofile`, which does not say that the disk is full
+
+
+def _others(corpus: Corpus) -> str:
+    more = len(corpus.source.files) - 1
+    return f" and {more:,} more files" if more else ""

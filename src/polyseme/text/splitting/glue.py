@@ -1,0 +1,40 @@
+"""Words that remember whether a blank stood before them, so that running text can be put together again from them.
+
+A generator gives words; a reader, and BLEU, want the text. A word that stands right behind the one before it gets the mark ￭
+(as in OpenNMT's tokenizer): the end of a sentence is `￭.`, and nearly all Chinese words have it. What is written now with a
+blank and now without becomes two words, which cost little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyseme.text.splitting.places import word_places
+from polyseme.text.words import Splitter
+
+GLUE = "￭"
+
+
+def glued(text: str | Sequence[str], cut: Splitter) -> list[str]:
+    """The words of a text, marked; a list of words is taken as it is.
+
+    >>> glued("Wait (a bit).", Splitter("english"))
+    ['Wait', '(', '￭a', 'bit', '￭)', '￭.']
+    """
+    if not isinstance(text, str):
+        return list(text)
+    words = cut(text)
+    found, behind = [], -1
+    for word, (begin, end) in zip(words, word_places(words, text), strict=True):
+        found.append(GLUE + word if begin == behind else word)
+        behind = end
+    return found
+
+
+def unglued(words: Sequence[str]) -> str:
+    """The text that marked words spell.
+
+    >>> unglued(['Wait', '(', '￭a', 'bit', '￭)', '￭.'])
+    'Wait (a bit).'
+    """
+    return "".join(word.removeprefix(GLUE) if word.startswith(GLUE) else f" {word}" for word in words).removeprefix(" ")

@@ -1,0 +1,88 @@
+"""Lanes: every sentence once an epoch, whole and in order in both directions; a position can be taken up."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from polyseme.base.errors import PolysemeError
+from polyseme.text.batching.lanes import LaneBatch, LaneBatches
+from polyseme.text.corpus import Corpus
+from polyseme.text.shards.shards import Shards
+
+LINES = [" ".join(f"w{(7 * i + j) % 40}" for j in range(1 + (5 * i) % 11)) for i in range(37)]
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
+    folder = tmp_path_factory.mktemp("lanes")
+    (folder / "text.txt").write_text("\n".join(LINES), encoding="utf-8")
+    return Shards.build(Corpus(folder / "text.txt", words="whitespace", sentences="lines", workers=0), folder / "shards")
+
+
+def read_back(batches: list[LaneBatch], types: list[str]) -> list[tuple[list[str], list[str], list[str], list[str]]]:
+    """The whole sentences of lanes, in the order in which they end: inputs and targets, forward and backward."""
+    inputs, targets = (np.concatenate([getattr(b, name) for b in batches], axis=1) for name in ("inputs", "targets"))
+    begins = np.concatenate([b.begins for b in batches])
+    found = []
+    for lane in range(inputs.shape[2]):
+        edges = np.flatnonzero(begins[:, lane])
+        for begin, end in pairwise(edges):
+            rows = [each[d, begin:end, lane] for d in (0, 1) for each in (inputs, targets)]
+            found.append(tuple([types[i] for i in row] for row in rows))
+    return found  # type: ignore[return-value]
+
+
+def test_sentences_come_whole_in_both_directions(shards: Shards) -> None:
+    stream = iter(LaneBatches(shards, range(len(shards)), lanes=3, steps=4))
+    found = read_back([next(stream) for _ in range(40)], shards.types)
+    assert len(found) > 30
+    for forward_in, forward_out, backward_in, backward_out in found:
+        words = forward_in[1:]
+        assert " ".join(words) in LINES
+        assert forward_in == ["<S>", *words] and forward_out == [*words, "</S>"]
+        assert backward_in == ["</S>", *words[::-1]] and backward_out == [*words[::-1], "<S>"]
+
+
+def test_an_epoch_has_every_sentence_once_and_words_are_counted_once(shards: Shards) -> None:
+    batches = LaneBatches(shards, range(len(shards)), lanes=1, steps=1)
+    places = batches.words_per_epoch + len(shards)
+    stream = iter(batches)
+    epoch = [next(stream) for _ in range(places)]
+    assert sum(batch.words for batch in epoch) == batches.words_per_epoch == sum(len(line.split()) for line in LINES)
+    found = read_back([*epoch, next(stream)], shards.types)
+    assert sorted(" ".join(each[0][1:]) for each in found) == sorted(LINES)
+    second = [next(stream) for _ in range(places)]
+    assert [b.inputs.item(0) for b in epoch] != [b.inputs.item(0) for b in second]
+
+
+def test_a_position_is_taken_up(shards: Shards) -> None:
+    batches = LaneBatches(shards, range(2, 30), lanes=4, steps=5, seed=3)
+    stream = iter(batches)
+    for _ in range(25):
+        next(stream)
+    position = batches.position()
+    expected = [next(stream) for _ in range(20)]
+    again = LaneBatches(shards, range(2, 30), lanes=4, steps=5, seed=3)
+    again.seek(position)
+    for one, other in zip(expected, again, strict=False):
+        np.testing.assert_array_equal(one.inputs, other.inputs)
+        np.testing.assert_array_equal(one.targets, other.targets)
+        np.testing.assert_array_equal(one.begins, other.begins)
+
+
+def test_processes_share_an_epoch(shards: Shards) -> None:
+    seen: list[str] = []
+    for rank in (0, 1):
+        stream = iter(LaneBatches(shards, range(len(shards)), lanes=1, steps=1, rank=rank, ranks=2))
+        share = len(range(rank, len(LINES), 2))
+        found = read_back([next(stream) for _ in range(400)], shards.types)
+        seen += [" ".join(each[0][1:]) for each in found[:share]]
+    assert sorted(seen) == sorted(LINES)
+
+
+def test_too_little_text(shards: Shards) -> None:
+    with pytest.raises(PolysemeError, match="0 sentences to train on for 1 processes: add text"):
+        LaneBatches(shards, range(0), lanes=2)

@@ -1,0 +1,97 @@
+"""Passages: the text in its order, whole, and taken up anywhere."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polyseme.base.errors import PolysemeError
+from polyseme.text.batching.passages import PassageBatch, PassageBatches, Passages
+from polyseme.text.corpus import Corpus
+from polyseme.text.shards.shards import Shards
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Shards:
+    lines = [" ".join(f"w{(line * 7 + place) % 50}" for place in range(line % 9)) for line in range(80)]
+    (tmp_path / "t.txt").write_text("\n".join(lines) + "\n")
+    return Shards.build(Corpus(tmp_path / "t.txt", words="whitespace", sentences="lines", workers=0), tmp_path)
+
+
+def stream(shards: Shards, sentences: range) -> list[int]:
+    """Types of the text with -1 for each end, the plain way."""
+    found: list[int] = []
+    for sentence in sentences:
+        words = shards.sentence(sentence).tolist()
+        found += [*words, -1] if words else []
+    return found
+
+
+def marked(batch: PassageBatch) -> np.ndarray:
+    return np.where(batch.ends, -1, batch.types)
+
+
+def test_places(shards: Shards) -> None:
+    sentences = range(5, 60)
+    expected = stream(shards, sentences)
+    passages = Passages(shards, sentences)
+    types, ends = passages.at(np.arange(2 * len(passages)))
+    assert np.where(ends, -1, types).tolist() == expected * 2 and passages.words == sum(n >= 0 for n in expected)
+
+
+@pytest.mark.parametrize(("rows", "steps"), [(1, 7), (4, 10), (100, 10)])
+def test_in_order(shards: Shards, rows: int, steps: int) -> None:
+    expected = stream(shards, range(3, 40))
+    batches = list(Passages(shards, range(3, 40)).in_order(rows, steps))
+    assert [batch.fresh for batch in batches] == [True] + [False] * (len(batches) - 1)
+    read = np.concatenate([marked(batch)[:, :-1] for batch in batches], axis=1)
+    predicted = np.concatenate([marked(batch)[:, 1:] for batch in batches], axis=1)
+    assert predicted.flatten().tolist() == expected[: predicted.size] and len(expected) - predicted.size < len(predicted)
+    assert read[0].tolist() == [-1, *expected][: read.shape[1]]  # the first word is predicted from an end mark
+
+
+def test_an_epoch_reads_each_row_on_and_misses_nothing(shards: Shards) -> None:
+    expected = stream(shards, range(len(shards)))
+    batches = PassageBatches(shards, range(len(shards)), rows=3, steps=12, seed=4)
+    assert batches.words_per_epoch == sum(n >= 0 for n in expected)
+    taken = list(itertools.islice(batches, 60))
+    starts = [place for place, batch in enumerate(taken) if batch.fresh]
+    assert starts[0] == 0 and len(starts) > 2
+    lengths = {batch.types.shape[1] - 1 for batch in taken}
+    assert len(lengths) > 3  # drawn anew each time
+    for begin, end in itertools.pairwise(starts):
+        epoch = taken[begin:end]
+        for one, next_one in itertools.pairwise(epoch):
+            np.testing.assert_array_equal(marked(one)[:, -1], marked(next_one)[:, 0])
+        read = np.concatenate([marked(batch)[:, :-1] for batch in epoch], axis=1).flatten().tolist()
+        assert len(read) == len(expected) // 3 * 3
+        ring = expected * 2
+        assert any(ring[place : place + len(read)] == read for place in range(len(expected)))
+    assert marked(taken[0]).tolist() != marked(taken[starts[1]]).tolist()
+    assert all(batch.words == int((marked(batch)[:, 1:] >= 0).sum()) for batch in taken)
+
+
+def test_taken_up_and_shared(shards: Shards) -> None:
+    batches = PassageBatches(shards, range(80), rows=2, steps=9, seed=1)
+    stream_ = iter(batches)
+    for _ in range(25):
+        next(stream_)
+    place = batches.position()
+    expected = [marked(next(stream_)) for _ in range(5)]
+    again = PassageBatches(shards, range(80), rows=2, steps=9, seed=1)
+    again.seek(place)
+    for one, other in zip(expected, again, strict=False):
+        np.testing.assert_array_equal(one, marked(other))
+    whole = next(iter(PassageBatches(shards, range(80), rows=4, steps=9, seed=1)))
+    shares = [next(iter(PassageBatches(shards, range(80), rows=2, steps=9, seed=1, rank=rank, ranks=2))) for rank in (0, 1)]
+    np.testing.assert_array_equal(np.concatenate([marked(share) for share in shares]), marked(whole))
+
+
+def test_too_little_text(shards: Shards) -> None:
+    with pytest.raises(PolysemeError, match="for 9 rows: add text, or take fewer rows"):
+        PassageBatches(shards, range(3), rows=9)
+    with pytest.raises(PolysemeError, match="no sentences to train on"):
+        Passages(shards, range(0))

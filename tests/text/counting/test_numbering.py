@@ -1,0 +1,48 @@
+"""Numbers of words: the same order however little memory there is."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from polyseme.text.corpus import Corpus
+from polyseme.text.counting import numbering
+from polyseme.text.counting.counts import MARKS
+from polyseme.text.counting.numbering import Numbering
+from polyseme.text.shards.blocks import as_block
+from polyseme.text.shards.shards import Shards
+
+
+@pytest.mark.parametrize("limit", [0, 5, 300, 10**6])
+def test_order_and_counts(tmp_path: Path, limit: int) -> None:
+    chance = random.Random(3)
+    letters = "aäb漢\U0001f600z~"
+    words = ["".join(chance.choices(letters, k=int(chance.expovariate(0.5)) + 1)) for _ in range(5000)]
+    words += ["<UNK>", "</S>", "<UNK>", "\u2028", "\r"] * 20
+    chance.shuffle(words)
+    types, numbers = Numbering(tmp_path, limit), []
+    for start in range(0, len(words), 100):
+        numbers += types.encode(as_block([words[start : start + 100]])).tolist()
+    assert any(tmp_path.iterdir()) == (limit < 10**6)
+    ordered, true = types.ordered(), Counter(words)
+    expected = [*MARKS, *sorted((word for word in true if word not in MARKS), key=lambda word: (-true[word], word))]
+    assert b"".join(ordered.lines()).decode() == "".join(f"{word}\n" for word in expected)
+    assert ordered.counts.tolist() == [true[word] for word in expected]
+    assert [expected[place] for place in ordered.final[numbers]] == words
+
+
+def test_shards_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "t.txt").write_text(
+        "\n".join(f"w{number % 997} the w{number % 13} <S> {'x' * 1001}" for number in range(90_000))
+    )
+    corpus = Corpus(tmp_path / "t.txt", words="whitespace", sentences="lines", workers=0)
+    whole = Shards.build(corpus, tmp_path / "a").folder
+    monkeypatch.setattr(numbering, "LIMIT", 100)
+    spilled = Shards.build(corpus, tmp_path / "b").folder
+    assert whole is not None and spilled is not None
+    assert sorted(path.name for path in whole.iterdir()) == sorted(path.name for path in spilled.iterdir())
+    for path in whole.iterdir():
+        assert path.read_bytes() == (spilled / path.name).read_bytes(), path.name

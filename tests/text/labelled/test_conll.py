@@ -1,0 +1,111 @@
+"""Tagged sentences: columns, BMES and CoNLL-U."""
+
+import gzip
+import lzma
+
+import pytest
+
+from polyseme.base.errors import FormatError, UsageError
+from polyseme.metrics.spans import spans
+from polyseme.text.labelled.conll import Tagged, read_conll
+from tests.analysis.real import real
+
+COLUMNS = "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\n# NN O O\n\n \n-DOCSTART- -X- O O\nPeter\tNNP\tI-NP\tI-PER\n"
+UNIVERSAL = (
+    "# text = Vámonos al mar\n"
+    "1-2\tVámonos\t_\t_\t_\t_\t_\t_\t_\t_\n"
+    "1\tVamos\tir\tVERB\tV\tMood=Imp\t0\troot\t_\t_\n"
+    "2\tnos\tnosotros\tPRON\tP\t_\t1\tobj\t_\t_\n"
+    "2.1\tgone\tgo\tVERB\tV\t_\t_\t_\t1:conj\t_\n"
+    "3\tpor fin\tpor fin\tADV\tR\t_\t1\tadvmod\t_\tSpaceAfter=No\n"
+    "\n"
+    "# a comment\n"
+    "1\t#\t#\tSYM\tS\t_\t0\troot\t_\t_\n"
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def call(text: str, name: str = "file.txt"):
+        path = tmp_path / name
+        path.write_bytes(text.encode())
+        return path
+
+    return call
+
+
+def test_columns(write):
+    path = write(COLUMNS)
+    assert read_conll(path) == [Tagged(["EU", "#"], ["I-ORG", "O"]), Tagged(["Peter"], ["I-PER"])]
+    assert [sentence.tags for sentence in read_conll(path, column=1)] == [["NNP", "NN"], ["NNP"]]
+
+
+def test_characters(write):
+    path = write("\ufeff吴 B-NAME\r\n重 E-NAME\r\n\r\n， O\r\n")
+    assert read_conll(path) == [Tagged(["吴", "重"], ["B-NAME", "E-NAME"]), Tagged(["，"], ["O"])]
+
+
+def test_universal_dependencies_by_content(write):
+    path = write(UNIVERSAL, "no-matter.what")
+    assert read_conll(path) == [Tagged(["Vamos", "nos", "por fin"], ["VERB", "PRON", "ADV"]), Tagged(["#"], ["SYM"])]
+    assert read_conll(path, column="deprel")[0].tags == ["root", "obj", "advmod"]
+    assert read_conll(path, column="XPOS")[0].tags == ["V", "P", "R"]
+    assert read_conll(path, column=6)[0].tags == ["0", "1", "1"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+def test_packed(tmp_path, pack):
+    path = tmp_path / "plain.conll"
+    path.write_bytes(pack(COLUMNS.encode()))
+    assert len(read_conll(path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("a O\nb\n", 2, "has one column, 'b'; expected a word and at least one tag"),
+        ("a X O\n\nb O\n", 3, "has 2 columns; expected 3 as in line 1"),
+        (UNIVERSAL + "2\tshort\n", 10, "has 2 columns, the first '2'; expected 10 divided by tabs"),
+        (UNIVERSAL.replace("2\tnos", "two\tnos"), 4, "the first 'two'"),
+    ],
+)
+def test_bad_lines(write, text, line, what):
+    with pytest.raises(FormatError, match=rf"file\.txt:{line}: .*{what}"):
+        read_conll(write(text))
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"a O\n\xff O\n")
+    with pytest.raises(FormatError, match="a:2: is not UTF-8"):
+        read_conll(path)
+
+
+def test_nothing_to_read(write):
+    with pytest.raises(FormatError, match="holds no sentences"):
+        read_conll(write("\n-DOCSTART- O\n"))
+
+
+def test_columns_that_are_not_there(write):
+    with pytest.raises(FormatError, match=r":3: has 4 columns; column 4 was asked for"):
+        read_conll(write(COLUMNS), column=4)
+    with pytest.raises(UsageError, match="columns have no names"):
+        read_conll(write(COLUMNS), column="upos")
+    with pytest.raises(UsageError, match="did you mean 'upos'"):
+        read_conll(write(UNIVERSAL), column="upso")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentences", "words", "names"),
+    [  # as published with the data
+        ("pos_ud_english_ewt/en_ewt-ud-test.conllu.gz", 2077, 25094, None),
+        ("ner_conll2003_en/eng.testb", 3453, 46435, 5648),
+        ("ner_resume_zh/test.char.bmes", 477, 15100, 1630),
+        ("ner_msra_zh/msra.test.bio.gz", 4631, 172601, 6192),
+    ],
+)
+def test_real_data(name, sentences, words, names):
+    found = read_conll(real(name))
+    assert (len(found), sum(len(sentence.words) for sentence in found)) == (sentences, words)
+    if names is not None:
+        assert sum(len(spans(sentence.tags)) for sentence in found) == names

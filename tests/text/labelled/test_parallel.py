@@ -1,0 +1,162 @@
+"""Parallel text: two files or two columns, packed or plain, and what is told of those that do not match."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+from pathlib import Path
+
+import pytest
+
+from polyseme.base.errors import FormatError, UsageError
+from polyseme.text.labelled.parallel import TextPair, read_parallel, side
+from polyseme.text.splitting.glue import glued, unglued
+from polyseme.text.words import splitter
+
+ENGLISH, GERMAN = "A dog runs.\nTwo men sit\u2028there .\n", "Ein Hund läuft.\r\n  Zwei Männer sitzen da .\n"
+
+
+def write(folder: Path, **sides: str) -> Path:
+    for ending, text in sides.items():
+        (folder / f"train.{ending}").write_text(text, encoding="utf-8", newline="")
+    return folder / "train"
+
+
+def test_two_files(tmp_path: Path) -> None:
+    prefix = write(tmp_path, en=ENGLISH, de=GERMAN)
+    found = read_parallel(prefix, source="en", target="de")
+    assert found.pairs == [
+        TextPair("A dog runs.", "Ein Hund läuft."),
+        TextPair("Two men sit\u2028there .", "Zwei Männer sitzen da ."),
+    ]
+    assert [pair.where for pair in found.pairs] == [1, 2] and found.skipped == []
+    turned = read_parallel(str(prefix), source="de", target="en")
+    assert turned.pairs[0] == TextPair("Ein Hund läuft.", "A dog runs.")
+
+
+def test_packed_files(tmp_path: Path) -> None:
+    (tmp_path / "a.b.en.gz").write_bytes(gzip.compress(ENGLISH.encode()))
+    (tmp_path / "a.b.de.xz").write_bytes(lzma.compress(GERMAN.encode()))
+    assert len(read_parallel(tmp_path / "a.b", source="en", target="de").pairs) == 2
+    (tmp_path / "a.b.en").write_text(ENGLISH)  # plain goes first
+    assert side(tmp_path / "a.b", "en").name == "a.b.en"
+
+
+@pytest.mark.parametrize("kind", ["tsv", "named", "jsonl"])
+def test_two_columns(tmp_path: Path, kind: str) -> None:
+    file, lines = tmp_path / "data", ["one\teins", 'the "two"\tdie zwei']
+    if kind == "jsonl":
+        lines = ['{"en": "one", "de": "eins"}', '{"de": "die zwei", "en": "the \\"two\\""}']
+    file.write_text("\n".join(['number\ten\tde\n0\tone\teins\n1\tthe "two"\tdie zwei'] if kind == "named" else lines) + "\n")
+    names = {} if kind == "tsv" else {"source": "en", "target": "de"}
+    assert read_parallel(file, **names).pairs == [TextPair("one", "eins"), TextPair('the "two"', "die zwei")]
+    if kind == "tsv":
+        assert read_parallel(file, source="1", target="0").pairs[0] == TextPair("eins", "one")
+
+
+def test_files_that_do_not_match(tmp_path: Path) -> None:
+    prefix = write(tmp_path, en="a\nb\nc\n", de="a\nb\n")
+    with pytest.raises(FormatError, match=r"train\.en:3: has no line to go with it: .*train\.de ends with line 2"):
+        read_parallel(prefix, source="en", target="de")
+    with pytest.raises(FormatError, match=r"train\.en:3: has no line to go with it"):
+        read_parallel(prefix, source="de", target="en")
+    (tmp_path / "train.de").write_bytes(b"a\nb\n\xff\n")
+    with pytest.raises(FormatError, match=r"train\.de:3: is not UTF-8"):
+        read_parallel(prefix, source="en", target="de")
+
+
+def test_blank_lines(tmp_path: Path) -> None:
+    prefix = write(tmp_path, en="a\n\nc\n\n", de="a\nb\n \n\n")
+    with pytest.raises(FormatError, match=r"train\.en:2: is blank; put a text there, or take the line out of both files"):
+        read_parallel(prefix, source="en", target="de")
+    found = read_parallel(prefix, source="en", target="de", strict=False)
+    assert found.pairs == [TextPair("a", "a")] and [pair.where for pair in found.skipped] == [2, 3, 4]
+    (tmp_path / "train.en").write_text("a\n")
+    (tmp_path / "train.de").write_text("\n")
+    with pytest.raises(FormatError, match=r"train\.de:1: is blank"):
+        read_parallel(prefix, source="en", target="de")
+    with pytest.raises(FormatError, match=r"train\.en: has no line with a text"):
+        read_parallel(prefix, source="en", target="de", strict=False)
+
+
+def test_names_that_lead_nowhere(tmp_path: Path) -> None:
+    prefix = write(tmp_path, en="a\n", de="a\n")
+    with pytest.raises(UsageError, match=r"there is no file .*train; .* --data train --source en --target de reads train\.en"):
+        read_parallel(prefix)
+    with pytest.raises(UsageError, match="source is 'en', but there is no target"):
+        read_parallel(prefix, source="en")
+    with pytest.raises(FormatError, match=r"train\.fr: no such file, plain or packed .*; there are train\.de, train\.en"):
+        read_parallel(prefix, source="en", target="fr")
+    with pytest.raises(FormatError, match=r"other\.en: no such file.*nothing there begins with other\."):
+        read_parallel(tmp_path / "other", source="en", target="de")
+
+
+@pytest.mark.parametrize("name", ["one", "one.tsv", "one.txt", "train.en"])
+@pytest.mark.parametrize("text", ["a dog runs .\n" * 9, "Ann, too, came .\nIt rains .\n", "a,b\n" * 3])
+def test_a_plain_text_is_no_table(tmp_path: Path, name: str, text: str) -> None:
+    """Neither a label and a text on each line, nor CSV by its commas."""
+    (tmp_path / name).write_text(text)
+    for names in ({}, {"source": "en", "target": "de"}):
+        told = rf"{name}: is no table: its first line has no tab; .* --data train --source en --target de reads train\.en"
+        with pytest.raises(FormatError, match=told) as caught:
+            read_parallel(tmp_path / name, **names)
+        assert "kind" not in str(caught.value)
+
+
+def test_csv_goes_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a.CSV.gz").write_bytes(gzip.compress(b'one,"eins, zwei"\n'))
+    assert read_parallel(tmp_path / "a.CSV.gz").pairs == [TextPair("one", "eins, zwei")]
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ({}, "has 1 columns; second=1 was asked for"),
+        ({"source": "en", "target": "fr"}, "no column 'fr' for second; its columns are en"),
+        ({"source": "en", "target": "en"}, "must be different columns"),
+    ],
+)
+def test_columns_that_are_not_there(tmp_path: Path, names: dict[str, str], told: str) -> None:
+    (tmp_path / "a.jsonl").write_text('{"en": "a dog"}\n')
+    with pytest.raises(UsageError, match=rf"{told}.*\(text is --source, second is --target; not given: columns 0 and 1\)"):
+        read_parallel(tmp_path / "a.jsonl", **names)
+
+
+@pytest.mark.parametrize(("data", "told"), [(b"", "is empty"), ("a\tb\n".encode("utf-16"), "save it as UTF-8")])
+def test_what_is_wrong_with_a_table_is_told_by_its_reader(tmp_path: Path, data: bytes, told: str) -> None:
+    (tmp_path / "a.tsv").write_bytes(data)
+    with pytest.raises(FormatError, match=told):
+        read_parallel(tmp_path / "a.tsv")
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("Wait (a bit): it's 3.5 km - or 2,000 - “no”!", "english"),
+        ("Ein Mann-Frau-Team läuft… z. B. hier.", "english"),
+        ("我在iPhone 6上，看了20.5元的2 本书。", "characters"),
+        ("a b  c", "whitespace"),
+        ("", "english"),
+    ],
+)
+def test_glued_words_are_the_text_again(text: str, cut: str) -> None:
+    assert unglued(glued(text, splitter(cut))) == " ".join(text.split())
+
+
+def test_glue() -> None:
+    assert glued("He can't.", splitter("english")) == ["He", "ca", "￭n't", "￭."]
+    assert glued(["He", "ca", "n't"], splitter("english")) == ["He", "ca", "n't"]
+
+
+@pytest.mark.parametrize(("name", "count"), [("train", 29_000), ("val", 1_014), ("test_2016_flickr", 1_000)])
+def test_multi30k(name: str, count: int) -> None:
+    root = os.environ.get("POLYSEME_DATA")
+    if not root or not Path(root, "tasks", "mt_multi30k").is_dir():
+        pytest.skip("real data: set POLYSEME_DATA to a folder with tasks/mt_multi30k")
+    found = read_parallel(Path(root, "tasks", "mt_multi30k", name), source="en", target="de")
+    assert len(found.pairs) == count and found.skipped == []
+    for pair in found.pairs[:1000]:
+        assert isinstance(pair.target, str) and unglued(glued(pair.target, splitter("english"))) == " ".join(
+            pair.target.split()
+        )

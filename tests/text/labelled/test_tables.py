@@ -1,0 +1,302 @@
+"""Labelled texts and pairs from TSV, CSV, JSON lines and lines of a label and a text."""
+
+import gzip
+import json
+import lzma
+from collections import Counter
+
+import pytest
+
+from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.text.labelled.tables import Row, Rows, read_table
+from tests.analysis.real import real
+
+
+@pytest.fixture
+def write(tmp_path):
+    def call(text: str | bytes, name: str = "table.txt"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return call
+
+
+def short(found: Rows) -> list[tuple]:
+    return [(row.first, row.second, row.label) for row in found.rows]
+
+
+def test_tsv_takes_quotes_as_they_are(write):
+    path = write('\ufeffsentence\tlabel\r\n"So good\t1\r\n\r\nso "bad"\t 0 \r\n')
+    assert read_table(path) == Rows([Row('"So good', None, "1", 2), Row('so "bad"', None, "0", 4)], [])
+
+
+def test_csv_over_several_lines(write):
+    path = write('text,label\n"one, ""two""\nthree",a\n\nfour "4",b\n', "t.csv")
+    assert read_table(path).rows == [Row('one, "two"\nthree', None, "a", 2), Row('four "4"', None, "b", 5)]
+
+
+def test_jsonl_sets_pairs_without_agreement_aside(write):
+    rows = [
+        {"gold_label": "neutral", "sentence1": "A", "sentence2": "B", "sentence1_binary_parse": "( A )", "labels": ["x"]},
+        {"sentence2": "D", "sentence1": "C", "gold_label": "-"},
+        {"gold_label": 1, "sentence1": "E", "sentence2": "F"},
+    ]
+    found = read_table(write("\n".join(map(json.dumps, rows))))
+    assert short(found) == [("A", "B", "neutral"), ("E", "F", "1")]
+    assert found.skipped == [Row("C", "D", "-", 2)]
+
+
+def test_minus_is_a_class_of_single_texts(write):
+    found = read_table(write("text\tlabel\ngood\t+\nbad\t-\n"))
+    assert (len(found.rows), found.skipped) == (2, [])
+
+
+def test_lines_of_a_label_and_a_text(write):
+    assert short(read_table(write("0 so , so\n1 fine\n"))) == [("so , so", None, "0"), ("fine", None, "1")]
+    assert read_table(write("KIND:fine Why so ?\nOTHER And ?\n"), kind="lines").rows[1] == Row("And ?", None, "OTHER", 2)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+@pytest.mark.parametrize(("name", "text"), [("a.tsv.gz", "text\tlabel\na\tb\n"), ("a.csv.xz", "text,label\na,b\n")])
+def test_packed(write, pack, name, text):
+    assert short(read_table(write(pack(text.encode()), name))) == [("a", None, "b")]
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("sentence1\tsentence2\tlabel", ("0", "1", "2")),
+        ("label\ttext_a\ttext_b", ("1", "2", "0")),
+        ("label\ttext_a\tsource", ("1", None, "0")),
+        ("premise\thypothesis\tscore", ("0", "1", "2")),
+        ("index\tquestion\tsentence\tlabel", ("1", "2", "3")),
+        ("pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment", ("1", "2", "4")),
+        ("Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", ("3", "4", "0")),
+        ("similarity\tscore\tsentence1\tsentence2", ("2", "3", "0")),
+        ("Label\tText", ("1", None, "0")),
+    ],
+)
+def test_well_known_headers(write, header, expected):
+    row = "\t".join(str(number) for number in range(header.count("\t") + 1))
+    assert short(read_table(write(f"{header}\n{row}\n"))) == [expected]
+
+
+def test_columns_by_name_and_number(write):
+    path = write("id\tquery\ttitle\tgold\n1\ta\tb\tx\n2\tc\td\ty\n")
+    expected = [("a", "b", "x"), ("c", "d", "y")]
+    assert short(read_table(path, text="query", second="TITLE", label="gold")) == expected
+    assert short(read_table(path, text="query", second=2, label=-1)) == expected
+    assert short(read_table(path, text=1, second=2, label=3, header=True)) == expected
+    assert short(read_table(path, text="title", labelled=False)) == [("b", None, None), ("d", None, None)]
+    assert len(read_table(path, text=1, second=2, label=3, header=False).rows) == 3
+
+
+def test_without_header(write):
+    path = write("src1\t1\t\tThey sang.\nsrc1\t0\t*\tSang they it.\n")
+    assert short(read_table(path, text=3, label=1)) == [("They sang.", None, "1"), ("Sang they it.", None, "0")]
+
+
+def test_rows_without_a_text(write):
+    path = write("0 a\n1 \n1 b\n")
+    with pytest.raises(FormatError, match=r":2: has no text in column text; fill it, drop the row, or give strict=False"):
+        read_table(path, kind="lines")
+    assert read_table(path, strict=False, kind="lines") == Rows(
+        [Row("a", None, "0", 1), Row("b", None, "1", 3)], [Row("", None, "1", 2)]
+    )
+
+
+def test_one_column_of_texts(write):
+    found = read_table(write("one\ntwo words\n"), kind="tsv", text=0, labelled=False)
+    assert short(found) == [("one", None, None), ("two words", None, None)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "label"),
+    [
+        ("tabs.csv", "A, b\tx\nC, d\ty\n", 1),
+        ("a-tab-in-a-text.csv", "A\tb,x\nC,y\n", 1),
+        ("commas.txt", "Good,x\nBad,y\n", 1),
+        ("commas.tsv", "Good, so\tx\n", 1),
+        ("braces.tsv", "{a}\tx\n{b}\ty\n", 1),
+        ("one-blank.dat", "Good and,x\nGood or,y\nGood not,x\nBest so,y\n", 1),
+    ],
+)
+def test_kind_by_content(write, name, text, label):
+    rows = read_table(write(text, name), text=0, label=label).rows
+    assert {row.label for row in rows} <= {"x", "y"}
+
+
+def test_rows_may_differ_where_nothing_is_read(write):
+    path = write("a\tb\t1\na\tb\t2\textra\textra\n")
+    assert short(read_table(path, text=0, second=1, label=-1, strict=False)) == [("a", "b", "1"), ("a", "b", "2")]
+    with pytest.raises(FormatError, match=r":2: has 5 columns and line 1 has 3.*strict=False"):
+        read_table(path, text=0, second=1, label=2)
+    with pytest.raises(FormatError, match=r":2: has 2 columns.*column 2 is read"):
+        read_table(write("a\tb\t1\na\tb\n"), text=0, second=1, label=2, strict=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("text\tlabel\na\tx\nb\n", r":3: has 1 columns and line 1 has 2"),
+        ("text\tlabel\na\tx\n \ty\n", r":3: has no text in column text; fill it, drop the row, or give strict=False"),
+        ("text\tlabel\na\tx\nb\t\n", r":3: has no label in column label.*labelled=False"),
+        ("sentence1\tsentence2\tlabel\na\t\tx\n", r":2: has no second text in column sentence2"),
+        ('{"text": "a", "label": 1}\n{"text": "b"}\n', r":2: has no label in column label"),
+        ('{"text": "a", "label": null}\n', r":1: has no label in column label"),
+        ('{"text": ["a"], "label": 1}\n', r":1: has a list or an object in column text"),
+        ('{"text": "a", "label": 1}\n[1]\n', r":2: is '\[1\]'; expected one object"),
+        ('{"text": "a", "label": 1}\n{"text"\n', r":2: is no JSON \(.*expected one object"),
+        ('{"text": "\\ud83d", "label": 1}\n', r":1: holds half a character"),
+        ('text,label\na,x\n"b,y\n', r":3: begins a row that is no CSV"),
+        ('text,label\n"b"c,y\n', r":2: begins a row that is no CSV"),
+        ("text,label\na, b,x\n", r":2: has 3 columns and line 1 has 2"),
+        ("0 a\n1\n", "no kind of table"),
+        ("text\tlabel\n", "holds a header and no rows"),
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        ("Good , so\nGood , no\nGood , or\nGood , at\n", "may be CSV or lines.*kind is one of tsv, csv, jsonl, lines"),
+        ("A plain text\nof two lines\n", "no kind of table that is known; say which"),
+    ],
+)
+def test_what_is_wrong_is_told(write, text, says):
+    with pytest.raises(FormatError, match=says):
+        read_table(write(text))
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "utf-16"])
+def test_other_encodings(write, encoding):
+    with pytest.raises(FormatError, match=r"table.txt:\d: is not UTF-8 .*iconv"):
+        read_table(write("text\tlabel\n好\t1\n".encode(encoding)))
+
+
+def test_utf16_without_a_mark(write):
+    with pytest.raises(FormatError, match=r"table.txt:1: holds zero bytes.*iconv"):
+        read_table(write("text\tlabel\ngood\t1\n".encode("utf-16-le")))
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl.gz"])
+def test_an_array_is_no_json_lines(write, name):
+    with pytest.raises(FormatError, match=r":1: begins with '\['; expected JSON lines"):
+        read_table(write('[\n{"text": "a"}]', name))
+
+
+def test_a_header_that_is_not_known_is_not_taken_for_a_text(write):
+    path = write("query\tgold\na\tx\nb\ty\nc\tx\n")
+    with pytest.raises(FormatError, match=r":1: may be a header: the label 'gold' occurs nowhere else.*header=True"):
+        read_table(path, text=0, label=1)
+    assert len(read_table(path, text=0, label=1, header=True).rows) == 3
+    with pytest.raises(FormatError, match="may be a header"):
+        read_table(write("query\tgrade\na\t1.5\nb\t2\n"), text=0, label=1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({}, "no column with a well-known name for the text.*: query, gold"),
+        ({"text": "query"}, "no column with a well-known name for the label.*: query, gold"),
+        ({"text": "queri", "label": "gold"}, "has no column 'queri' for text; its columns are query, gold"),
+        ({"text": "query", "label": "gold", "header": False}, "has no header, so text='query' must be a number"),
+        ({"text": 2, "label": 1}, "has 2 columns; text=2 was asked for: numbers go from 0 to 1"),
+        ({"text": 1, "label": -1}, "must be different columns; got gold, gold"),
+        ({"second": 1}, "without text"),
+        ({"text": 0, "label": 1, "labelled": False}, "together with labelled=False"),
+        ({"kind": "tvs"}, "'tvs' is no kind of table .did you mean 'tsv'"),
+    ],
+)
+def test_wrong_questions(write, asked, says):
+    with pytest.raises(UsageError, match=says):
+        read_table(write("query\tgold\na\tx\n"), **{"header": True, **asked})
+
+
+def test_columns_in_doubt(write):
+    with pytest.raises(UsageError, match="several columns that may be the text"):
+        read_table(write("text\treview\tlabel\na\tb\tc\n"))
+    with pytest.raises(UsageError, match=r":1: is no header that is known \(0: 'a b', 1: 'x'\); name the columns by number"):
+        read_table(write("a b\tx\nc\ty\n"))
+    with pytest.raises(UsageError, match="several columns 'a'"):
+        read_table(write("a\ta\tlabel\nb\tc\td\n"), text="a")
+
+
+def test_no_such_file(tmp_path):
+    with pytest.raises(PolysemeError, match="cannot read"):
+        read_table(tmp_path / "none.tsv")
+
+
+STS = {"text": 5, "second": 6, "label": 4, "strict": False}
+COLA = {"text": 3, "label": 1}
+NONE = {"labelled": False}
+LOOSE = {"strict": False}
+REAL = [  # folder, file, rows, skipped, distinct labels and how many the rarest has, columns
+    ("sst_en", "sst2.train.tsv", 6920, 0, (2, 3310), {}),
+    ("sst_en", "sst2.dev.tsv", 872, 0, (2, 428), {}),
+    ("sst_en", "sst2.test.tsv", 1821, 0, (2, 909), {}),
+    ("sst_en", "sst5.train.tsv", 8544, 0, (5, 1092), {}),
+    ("sst_en", "sst5.dev.tsv", 1101, 0, (5, 139), {}),
+    ("sst_en", "sst5.test.tsv", 2210, 0, (5, 279), {}),
+    ("sst_en", "sst5.train.phrases.tsv.gz", 159274, 0, None, {}),
+    ("glue_sst2_en", "train.tsv.gz", 67349, 0, (2, 29780), {}),
+    ("glue_sst2_en", "dev.tsv", 872, 0, (2, 428), {}),
+    ("agnews_en_subset", "train_subset.tsv.gz", 10001, 0, (4, 2458), {}),
+    ("agnews_en_subset", "test.tsv.gz", 7600, 0, (4, 1900), {}),
+    ("sentence_classification_en", "TREC.train.all", 5452, 0, (6, 86), {}),
+    ("sentence_classification_en", "TREC.test.all", 500, 0, (6, 9), {}),
+    ("sentence_classification_en", "TREC_train.txt", 5452, 0, None, {}),
+    ("sentence_classification_en", "TREC_test.txt", 500, 0, None, {}),
+    ("sentence_classification_en", "rt-polarity.all", 10662, 0, (2, 5331), {}),
+    ("sentence_classification_en", "subj.all", 10000, 0, (2, 5000), {}),
+    ("sentence_classification_en", "custrev.all", 3775 - 4, 4, (2, 1368), LOOSE),
+    ("sentence_classification_en", "mpqa.all", 10606 - 3, 3, (2, 3312), LOOSE),
+    ("glue_cola_en", "train.tsv", 8551, 0, (2, 2528), COLA),
+    ("glue_cola_en", "dev.tsv", 1043, 0, (2, 322), COLA),
+    ("glue_cola_en", "test_nolabel.tsv", 1063, 0, None, NONE),
+    ("chnsenticorp_zh", "train.tsv.gz", 9600, 0, (2, 4798), {}),
+    ("chnsenticorp_zh", "dev.tsv.gz", 1200, 0, (2, 590), {}),
+    ("chnsenticorp_zh", "test.tsv.gz", 1200, 0, (2, 598), {}),
+    ("smp2020_ewect_zh", "train.tsv.gz", 27766, 0, (6, 1220), {}),
+    ("smp2020_ewect_zh", "dev.tsv.gz", 2000, 0, (6, 87), {}),
+    ("smp2020_ewect_zh", "test.tsv.gz", 5000, 0, (6, 210), {}),
+    ("nli_sick_en", "SICK_train.txt", 4500, 0, (3, 665), {}),
+    ("nli_sick_en", "SICK_trial.txt", 500, 0, (3, 74), {}),
+    ("nli_sick_en", "SICK_test_annotated.txt", 4927, 0, (3, 720), {}),
+    ("nli_snli_subset_en", "snli_subset.train.tsv", 4634, 0, (3, 1539), {}),
+    ("nli_snli_subset_en", "snli_subset.dev.tsv", 200, 0, (3, 51), {}),
+    ("nli_snli_subset_en", "snli_subset.test.tsv", 400, 0, (3, 123), {}),
+    ("nli_ocnli_zh", "train.50k.json.gz", 50437, 49, (3, 16476), {}),
+    ("nli_ocnli_zh", "train.10k.json.gz", 9985, 15, (3, 3242), {}),
+    ("nli_ocnli_zh", "train.3k.json.gz", 2994, 6, (3, 966), {}),
+    ("nli_ocnli_zh", "dev.json.gz", 2950, 50, (3, 900), {}),
+    ("nli_ocnli_zh", "test.json.gz", 3000, 0, None, NONE),
+    ("mrpc_en", "msr-para-train.tsv", 3576, 0, (2, 1169), {}),
+    ("mrpc_en", "msr-para-val.tsv", 500, 0, (2, 154), {}),
+    ("mrpc_en", "msr-para-test.tsv", 1725, 0, (2, 578), {}),
+    ("sts_benchmark_en", "sts-train.csv", 5749, 0, None, STS),
+    ("sts_benchmark_en", "sts-dev.csv", 1500, 0, None, STS),
+    ("sts_benchmark_en", "sts-test.csv", 1379, 0, None, STS),
+    ("glue_rte_en", "train.tsv", 2490, 0, (2, 1241), {}),
+    ("glue_rte_en", "dev.tsv", 277, 0, (2, 131), {}),
+    ("glue_rte_en", "test_nolabel.tsv", 3000, 0, None, NONE),
+    ("pairs_zh", "atec.train_part1.tsv.gz", 39346, 0, (2, 8549), {}),
+    ("pairs_zh", "lcqmc.dev.tsv.gz", 8802, 0, (2, 4400), {}),
+    ("pairs_zh", "lcqmc.test.tsv.gz", 12500, 0, (2, 6250), {}),
+    ("pairs_zh", "bq.dev.csv.gz", 10000, 0, (2, 5000), {}),
+    ("pairs_zh", "bq.test.csv.gz", 10000, 0, (2, 5000), {}),
+    ("pairs_zh", "afqmc.dev.jsonl.gz", 4316, 0, (2, 1338), {}),
+]
+SINGLE = ("sst", "agnews", "sentence_", "glue_sst2", "glue_cola", "chnsenticorp", "smp2020")
+
+
+@pytest.mark.parametrize(("folder", "file", "rows", "skipped", "labels", "columns"), REAL, ids=lambda each: str(each)[:24])
+def test_real(folder, file, rows, skipped, labels, columns):
+    found = read_table(real(folder) / file, **columns)
+    assert (len(found.rows), len(found.skipped)) == (rows, skipped)
+    assert all((row.second is None) == folder.startswith(SINGLE) for row in found.rows)
+    counts = Counter(row.label for row in found.rows + found.skipped if row.label != "-")
+    if labels is not None:
+        assert (len(counts), min(counts.values())) == labels
+    if columns is STS:
+        assert all(0 <= float(row.label) <= 5 for row in found.rows)
+    if file.startswith("TREC_t"):
+        coarse = Counter((row.label or "").split(":")[0] for row in found.rows)
+        assert len(coarse) == 6 and coarse["ABBR"] == (86 if "train" in file else 9)

@@ -1,0 +1,43 @@
+"""Where words stand in their text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polyseme.base.errors import PolysemeError
+from polyseme.text.splitting.places import word_places, words_within
+from polyseme.text.words import normalise_quotes, splitter
+
+TEXTS = ["Mr. O’Hara can’t pay “$1,000.50” (yet).\n\nNo.", "《战国无双3》 是2009年的 game，naïve café", "", " \t\u3000 ", "a"]
+
+
+@pytest.mark.parametrize("way", ["english", "whitespace", "characters", "chinese"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_words_are_cut_from_their_places(text: str, way: str) -> None:
+    words = splitter(way)(text)
+    assert [text[begin:end] for begin, end in word_places(words, text)] == words
+    straight = splitter(way)(normalise_quotes(text))
+    assert [normalise_quotes(text[begin:end]) for begin, end in word_places(straight, text)] == straight
+
+
+@given(st.text(alphabet=" \n\u3000ab.,'’“\"-1é国京\u200d", max_size=40))
+def test_any_text(text: str) -> None:
+    for way in ("english", "characters"):
+        words = splitter(way)(text)
+        assert [text[begin:end] for begin, end in word_places(words, text)] == words
+
+
+def test_other_spellings() -> None:
+    assert word_places(["``", "so", "''", "-LRB-"], '"so" (') == [(0, 1), (1, 3), (3, 4), (5, 6)]
+    assert word_places(["New York", "", "is"], "New  York is") == [(0, 9), (9, 9), (10, 12)]
+    with pytest.raises(PolysemeError, match=r"2 words do not spell the text .* 'so it'"):
+        word_places(["so", "is"], "so it")
+
+
+def test_words_of_characters() -> None:
+    places = [(0, 2), (2, 4), (6, 7)]
+    found = [words_within(places, *span) for span in ((0, 2), (1, 3), (3, 7), (0, 99), (4, 6), (5, 5), (7, 9))]
+    assert [list(words) for words in found] == [[0], [0, 1], [1, 2], [0, 1, 2], [], [], []]
+    assert list(words_within([], 0, 3)) == []
