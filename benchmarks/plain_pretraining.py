@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from polyseme.nn.lstm_lanes import plain_layer, read_lanes
+from polyseme.nn.lstm.lanes import plain_layer, read_lanes
 from polyseme.pretraining.elmo_lanes import LaneObjective, LaneTensors
 from polyseme.training.base import Loss
 

@@ -11,8 +11,8 @@ import torch
 
 from polyseme.encoders.elmo import Elmo, ElmoConfig
 from polyseme.nn.char_cnn import CharactersConfig
-from polyseme.nn.lstm import LstmConfig
-from polyseme.nn.output import FullSoftmax
+from polyseme.nn.lstm.plain import LstmConfig
+from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import splitter
 

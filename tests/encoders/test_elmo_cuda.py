@@ -1,4 +1,4 @@
-"""The GPU path where there is a GPU; elsewhere its kernels run in Triton's interpreter (tests/nn/test_lstm.py)."""
+"""The GPU path where there is a GPU; elsewhere its kernels run in Triton's interpreter (tests/nn/lstm/test_plain.py)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from polyseme.nn.lstm import plain_only
-from polyseme.nn.lstm_cuda import CudaLstm
+from polyseme.nn.lstm.cuda import CudaLstm
+from polyseme.nn.lstm.plain import plain_only
 from tests.encoders.small import elmo, sentences
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

@@ -13,8 +13,8 @@ from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
 from polyseme.encoders.growth import add_output, add_words
-from polyseme.nn.adaptive import AdaptiveSoftmax
-from polyseme.nn.output import FullSoftmax, TiedSoftmax
+from polyseme.nn.output.adaptive import AdaptiveSoftmax
+from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
 from polyseme.text.vocabulary import Vocabulary
 from tests.encoders.small import LSTM, elmo, sentences, vocabulary
 

@@ -17,8 +17,8 @@ from polyseme.base.errors import FormatError
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
 from polyseme.formats import bilm
-from polyseme.nn.adaptive import AdaptiveSoftmax
-from polyseme.nn.output import FullSoftmax, TiedSoftmax
+from polyseme.nn.output.adaptive import AdaptiveSoftmax
+from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
 from polyseme.training.optim import OptimConfig, build_optimizer
 from tests.encoders.small import CHARACTERS, LSTM, elmo, vocabulary
 

@@ -8,7 +8,7 @@ from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
 from polyseme.formats import names
 from polyseme.formats.layout import to_ours, to_theirs
 from polyseme.nn.char_cnn import CharactersConfig
-from polyseme.nn.lstm import LstmConfig
+from polyseme.nn.lstm.plain import LstmConfig
 from polyseme.text.vocabulary import Vocabulary
 
 CHARACTERS = CharactersConfig(dim=4, filters=((1, 3), (2, 5)), highways=2)

@@ -20,7 +20,7 @@ from polyseme.formats.vectors.npz import NpzWriter
 from polyseme.formats.vectors.stop import Stop
 from polyseme.formats.vectors.store import Settings, chunks, store
 from polyseme.formats.vectors.workplace import Part
-from polyseme.nn.output import FullSoftmax
+from polyseme.nn.output.full import FullSoftmax
 from tests.cli.running import tiny
 from tests.cli.vector_files import KINDS, read_vectors
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from polyseme.nn.lstm import BiLstm, LstmConfig, plain_only
+from polyseme.nn.lstm.plain import BiLstm, LstmConfig, plain_only
 from polyseme.nn.stamp import stamp
-from tests.nn.test_lstm import Task
+from tests.nn.lstm.test_plain import Task
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
 

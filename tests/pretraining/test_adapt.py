@@ -20,8 +20,8 @@ from polyseme.base.run import Run
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.growth import add_words
 from polyseme.formats import bilm
-from polyseme.nn.adaptive import AdaptiveSoftmax
-from polyseme.nn.output import FullSoftmax, TiedSoftmax
+from polyseme.nn.output.adaptive import AdaptiveSoftmax
+from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
 from polyseme.pretraining.adapt import ElmoAdaptation, adapt, fingerprint, lacking, layouts
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.elmo_lanes import LaneObjective

@@ -12,8 +12,8 @@ import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.run import Run
 from polyseme.encoders.elmo import Elmo
-from polyseme.nn.adaptive import AdaptiveSoftmax
-from polyseme.nn.output import FullSoftmax, TiedSoftmax
+from polyseme.nn.output.adaptive import AdaptiveSoftmax
+from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.fit import ElmoPretraining, build, pretrain
 from polyseme.text.batching.stream import SentenceBatches

@@ -17,8 +17,8 @@ import polyseme.tasks.coreference as module
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.run import Run
-from polyseme.nn.bidaf import LOWEST
-from polyseme.nn.span_ranking import Ranking
+from polyseme.nn.networks.bidaf import LOWEST
+from polyseme.nn.networks.span_ranking import Ranking
 from polyseme.tasks.coreference import Coreference, CoreferenceConfig, PlacedMention, Resolved
 from polyseme.tasks.data import Examples
 from polyseme.tasks.features import FeaturesConfig

@@ -148,7 +148,7 @@ class Fixed:
         self.words, self.places = words, places
 
     def step(self, words: torch.Tensor, state: Any) -> Any:
-        from polyseme.nn.beam import Step
+        from polyseme.nn.networks.beam import Step
 
         step = int(state.feed[0, 0])
         log_probs = torch.full((len(words), 20), -100.0)

@@ -16,8 +16,8 @@ import torch
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.run import Run
-from polyseme.nn.bidaf import LOWEST, SpanScores
 from polyseme.nn.char_cnn import CharactersConfig
+from polyseme.nn.networks.bidaf import LOWEST, SpanScores
 from polyseme.tasks.errors import report
 from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, fit
@@ -251,7 +251,7 @@ def test_one_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
     task = built([asked(TEXT, "Ann")])
     text = "Ann saw Bob. " * 500
     (answer,) = task.predict([("Who ?", text)])
-    monkeypatch.setattr("polyseme.nn.bidaf._CELLS", 1 << 18)
+    monkeypatch.setattr("polyseme.nn.networks.bidaf._CELLS", 1 << 18)
     (again,) = task.predict([("Who ?", text)])
     assert again.span == answer.span and again.score == pytest.approx(answer.score, rel=1e-3)
 

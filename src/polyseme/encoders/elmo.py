@@ -25,8 +25,8 @@ from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.encoders.questions import LanguageQuestions
 from polyseme.encoders.word_cache import WordCache
 from polyseme.nn.char_cnn import CharCnn
-from polyseme.nn.lstm import BiLstm, State
-from polyseme.nn.output import OutputLayer, TiedSoftmax
+from polyseme.nn.lstm.plain import BiLstm, State
+from polyseme.nn.output.full import OutputLayer, TiedSoftmax
 from polyseme.nn.packing import Packing
 from polyseme.nn.products import Precision
 from polyseme.nn.recurrent import final_states

@@ -7,7 +7,7 @@ from typing import Literal
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.nn.char_cnn import CharactersConfig
-from polyseme.nn.lstm import LstmConfig
+from polyseme.nn.lstm.plain import LstmConfig
 from polyseme.nn.transformer import TransformerConfig
 
 

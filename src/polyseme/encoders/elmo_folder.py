@@ -22,9 +22,9 @@ from polyseme.base.files import read_bytes, write_text
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.encoders.folder import fill, read_tensors, write_tensors
-from polyseme.nn.adaptive import AdaptiveSoftmax
-from polyseme.nn.lstm import State
-from polyseme.nn.output import FullSoftmax, OutputLayer
+from polyseme.nn.lstm.plain import State
+from polyseme.nn.output.adaptive import AdaptiveSoftmax
+from polyseme.nn.output.full import FullSoftmax, OutputLayer
 from polyseme.nn.unfilled import unfilled
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter

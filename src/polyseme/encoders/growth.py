@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.ulmfit import Ulmfit
-from polyseme.nn.output import FullSoftmax, TiedSoftmax
+from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
 from polyseme.text.vocabulary import Vocabulary
 
 

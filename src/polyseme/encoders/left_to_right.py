@@ -26,7 +26,7 @@ from polyseme.base.files import write_text
 from polyseme.encoders.base import Batch, Encoder, Sentence
 from polyseme.encoders.folder import fill, read_tensors, write_tensors
 from polyseme.encoders.questions import Perplexity, WordLogProbs, perplexity_of
-from polyseme.nn.output import FullSoftmax
+from polyseme.nn.output.full import FullSoftmax
 from polyseme.nn.unfilled import unfilled
 from polyseme.text.batching.batches import by_words
 from polyseme.text.vocabulary import Vocabulary

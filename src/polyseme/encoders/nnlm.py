@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from polyseme.base.config import ConfigError
 from polyseme.encoders.base import Batch, Layers
 from polyseme.encoders.left_to_right import LeftToRight, TableConfig
-from polyseme.nn.output import FullSoftmax
+from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, splitter
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from polyseme.encoders.base import Sentence
     from polyseme.encoders.elmo import Start
     from polyseme.encoders.elmo_config import ElmoConfig
-    from polyseme.nn.output import OutputLayer
+    from polyseme.nn.output.full import OutputLayer
     from polyseme.text.vocabulary import Vocabulary
 
 

@@ -28,7 +28,7 @@ from polyseme.encoders.left_to_right import LeftToRight, TableConfig
 from polyseme.encoders.questions import Perplexity, WordLogProbs, perplexity_of
 from polyseme.encoders.whole import Whole, by_slot
 from polyseme.nn.awd_lstm import AwdDropout, AwdLstm, Reading, State, drop_words
-from polyseme.nn.output import TiedSoftmax
+from polyseme.nn.output.full import TiedSoftmax
 from polyseme.nn.pooling import concat_pool
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, splitter

@@ -25,8 +25,8 @@ from polyseme.formats import hdf5, names
 from polyseme.formats.layout import Rule, Shape, check, to_ours, to_theirs
 from polyseme.formats.options import BilmOptions, bilm_options, telling_mistakes
 from polyseme.nn.char_cnn import CharactersConfig
-from polyseme.nn.lstm import LstmConfig
-from polyseme.nn.output import FullSoftmax
+from polyseme.nn.lstm.plain import LstmConfig
+from polyseme.nn.output.full import FullSoftmax
 from polyseme.nn.unfilled import unfilled
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import splitter

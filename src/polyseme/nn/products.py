@@ -8,6 +8,8 @@ gives wrong numbers on ARM when the number of rows changes.
 
 from __future__ import annotations
 
+import functools
+import logging
 import platform
 import warnings
 from typing import Literal, Protocol, get_args
@@ -20,6 +22,7 @@ from polyseme.base.errors import UsageError, nearest
 
 Precision = Literal["fp32", "fp16", "bf16", "int8"]
 ARM = platform.machine().lower() in ("aarch64", "arm64")
+_log = logging.getLogger(__name__)
 _LARGE = 1 << 22  # numbers in a matrix from which oneDNN's layout pays
 _HALVES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 _FEW = 8  # rows up to which `linear` is fastest on ARM
@@ -43,8 +46,19 @@ def product(weight: Tensor, precision: Precision = "fp32", bias: Tensor | None =
         large = weight.numel() >= _LARGE and torch.backends.mkldnn.is_available()
         return _LaidOut(weight, bias) if large else _Turned(weight, bias)
     if precision in _HALVES:
-        return _Half(weight, bias, _HALVES[precision])
+        kind = _Half if _has(precision) else _Rounded
+        return kind(weight, bias, _HALVES[precision])
     raise UsageError(f"unknown precision {precision!r}{nearest(precision, get_args(Precision))}")
+
+
+@functools.cache
+def _has(precision: Literal["fp16", "bf16"]) -> bool:
+    """Whether oneDNN multiplies numbers of 16 bits on this CPU; where it does not, that is told once."""
+    ask = {"fp16": torch.ops.mkldnn._is_mkldnn_fp16_supported, "bf16": torch.ops.mkldnn._is_mkldnn_bf16_supported}[precision]
+    if torch.backends.mkldnn.is_available() and ask():
+        return True
+    _log.warning("this CPU has no products in %s: they are computed in fp32 from rounded numbers, and not faster", precision)
+    return False
 
 
 class _Turned:
@@ -81,8 +95,6 @@ class _Half:
     """Weights and activations in 16 bits, sums in 32."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
-        if not torch.backends.mkldnn.is_available():
-            raise UsageError("16-bit products need oneDNN, which this build of PyTorch lacks: use fp32")
         self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype).contiguous(), 64)
         self.bias, self.dtype = bias, dtype
 
@@ -96,6 +108,20 @@ class _Half:
 
     def _product(self, x: Tensor) -> Tensor:
         return torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.weight, None, "none", [], "")
+
+
+class _Rounded(_Turned):
+    """The same numbers in 16 bits, multiplied in 32: for a CPU that cannot do better."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
+        super().__init__(weight.to(dtype).float(), bias)
+        self.dtype = dtype
+
+    def times(self, x: Tensor, out: Tensor) -> Tensor:
+        return super().times(x.to(self.dtype).float(), out)
+
+    def plus(self, x: Tensor, other: Tensor) -> Tensor:
+        return super().plus(x.to(self.dtype).float(), other)
 
 
 class _Int8:

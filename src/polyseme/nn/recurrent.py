@@ -118,7 +118,8 @@ def own_precision(device: torch.device) -> torch.autocast:
     """A block in which `torch.nn.LSTM` computes in the type of its weights, on a GPU with products in TF32.
 
     Autocast to bfloat16 would run cuDNN's LSTM in float16 all the same, in which small gradients are zero, and what comes out
-    cannot be laid beside other vectors: `torch.cat` refuses a second type of few bits (PyTorch 2.13).
+    cannot be laid beside other vectors: `torch.cat` refuses a second type of few bits (PyTorch 2.13). On a CPU that knows no
+    bfloat16 it fails.
     """
     return torch.autocast(device.type, enabled=False)
 
@@ -128,7 +129,8 @@ def _one_way(lstm: nn.Module, vectors: Tensor, suffix: str) -> Tensor:
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     weights = [getattr(lstm, name + suffix) for name in names]
     zero = vectors.new_zeros(1, len(vectors), weights[1].shape[1])
-    states: Tensor = torch.lstm(vectors, (zero, zero), weights, True, 1, 0.0, lstm.training, False, True)[0]
+    with own_precision(vectors.device):
+        states: Tensor = torch.lstm(vectors, (zero, zero), weights, True, 1, 0.0, lstm.training, False, True)[0]
     return states
 
 

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from polyseme.base.config import Config, ConfigError
-from polyseme.nn.lstm import State
+from polyseme.nn.lstm.plain import State
 from polyseme.nn.packing import padded
 
 WAVELENGTH = 10_000.0  # of the slowest pair of a head, over 2 pi, in words

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from polyseme.encoders.base import Batch
 from polyseme.encoders.elmo import Elmo, ElmoInputs
-from polyseme.nn.sampled import SampledSoftmax
+from polyseme.nn.output.sampled import SampledSoftmax
 from polyseme.pretraining.type_tables import TypeTables
 from polyseme.text.batching.stream import TypeBatch
 from polyseme.text.shards.shards import Shards

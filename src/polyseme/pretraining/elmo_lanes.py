@@ -14,8 +14,8 @@ from typing import Any
 from torch import Tensor
 
 from polyseme.encoders.elmo import Elmo, WordInputs
-from polyseme.nn.lane_graph import GraphedLanes, recording
-from polyseme.nn.lstm import State
+from polyseme.nn.lstm.lane_graph import GraphedLanes, recording
+from polyseme.nn.lstm.plain import State
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.text.batching.lanes import LaneBatch
 from polyseme.text.shards.shards import Shards

@@ -19,8 +19,8 @@ from polyseme.base.run import Run
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES, TRANSFORMERS, ElmoConfig, WordsConfig
 from polyseme.encoders.folder import describe
-from polyseme.nn.adaptive import AdaptiveSoftmax
-from polyseme.nn.output import FullSoftmax
+from polyseme.nn.output.adaptive import AdaptiveSoftmax
+from polyseme.nn.output.full import FullSoftmax
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.parts import Parts
 from polyseme.pretraining.start_vectors import fill_table

@@ -23,7 +23,7 @@ from polyseme.base.run import Run
 from polyseme.encoders.folder import describe
 from polyseme.encoders.left_to_right import LeftToRight
 from polyseme.nn.moving import moved
-from polyseme.nn.sampled import SampledSoftmax
+from polyseme.nn.output.sampled import SampledSoftmax
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.ngram import number
 from polyseme.pretraining.teaching import split, told

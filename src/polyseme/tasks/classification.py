@@ -24,8 +24,8 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.base import Sentence
 from polyseme.metrics.classes import Confusion, confusion
-from polyseme.nn.bcn import Bcn
 from polyseme.nn.moving import moved
+from polyseme.nn.networks.bcn import Bcn
 from polyseme.nn.pooling import pool
 from polyseme.nn.recurrent import Recurrent, VariationalDropout
 from polyseme.tasks.base import TaskConfig, split_text

@@ -1,9 +1,9 @@
 """Coreference: which words of a document mean the same thing, and are put into one cluster.
 
-End-to-end span ranking (Lee et al. 2017 and 2018, `polyseme.nn.span_ranking`), the baseline of Peters et al. 2018 on OntoNotes.
-An example is a document; its sentences are read one by one, by encoders and by an LSTM, so that frozen layers are kept on the
-disk as in other tasks, and a document may be as long as a book. Of a long one training looks at some sentences, others each
-time.
+End-to-end span ranking (Lee et al. 2017 and 2018, `polyseme.nn.networks.span_ranking`), the baseline of Peters et al. 2018 on
+OntoNotes. An example is a document; its sentences are read one by one, by encoders and by an LSTM, so that frozen layers are
+kept on the disk as in other tasks, and a document may be as long as a book. Of a long one training looks at some sentences,
+others each time.
 
 Files are JSON lines or the columns of CoNLL-2012 (`polyseme.text.labelled.coreference`). The score is the mean F1 of MUC, B3
 and CEAF (`polyseme.metrics.coreference`). Unless `singletons` are asked for, what is mentioned once is neither given nor
@@ -29,8 +29,8 @@ from polyseme.base.errors import FormatError, UsageError
 from polyseme.metrics.coreference import conll_score, coreference_qualities, coreference_statistics
 from polyseme.metrics.spans import SpanScores
 from polyseme.nn.moving import moved
+from polyseme.nn.networks.span_ranking import DocumentWords, Ranking, SpanRanker
 from polyseme.nn.recurrent import Recurrent
-from polyseme.nn.span_ranking import DocumentWords, Ranking, SpanRanker
 from polyseme.tasks.base import Prepared, Task, TaskConfig
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from polyseme.base.config import ConfigError
 from polyseme.encoders.base import Batch
 from polyseme.encoders.bert import Bert
-from polyseme.nn.bidaf import LOWEST, SpanScores
+from polyseme.nn.networks.bidaf import LOWEST, SpanScores
 from polyseme.tasks.features import Features
 from polyseme.tasks.whole import new_layer, only_encoder
 

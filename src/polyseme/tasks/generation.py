@@ -1,9 +1,9 @@
 """Generation: a text made of a text. Translation, summaries of a sentence, questions from answers.
 
-An LSTM reads the source, another writes the target and looks back by attention (`polyseme.nn.seq2seq`), as where ELMo's vectors
-were given to translation (Edunov et al. 2019). Targets are words of the training data; what is rarer is written as unknown and
-replaced by the source word that was looked at most (Luong et al. 2015). Words remember whether a blank stood before
-them (`polyseme.text.splitting.glue`), so that answers are running text, and BLEU is that of sacrebleu on it.
+An LSTM reads the source, another writes the target and looks back by attention (`polyseme.nn.networks.seq2seq`), as where
+ELMo's vectors were given to translation (Edunov et al. 2019). Targets are words of the training data; what is rarer is
+written as unknown and replaced by the source word that was looked at most (Luong et al. 2015). Words remember whether a blank
+stood before them (`polyseme.text.splitting.glue`), so that answers are running text, and BLEU is that of sacrebleu on it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from polyseme.encoders import folder as models
 from polyseme.encoders.base import Encoder, Sentence
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.metrics.translation import Words, bleu, bleu_score, bleu_statistics, chrf, sacrebleu_metrics
-from polyseme.nn.beam import Hypothesis, beam_search
 from polyseme.nn.moving import moved
+from polyseme.nn.networks.beam import Hypothesis, beam_search
+from polyseme.nn.networks.sampling import sample
+from polyseme.nn.networks.seq2seq import DecoderSizes, DecoderState, Scoring, Seq2Seq, WordLosses
 from polyseme.nn.recurrent import Recurrent
-from polyseme.nn.sampling import sample
-from polyseme.nn.seq2seq import DecoderSizes, DecoderState, Scoring, Seq2Seq, WordLosses
 from polyseme.tasks.base import Task, TaskConfig, split_text
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors

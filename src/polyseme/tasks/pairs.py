@@ -26,8 +26,8 @@ from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.base import Sentence
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.correlation import pearson, spearman
-from polyseme.nn.esim import Esim
 from polyseme.nn.moving import moved
+from polyseme.nn.networks.esim import Esim
 from polyseme.tasks.base import TaskConfig, split_text
 from polyseme.tasks.classification import (
     Choice,

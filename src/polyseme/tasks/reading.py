@@ -29,8 +29,8 @@ from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Sentence
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.reading import Rules, answer_f1, exact_match
-from polyseme.nn.bidaf import LOWEST, Bidaf, SpanScores, best_spans, shared_log_total
 from polyseme.nn.moving import moved
+from polyseme.nn.networks.bidaf import LOWEST, Bidaf, SpanScores, best_spans, shared_log_total
 from polyseme.tasks.base import Prepared, TaskConfig, split_text
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.direct_spans import DirectSpans

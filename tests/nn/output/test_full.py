@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from polyseme.base.config import ConfigError
-from polyseme.nn import output
-from polyseme.nn.adaptive import AdaptiveSoftmax, cutoffs
-from polyseme.nn.output import FullSoftmax, OutputLayer, TiedSoftmax
+from polyseme.nn.output import full as output
+from polyseme.nn.output.adaptive import AdaptiveSoftmax, cutoffs
+from polyseme.nn.output.full import FullSoftmax, OutputLayer, TiedSoftmax
 
 KINDS: dict[str, Callable[[], OutputLayer]] = {
     "full": lambda: FullSoftmax(50, 6),

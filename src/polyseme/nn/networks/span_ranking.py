@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from polyseme.base.errors import UsageError
 from polyseme.nn.attention import masked_softmax
-from polyseme.nn.bidaf import LOWEST
+from polyseme.nn.networks.bidaf import LOWEST
 
 _CELLS_CPU, _CELLS_CUDA = 1 << 20, 1 << 26
 """Numbers of one tensor that stands in memory at a time: what a CPU's cache likes, and what keeps a GPU busy."""

@@ -18,7 +18,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from polyseme.nn.lstm import BiLstm, LstmLayer, State
+from polyseme.nn.lstm.plain import BiLstm, LstmLayer, State
 from polyseme.nn.packing import blocks, last_words
 from polyseme.nn.products import ARM, Precision, product
 

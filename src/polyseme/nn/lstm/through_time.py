@@ -24,10 +24,10 @@ Clips = tuple[float | None, float | None]
 def kernels(device: torch.device) -> types.ModuleType:
     """What a step is made of, for a device."""
     if device.type == "cuda" and importlib.util.find_spec("triton") is not None:
-        from polyseme.nn import through_time_triton
+        from polyseme.nn.lstm import through_time_triton
 
         return through_time_triton
-    from polyseme.nn import through_time_torch
+    from polyseme.nn.lstm import through_time_torch
 
     return through_time_torch
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.beam import Hypothesis, State, Stepper
+from polyseme.nn.networks.beam import Hypothesis, State, Stepper
 
 
 @torch.no_grad()

@@ -1,6 +1,6 @@
 """The two stacked LSTMs of ELMo, in plain PyTorch: projection, clips, residual, one stack for each direction.
 
-This is the reference that every faster path (`lstm_cpu`, `lstm_cuda`) must equal, and the path that gradients take.
+This is the reference that every faster path (`cpu`, `cuda`) must equal, and the path that gradients take.
 `torch.nn.LSTM(proj_size=...)` cannot stand here: it has no clips, and without them the published models give other vectors
 (Peters et al. 2018, "Deep contextualized word representations"; clips as in Sak et al. 2014).
 
@@ -188,9 +188,9 @@ class BiLstm(nn.Module):
         now = (stamp(self), self.precision)
         if self._prepared is None or self._prepared[0] != now:
             if distinct.device.type == "cpu":
-                from polyseme.nn.lstm_cpu import CpuLstm as Fast
+                from polyseme.nn.lstm.cpu import CpuLstm as Fast
             else:
-                from polyseme.nn.lstm_cuda import CudaLstm as Fast  # type: ignore[assignment]
+                from polyseme.nn.lstm.cuda import CudaLstm as Fast  # type: ignore[assignment]
             self._prepared = (now, Fast(self, self.precision))
         return self._prepared[1]
 

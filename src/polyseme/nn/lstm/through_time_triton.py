@@ -1,4 +1,4 @@
-"""What a step of `lstm_through_time` is made of, on a GPU: Triton kernels, one launch each where PyTorch needs some ten.
+"""What a step of `through_time` is made of, on a GPU: Triton kernels, one launch each where PyTorch needs some ten.
 
 `through_time_torch` says in plain words what each does. Imported only where CUDA is, or where `TRITON_INTERPRET=1` runs the
 same kernels on a CPU in tests. A tensor's two directions lie `..._stride` numbers apart; its lanes lie one after another.

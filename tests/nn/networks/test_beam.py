@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.beam import Hypothesis, Step, beam_search
-from polyseme.nn.sampling import draw, sample
+from polyseme.nn.networks.beam import Hypothesis, Step, beam_search
+from polyseme.nn.networks.sampling import draw, sample
 
 BEGIN, END, WORDS = 0, 1, 4
 MARKS = {"begin": BEGIN, "end": END}

@@ -11,8 +11,8 @@ import threading
 import torch
 from torch import Tensor, nn
 
-from polyseme.nn.lstm import BiLstm, State, plain_wanted
-from polyseme.nn.lstm_lanes import read_lanes
+from polyseme.nn.lstm.lanes import read_lanes
+from polyseme.nn.lstm.plain import BiLstm, State, plain_wanted
 
 recording = threading.Lock()
 """Held while a graph is recorded: another thread that asks the GPU for memory then would spoil it, so it takes this first."""

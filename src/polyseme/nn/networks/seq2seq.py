@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from polyseme.base.errors import UsageError
 from polyseme.nn.attention import masked_softmax
-from polyseme.nn.beam import Step
-from polyseme.nn.output import FullSoftmax, TiedSoftmax
+from polyseme.nn.networks.beam import Step
+from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
 from polyseme.nn.recurrent import Recurrent, VariationalDropout, final_states, own_precision
 
 Scoring = Literal["general", "additive"]

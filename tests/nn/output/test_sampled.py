@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 from polyseme.base.config import ConfigError
-from polyseme.nn import sampled as sampled_module
-from polyseme.nn.adaptive import AdaptiveSoftmax
-from polyseme.nn.output import FullSoftmax, TiedSoftmax
-from polyseme.nn.sampled import SampledSoftmax
+from polyseme.nn.output import sampled as sampled_module
+from polyseme.nn.output.adaptive import AdaptiveSoftmax
+from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
+from polyseme.nn.output.sampled import SampledSoftmax
 
 
 @pytest.fixture(params=["full", "tied"])

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import UsageError
-from polyseme.nn import span_ranking
-from polyseme.nn.span_ranking import (
+from polyseme.nn.networks import span_ranking
+from polyseme.nn.networks.span_ranking import (
     LOWEST,
     DocumentWords,
     Ranking,

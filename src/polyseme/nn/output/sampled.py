@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from polyseme.base.config import ConfigError
-from polyseme.nn.exponentials import exponentials_
 from polyseme.nn.moving import moved
-from polyseme.nn.output import SCORES, FullSoftmax, Losses, OutputLayer
+from polyseme.nn.output.exponentials import exponentials_
+from polyseme.nn.output.full import SCORES, FullSoftmax, Losses, OutputLayer
 
 SCORES_CPU = 1 << 20  # scores at a time on a CPU, which keeps them in its caches
 

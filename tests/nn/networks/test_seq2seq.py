@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.beam import beam_search
+from polyseme.nn.networks.beam import beam_search
+from polyseme.nn.networks.seq2seq import Attention, DecoderSizes, DecoderState, Seq2Seq
 from polyseme.nn.recurrent import Recurrent
-from polyseme.nn.seq2seq import Attention, DecoderSizes, DecoderState, Seq2Seq
 
 SIZES = DecoderSizes(vocabulary=11, words=6, hidden=8, memory=8)
 LENGTHS = torch.tensor([5, 3, 0, 1])

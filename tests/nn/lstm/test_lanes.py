@@ -8,10 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from polyseme.nn import lstm_through_time, through_time_torch
-from polyseme.nn.lstm import BiLstm, LstmConfig, State, plain_only
-from polyseme.nn.lstm_lanes import Layer, fused_layer, plain_layer, read_lanes
-from tests.nn.test_lstm import CONFIGS
+from polyseme.nn.lstm import through_time as lstm_through_time
+from polyseme.nn.lstm import through_time_torch
+from polyseme.nn.lstm.lanes import Layer, fused_layer, plain_layer, read_lanes
+from polyseme.nn.lstm.plain import BiLstm, LstmConfig, State, plain_only
+from tests.nn.lstm.test_plain import CONFIGS
 
 STEPS, LANES = 6, 5
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU Triton's kernels run in its interpreter
@@ -19,7 +20,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU Triton'
 
 def kernels() -> list[object]:
     try:
-        from polyseme.nn import through_time_triton
+        from polyseme.nn.lstm import through_time_triton
     except ImportError:
         return [through_time_torch, pytest.param(None, marks=pytest.mark.skip(reason="Triton is not installed"))]
     return [pytest.param(through_time_torch, id="torch"), pytest.param(through_time_triton, id="triton")]

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.lstm import BiLstm, LstmLayer, State
+from polyseme.nn.lstm.plain import BiLstm, LstmLayer, State
 from polyseme.nn.packing import blocks, last_words
 from polyseme.nn.products import Precision
 
@@ -121,9 +121,9 @@ class _Products:
 
 def _cell_step() -> CellStep:
     if importlib.util.find_spec("triton") is None:
-        from polyseme.nn.cell_plain import cell_step as plain
+        from polyseme.nn.lstm.cell_plain import cell_step as plain
 
         return plain
-    from polyseme.nn.cell_triton import cell_step
+    from polyseme.nn.lstm.cell_triton import cell_step
 
     return cell_step

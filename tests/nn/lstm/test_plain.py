@@ -11,9 +11,10 @@ from torch import Tensor
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
-from polyseme.nn import lstm_cpu, lstm_cuda
-from polyseme.nn.cell_plain import cell_step as plain_cell
-from polyseme.nn.lstm import BiLstm, LstmConfig, State, plain_only
+from polyseme.nn.lstm import cpu as lstm_cpu
+from polyseme.nn.lstm import cuda as lstm_cuda
+from polyseme.nn.lstm.cell_plain import cell_step as plain_cell
+from polyseme.nn.lstm.plain import BiLstm, LstmConfig, State, plain_only
 from polyseme.nn.packing import Packing
 
 CONFIGS = {
@@ -124,7 +125,7 @@ def test_cpu_side_by_side(lstm: BiLstm, monkeypatch: pytest.MonkeyPatch) -> None
 def cells() -> Iterator[object]:
     yield pytest.param(plain_cell, id="plain")
     try:
-        from polyseme.nn.cell_triton import cell_step
+        from polyseme.nn.lstm.cell_triton import cell_step
     except ImportError:
         yield pytest.param(None, id="triton", marks=pytest.mark.skip(reason="Triton is not installed"))
     else:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.bcn import Bcn
+from polyseme.nn.networks.bcn import Bcn
 
 LENGTHS = torch.tensor([3, 5, 1, 0])
 MASK = torch.arange(5) < LENGTHS[:, None]

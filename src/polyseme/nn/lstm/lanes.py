@@ -1,9 +1,9 @@
 """The two LSTM stacks over lanes, for training: every step has the same rows, and the state is carried from batch to batch.
 
-Lanes (see `text/lanes`) have one fixed shape, so that the time steps need no bookkeeping, both directions go through one
-batched product, and a GPU can replay a recorded graph. Where a sentence begins, a lane's state is put back to the start state.
-Two equal ways through a layer stand here: `plain_layer`, one direction and one step at a time with PyTorch's own gradients,
-and `fused_layer`, with back-propagation through time written out (`lstm_through_time`).
+Lanes (`polyseme.text.batching.lanes`) have one fixed shape, so that the time steps need no bookkeeping, both directions go
+through one batched product, and a GPU can replay a recorded graph. Where a sentence begins, a lane's state is put back to the
+start state. Two equal ways through a layer stand here: `plain_layer`, one direction and one step at a time with PyTorch's own
+gradients, and `fused_layer`, with back-propagation through time written out (`through_time`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from polyseme.nn import lstm
-from polyseme.nn.lstm import BiLstm, LstmLayer, State
-from polyseme.nn.lstm_through_time import ThroughTime
+from polyseme.nn.lstm import plain as lstm
+from polyseme.nn.lstm.plain import BiLstm, LstmLayer, State
+from polyseme.nn.lstm.through_time import ThroughTime
 
 Layer = Callable[[tuple[LstmLayer, LstmLayer], Tensor, Tensor | None, State, State], tuple[Tensor, Tensor, Tensor]]
 

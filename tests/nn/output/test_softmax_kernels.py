@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from polyseme.nn.exponentials import plain_exponentials_
+from polyseme.nn.output.exponentials import plain_exponentials_
 
 triton = pytest.importorskip("triton")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -15,7 +15,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize("words", [1, 7, 5000])
 def test_exponentials(words: int, own: bool) -> None:
-    from polyseme.nn.exponentials_triton import exponentials_
+    from polyseme.nn.output.exponentials_triton import exponentials_
 
     torch.manual_seed(0)
     scores = 10 * torch.randn(6, words, device=DEVICE)
@@ -34,7 +34,7 @@ def test_exponentials(words: int, own: bool) -> None:
 @pytest.mark.parametrize(("count", "dim", "words"), [(7, 16, 33), (130, 24, 200), (64, 128, 65)])
 def test_flash_loss(count: int, dim: int, words: int) -> None:
     """Losses and gradients of a full softmax, each prediction with a weight of its own."""
-    from polyseme.nn.softmax_triton import FlashLoss
+    from polyseme.nn.output.softmax_triton import FlashLoss
 
     torch.manual_seed(1)
     states, weight = torch.randn(count, dim, device=DEVICE), torch.randn(words, dim, device=DEVICE) / dim**0.5
@@ -52,8 +52,8 @@ def test_flash_loss(count: int, dim: int, words: int) -> None:
 @pytest.mark.parametrize(("dim", "words"), [(128, 5000), (512, 3000)])
 def test_losses_in_bf16(dim: int, words: int) -> None:
     """Both fused ways of the full loss, and the sampled one, are near the plain one in fp32."""
-    from polyseme.nn.output import FullSoftmax
-    from polyseme.nn.sampled import SampledSoftmax
+    from polyseme.nn.output.full import FullSoftmax
+    from polyseme.nn.output.sampled import SampledSoftmax
 
     torch.manual_seed(2)
     layer = FullSoftmax(words, dim).cuda()

@@ -14,7 +14,7 @@ def exponentials_(scores: Tensor, own: Tensor | None = None) -> Tensor:
     `own` (n,) is one more score of each row that counts in the sum. On a GPU each row is read twice and written once.
     """
     if scores.is_cuda and importlib.util.find_spec("triton") is not None:
-        from polyseme.nn.exponentials_triton import exponentials_ as fused
+        from polyseme.nn.output.exponentials_triton import exponentials_ as fused
 
         return fused(scores, own)
     return plain_exponentials_(scores, own)

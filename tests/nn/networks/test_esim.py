@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.esim import Esim, Pair
+from polyseme.nn.networks.esim import Esim, Pair
 
 LENGTHS = torch.tensor([3, 5, 1, 0, 2, 0]), torch.tensor([2, 4, 1, 3, 0, 0])
 MASKS = torch.arange(5) < LENGTHS[0][:, None], torch.arange(4) < LENGTHS[1][:, None]

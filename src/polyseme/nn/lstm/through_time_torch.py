@@ -1,4 +1,4 @@
-"""What a step of `lstm_through_time` is made of, in PyTorch: for a CPU, and as the words that explain the Triton kernels.
+"""What a step of `through_time` is made of, in PyTorch: for a CPU, and as the words that explain the Triton kernels.
 
 All tensors are one step's, for both directions: (2, lanes, ...). `anew` (lanes,) says which lanes begin a sentence there.
 """

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import UsageError
-from polyseme.nn import bidaf as module
-from polyseme.nn.bidaf import LOWEST, Bidaf, Pair, Trilinear, best_spans, shared_log_total
+from polyseme.nn.networks import bidaf as module
+from polyseme.nn.networks.bidaf import LOWEST, Bidaf, Pair, Trilinear, best_spans, shared_log_total
 
 OWNER = torch.tensor([0, 0, 1, 2, 3, 3, 3])
 LENGTHS = torch.tensor([3, 1, 0, 2]), torch.tensor([5, 2, 1, 4, 0, 3, 5])

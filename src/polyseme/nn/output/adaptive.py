@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.base.config import ConfigError
-from polyseme.nn.output import SCORES, FullSoftmax, Losses, OutputLayer
+from polyseme.nn.output.full import SCORES, FullSoftmax, Losses, OutputLayer
 
 SHRINK = 4  # a cluster's states are so many times smaller than those of the one before
 SMALL = 1000  # words; below it there is one cluster

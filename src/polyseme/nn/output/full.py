@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from polyseme.nn.exponentials import exponentials_
+from polyseme.nn.output.exponentials import exponentials_
 
 SCORES = 1 << 24  # scores that stand in memory at a time
 WIDEST = 128  # states for the fused loss on a GPU; a core's fast memory holds no wider ones beside their gradients
@@ -80,7 +80,7 @@ class FullSoftmax(OutputLayer):
 
     def loss(self, states: Tensor, targets: Tensor) -> Losses:
         if flash_fits(states, self.weight):
-            from polyseme.nn.softmax_triton import FlashLoss
+            from polyseme.nn.output.softmax_triton import FlashLoss
 
             each = FlashLoss.apply(states, self.weight, self.bias, targets)
             return each.sum(), each.detach()

@@ -1,0 +1,1 @@
+"""Output layers of language models, and their losses: full, tied, adaptive, sampled."""
