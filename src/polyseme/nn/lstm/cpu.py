@@ -45,7 +45,7 @@ class CpuLstm:
         end = State(torch.empty_like(state.hidden), state.cell.clone(memory_format=torch.contiguous_format))
 
         def run(d: int) -> None:
-            with torch.inference_mode():
+            with torch.inference_mode(), torch.autocast("cpu", enabled=False):  # the buffers are of 32 bits
                 self._stacks[d](distinct, index[d], sizes, state.hidden[d], outputs[:, d], end.hidden[d], end.cell[d])
 
         with self._lock:
