@@ -9,7 +9,7 @@ A folder of shards holds
 - `sentences.bin`: where each sentence begins in it, and where the last ends, 64 bits each.
 - `counts.bin`: how often each type comes, 64 bits each.
 - `manifest.json`: written last; sizes and checksums. Without a manifest that fits, the rest is not trusted.
-- `spelling-*.bin`: how every type is spelled for a model, added when one is first trained (see `text/spelling`).
+- `spelling-*.bin`: how every type is spelled for a model, added when one is first trained (see `text/shards/spelling`).
 
 The folder is named by the corpus' fingerprint, so that changed text or rules find no old numbers.
 """
