@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,6 +108,62 @@ def test_done_cells_that_would_be_others_now_are_told(data: Path, tmp_path: Path
     for options in (QUICK, QUICK, {**QUICK, "hidden": 5}):
         Study(tmp_path / "study", ("ner",), ("none",), (1,), {}, options).run(device="cpu", tell=said.append)
     assert len(said) == 2 and said[1].startswith("ner none seed 1: kept as it was trained (hidden: 4 then, 5 now)")
+    fewer = {name: value for name, value in QUICK.items() if name != "hidden"}
+    Study(tmp_path / "study", ("ner",), ("none",), (1,), {}, fewer).run(device="cpu", tell=said.append)
+    assert "(hidden: 4 then, not given now)" in said[2]
+
+
+def test_a_model_that_was_trained_anew_is_told(data: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    study = Study(tmp_path / "study", ("ner",), ("word2vec",), (1,), {"en": str(data)}, QUICK)
+    study.run(device="cpu", tell=said.append)
+    data.write_text(data.read_text().replace("0.5", "0.25"))
+    study.run(device="cpu", tell=said.append)
+    assert len(said) == 2 and f"{data.resolve()}: a model that was trained anew since" in said[1]
+
+
+def test_cells_under_way_begin_anew_under_other_options(data: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    study = Study(tmp_path / "study", ("ner",), ("none",), (1,), {}, QUICK)
+    [cell] = study.run(device="cpu", tell=lambda _: None)
+    Path(cell.out, "result.json").unlink()  # as if it had been stopped
+    Path(cell.out, "left").touch()
+    Study(study.out, ("ner",), ("none",), (1,), {}, {**QUICK, "hidden": 5}).run(device="cpu", tell=said.append)
+    assert said[0] == "ner none seed 1: begun anew (hidden: 4 then, 5 now)"
+    assert cell.done and not Path(cell.out, "left").exists()
+
+
+@pytest.mark.parametrize(("options", "shares", "told"), [
+    ({"finetune:epochs": 2}, (1.0,), "holds for no cell"),
+    ({"ner:nli:epochs": 2}, (1.0,), "there is no 'nli'"),
+    ({"none:finetune:epochs": 2}, (1.0,), "holds for no cell"),
+    ({"share": 0.5}, (0.5, 1.0), "stands against --shares"),
+])  # fmt: skip
+def test_options_that_would_do_nothing(options: dict[str, Any], shares: tuple[float, ...], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        Study(Path("study"), ("ner",), ("none",), options=options, shares=shares).check()
+
+
+def test_a_share_is_an_option_too() -> None:
+    study = Study(Path("~/study"), ("ner",), ("none",), (1,), options={"share": 0.125})
+    study.check()
+    [cell] = study.cells()
+    assert cell.share == 0.125 and cell.out.startswith(str(Path.home()))
+
+
+def test_two_cells_in_one_folder_are_refused() -> None:
+    study = Study(Path("study"), ("ner",), ("bert:finetune", "bert-finetune"), models={"bert": "a", "bert-finetune": "b"})
+    with pytest.raises(UsageError, match="two cells would lie in"):
+        study.check()
+
+
+def test_options_of_rows_that_are_left_out_are_left_out_too() -> None:
+    options = {"bert:batch": 8, "epochs": 2}
+    study = Study(Path("study"), ("ner",), ("none", "bert"), options=options, models={"bert": "a"})
+    study.check()
+    fewer = study.without({"bert"})
+    fewer.check()
+    assert fewer.rows == ("none",) and fewer.options == {"epochs": 2}
 
 
 @pytest.mark.parametrize(("words", "told"), [
@@ -127,7 +184,7 @@ def test_what_makes_no_table_is_told_before_anything_is_trained(data: Path, tmp_
 def test_a_seed_given_twice_is_trained_once() -> None:
     from polyseme.cli.compare import seeds_in
 
-    assert seeds_in("1, 2,1") == (1, 2)
+    assert seeds_in("1, 2,1,02") == (1, 2)
 
 
 def made(folder: Path, row: str, seed: int, tallies: list[list[float]], score: float) -> Cell:

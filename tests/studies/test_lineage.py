@@ -127,6 +127,10 @@ def test_perplexities_are_on_one_text(desk: Path, monkeypatch: pytest.MonkeyPatc
     Path("held.txt").write_text("Another text .\n")
     run("--methods ngram --held-out held.txt")
     assert len([call for call in processes.calls if call[0] == "perplexity"]) == 3
+    cost = Path("study/models/ngram/pretraining.json")
+    cost.write_text(cost.read_text().replace('"words": 100', '"words": 200'))  # another model in the same place
+    run("--methods ngram --held-out held.txt")
+    assert len([call for call in processes.calls if call[0] == "perplexity"]) == 4
 
 
 def test_what_cannot_be_is_told_before_anything_is_trained(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,6 +139,7 @@ def test_what_cannot_be_is_told_before_anything_is_trained(desk: Path, monkeypat
                         ("--tasks nerr", "'nerr'"), ("--tasks ner --option hiden=3", "'hiden'"),
                         ("--tasks ner --baseline nothing", "which is no row"),
                         ("--tasks ner --encoders none,word2vec+ngram:finetune", "give 'word2vec+ngram'"),
+                        ("--tasks ner --encoders none,glove:finetune", "a table of words alone"),
                         ("--corpus -", "write it to a file")]:  # fmt: skip
         found = run(words)
         assert isinstance(found.exception, UsageError) and told in str(found.exception)

@@ -190,3 +190,20 @@ def test_changes_can_be_accepted(tmp_path: Path) -> None:
     result = Trainer(changed, toy.RUN).fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, accept_changes=True)
     assert (result.steps, result.ended) == (60, "budget")
     assert [line["step"] for line in log(tmp_path) if line["kind"] == "train"] == list(range(4, 61, 4))
+
+
+def test_a_run_that_is_over_takes_no_changes_that_would_do_nothing(tmp_path: Path) -> None:
+    fit(tmp_path)
+    changed = toy.config(optim=OptimConfig(learning_rate=0.02))
+    with pytest.raises(PolysemeError, match=r"is over, and optim.learning_rate as given now would change nothing"):
+        Trainer(changed, toy.RUN).fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, accept_changes=True)
+
+
+def test_more_patience_lets_a_run_go_on(tmp_path: Path) -> None:
+    still = OptimConfig(learning_rate=1e-12)  # no evaluation is better than the first
+    assert fit(tmp_path, optim=still, patience=1).ended == "patience"
+    for patience, ended in ((2, "patience"), (None, "budget")):
+        changed = toy.config(optim=still, patience=patience)
+        result = Trainer(changed, toy.RUN).fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, accept_changes=True)
+        assert result.ended == ended
+    assert result.steps == 40

@@ -94,7 +94,7 @@ def compare(
         rows,
         seeds_in(seeds),
         vectors=dict(_vectors(each) for each in vectors or []),
-        shares=tuple(_share(each) for each in names_in("--shares", shares)),
+        shares=tuple(dict.fromkeys(_share(each) for each in names_in("--shares", shares))),
         options=dict(parse(each) for each in option or []),
         models=dict(_model(each) for each in model or []),
     )
@@ -122,7 +122,7 @@ def seeds_in(text: str) -> tuple[int, ...]:
     for name in names:
         if not name.isdecimal():
             raise UsageError(f"--seeds holds {name!r}; expected whole numbers divided by commas, such as 1,2,3")
-    return tuple(map(int, names))
+    return tuple(dict.fromkeys(map(int, names)))
 
 
 def _share(text: str) -> float:

@@ -42,6 +42,8 @@ class Cell:
     cache: str
     options: dict[str, Any] = field(default_factory=dict)
     """That differ from the set's own."""
+    made: dict[str, str] = field(default_factory=dict)
+    """Which models the encoders were when the cell was trained: paths, and what tells a model from one trained anew."""
 
     @property
     def share(self) -> float:
@@ -65,8 +67,15 @@ class Cell:
         path = Path(self.out, CELL)
         if not path.is_file():
             return {}
-        old, new = (_plain(each) for each in (json.loads(path.read_text(encoding="utf-8")), asdict(self)))
-        return {name: f"{old.get(name)} then, {value} now" for name, value in new.items() if old.get(name) != value}
+        then = json.loads(path.read_text(encoding="utf-8"))
+        old, new = _plain(then), _plain(asdict(self))
+        found = {
+            name: f"{old.get(name, 'not given')} then, {new.get(name, 'not given')} now"
+            for name in {**old, **new}
+            if old.get(name) != new.get(name)
+        }
+        others = [name for name, was in then.get("made", {}).items() if self.made.get(name, was) != was]
+        return found | dict.fromkeys(others, "a model that was trained anew since")
 
     def train(self, device: str | None = None) -> None:
         """Train it, or go on with it."""

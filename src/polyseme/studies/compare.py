@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +18,9 @@ from typing import Any
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.studies.cell import CELL, Cell, write_cell
+from polyseme.studies.identity import identity
 from polyseme.studies.options import Use, check_words, holding, mistakes
-from polyseme.studies.processes import Process, last_line, side_by_side, start_process
+from polyseme.studies.processes import Process, side_by_side, start_process, why
 from polyseme.studies.sets import GROUPS, labelled_set, members
 from polyseme.studies.train import listed, task_named
 from polyseme.studies.tuned import FROZEN, TUNED, own_options
@@ -47,6 +50,9 @@ class Study:
     models: dict[str, str] = field(default_factory=dict)
     """Short names of models, for rows."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "out", Path(self.out).expanduser())  # where the cells' own processes look for it, too
+
     @property
     def sets(self) -> tuple[str, ...]:
         """The labelled sets, those of groups among them, each once."""
@@ -65,8 +71,10 @@ class Study:
             for seed, share, row in itertools.product(self.seeds, self.shares, self.rows):
                 part = [] if share == 1 else [f"share-{share:g}"]
                 out = self.out.joinpath("cells", name, row.replace("/", "_").replace(":", "-"), *part, str(seed))
-                options = {**listed(kind, self._options(name, row)), "share": share}
-                found.append(Cell(name, row, self._encoders(row, language), seed, str(out), str(self.out / "layers"), options))
+                options = {"share": share, **listed(kind, self._options(name, row))}
+                encoders = self._encoders(row, language)
+                made = {each: known for each in encoders.split("+") if (known := identity(each)) is not None}
+                found.append(Cell(name, row, encoders, seed, str(out), str(self.out / "layers"), options, made))
         return found
 
     def _encoders(self, row: str, language: str) -> str:
@@ -83,20 +91,35 @@ class Study:
 
     def _options(self, name: str, row: str) -> dict[str, Any]:
         """Those of the cells of a set and a row, without the set's own."""
-        tuned = row.endswith(f":{TUNED}")
-        words = {name, row.removesuffix(f":{TUNED}"), *(group for group in self.groups if name in members(group))}
-        found = holding(self.options, words | {TUNED if tuned else FROZEN})
-        return {"mode": TUNED, **found} if tuned else found
+        found = holding(self.options, self._words(name, row))
+        return {"mode": TUNED, **found} if row.endswith(f":{TUNED}") else found
+
+    def _words(self, name: str, row: str) -> set[str]:
+        """What the cells of a set and a row go by, in options."""
+        plain = row.removesuffix(f":{TUNED}")
+        return {name, plain, *(each for each in self.groups if name in members(each)), FROZEN if plain == row else TUNED}
+
+    def _held(self) -> set[str]:
+        """The options that hold for some cell."""
+        cells = [self._words(name, row) for name, row in itertools.product(self.sets, self.rows)]
+        return {scoped for scoped in self.options if any(set(scoped.split(":")[:-1]) <= words for words in cells)}
 
     def without(self, models: Collection[str]) -> Study:
-        """The same without the rows that need some models."""
+        """The same without the rows that need some models, and the options that hold for those rows alone."""
         needs = {row: set(row.removesuffix(f":{TUNED}").split("+")) for row in self.rows}
-        return dataclasses.replace(self, rows=tuple(row for row in self.rows if not needs[row] & set(models)))
+        fewer = dataclasses.replace(self, rows=tuple(row for row in self.rows if not needs[row] & set(models)))
+        held = fewer._held()
+        return dataclasses.replace(fewer, options={name: value for name, value in self.options.items() if name in held})
 
     def check(self) -> None:
         """Complain about what no cell could be trained with, before any is: names of sets, options and their values."""
         plain = [row.removesuffix(f":{TUNED}") for row in self.rows]
         check_words(self.options, {*self.sets, *self.groups, *plain, TUNED, FROZEN})
+        for scoped in self.options:
+            if scoped not in self._held():
+                raise UsageError(f"--option {scoped} holds for no cell: no set and row go by all the words before the name")
+            if scoped.rpartition(":")[2] == "share" and self.shares != (1.0,):
+                raise UsageError(f"--option {scoped} stands against --shares; give one of them")
         uses = []
         for name, row in itertools.product(self.sets, self.rows):
             labelled, given = labelled_set(name), self._options(name, row)
@@ -104,6 +127,9 @@ class Study:
             uses.append(Use(name, _task(name), own, given))
         if found := mistakes(uses):
             raise UsageError("; ".join(found))
+        places = Counter(cell.out for cell in self.cells())
+        if twice := [place for place, count in places.items() if count > 1]:
+            raise UsageError(f"two cells would lie in {twice[0]}: give each seed and share once, and rows clearly other names")
 
     def check_files(self) -> None:
         """Complain about data that is missing, before anything is trained."""
@@ -123,12 +149,17 @@ class Study:
                 told = "; ".join(f"{name}: {how}" for name, how in changed.items())
                 tell(f"{_title(cell)}: kept as it was trained ({told}); remove {cell.out} to train it again")
         left = [cell for cell in cells if not cell.done]
+        for cell in left:
+            if changed := cell.changed():  # it could not go on under other options
+                told = "; ".join(f"{name}: {how}" for name, how in changed.items())
+                tell(f"{_title(cell)}: begun anew ({told})")
+                shutil.rmtree(cell.out)
         failed: list[Cell] = []
         with StopSignal(patient=False) as stop:
             ended = side_by_side(left, lambda cell: _start(cell, device, jobs), stop, jobs=jobs)
-            for number, cell in enumerate(ended, len(cells) - len(left) + 1):
+            for number, (cell, code) in enumerate(ended, len(cells) - len(left) + 1):
                 failed += [] if cell.done else [cell]
-                end = _score(cell) if cell.done else f"failed: {last_line(_log(cell))} (see {_log(cell)})"
+                end = _score(cell) if cell.done else f"failed: {why(_log(cell), code)} (see {_log(cell)})"
                 tell(f"{number} of {len(cells)}: {_title(cell)}  {end}")
         if stop.name is not None:
             raise KeyboardInterrupt
@@ -157,7 +188,7 @@ def _log(cell: Cell) -> Path:
 
 
 def _title(cell: Cell) -> str:
-    share = "" if cell.share == 1 else f" {cell.share:.0%} of the data"
+    share = "" if cell.share == 1 else f" {100 * cell.share:g}% of the data"
     return f"{cell.set} {cell.row}{share} seed {cell.seed}"
 
 

@@ -23,7 +23,8 @@ from polyseme.base.errors import UsageError, nearest
 from polyseme.base.files import write_text
 from polyseme.base.run import Run
 from polyseme.pretraining.cost import Cost, read_cost
-from polyseme.studies.processes import Process, last_line, side_by_side, start_process
+from polyseme.studies.identity import identity
+from polyseme.studies.processes import Process, last_line, side_by_side, start_process, why
 from polyseme.studies.tuned import TUNED
 from polyseme.training.signals import StopSignal
 
@@ -33,6 +34,8 @@ NO_LANGUAGE_MODELS = ("word2vec", "fasttext", "glove", "bert")
 """Methods whose models give a text no probability."""
 NEVER_TUNED = ("ngram",)
 """Methods whose models have nothing that a task could train."""
+TABLES = ("word2vec", "fasttext", "glove")
+"""Methods whose models are words of a task, and no encoders that a head could stand on alone."""
 WORDS = {"vocabulary": "50000"}
 USUAL: Mapping[str, Mapping[str, str]] = {"ngram": WORDS, "nnlm": WORDS, "ulmfit": WORDS}
 """Options that differ from those of `polyseme pretrain`: language models over words know as many as an ELMo."""
@@ -53,6 +56,9 @@ class Lineage:
     """Text for the perplexities of all language models; None: each has that of the text which its own training held out."""
     device: str | None = None
     """What perplexities are computed on; None: a GPU where there is one, as everywhere in training."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "out", Path(self.out).expanduser())
 
     def folder(self, method: str) -> Path:
         """Where the model of a method lies."""
@@ -87,12 +93,12 @@ class Lineage:
                 tell(f"{method}: kept as it was trained ({' '.join(then or [])} then, {' '.join(now)} now)")
         with StopSignal(patient=False) as stop:
             left = [method for method in self.methods if not self.done(method)]
-            for method in side_by_side(left, self._start, stop):
-                tell(self._told(method))
+            for method, code in side_by_side(left, self._start, stop):
+                tell(self._told(method, code))
             asked = [method for method in self.methods if self.done(method) and self._wanted(method)]
-            for method in side_by_side(asked, self._start_measuring, stop) if stop.name is None else ():
+            for method, code in side_by_side(asked, self._start_measuring, stop) if stop.name is None else ():
                 measured, log = self._measured(method), self._measure_log(method)
-                end = f"failed: {last_line(log)} (see {log})" if measured is None else f"{measured:,.2f}"
+                end = f"failed: {why(log, code)} (see {log})" if measured is None else f"{measured:,.2f}"
                 tell(f"{method}: perplexity of {self.held_out} {end}")
         if stop.name is not None:
             raise KeyboardInterrupt
@@ -126,10 +132,10 @@ class Lineage:
         places = ["--out", str(self.folder(method)), "--shards", str(self.out / "text")]
         return start_process([*PROGRAM, "pretrain", method, *places, *call], self.log(method))
 
-    def _told(self, method: str) -> str:
+    def _told(self, method: str, code: int) -> str:
         cost = read_cost(self.folder(method))
         if cost is None:
-            return f"{method}: failed: {last_line(self.log(method))} (see {self.log(method)})"
+            return f"{method}: failed: {why(self.log(method), code)} (see {self.log(method)})"
         return f"{method}: {cost.words:,} words, {cost.seconds:,.0f} s"
 
     # ---- perplexity
@@ -141,7 +147,8 @@ class Lineage:
     def _measure_log(self, method: str) -> Path:
         assert self.held_out is not None
         held = self.held_out.stat()
-        key = hashlib.sha256(f"{self.held_out.resolve()} {held.st_size} {held.st_mtime_ns}".encode()).hexdigest()[:8]
+        asked = f"{self.held_out.resolve()} {held.st_size} {held.st_mtime_ns} {identity(self.folder(method))}"
+        key = hashlib.sha256(asked.encode()).hexdigest()[:8]
         return self.out / "models" / f"{method}-perplexity-{key}.log"
 
     def _start_measuring(self, method: str) -> Process:
@@ -174,8 +181,11 @@ def check_rows(rows: Collection[str]) -> None:
     """Complain about rows of a comparison that no cell could be trained with, before anything is."""
     for row in rows:
         plain = row.removesuffix(f":{TUNED}")
-        if plain != row and (found := set(plain.split("+")) & set(NEVER_TUNED)):
+        names = set(plain.split("+"))
+        if plain != row and (found := names & set(NEVER_TUNED)):
             raise UsageError(f"--encoders holds {row!r}, but {found.pop()} has nothing that could learn: give {plain!r}")
+        if plain != row and names <= set(TABLES):
+            raise UsageError(f"--encoders holds {row!r}, but a table of words alone is no encoder to fine-tune: give {plain!r}")
 
 
 def arguments_of(

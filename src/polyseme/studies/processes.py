@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,14 +15,16 @@ from polyseme.training.signals import StopSignal
 
 Process = subprocess.Popen[bytes]
 Piece = TypeVar("Piece")
+_BEGUN = "# begun "
+"""Begins the line of a log that tells of a new process."""
 _WAIT = 0.5  # seconds between two looks at the processes
 
 
 def side_by_side(
     pieces: Sequence[Piece], start: Callable[[Piece], Process], stop: StopSignal, *, jobs: int = 1
-) -> Iterator[Piece]:
-    """Pieces of work as their processes end, `jobs` at a time; after a stop those under way are asked to end, and waited
-    for."""
+) -> Iterator[tuple[Piece, int]]:
+    """Pieces of work as their processes end, with their exit codes, `jobs` at a time; after a stop those under way are asked
+    to end, and waited for."""
     waiting, running = list(pieces), list[tuple[Piece, Process]]()
     try:
         while waiting or running:
@@ -29,9 +33,10 @@ def side_by_side(
             time.sleep(_WAIT)
             if stop.name is not None:
                 break
-            ended = [pair for pair in running if pair[1].poll() is not None]
-            running = [pair for pair in running if pair not in ended]
-            yield from (piece for piece, _ in ended)
+            codes = [process.poll() for _, process in running]
+            ended = [(piece, code) for (piece, _), code in zip(running, codes, strict=True) if code is not None]
+            running = [pair for pair, code in zip(running, codes, strict=True) if code is None]
+            yield from ended
     finally:
         for _, process in running:
             process.terminate()
@@ -44,15 +49,28 @@ def start_process(command: Sequence[str], log: Path, *, jobs: int = 1) -> Proces
     threads = {} if jobs == 1 else {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))}  # not all cores for each
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
+        file.write(f"{_BEGUN}{time.strftime('%Y-%m-%d %H:%M:%S')}: {shlex.join(command)}\n".encode())
+        file.flush()
         return subprocess.Popen(
             list(command), stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env={**threads, **os.environ}
         )
 
 
 def last_line(log: Path) -> str:
-    """What a process said last: of one that failed, why."""
+    """What the last process of a log said last; nothing, where it said nothing."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.is_file() else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "without a word")
+    found = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return "" if found.startswith(_BEGUN) else found
+
+
+def why(log: Path, code: int) -> str:
+    """Why a process failed: what it said last, and by which signal it was killed."""
+    said = last_line(log) or "without a word"
+    if code >= 0:
+        return said
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    hint = ", as where memory is short" if name == "SIGKILL" else ""
+    return f"killed by {name}{hint}; it said last: {said}"
 
 
 def _cores() -> int:

@@ -58,7 +58,7 @@ class Row:
     def cells(self) -> list[str]:
         """As a person reads it: per cent."""
         numbers = [f"{100 * self.mean:.2f}", f"{100 * self.spread:.2f}", str(len(self.scores))]
-        told = [self.set, f"{self.share:.0%}", self.encoders, self.measure, *numbers]
+        told = [self.set, f"{100 * self.share:g}%", self.encoders, self.measure, *numbers]
         if self.gain is None:
             return [*told, "", "", ""]
         reduction = self.gain.reduction

@@ -98,12 +98,26 @@ class Session:
         if any(f"config.{name}" in changed for name in BUDGETS):
             self.progress.ended = None
             self.plan = self._make_plan()
+        elif changed and self.progress.ended is not None:
+            self._reopen(changed)
         self._stepper.rewind()
         self._written = (found.step, time.monotonic())
         self._mark = time.monotonic()
         if self.progress.ended is None:
             self._record.open(size=values["log"], step=found.step)
             _log.info("going on from step %d", found.step)
+
+    def _reopen(self, changed: dict[str, str]) -> None:
+        """Let a run that is over go on, if it was out of a patience that is longer now."""
+        patience, waited = self.config.patience, self.progress.waited
+        if self.progress.ended == "patience" and (patience is None or waited < patience):
+            self.progress.ended = None
+            return
+        told = ", ".join(name.removeprefix("config.") for name in changed)
+        raise PolysemeError(
+            f"the run in this folder is over, and {told} as given now would change nothing in it: give a longer budget too, "
+            "or choose another folder"
+        )
 
     def advance(self, stop: StopSignal, draw: Draw) -> None:
         """One step, and what is due after it."""

@@ -1,6 +1,6 @@
 """The distinct words of a corpus, numbered as they come and put in order at the end, in bounded memory.
 
-As in `text/counting/counts`: when memory holds more than a limit of words they are written to a file, sorted by word, and forgotten;
+As in `counts`: when memory holds more than a limit of words they are written to a file, sorted by word, and forgotten;
 a word that comes again later gets another number. At the end all such runs are merged, which says what numbers are one
 word. Of every distinct word memory then holds some thirty bytes, and of a limit's worth of them a dictionary.
 """

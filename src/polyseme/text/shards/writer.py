@@ -1,6 +1,6 @@
 """Encodes a corpus to the files of its shards, in one pass over the text.
 
-Words get numbers as they come (see `text/counting/numbering`); when all are counted, the numbers are put in the order of the counts,
+Words get numbers as they come (see `counting/numbering`); when all are counted, the numbers are put in the order of the counts,
 in place and a piece at a time. Against a first pass that only counts, this reads and splits the text once, which is nearly
 all of the time.
 """

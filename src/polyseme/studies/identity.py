@@ -1,0 +1,27 @@
+"""Which model lies in a folder: what tells it from one that was trained anew in the same place."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from polyseme.encoders.folder import COST
+
+_READ = ("config.json", COST)
+_SIZED = "model.safetensors"
+
+
+def identity(place: str | Path) -> str | None:
+    """A short name of the model or the file of vectors in a place, by its small files and the size of the large one; None:
+    nothing is there, as with the names of shipped models."""
+    path = Path(place).expanduser()
+    if path.is_file():
+        return f"{path.stat().st_size:x}"
+    if not path.is_dir():
+        return None
+    found = hashlib.sha256()
+    for name in _READ:
+        found.update((path / name).read_bytes() if (path / name).is_file() else b"-")
+    large = path / _SIZED
+    found.update(str(large.stat().st_size if large.is_file() else None).encode())
+    return found.hexdigest()[:12]
