@@ -115,7 +115,8 @@ def test_changes_are_refused_or_accepted(run, tmp_path):
     assert run(*call).code == 0
     refused = run(*call, "--learning-rate", "0.002")
     assert refused.code == 1 and refused.err.count("learning_rate") == 1 and "--accept-changes" in refused.err
-    assert run(*call, "--learning-rate", "0.002", "--accept-changes").code == 0
+    over = run(*call, "--learning-rate", "0.002", "--accept-changes")
+    assert over.code == 1 and "is over" in over.err and "give a longer budget too" in over.err
 
 
 def test_likeliest_words(run, tmp_path):

@@ -184,8 +184,11 @@ def _array(get: Callable[[str], object], line: int, path: str | Path) -> np.ndar
 
 
 def difference(one: Encoder, other: Encoder) -> float:
-    """Largest absolute difference between two models' vectors of our sentences; infinite where one is no number."""
-    texts = [words for words in map(one.words, SENTENCES) if _takes(one, words)]
+    """Largest absolute difference between two models' vectors of our sentences; infinite where one is no number.
+
+    Both read the same in the same order: a word that is remembered from a smaller batch may differ in its last bit on ARM.
+    """
+    texts = [words for words in map(one.words, SENTENCES) if _takes(one, words) & _takes(other, words)]
     pairs = zip(one.embed(texts), other.embed(texts), strict=True)
     largest = [float(np.abs(a - b).max()) for a, b in pairs if a.size]  # of NumPy's max, which passes NaN on
     return math.inf if any(map(math.isnan, largest)) else max(largest, default=0.0)
