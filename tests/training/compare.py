@@ -41,7 +41,10 @@ def assert_same_tensors(first: Path, second: Path) -> None:
 
 
 def assert_same_run(first: Path, second: Path) -> None:
-    assert log(first) == log(second)
+    one, two = log(first), log(second)
+    assert len(one) == len(two), f"{len(one)} lines of log, and {len(two)}"
+    for here, there in zip(one, two, strict=True):
+        assert here == there, f"{here} is not {there}"
     assert_same_tensors(newest(first, "safetensors"), newest(second, "safetensors"))
     assert_same_tensors(first / "model.safetensors", second / "model.safetensors")
     assert values(first) == values(second)
