@@ -13,7 +13,7 @@ import pytest
 from tests.oracle.make import VOCABULARY, write_bilm
 
 ROOT = Path(__file__).parents[1]
-SLOW = {"lineage.md-bash"}  # forty processes, each of which loads PyTorch
+SLOW = {"lineage.md-bash", "lineage.md-python"}  # forty processes, each of which loads PyTorch; and ten methods
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -74,6 +74,7 @@ def test_the_readme_has_both() -> None:
     assert len(blocks("bash")) >= 1 and len(blocks("python")) >= 1
 
 
+@pytest.mark.slow
 def test_demo(tmp_path: Path) -> None:
     """The same word, and its neighbours in other sentences: of its own sense, in both languages."""
     said = run([sys.executable, str(ROOT / "examples" / "senses.py")], tmp_path)

@@ -34,7 +34,10 @@ def kill_once(call: list[str], journal: Path, wait: float) -> None:
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(8, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != ".h5"])
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind in (".hdf5", ".jsonl") else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != ".h5"],
+)
 def test_killed_and_taken_up(run, model, tmp_path, kind, kills):
     if kind == ".parquet":
         pytest.importorskip("pyarrow")
@@ -67,7 +70,7 @@ sys.stderr.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - first)
 
 
 @pytest.mark.parametrize(
-    "kind", [".npz", *(pytest.param(kind, marks=pytest.mark.slow) for kind in (".hdf5", ".jsonl", ".parquet"))]
+    "kind", [pytest.param(kind, marks=pytest.mark.slow) for kind in (".npz", ".hdf5", ".jsonl", ".parquet")]
 )
 def test_memory_is_bounded_by_the_batch(model, tmp_path, kind):
     """The vectors of the whole text take 100 MB as arrays; what the process grows by must not come near."""

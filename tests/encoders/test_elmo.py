@@ -95,6 +95,7 @@ def test_chunks_change_nothing(start: str) -> None:
     assert_close(model.embed(texts, start=start, batch_words=7, batch_size=3), whole)
 
 
+@pytest.mark.slow
 def test_a_long_text_needs_little_beyond_its_vectors() -> None:
     """20,000 words: the vectors are 15 MB; without chunks the input products alone would take more than that."""
     code = (

@@ -62,6 +62,7 @@ def test_long_texts_are_read_whole() -> None:
     assert_close(encoder.embed(texts, batch_words=7), encoder.embed(texts, batch_words=10_000))
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_text_and_not_with_its_square() -> None:
     """8,000 words: the scores of one head in one layer would be 256 MB."""
     code = (

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from safetensors.torch import load_file
 
@@ -68,6 +69,7 @@ def kill(pair: list[Any]) -> None:
         process.join()
 
 
+@pytest.mark.slow
 def test_under_torchrun(tmp_path: Path) -> None:
     """The command that users give; the text is encoded once, and one model comes out."""
     text, out = program.write_text(tmp_path / "text.txt", lines=2000), tmp_path / "m"

@@ -131,7 +131,13 @@ def test_from_text_to_vectors(corpus: Corpus, tmp_path: Path, trunk: str, start:
 
 
 @pytest.mark.parametrize(
-    ("trunk", "form"), [("lstm", "characters"), ("lstm", "words"), ("lstm", "both"), ("transformer", "characters")]
+    ("trunk", "form"),
+    [
+        ("lstm", "characters"),
+        pytest.param("lstm", "words", marks=pytest.mark.slow),  # in lanes they are learned in every run of the tests
+        pytest.param("lstm", "both", marks=pytest.mark.slow),
+        ("transformer", "characters"),
+    ],
 )
 def test_published_training_set(tmp_path: Path, trunk: str, form: str) -> None:
     """bilm-tf's own bar: a perplexity under 20 on its tiny text after 50 epochs."""

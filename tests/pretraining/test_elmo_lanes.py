@@ -117,8 +117,18 @@ def test_carried_state_is_given_and_put_back(shards: Shards, corpus: Corpus) -> 
         assert other.loss(other.prepare(batch)).total.item() != one.loss(one.prepare(batch)).total.item()
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["sentences", "stream"])
-@pytest.mark.parametrize("form", ["characters", "words", "both"])
+@pytest.mark.parametrize(
+    ("form", "stream"),
+    [
+        pytest.param("characters", False, id="characters-sentences"),
+        pytest.param("words", True, id="words-stream"),
+        pytest.param("both", False, id="both-sentences"),
+        *(
+            pytest.param(form, stream, id=f"{form}-{'stream' if stream else 'sentences'}", marks=pytest.mark.slow)
+            for form, stream in (("characters", True), ("words", False), ("both", True))
+        ),
+    ],
+)
 def test_published_training_set(tmp_path: Path, form: str, stream: bool) -> None:
     """bilm-tf's own bar: a perplexity under 20 on its tiny text after 50 epochs, by two lanes of ten steps."""
     corpus = Corpus(golden("bilm-tf-train") / "data.txt", words="whitespace", sentences="lines", workers=0)

@@ -37,7 +37,10 @@ def published() -> Corpus:
     return Corpus(golden("bilm-tf-train") / "data.txt", words="whitespace", sentences="lines", workers=0)
 
 
-@pytest.mark.parametrize("name", OUTPUTS)
+QUICK = ("sampled", "tied transformer")
+
+
+@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in OUTPUTS])
 def test_published_training_set(tmp_path: Path, name: str) -> None:
     """bilm-tf's own bar: a perplexity under 20 on its tiny text after 50 epochs, by the full distribution."""
     kind, settings = OUTPUTS[name]

@@ -138,6 +138,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
     assert_same_run(tmp_path / "whole", tmp_path / "parts")
 
 
+@pytest.mark.slow
 def test_singletons_are_learned_where_they_are_asked_for(tmp_path: Path) -> None:
     examples = [told(f"1:{name} saw 2:{thing} . / 1:{name} left .") for name in ("Ann", "Bob") for thing in ("rain", "snow")]
     longer = QUICK.replace(epochs=24)
