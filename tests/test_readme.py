@@ -13,7 +13,7 @@ import pytest
 from tests.oracle.make import VOCABULARY, write_bilm
 
 ROOT = Path(__file__).parents[1]
-SLOW = {"lineage.md-bash", "lineage.md-python"}  # forty processes, each of which loads PyTorch; and ten methods
+SLOW = {"lineage.md-bash", "lineage.md-python", "tasks.md-bash"}  # many processes, each of which loads PyTorch; ten methods
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

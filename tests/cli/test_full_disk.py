@@ -24,7 +24,7 @@ def limited(blocks: int, *arguments: object, held: int = hdf5.HELD) -> Result:
     return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-@pytest.mark.parametrize("held", [hdf5.HELD, 100_000])
+@pytest.mark.parametrize("held", [pytest.param(hdf5.HELD, marks=pytest.mark.slow), 100_000])
 @pytest.mark.parametrize("kind", [".hdf5", ".npz"])
 def test_embed(bilm, tmp_path, kind, held):
     """Both ways to fail: a part that is too large, and parts that are too large together."""

@@ -127,7 +127,7 @@ assert all(abs(found[:, row, : len(text)].numpy() - expected[row]).max() < 1e-6 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs locks")
-@pytest.mark.parametrize(("locks", "builds"), [("locks", 1), ("no locks", 3)])
+@pytest.mark.parametrize(("locks", "builds"), [("locks", 1), pytest.param("no locks", 3, marks=pytest.mark.slow)])
 def test_of_processes_that_come_together_one_builds(tmp_path: Path, locks: str, builds: int) -> None:
     """Where there are no locks all do, each for itself, and none reads what is half there."""
     call = [sys.executable, "-c", _TOGETHER, locks, str(tmp_path)]
