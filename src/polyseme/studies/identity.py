@@ -9,14 +9,16 @@ from polyseme.encoders.folder import COST
 
 _READ = ("config.json", COST)
 _SIZED = "model.safetensors"
+_BEGIN = 1 << 20  # bytes of a file of vectors that are looked at
 
 
 def identity(place: str | Path) -> str | None:
-    """A short name of the model or the file of vectors in a place, by its small files and the size of the large one; None:
+    """A short name of the model or the file of vectors in a place, by its small files or its beginning, and its size; None:
     nothing is there, as with the names of shipped models."""
     path = Path(place).expanduser()
-    if path.is_file():
-        return f"{path.stat().st_size:x}"
+    if path.is_file():  # vectors of other numbers can be as long to the byte
+        with path.open("rb") as file:
+            return hashlib.sha256(file.read(_BEGIN) + str(path.stat().st_size).encode()).hexdigest()[:12]
     if not path.is_dir():
         return None
     found = hashlib.sha256()
