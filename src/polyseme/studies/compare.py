@@ -117,7 +117,10 @@ class Study:
         check_words(self.options, {*self.sets, *self.groups, *plain, TUNED, FROZEN})
         for scoped in self.options:
             if scoped not in self._held():
-                raise UsageError(f"--option {scoped} holds for no cell: no set and row go by all the words before the name")
+                raise UsageError(
+                    f"--option {scoped} holds for no cell: no set and row go by all the words before the name; take it away, "
+                    f"or compare what it is for (the rows are {', '.join(self.rows)})"
+                )
             if scoped.rpartition(":")[2] == "share" and self.shares != (1.0,):
                 raise UsageError(f"--option {scoped} stands against --shares; give one of them")
         uses = []
