@@ -97,7 +97,7 @@ SETS = {
         dev="sst_en/trees.dev.txt.gz",
         test="sst_en/trees.test.txt.gz",
         options={
-            "network": "bcn", "hidden": 300, "dropout": 0.2, "layers": "all", "mix_dropout": 0.1,
+            "network": "bcn", "hidden": 300, "dropout": 0.2, "layers": "all", "mix_dropout": 0.0, "tune_words": False,
             "classes": 5, "phrases": "distinct", "phrase_context": True,
             "batch": 100, "epochs": 6, "patience": 6, "learning_rate": 1e-3,
         },
