@@ -147,3 +147,11 @@ def test_words_of_a_lane_and_of_a_row(run, tmp_path):
     assert "--word-dim" in one_sentence(run(*call, "--word-dim", 0), 2)
     tied = one_sentence(run(*call, "--tied", "--word-dim", 6), 1)
     assert "tied is true and word_dim is 6" in tied
+
+
+def test_the_climb_of_the_rate(run, tmp_path):
+    call = ["pretrain", "elmo", "--corpus", write(tmp_path / "t.txt"), "--out", str(tmp_path / "m"), *ARGUMENTS]
+    refused = run(*call, "--warmup", "1")
+    assert refused.code == 1 and "warmup is 1.0; it is a share of the run, from 0 to below 1" in refused.err
+    assert run(*call, "--warmup", "0.5").code == 0
+    assert "train.optim.warmup=0.5" in (tmp_path / "m" / "README.md").read_text()

@@ -83,6 +83,15 @@ ClipNorm = Annotated[
     float,
     typer.Option("--clip-norm", help="Longer gradients are shortened to this length.", rich_help_panel="Training"),
 ]
+Warmup = Annotated[
+    float | None,
+    typer.Option(
+        "--warmup",
+        metavar="SHARE",
+        help="Of the run, in which the rate climbs from zero: 0 to below 1. Not given: 0.02; for bert, gpt and ulmfit 0.1.",
+        rich_help_panel="Training",
+    ),
+]
 Patience = Annotated[
     int | None,
     typer.Option("--patience", min=1, help="Stop after so many validations without a gain.", rich_help_panel="Training"),
@@ -109,6 +118,7 @@ class TrainingOptions:
     epochs: Epochs = None
     minutes: Minutes = None
     words: Words = None
+    warmup: Warmup = None
     patience: Patience = None
     seed: Seed = 0
     device: Device = None
@@ -125,6 +135,8 @@ class TrainingOptions:
             raise UsageError("give one budget: --epochs, --minutes or --words")
         if epochs is None and minutes is None and words is None:
             epochs = usual
+        if self.warmup is not None:
+            optim = optim.replace(warmup=self.warmup)
         return TrainConfig(epochs=epochs, minutes=minutes, words=words, patience=self.patience, optim=optim)
 
     def run(self) -> Run:
