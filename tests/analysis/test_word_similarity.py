@@ -30,6 +30,7 @@ def write(tmp_path):
         "word1,word2,score\nking,queen,8\n\nking,zero,1.5\n",
         "# a note\nking queen 8 extra\nking zero 1.5\n",
         "Word 1;Word 2;Human (mean)\nking;queen;8\nking;zero;1.5\n",
+        "# a note\nword1\tword2\tPOS\tSimLex999\tconc(w1)\nking\tqueen\tN\t8\t2.7\nking\tzero\tN\t1.5\t1\n",
     ],
 )
 def test_files(write, text):
@@ -42,6 +43,7 @@ def test_files(write, text):
     [
         ("king\tqueen\t8\nking\tzero\thigh\n", r":2: holds 'king\\tzero\\thigh'; expected two words and a score"),
         ("king queen\n", ":1: holds 'king queen'; expected"),
+        ("one two three\nfour five six\nking queen 8\n", ":2: holds 'four five six'; expected"),
         ("king\tqueen\t8\n", "holds 1 pairs; a correlation needs at least 2"),
         ("", "holds 0 pairs"),
     ],

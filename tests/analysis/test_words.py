@@ -65,8 +65,10 @@ def test_unknown_words():
 
 def test_layer_0_of_a_vocabulary():
     fake = Fake(lambda words, place: [ROWS.get(words[place], [1, 1, 1, 1]), [0, 0, 0, 1]])
-    fake.vocabulary = Vocabulary([word for word in ROWS for _ in range(20)])
+    fake.vocabulary = Vocabulary([f"{word}{number}" for word in ROWS for number in range(20)])
     assert own_vectors(fake).vectors.shape == (140, 4)
+    fake.vocabulary = Vocabulary([*ROWS, "king"])  # published lists repeat some
+    assert own_vectors(fake).words == list(ROWS)
     fake.vocabulary = Vocabulary(list(ROWS))
     space = WordSpace(fake)
     assert space.words == list(ROWS) and space.similar("king", 1)[0].word == "man"

@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
+import threading
 
 import h5py
 import numpy as np
@@ -148,6 +150,16 @@ def test_standard_input_and_odd_arguments_in_a_process(model):
     bad = process("embed", "--model", model, "--input", "-", text=b"fine\nbad \xff\n")
     assert bad.code == 1
     assert bad.err == "polyseme: standard input:2: is not UTF-8 (byte 0xff); convert the text\n"
+
+
+def test_a_named_pipe(model, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("The bank\nof the river\n",))
+    writer.start()
+    result = process("embed", "--model", model, "--json", "--input", str(pipe))
+    writer.join()
+    assert result.code == 0 and [row["words"] for row in result.json] == [["The", "bank"], ["of", "the", "river"]]
 
 
 def test_a_closed_pipe_is_no_failure_to_tell(model, tmp_path):

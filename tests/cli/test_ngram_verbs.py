@@ -98,7 +98,10 @@ def test_convert_and_info(run, ngrams, tmp_path):
     assert run("convert", tmp_path / "m.arpa", tmp_path / "back", "--splitter", "english").code == 0
     back = polyseme.load(tmp_path / "back")
     assert back.splitter.name == "english" and back.table.difference(polyseme.load(ngrams).table) == 0
-    facts = json.loads(run("info", tmp_path / "m.arpa", "--json").out)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "m.arpa").rename(tmp_path / "folder" / "m.arpa")
+    assert polyseme.load(tmp_path / "folder").table.difference(back.table) == 0
+    facts = json.loads(run("info", tmp_path / "folder", "--json").out)
     assert (facts["format"], facts["encoder"], facts["order"]) == ("ARPA", "ngram", 3) and facts["language_model"] is True
     assert run("info", ngrams).code == 0
     assert "ARPA files hold fp32 only" in one_sentence(
@@ -113,7 +116,9 @@ def test_only_ngrams_become_arpa(run, model, tmp_path):
 def test_vectors(run, ngrams, tmp_path):
     found = json.loads(run("embed", "the dog", "-m", ngrams, "--json").out)
     assert np.array(found["vectors"]).shape == (1, 2, 6)
-    assert run("neighbours", "the dog", "-w", "dog", "-m", ngrams, "-c", tmp_path / "t.txt").code == 0
+    shown = run("neighbours", "the dog", "-w", "dog", "-m", ngrams, "-c", tmp_path / "t.txt", "--same-word")
+    assert shown.code == 0 and "in context (layer 0" in shown.out and "own vector" not in shown.out
+    assert "gives a word in its sentence alone" in one_sentence(run("similar", "dog", "-m", ngrams))
     assert run("convert", ngrams, tmp_path / "copy").code == 0 and run("verify", tmp_path / "copy").code == 0
 
 

@@ -9,6 +9,8 @@ import pytest
 import torch
 
 import polyseme
+from polyseme.analysis.index import Index
+from polyseme.analysis.neighbours import neighbours
 from polyseme.analysis.words import WordSpace
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.taglm import TagLm
@@ -43,8 +45,15 @@ def test_it_is_a_language_model_from_both_sides() -> None:
 
 
 def test_words_have_no_vectors_of_their_own() -> None:
-    with pytest.raises(PolysemeError, match="top layer alone, which knows the sentence"):
+    with pytest.raises(PolysemeError, match="a taglm gives a word in its sentence alone"):
         WordSpace(elmo(output=True, kind=TagLm))
+
+
+def test_its_neighbours_know_the_sentence() -> None:
+    model = elmo(output=True, kind=TagLm)
+    index = Index.build(model, [["the", "bank"], ["a", "river", "bank"]])
+    found = neighbours(model, index, ["the", "bank"], 1)
+    assert found.by_itself == [] and ["a", "river", "bank"] in [each.sentence for each in found.in_context]
 
 
 @pytest.mark.parametrize("name", TASKS)

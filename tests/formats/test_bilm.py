@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 
 import h5py
 import numpy as np
@@ -11,8 +12,10 @@ import torch
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
+from polyseme.encoders.taglm import TagLm
 from polyseme.formats import bilm
 from polyseme.formats.load import load
+from polyseme.formats.vectors.check import difference
 from polyseme.nn.char_cnn import CharactersConfig
 from polyseme.nn.lstm.plain import LstmConfig
 from polyseme.text.vocabulary import Vocabulary
@@ -200,7 +203,7 @@ def test_models_that_the_format_cannot_hold_are_refused(tmp_path):
 def test_what_is_lost_on_the_way_is_said(tmp_path, caplog):
     model = elmo(SMALL, dim=6, lstm=LSTM, start="learned").eval()
     bilm.write(model, tmp_path)
-    assert "has no learned start state" in caplog.text
+    assert "has no learned start state" in caplog.text and "curly quotes" not in caplog.text
     again = load(tmp_path)
     for a, b in zip(model.embed(SENTENCES, start="zero"), again.embed(SENTENCES), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
@@ -220,6 +223,18 @@ def test_a_folder_with_parts_of_another_model_is_not_written_to(tmp_path):
     (tmp_path / "softmax_weights.hdf5").write_bytes(b"")
     with pytest.raises(PolysemeError, match=r"holds softmax_weights.hdf5 of another model"):
         bilm.write(elmo(SMALL, dim=6, lstm=LSTM), tmp_path)
+    ours = elmo(SMALL, dim=6, lstm=LSTM).save_pretrained(tmp_path / "ours")
+    with pytest.raises(PolysemeError, match=r"holds config.json of another model"):
+        bilm.write(elmo(SMALL, dim=6, lstm=LSTM), ours)
+
+
+def test_plain_words_are_lost_and_only_elmos_are_held(tmp_path, caplog):
+    bilm.write(elmo(SMALL, dim=6, lstm=LSTM, plain_words=True), tmp_path / "plain")
+    assert "curly quotes and -LRB- no longer count as plain signs" in caplog.text
+    config = elmo(SMALL, dim=6, lstm=LSTM).config
+    with pytest.raises(PolysemeError, match="holds ELMos, with all their layers; this is a taglm"):
+        bilm.write(TagLm(config), tmp_path / "tag")
+    assert difference(TagLm(config), elmo(SMALL, dim=6, lstm=LSTM)) == math.inf
 
 
 def test_written_files_carry_no_half_states(tmp_path, monkeypatch, caplog):

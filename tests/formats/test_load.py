@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from polyseme.analysis.words import WordSpace
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.formats import bilm
 from polyseme.formats.load import load
@@ -64,6 +65,8 @@ def test_a_vocabulary_beside_a_character_model_is_not_read(tmp_path):
     folder = write_bilm(tmp_path)
     (folder / "vocab.txt").write_bytes(b"\xff\xfe")
     assert load(folder).vocabulary is None
+    (tmp_path / "words.txt").write_text("<S>\n</S>\n<UNK>\nbank\nriver\n")
+    assert WordSpace(load(folder, vocabulary=tmp_path / "words.txt")).similar("bank", 1)[0].word == "river"
 
 
 @pytest.mark.parametrize("top", ["", "12/", "a/b/"])

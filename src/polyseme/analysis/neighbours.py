@@ -48,6 +48,7 @@ class Neighbours:
     place: int
     in_context: list[Neighbour]
     by_itself: list[OwnNeighbour]
+    """None where the model has no vectors that know no sentence."""
 
 
 def neighbours(
@@ -69,6 +70,8 @@ def neighbours(
     found = index.search(stack[index.layers].mean(0), count + 1, among)  # one more: its own place may be among them
     near = [_in_context(index, row, cosine) for row, cosine in zip(found.rows.tolist(), found.cosines.tolist(), strict=True)]
     others = [each for each in near if (each.sentence, each.place) != (words, place)]
+    if not encoder.has_own_vectors:
+        return Neighbours(words, place, others[:count], [])
     own = index.search_own(stack[0], count, ~same)
     by_itself = [
         OwnNeighbour(index.types[row], cosine, int(index.counts[row]))

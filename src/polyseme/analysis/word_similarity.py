@@ -29,18 +29,23 @@ class ScoredPairs:
 
 
 def read_scored_pairs(path: str | Path) -> ScoredPairs:
-    """Lines of two words and a score, divided by tabs, commas, semicolons or blanks; a first line of names may stand above."""
-    pairs, scores = [], []
+    """Lines of two words and a score, divided by tabs, commas, semicolons or blanks; a line of names may stand above.
+
+    The score is the first number after the words: SimLex-999 has the part of speech before it, and more numbers behind.
+    """
+    pairs, scores, named = [], [], False
     for number, line in numbered_lines(path):
         if not line.strip() or line.startswith("#"):
             continue
         row = _columns(line)
-        score = _number(row[2]) if len(row) >= 3 else math.nan
+        score = next((value for value in map(_number, row[2:]) if math.isfinite(value)), math.nan)
         if math.isfinite(score):
             pairs.append((row[0], row[1]))
             scores.append(score)
-        elif pairs or number > 1 or len(row) < 3:
+        elif pairs or named or len(row) < 3:
             raise FormatError(f"{path}:{number}", f"holds {line[:40]!r}; expected two words and a score, divided by tabs")
+        else:
+            named = True
     if len(pairs) < 2:
         raise FormatError(path, f"holds {len(pairs)} pairs; a correlation needs at least 2")
     return ScoredPairs(pairs, scores)

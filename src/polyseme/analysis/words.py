@@ -19,7 +19,7 @@ from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.left_to_right import LeftToRight
-from polyseme.encoders.taglm import TagLm
+from polyseme.encoders.ngram import NgramModel
 from polyseme.encoders.word2vec import Similar, WordVectorTable
 from polyseme.text.word_vectors import WordVectors
 
@@ -116,13 +116,16 @@ def own_vectors(encoder: Encoder) -> WordVectors:
     if isinstance(encoder, WordVectorTable):
         weight = encoder.table.weight.detach().float().cpu().numpy()
         return WordVectors(list(encoder.vocabulary), weight, len(weight))
-    if isinstance(encoder, TagLm):
-        raise PolysemeError("a TagLM gives its top layer alone, which knows the sentence: ask an ELMo, or a table of vectors")
+    if not encoder.has_own_vectors:
+        raise PolysemeError(
+            f"a {encoder.kind} gives a word in its sentence alone, and no vector of its own: ask an ELMo, or a table of vectors"
+        )
     vocabulary = getattr(encoder, "vocabulary", None)
     if vocabulary is None:
-        raise PolysemeError(f"{encoder.source} comes without a list of words to look among: give one with --vocabulary FILE")
+        what = "give one with --vocabulary FILE" if isinstance(encoder, Elmo) else "ask an ELMo, or a table of vectors"
+        raise PolysemeError(f"{encoder.source} comes without a list of words to look among: {what}")
     marks = {getattr(encoder.config, name, None) for name in ("begin", "end", "unknown")}
-    words = [word for word in vocabulary if word and word not in marks]
+    words = list(dict.fromkeys(word for word in vocabulary if word and word not in marks))  # files may repeat some
     sentences = [words[begin : begin + _TOGETHER] for begin in range(0, len(words), _TOGETHER)]
     with progress("embedding", len(sentences), "sentences") as advance:
         vectors = np.concatenate([array[0] for array in encoder.embed(sentences, layers=0, progress=advance)])
@@ -145,6 +148,6 @@ def _spells(encoder: Encoder, word: str) -> bool:
     """Whether a model has a vector of its own for a word outside its vocabulary: by its characters or subwords."""
     if isinstance(encoder, WordVectorTable):
         return bool(encoder.known([word])[0])
-    if isinstance(encoder, LeftToRight):
+    if isinstance(encoder, LeftToRight | NgramModel):
         return False
     return not isinstance(encoder, Elmo) or encoder.config.characters is not None

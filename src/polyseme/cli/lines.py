@@ -31,13 +31,16 @@ def lines_of(texts: Sequence[str] | None, path: Path | None) -> Lines:
     if texts:
         return TextLines(texts)
     if path is not None and str(path) != "-":
-        with telling(path, "read"), path.open("rb"):
-            return FileLines(path)
+        with telling(path, "read"):
+            if path.exists() and not path.is_file() and not path.is_dir():  # a pipe, which is gone once it was opened
+                return PipedLines(path.open("rb"), str(path))
+            path.open("rb").close()
+        return FileLines(path)
     if sys.stdin is None:
         raise UsageError("standard input is closed: add TEXT or --input FILE")
     if path is None and sys.stdin.isatty():
         raise UsageError("no text given: add TEXT, --input FILE, or pipe text in")
-    return PipedLines()
+    return PipedLines(sys.stdin.buffer, "standard input")
 
 
 class TextLines:
@@ -74,19 +77,19 @@ class FileLines:
 
 
 class PipedLines:
-    """Standard input, which can be read only once."""
+    """Standard input or a named pipe, which can be read only once."""
 
-    def __init__(self) -> None:
-        self._read = False
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file, self._name, self._read = file, name, False
 
     def __iter__(self) -> Iterator[str]:
         if self._read:
             raise PolysemeError(
-                "standard input does not begin with the lines of the stopped run, and has been read by now: "
+                f"{self._name} does not begin with the lines of the stopped run, and has been read by now: "
                 "remove the .part folder and run the command again"
             )
         self._read = True
-        return decoded(sys.stdin.buffer, "standard input")
+        return decoded(self._file, self._name)
 
     def total(self) -> None:
         return None

@@ -82,7 +82,7 @@ def neighbours(
     """Find the words in a text that are nearest to a word in its sentence.
 
     Beside them stand the words nearest to the word's own vector (layer 0), which knows no sentence and mixes all senses.
-    A model of one layer (word2vec, GloVe) has only these.
+    A model of one layer (word2vec, GloVe) has only these, a taglm or an ngram model none of them.
 
     Examples:
 
@@ -97,7 +97,7 @@ def neighbours(
     from polyseme.analysis.neighbours import neighbours as find
 
     chosen = DEFAULT_LAYER if layer is None else _layer(layer)
-    context = loaded.layers > 1
+    context = loaded.layers > 1 or not loaded.has_own_vectors
     if not context and (same_word or other_words or layer is not None):
         raise UsageError(
             f"--layer, --same-word and --other-words are about words in context, and a {loaded.kind} has one layer, "
@@ -116,7 +116,7 @@ def neighbours(
     if json:
         _as_json(found, searched)
     else:
-        _show(found, searched, limit, context)
+        _show(found, searched, limit, context=context, own=loaded.has_own_vectors)
 
 
 def _layer(text: str) -> ContextLayer:
@@ -159,7 +159,7 @@ def _as_json(found: Neighbours, index: Index) -> None:
     show.as_json({**answer, "in_context": in_context, "by_itself": by_itself})
 
 
-def _show(found: Neighbours, index: Index, same_word: bool | None, context: bool) -> None:
+def _show(found: Neighbours, index: Index, same_word: bool | None, *, context: bool, own: bool) -> None:
     width = shutil.get_terminal_size((100, 24)).columns
     show.line(show.short(joined(found.words, mark=found.place), width))
     show.line()
@@ -174,10 +174,12 @@ def _show(found: Neighbours, index: Index, same_word: bool | None, context: bool
         lines = concordance([(each.sentence, each.place) for each in found.in_context], width - column - 11)
         for each, line in zip(found.in_context, lines, strict=True):
             show.line(f"{_start(each.cosine, each.word, column)}  {line}")
+    if context and own:
         show.line()
-    show.line("by its own vector alone (layer 0)" if context else f"by its own vector alone ({where})")
-    for own in found.by_itself:
-        show.line(f"{_start(own.cosine, own.word, column)}  {show.count(own.count, 'time')}")
+    if own:
+        show.line("by its own vector alone (layer 0)" if context else f"by its own vector alone ({where})")
+        for alone in found.by_itself:
+            show.line(f"{_start(alone.cosine, alone.word, column)}  {show.count(alone.count, 'time')}")
 
 
 def _start(cosine: float, word: str, column: int) -> str:

@@ -75,6 +75,8 @@ class Encoder(nn.Module, ABC):
     config_type: ClassVar[type[Config]]
     usual_position: ClassVar[Literal["input", "between", "output"]] = "input"
     """Where its vectors stand in a task's network, where nobody says otherwise and the network has such a place."""
+    has_own_vectors: ClassVar[bool] = True
+    """Whether layer 0 is the word's own vector, whatever its sentence."""
 
     def __init__(self, config: Config, splitter: Splitter) -> None:
         super().__init__()

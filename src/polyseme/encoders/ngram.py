@@ -101,6 +101,7 @@ class NgramModel(Encoder):
     """
 
     kind = "ngram"
+    has_own_vectors = False
     config_type = NgramConfig
     config: NgramConfig
 

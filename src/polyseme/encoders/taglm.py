@@ -22,6 +22,7 @@ class TagLm(Elmo):
 
     kind = "taglm"
     usual_position = "between"
+    has_own_vectors = False
 
     @property
     def layers(self) -> int:

@@ -2,7 +2,8 @@
 
 Peters et al. 2018 (github.com/allenai/bilm-tf); AllenNLP, SeqVec and the NLPL repository use the same files. What a
 file holds goes before what its options leave open: a projection is there when its dataset is. The vocabulary is read
-only where rows are words, that is for a word table or an output layer; a character model spells its words.
+only where rows are words, that is for a word table or an output layer, or where somebody names it; a character model
+spells its words.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from polyseme.base.files import folder_at_once, write_text
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
 from polyseme.encoders.elmo_folder import assemble
-from polyseme.encoders.folder import fill
+from polyseme.encoders.folder import fill, is_folder
 from polyseme.formats import hdf5, names
 from polyseme.formats.layout import Rule, Shape, check, to_ours, to_theirs
 from polyseme.formats.options import BilmOptions, bilm_options, telling_mistakes
@@ -67,6 +68,8 @@ def read(
     output = None
     if softmax is not None:
         words, output = _output(softmax, words, vocabulary, config.lstm.output)
+    elif words is None and vocabulary is not None:  # words to look among, which need no rows
+        words = Vocabulary.read(vocabulary)
     return assemble(config, tensors, where=weights, splitter=splitter("whitespace"), vocabulary=words, output=output)
 
 
@@ -163,12 +166,15 @@ def _output(
 def write(model: Elmo, folder: str | Path) -> Path:
     """Write a model for bilm-tf and its kin: options, weights and, where it has them, vocabulary and output layer."""
     config, folder = model.config, Path(folder)
+    if model.kind != Elmo.kind:
+        raise PolysemeError(f"bilm-tf's format holds ELMos, with all their layers; this is a {model.kind}: leave --to out")
     refuse(config)
     files = {OPTIONS, WEIGHTS}
     output = _writable_output(model)
     files |= {SOFTMAX} if output else set()
     files |= {VOCABULARY} if model.vocabulary is not None else set()
     stale = sorted(name for name in {SOFTMAX, VOCABULARY} - files if (folder / name).exists())
+    stale += ["config.json"] if is_folder(folder) else []  # by which it would be taken for the old model
     if stale:
         raise PolysemeError(f"{folder} holds {' and '.join(stale)} of another model: choose another folder")
     _warn_of_losses(model)
@@ -248,6 +254,8 @@ def _warn_of_losses(model: Elmo) -> None:
         log.warning("bilm-tf's format has no %s start state: it is lost, vectors will start from zeros", config.start)
     if model.splitter.name != "whitespace":
         log.warning("bilm-tf's format does not say how words are split: %r is lost", model.splitter.name)
+    if config.plain_words:
+        log.warning("bilm-tf's format reads words as they are: curly quotes and -LRB- no longer count as plain signs")
     if model.output is not None and not _writable_output(model):
         log.warning("bilm-tf's format has no adaptive output layer: it is lost, the model gives vectors but scores no words")
     needless = []

@@ -5,7 +5,7 @@
     bilm-tf, AllenNLP, NLPL   HDF5 weights with options.json; a folder, or the weights file itself
     AllenNLP model archive    a tar file or folder with weights.th
     word vectors              word2vec text and binary, GloVe: the file, or a folder with one such file
-    n-gram model              an ARPA file
+    n-gram model              an ARPA file, or a folder with one
     BERT, GPT and their like  a folder of the transformers library: config.json with model_type, safetensors, a tokenizer
 
 A zip or tar file of any of these is unpacked to a temporary folder first. `en` and `zh` are the package's own
@@ -131,6 +131,9 @@ def _read_folder(folder: Path, given: Given) -> Encoder:
     if checkpoints.is_checkpoint(folder):
         given.refuse(*_EVERYTHING, kind="a model of the transformers library")
         return checkpoints.read(folder)
+    if found_ngrams := [path for path in scan.files(folder) if arpa.is_arpa(path)]:
+        given.refuse(*_EVERYTHING, kind="an ARPA file")
+        return arpa.read(scan.only(found_ngrams, "n-grams"))
     if found_vectors := [path for path in scan.files(folder) if is_vectors(path)]:
         return _read_vectors(scan.only(found_vectors, "word vectors"), given)
     raise FormatError(folder, f"holds no model that polyseme knows (found: {scan.listed(inside)}); expected {EXPECTED}")

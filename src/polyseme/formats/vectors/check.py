@@ -183,12 +183,17 @@ def _array(get: Callable[[str], object], line: int, path: str | Path) -> np.ndar
     return array
 
 
+def _largest(one: np.ndarray, other: np.ndarray) -> float:
+    return float(np.abs(one - other).max()) if one.shape == other.shape else math.inf  # NumPy's max passes NaN on
+
+
 def difference(one: Encoder, other: Encoder) -> float:
-    """Largest absolute difference between two models' vectors of our sentences; infinite where one is no number.
+    """Largest absolute difference between two models' vectors of our sentences; infinite where one is no number, or where
+    they are of other shapes.
 
     Both read the same in the same order: a word that is remembered from a smaller batch may differ in its last bit on ARM.
     """
     texts = [words for words in map(one.words, SENTENCES) if _takes(one, words) & _takes(other, words)]
     pairs = zip(one.embed(texts), other.embed(texts), strict=True)
-    largest = [float(np.abs(a - b).max()) for a, b in pairs if a.size]  # of NumPy's max, which passes NaN on
+    largest = [_largest(a, b) for a, b in pairs if a.size or a.shape != b.shape]
     return math.inf if any(map(math.isnan, largest)) else max(largest, default=0.0)
