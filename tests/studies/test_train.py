@@ -135,3 +135,15 @@ def test_held_out_data_is_no_part_of_training(desk):
     (desk / "one.conll").write_text("Ann B-PER\n")
     with pytest.raises(PolysemeError, match="holds 1 example, too few to hold some out"):
         polyseme.train("ner", "one.conll", out="run", **TINY)
+
+
+def test_a_correlation_needs_two_pairs(desk):
+    (desk / "pairs.tsv").write_text("".join(f"a {n}\tb\t{n}.5\n" for n in range(8)))
+    (desk / "one.tsv").write_text("a\tb\t1.0\n")
+    options = {**TINY, "text": "0", "second": "1", "label": "2", "goal": "score", "encoders": "none", "hidden": 4}
+    with pytest.raises(UsageError, match=r"one.tsv holds 1 of the 2 examples that a score needs"):
+        polyseme.train("pairs", "pairs.tsv", test="one.tsv", out="run", **options)
+    with pytest.raises(PolysemeError, match="holds 1 example, too few to hold some out"):
+        polyseme.train("pairs", "one.tsv", out="run", **options)
+    polyseme.train("pairs", "pairs.tsv", out="run", **options)
+    assert json.loads((desk / "run" / "result.json").read_text())["examples"] == {"train": 6, "dev": 2, "test": 0}

@@ -53,6 +53,16 @@ def test_choices_share_one_softmax() -> None:
     assert found == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.parametrize("make", [calm_bert, gpt])
+def test_a_long_context_loses_its_beginning_and_not_the_question(make) -> None:
+    encoder = make()
+    task = Choices.build(ChoicesConfig(features=FeaturesConfig(mode="frozen")), QUESTIONS, [encoder]).eval()
+    context = ["river"] * 2 * encoder.window
+    asked = [ChoiceQuestion(["the", word], (["mat"], ["of"]), 0, context=context) for word in ("bank", "money")]
+    one, other = (task.prepare(task.data([each]).gather([0])).inputs[0].orders[0].ids for each in asked)
+    assert one.shape == other.shape and not torch.equal(one, other)
+
+
 def test_files(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     first = '{"question": "Who sat?", "choices": ["cat", "mat"], "answer": 1, "context": "So."}\n\n'
@@ -99,6 +109,10 @@ def test_asked_wrongly() -> None:
             task.predict([wrong])  # type: ignore[list-item]
     with pytest.raises(FormatError, match=r"a\.txt:3: holds 2 texts"):
         task.question_of("one\ttwo", "a.txt:3")
+    with pytest.raises(FormatError, match="holds 1 text;"):
+        task.question_of("one", "-")
+    with pytest.raises(UsageError, match="some TEXTs have tabs and some have not"):
+        task.lines_from(["w\ta\tb", "who"])
     assert task.lines_from(["who", "a", "b"]) == ["who\ta\tb"] and task.lines_from(["w\ta\tb"]) == ["w\ta\tb"]
     assert task.question_of("who sat\ta b\tc", "-", split_on_spaces=True) == (["who", "sat"], [["a", "b"], ["c"]])
     with pytest.raises(UsageError, match="1 of 1 questions have no answer"):

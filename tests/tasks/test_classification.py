@@ -75,8 +75,9 @@ def test_trees_are_known_by_their_brackets(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"neutral sentences only"):
         read(tmp_path, "(2 (2 A) (3 film))\n", classes=2)
     # a table whose first text begins with a bracket says what it is
-    table = read(tmp_path, "(2) well\t1\nso\t0\n", kind="tsv", text="0", label="1")
-    assert [example.text for example in table] == ["(2) well", "so"]
+    for text, options in (("(2 well", {"kind": "tsv"}), ("(2 well", {}), ("(c) well", {})):
+        table = read(tmp_path, f"{text}\t1\nso\t0\n", text="0", label="1", **options)
+        assert [example.text for example in table] == [text, "so"]
 
 
 def test_phrases_are_for_training_only(tmp_path: Path) -> None:

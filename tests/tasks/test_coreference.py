@@ -347,6 +347,10 @@ def test_files(tmp_path: Path) -> None:
     assert Coreference.read(file, small()) == [Document([["Ann", "ran"]], [])]
     with pytest.raises(FormatError, match="1 documents, but no cluster in any"):
         Coreference.read(file, small(), training=True)
+    file.write_text('{"sentences": [["Ann", "ran"]], "clusters": [[[0, 0]]]}\n')
+    with pytest.raises(FormatError, match=r"no cluster of two mentions.*give --singletons"):
+        Coreference.read(file, small(), training=True)
+    assert len(Coreference.read(file, small(singletons=True), training=True)) == 1
 
 
 @pytest.mark.slow

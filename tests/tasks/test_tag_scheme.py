@@ -41,6 +41,9 @@ def test_to_bioes_and_back(scheme: str) -> None:
     (["S-A", "O"], "BIOES"),
     (["U-A", "O"], "BILOU"),
     (["O", "O"], "plain"),
+    (["B", "I", "B", "O"], "BIO"),
+    (["I", "I", "B", "O", "I"], "IOB1"),
+    (["NOUN", "B-A", "NOUN", "O"], "plain"),
 ])  # fmt: skip
 def test_schemes_are_told_apart(tags: list[str], scheme: str) -> None:
     assert scheme_of([sentence(tags)], "a.txt") == scheme
@@ -55,6 +58,12 @@ def test_schemes_are_told_apart(tags: list[str], scheme: str) -> None:
 def test_two_ways_in_one_file_are_told_by_their_line(sentences: list[list[str]], where: str) -> None:
     with pytest.raises(FormatError, match=where):
         scheme_of([sentence(tags, 10 * number + 1) for number, tags in enumerate(sentences)], "a.txt")
+
+
+@pytest.mark.parametrize("odd", ["o", "B_A", "_"])
+def test_an_odd_tag_among_spans_is_told_by_its_line(odd: str) -> None:
+    with pytest.raises(FormatError, match=rf"a.txt:4: has the tag '{odd}', but most of the file's tags are O or mark spans"):
+        scheme_of([sentence(["B-A", "I-A", "O", odd])], "a.txt")
 
 
 @pytest.mark.parametrize(("usual", "scheme"), [("B", "BIO"), ("I", "IOB1")])

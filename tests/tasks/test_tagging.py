@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
+import torch
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError
@@ -74,6 +76,17 @@ def test_plain_tags_without_crf(tmp_path: Path) -> None:
     outcome = fit(Tagging, data, data, tmp_path, SMALL.replace(crf=False), QUICK, Run())
     assert outcome.task.main == "accuracy" and outcome.scores["dev"]["accuracy"] == 1.0
     assert load(tmp_path).answer(outcome.task.data(data)) == [each.tags for each in data]
+
+
+def test_without_crf_there_are_no_impossible_tags() -> None:
+    data = [Tagged(["Ann", "Smith", "ran"], ["B-PER", "I-PER", "O"]), Tagged(["Oslo"], ["B-LOC"])]
+    for seed in range(5):
+        torch.manual_seed(seed)
+        task = Tagging.build(SMALL.replace(crf=False), data).eval()
+        assert not any(weight.requires_grad for weight in task.crf.parameters())
+        (tagged,) = task.predict([["Ann", "Smith", "ran", "to", "Oslo", "and", "Ann"]])
+        for before, tag in itertools.pairwise(["O", *tagged.tags]):
+            assert not tag.startswith("I-") or before[2:] == tag[2:]
 
 
 def test_files_in_iob1_come_back_in_iob1(tmp_path: Path) -> None:

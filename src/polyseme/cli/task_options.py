@@ -231,6 +231,10 @@ class TableOptions(TrainOptions):
         bool | None, _option("--header/--no-header", panel=_DATA, help="Whether the first row names the columns.")
     ] = None
     kind: Annotated[Kind | None, _option("--kind", panel=_DATA, help="The kind of table, where content does not tell.")] = None
+    strict: Annotated[
+        bool | None,
+        _option("--strict/--no-strict", panel=_DATA, help="Whether rows without a text, or with more columns, are errors."),
+    ] = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -125,10 +125,11 @@ class Encoder(nn.Module, ABC):
         them, and may let them learn. None: it needs none."""
         return None
 
-    def prepare_whole(self, examples: Sequence[Sequence[Sentence]]) -> Any:
+    def prepare_whole(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> Any:
         """Examples of one text each, or of two each -> what `whole` eats, on the model's device.
 
-        Where a network has a longest text, the longer one of an example loses its end: here are no windows.
+        Where a network has a longest text, the longer one of an example loses its end, or with `keep_end` a first one its
+        beginning: here are no windows.
         """
         return [self.prepare(texts) for texts in by_slot(examples)]
 

@@ -83,16 +83,17 @@ class Bert(PieceModel):
         found = part_of(self.body, "pooler.dense")
         return found if isinstance(found, nn.Linear) else None
 
-    def prepare_whole(self, examples: Sequence[Sequence[Sentence]]) -> WholePieces:
+    def prepare_whole(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> WholePieces:
         """[CLS] a [SEP], or [CLS] a [SEP] b [SEP], with marks and types as the model's own tokenizer has them."""
         rows, firsts, marks = [], [], self.pair_marks
         for texts in self._flat(examples):
             if len(texts) == 1:
-                rows.append([*self.before, *shortened(texts, self.window - len(self.before) - len(self.after))[0], *self.after])
+                room = self.window - len(self.before) - len(self.after)
+                rows.append([*self.before, *shortened(texts, room, keep_end=keep_end)[0], *self.after])
                 firsts.append(self.window)
                 continue
             room = self.window - len(marks.before) - len(marks.between) - len(marks.after)
-            a, b = shortened(texts, room)
+            a, b = shortened(texts, room, keep_end=keep_end)
             rows.append([*marks.before, *a, *marks.between, *b, *marks.after])
             firsts.append(len(rows[-1]) - len(b) - len(marks.after))
         ids, attention = self.padded(rows)

@@ -76,13 +76,14 @@ class Gpt(PieceModel):
         row: Tensor = self.network.get_input_embeddings().weight[self.before[0]].detach()
         return row.repeat(2, 1)
 
-    def prepare_whole(self, examples: Sequence[Sequence[Sentence]]) -> MarkedPieces:
+    def prepare_whole(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> MarkedPieces:
         """begin a EXTRACT, or begin a DELIMITER b EXTRACT, as Radford et al. 2018 transform inputs."""
         rows, kinds = [], []
         for texts in self._flat(examples):
             rows.append(list(self.before))
             kinds.append([0] * len(self.before))
-            for number, pieces in enumerate(shortened(texts, self.window - len(self.before) - len(texts)), start=1):
+            room = self.window - len(self.before) - len(texts)
+            for number, pieces in enumerate(shortened(texts, room, keep_end=keep_end), start=1):
                 rows[-1] += [*pieces, self.before[0]]  # a place for the mark, whose vector is laid over it
                 kinds[-1] += [0] * len(pieces) + [EXTRACT if number == len(texts) else DELIMITER]
         ids, attention = self.padded(rows)

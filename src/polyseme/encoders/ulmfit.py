@@ -141,7 +141,7 @@ class Ulmfit(LeftToRight):
     def whole_dim(self, texts: int) -> int:
         return 3 * self.config.dim
 
-    def prepare_whole(self, examples: Sequence[Sequence[Sentence]]) -> WholeRows:
+    def prepare_whole(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> WholeRows:
         """Two texts are joined by the end mark, which stood between sentences in the model's training."""
         slots = [self._texts(texts) for texts in by_slot(examples)]
         joined = [np.concatenate([self._closed(text) for text in texts]) for texts in zip(*slots, strict=True)]

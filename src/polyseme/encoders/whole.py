@@ -3,7 +3,8 @@
 A task that is nothing but an encoder and a small head (Howard and Ruder 2018, Radford et al. 2018, Devlin et al. 2019) asks for
 no vectors of words. Each encoder says itself how it reads an example (`Encoder.prepare_whole`, `Encoder.whole`): BERT and GPT
 put marks between two texts and around them, ULMFiT its end mark, and all others read each text alone. Windows cannot help
-here, since there is one vector: where a network has a longest text, the longer of two texts loses its end.
+here, since there is one vector: where a network has a longest text, the longer of two texts loses its end, or, where the first
+ends in what matters (a question behind its context), its beginning.
 """
 
 from __future__ import annotations
@@ -53,15 +54,20 @@ def compared(vectors: Sequence[Tensor]) -> Tensor:
     return torch.cat([u, v, (u - v).abs(), u * v], dim=1)
 
 
-def shortened(texts: Sequence[list[int]], room: int) -> list[list[int]]:
+def shortened(texts: Sequence[list[int]], room: int, *, keep_end: bool = False) -> list[list[int]]:
     """Texts that have `room` places together: while there are more, the longest loses its last piece, of equals the later.
 
-    >>> shortened([[1, 2, 3, 4], [5, 6]], 4)
-    [[1, 2], [5, 6]]
+    `keep_end`: what the first text loses is its beginning.
+
+    >>> shortened([[1, 2, 3, 4], [5, 6]], 4), shortened([[1, 2, 3, 4], [5, 6]], 4, keep_end=True)
+    ([[1, 2], [5, 6]], [[3, 4], [5, 6]])
     """
     lengths = [len(text) for text in texts]
     while sum(lengths) > room:
         longest = max(range(len(lengths)), key=lambda slot: (lengths[slot], slot))
         others = max((length for slot, length in enumerate(lengths) if slot != longest), default=0)
         lengths[longest] -= min(max(lengths[longest] - others, 1), sum(lengths) - room)
-    return [text[:length] for text, length in zip(texts, lengths, strict=True)]
+    found = [text[:length] for text, length in zip(texts, lengths, strict=True)]
+    if keep_end and found:
+        found[0] = texts[0][len(texts[0]) - lengths[0] :]
+    return found

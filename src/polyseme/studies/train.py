@@ -176,11 +176,14 @@ class Job:
             )
         learned = kind.read(files.train, config, training=True)
         if files.dev is None:
-            learned, judged = _held_out(learned, files.train)
+            learned, judged = _held_out(learned, files.train, kind.fewest_judged(config))
             tell(f"{files.train}: the last {len(judged):,} of {len(learned) + len(judged):,} examples are held out as dev data")
         else:
             judged = kind.read(files.dev, config)
         asked = None if files.test is None else kind.read(files.test, config)
+        for path, examples in ((files.dev, judged), (files.test, asked)):
+            if path is not None and examples is not None and len(examples) < (fewest := kind.fewest_judged(config)):
+                raise UsageError(f"{path} holds {len(examples)} of the {fewest} examples that a score needs; give more")
         config = kind.settle(config, learned)
         labels = kind.labels_of(learned, config)
         for path, examples in ((files.dev, judged), (files.test, asked)):
@@ -205,10 +208,11 @@ def placed(config: TaskConfig, encoders: Sequence[Encoder], tell: Tell) -> TaskC
         return config
 
 
-def _held_out(examples: list[Any], path: PathName) -> tuple[list[Any], list[Any]]:
-    count = max(len(examples) // 10, 1)
-    if len(examples) < 2:
-        raise PolysemeError(f"{path} holds {len(examples)} example, too few to hold some out: give dev data (--dev)")
+def _held_out(examples: list[Any], path: PathName, fewest: int) -> tuple[list[Any], list[Any]]:
+    count = max(len(examples) // 10, fewest)
+    if len(examples) <= fewest:
+        given = "1 example" if len(examples) == 1 else f"{len(examples)} examples"
+        raise PolysemeError(f"{path} holds {given}, too few to hold some out: give dev data (--dev)")
     return examples[:-count], examples[-count:]
 
 

@@ -106,6 +106,11 @@ class Task(Learner):
         return config
 
     @classmethod
+    def fewest_judged(cls, config: TaskConfig) -> int:
+        """How many examples a score needs."""
+        return 1
+
+    @classmethod
     @abstractmethod
     def labels_of(cls, examples: Sequence[Any], config: TaskConfig) -> list[str]:
         """The labels that a network for these examples can give."""
@@ -267,6 +272,13 @@ class Task(Learner):
         from polyseme.tasks.folder import save
 
         save(self, folder)
+
+
+def listed(texts: Sequence[Any]) -> Sequence[Any]:
+    """Texts to answer; one string, which would be taken for its letters, is refused."""
+    if isinstance(texts, str):
+        raise UsageError("expected a list of texts, got one string: put it into a list")
+    return texts
 
 
 def split_text(text: Sentence, cut: Splitter) -> list[str]:

@@ -105,7 +105,15 @@ class Choices(WholeTask):
 
     def __init__(self, config: ChoicesConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__(config, features, labels, cut)
-        self.network = Direct(config.direct, features, 1, texts=2, hidden=config.hidden, dropout=config.dropout)
+        self.network = Direct(
+            config.direct,
+            features,
+            1,
+            texts=2,
+            hidden=config.hidden,
+            dropout=config.dropout,
+            keep_end=True,  # the question stands behind its context, which is what may be too long
+        )
 
     # ---- data
 
@@ -182,15 +190,19 @@ class Choices(WholeTask):
 
     def lines_from(self, texts: Sequence[str]) -> list[str]:
         """Lines with tabs, or the question and each choice as an argument."""
-        return list(texts) if all("\t" in text for text in texts) else ["\t".join(texts)]
+        if all("\t" in text for text in texts):
+            return list(texts)
+        if any("\t" in text for text in texts):
+            what = "give each question with its choices as one TEXT, divided by tabs, or one question and its choices as TEXTs"
+            raise UsageError(f"some TEXTs have tabs and some have not: {what}")
+        return ["\t".join(texts)]
 
     def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> tuple[Sentence, list[Sentence]]:
         """A question and its choices, divided by tabs."""
         texts: list[Sentence] = [text.split() if split_on_spaces else text for text in line.split("\t")]
         if len(texts) < 3:
-            raise FormatError(
-                where, f"holds {len(texts)} texts; this task chooses: give a question and two choices or more, by tabs"
-            )
+            given = "1 text" if len(texts) == 1 else f"{len(texts)} texts"
+            raise FormatError(where, f"holds {given}; this task chooses: give a question and two choices or more, by tabs")
         return texts[0], texts[1:]
 
     # ---- errors

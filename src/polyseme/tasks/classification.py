@@ -10,6 +10,7 @@ training only, since scores are of whole sentences.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +29,7 @@ from polyseme.nn.moving import moved
 from polyseme.nn.networks.bcn import Bcn
 from polyseme.nn.pooling import pool
 from polyseme.nn.recurrent import Recurrent, VariationalDropout
-from polyseme.tasks.base import TaskConfig, split_text
+from polyseme.tasks.base import TaskConfig, listed, split_text
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
 from polyseme.tasks.whole import DIRECT, Direct, WholeConfig, WholeTask
@@ -40,6 +41,7 @@ from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
 PoolingWay = Literal["mean", "max", "both"]
+_TREE = re.compile(r"\s*\([0-9]+\s")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +72,8 @@ class ClassificationConfig(WholeConfig):
     header: bool | None = None
     """Whether the first row of a table names its columns; None: told by its content."""
     kind: Kind | None = None
-    """The kind of table: tsv, csv, jsonl or lines; None: told by content, and then a file that begins with ( holds trees."""
+    """The kind of table: tsv, csv, jsonl or lines; None: told by content, and then a file that begins with (0 to (4 holds
+    trees, unless columns are named."""
     strict: bool = True
     """Whether a row without a text, or longer than the others, is an error."""
     classes: Literal[2, 5] = 5
@@ -210,7 +213,7 @@ class Classification(WholeTask):
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[LabelledText]:
         assert isinstance(config, ClassificationConfig)
-        if config.kind is None and _holds_trees(path):
+        if config.kind is None and config.text is None and config.label is None and _holds_trees(path):
             trees = read_trees(path)
             learned = {"phrases": config.phrases, "sentence_copies": config.sentence_copies} if training else {}
             phrases = tree_examples(trees, classes=config.classes, **learned)  # type: ignore[arg-type]
@@ -264,9 +267,7 @@ class Classification(WholeTask):
 
     def predict(self, texts: Sequence[Sentence]) -> list[Choice]:
         """A label for each text, with the probabilities of all; a string is split into words."""
-        if isinstance(texts, str):
-            raise UsageError("expected a list of texts, got one string: put it into a list")
-        return self.answer(self.data([LabelledText(text if isinstance(text, str) else list(text)) for text in texts]))
+        return self.answer(self.data([LabelledText(text if isinstance(text, str) else list(text)) for text in listed(texts)]))
 
     # ---- errors
 
@@ -287,8 +288,8 @@ class Classification(WholeTask):
 
 
 def _holds_trees(path: str | Path) -> bool:
-    """Whether the first line that is not blank begins with a bracket."""
-    return next((line.lstrip().startswith("(") for _, line in numbered_lines(path) if line.strip()), False)
+    """Whether the first line that is not blank begins with a bracket and a label."""
+    return next((_TREE.match(line) is not None for _, line in numbered_lines(path) if line.strip()), False)
 
 
 # ---- what `pairs` shares

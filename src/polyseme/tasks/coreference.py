@@ -31,7 +31,7 @@ from polyseme.metrics.spans import SpanScores
 from polyseme.nn.moving import moved
 from polyseme.nn.networks.span_ranking import DocumentWords, Ranking, SpanRanker
 from polyseme.nn.recurrent import Recurrent
-from polyseme.tasks.base import Prepared, Task, TaskConfig
+from polyseme.tasks.base import Prepared, Task, TaskConfig, listed
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Wrong, place_in
@@ -218,9 +218,14 @@ class Coreference(Task):
 
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[Document]:
+        assert isinstance(config, CoreferenceConfig)
         found = read_coreference(path)
-        if training and not any(document.clusters for document in found):
+        clusters = [cluster for document in found for cluster in document.clusters]
+        if training and not clusters:
             raise FormatError(path, f"has {len(found)} documents, but no cluster in any: there is nothing to learn")
+        if training and not config.singletons and max(map(len, clusters)) < 2:
+            what = "has no cluster of two mentions, so nothing refers to anything"
+            raise FormatError(path, f"{what}; give --singletons where single mentions are to be found")
         return found
 
     @classmethod
@@ -390,7 +395,7 @@ class Coreference(Task):
         [[PlacedMention(text='Ann', first=0, last=0, begin=0, end=3),
           PlacedMention(text='She', first=3, last=3, begin=10, end=13)]]
         """
-        documents = [self._document(text) for text in texts]
+        documents = [self._document(text) for text in listed(texts)]
         given = [text if isinstance(text, str) else None for text in texts]
         answers = self.answer(self.data(documents))
         return [_resolved(*each) for each in zip(documents, given, answers, strict=True)]

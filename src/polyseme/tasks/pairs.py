@@ -248,6 +248,11 @@ class Pairs(WholeTask, TwoTexts):
         return _settle_scores(config, labels) if config.goal == "score" else _settle_classes(config, labels)
 
     @classmethod
+    def fewest_judged(cls, config: TaskConfig) -> int:
+        assert isinstance(config, PairsConfig)
+        return 2 if config.goal == "score" else 1  # a correlation needs two
+
+    @classmethod
     def labels_of(cls, examples: Sequence[LabelledPair], config: TaskConfig) -> list[str]:
         assert isinstance(config, PairsConfig)
         return [SCORE] if config.goal == "score" else distinct_labels([example.label for example in examples])

@@ -40,6 +40,7 @@ def scheme_of(sentences: Sequence[Tagged], path: str | Path, *, warn: bool = Fal
     `warn`: of a few slips, which are no second way.
     """
     if not are_span_tags(tag for sentence in sentences for tag in sentence.tags):
+        _refuse_odd_ones(sentences, path)
         return "plain"
     letters = {tag[0] for sentence in sentences for tag in sentence.tags} - {"O"}
     scheme: Scheme = "BMES" if "M" in letters else "BILOU" if letters & set("LU") else "BIOES" if letters & set("ES") else "BIO"
@@ -50,6 +51,19 @@ def scheme_of(sentences: Sequence[Tagged], path: str | Path, *, warn: bool = Fal
                     _where(path, sentence, place), f"has the tag {tag!r}, but the file's other tags are {scheme}; use one way"
                 )
     return _begins(sentences, path, warn) if scheme == "BIO" else scheme
+
+
+def _refuse_odd_ones(sentences: Sequence[Tagged], path: str | Path) -> None:
+    """An error where most tags mark spans with types, and O stands between them, and a few are something else."""
+    counts = Counter(tag for sentence in sentences for tag in sentence.tags)
+    marked = sum(count for tag, count in counts.items() if "-" in tag and are_span_tags([tag]))
+    if "O" not in counts or 2 * marked <= counts.total() - counts["O"]:
+        return
+    for sentence in sentences:
+        for place, tag in enumerate(sentence.tags):
+            if tag != "O" and not are_span_tags([tag]):
+                what = f"has the tag {tag!r}, but most of the file's tags are O or mark spans (B-TYPE, I-TYPE ...)"
+                raise FormatError(_where(path, sentence, place), f"{what}; mend it")
 
 
 def _begins(sentences: Sequence[Tagged], path: str | Path, warn: bool) -> Scheme:
@@ -63,7 +77,7 @@ def _begins(sentences: Sequence[Tagged], path: str | Path, warn: bool) -> Scheme
     for sentence in sentences:
         before = "O"
         for place, tag in enumerate(sentence.tags):
-            if tag != "O" and before[2:] != tag[2:]:  # a span begins here, whatever its letter
+            if tag != "O" and (before == "O" or before[2:] != tag[2:]):  # a span begins here, whatever its letter
                 first.setdefault(tag[0], _where(path, sentence, place))
                 counts[tag[0]] += 1
             before = tag

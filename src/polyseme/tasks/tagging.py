@@ -29,7 +29,7 @@ from polyseme.metrics.spans import span_scores, spans
 from polyseme.nn.crf import Crf
 from polyseme.nn.moving import moved
 from polyseme.nn.recurrent import Recurrent
-from polyseme.tasks.base import Task, TaskConfig
+from polyseme.tasks.base import Task, TaskConfig, listed
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import (
     Mistake,
@@ -100,7 +100,10 @@ class Tagging(Task):
         read = features.width("input") if self.recurrent is None else self.recurrent.dim
         self.scores = nn.Linear(read + features.width("output"), len(self.labels))
         moves = allowed_moves(self.labels) if self.scheme != "plain" else {}
-        self.crf = Crf(len(self.labels), **moves) if config.crf else None
+        self.crf = Crf(len(self.labels), **moves) if config.crf or moves else None
+        if self.crf is not None and not config.crf:  # all allowed moves score 0, and stay so: only `decode` asks for them
+            for weight in self.crf.parameters():
+                nn.init.zeros_(weight).requires_grad_(False)
 
     @property
     def main(self) -> str:  # type: ignore[override]
@@ -152,7 +155,7 @@ class Tagging(Task):
     def losses(self, texts: list[TextVectors], targets: Tensor) -> tuple[Tensor, int]:
         scores, mask = self._scores(texts[0]), texts[0].mask
         words = int(texts[0].lengths.sum())
-        if self.crf is not None:
+        if self.crf is not None and self.config.crf:
             return self.crf.loss(scores, targets, mask).sum(), words
         return (F.cross_entropy(scores.transpose(1, 2), targets, reduction="none") * mask).sum(), words
 
@@ -185,7 +188,7 @@ class Tagging(Task):
 
     def predict(self, sentences: Sequence[Sentence]) -> list[Tagged]:
         """The words of each sentence with their tags; a string is split into words."""
-        texts = [Tagged(self.words(sentence), []) for sentence in sentences]
+        texts = [Tagged(self.words(sentence), []) for sentence in listed(sentences)]
         answers = self.answer(self.data(texts))
         return [Tagged(text.words, tags) for text, tags in zip(texts, answers, strict=True)]
 

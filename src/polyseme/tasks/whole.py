@@ -97,7 +97,8 @@ class WholeVectors:
 
 
 class Direct(nn.Module):
-    """Whole examples of so many texts -> scores (examples, outputs); `hidden`: units of a head that has a hidden layer."""
+    """Whole examples of so many texts -> scores (examples, outputs); `hidden`: units of a head that has a hidden layer;
+    `keep_end`: a first text that is too long loses its beginning."""
 
     def __init__(
         self,
@@ -109,13 +110,14 @@ class Direct(nn.Module):
         hidden: int,
         dropout: float,
         both_orders: bool = False,
+        keep_end: bool = False,
     ) -> None:
         super().__init__()
         encoder = only_encoder(features)
         if config.lm_weight and not encoder.predicts:
             given = f"lm_weight is {config.lm_weight}, but this {encoder.kind} tells no next words"
             raise ConfigError(f"{given}; it is for a gpt with its output layer, and for a ulmfit: leave it out")
-        self.config, self.both_orders, self.tuned = config, both_orders, bool(features.tuned)
+        self.config, self.both_orders, self.keep_end, self.tuned = config, both_orders, keep_end, bool(features.tuned)
         self._encoder = [encoder]  # in a list: its weights are the features'
         if isinstance(encoder, Ulmfit) and self.tuned:
             encoder.set_dropout(AwdDropout().times(config.encoder_dropout))
@@ -135,7 +137,7 @@ class Direct(nn.Module):
         """Examples of one text each, or of two each."""
         orders = [examples, [list(reversed(texts)) for texts in examples]] if self.both_orders else [examples]
         lengths = torch.tensor([sum(map(len, texts)) for texts in examples])
-        return WholeInputs([self.encoder.prepare_whole(each) for each in orders], lengths)
+        return WholeInputs([self.encoder.prepare_whole(each, keep_end=self.keep_end) for each in orders], lengths)
 
     def read(self, inputs: WholeInputs, *, learning: bool) -> WholeVectors:
         """Their vectors, those of both orders added; where it learns, the language-model loss, too."""

@@ -78,6 +78,12 @@ def test_brackets_inside_one_another(tmp_path: Path) -> None:
     assert found.clusters == [[(0, 1), (0, 2), (3, 4)], [(1, 3)], [(2, 2)]]
 
 
+def test_a_mention_beyond_its_sentence_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        reading(tmp_path, '{"sentences": [["Ann", "ran"], ["She", "fell"]], "clusters": [[[0, 0], [1, 2]], [[2, 3]]]}')
+    assert "1 of 3 mentions go beyond their sentence, the first at line 1, words 1 to 2" in caplog.text
+
+
 def test_a_mention_of_two_clusters_stays_in_the_first(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         (found,) = reading(tmp_path, as_json(ANN, clusters=[[[4, 4], [0, 0]], [[0, 0], [6, 6]], [[4, 4]], []]))

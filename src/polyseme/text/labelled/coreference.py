@@ -11,6 +11,8 @@ that is not given, or "-", is not known.
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import json
 import logging
 import re
@@ -86,11 +88,22 @@ def read_coreference(path: str | Path) -> list[Document]:
     twice = sum(_count(before) - _count(after) for before, after in zip(found, documents, strict=True))
     if twice:
         _log.warning("%s: %d of %d mentions are in two clusters; each stays in the first", path, twice, sum(map(_count, found)))
+    if torn := [each for document in documents for each in _torn(document)]:
+        told = "%s: %d of %d mentions go beyond their sentence, the first at %s; none of these will be found"
+        _log.warning(told, path, len(torn), sum(map(_count, documents)), torn[0])
     return documents
 
 
 def _count(document: Document) -> int:
     return sum(map(len, document.clusters))
+
+
+def _torn(document: Document) -> Iterator[str]:
+    """The mentions that no sentence holds whole, each by its place."""
+    ends = list(itertools.accumulate(map(len, document.sentences)))
+    for first, last in (mention for cluster in document.clusters for mention in cluster):
+        if bisect.bisect_right(ends, first) != bisect.bisect_right(ends, last):
+            yield f"line {document.where}, words {first} to {last}"
 
 
 def _once(document: Document) -> Document:

@@ -46,6 +46,7 @@ NO_AGREEMENT = "-"
 """The label of pairs on which annotators did not agree (SNLI, MNLI, OCNLI)."""
 
 _PACKED = (".gz", ".xz", ".zst")
+_LAX = "give strict=False (--no-strict)"
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _HEAD = 200
 """As many lines are looked at to tell the kind."""
@@ -287,7 +288,7 @@ def _row(path: str | Path, record: Record, layout: _Layout, strict: bool) -> Row
     where = f"{path}:{number}"
     if len(cells) != len(layout.names) if strict else len(cells) <= last:
         found = f"has {len(cells)} columns and line {layout.begin} has {len(layout.names)}: a tab, comma or quote may be amiss"
-        way = "where only columns differ that are not read, give strict=False" if strict else f"column {last} is read"
+        way = f"where only columns differ that are not read, {_LAX}" if strict else f"column {last} is read"
         raise FormatError(where, f"{found}; mend the line ({way})")
     found_cells = {}
     for role, place in (("text", layout.first), ("second text", layout.second), ("label", layout.label)):
@@ -298,8 +299,8 @@ def _row(path: str | Path, record: Record, layout: _Layout, strict: bool) -> Row
             raise FormatError(where, f"has a list or an object in column {column}; expected a string for the {role}")
         found_cells[role] = _plain(cell)
         if not found_cells[role].strip() and (strict or role == "label"):
-            way = "labelled=False where no labels are needed" if role == "label" else "strict=False to set such rows aside"
-            raise FormatError(where, f"has no {role} in column {column}; fill it, drop the row, or give {way}")
+            way = "give labelled=False where no labels are needed" if role == "label" else f"{_LAX} to set such rows aside"
+            raise FormatError(where, f"has no {role} in column {column}; fill it, drop the row, or {way}")
     label = found_cells["label"].strip() if "label" in found_cells else None
     return Row(found_cells["text"], found_cells.get("second text"), label, number)
 
