@@ -1,6 +1,7 @@
 """`polyseme.train`: names of encoders, names of options, data that is held out, and the example in its docstring."""
 
 import doctest
+import json
 import os
 import shutil
 import signal
