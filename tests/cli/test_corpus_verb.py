@@ -80,6 +80,9 @@ def test_check_fails_on_what_training_could_not_read(run, folder, tmp_path):
     (tmp_path / "empty.txt").write_text("")
     result = run("corpus", "check", tmp_path / "empty.txt")
     assert result.code == 1 and "no words to train on" in result.err
+    (tmp_path / "latin.txt").write_bytes(b"na\xefve\n")
+    result = run("corpus", "check", tmp_path / "latin.txt")
+    assert "1 line is bad" in result.out and "no words to train on; 1 bad line, not UTF-8" in result.err
 
 
 def test_vocab(run, folder, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
+from polyseme.pretraining.fit import ElmoPretraining, pretrain
 from polyseme.pretraining.ngram import number
 from polyseme.pretraining.nnlm import NnlmObjective, NnlmPretraining
 from polyseme.text.batching.stream import SentenceBatches
@@ -35,6 +37,19 @@ def corpus(tmp_path: Path) -> Corpus:
 def config(**changes: object) -> NnlmPretraining:
     train = TrainConfig(epochs=40.0, optim=OptimConfig(learning_rate=1e-2))
     return NnlmPretraining(order=4, dim=8, hidden=16, dropout=0.1, batch_words=200, train=train).replace(**changes)
+
+
+def test_a_long_sentence_loses_no_word(tmp_path: Path) -> None:
+    lines = [[f"w{number}" for number in range(count)] for count in (9, 0, 4, 5, 1)]
+    (tmp_path / "long.txt").write_text("".join(" ".join(line) + "\n" for line in lines))
+    shards = Shards.build(Corpus(tmp_path / "long.txt", **READ), tmp_path / "shards")  # type: ignore[arg-type]
+    batches = SentenceBatches(shards, range(len(shards)), longest=4)
+    assert batches.words_per_epoch == shards.total == 19
+    found = [
+        row[1 : length + 1] for batch in batches.in_order() for row, length in zip(batch.types, batch.lengths, strict=True)
+    ]
+    pieces = [line[begin : begin + 4] for line in lines for begin in range(0, len(line), 4)]
+    assert sorted([shards.types[word] for word in row] for row in found) == sorted(pieces)
 
 
 @pytest.mark.parametrize("words", [None, 9])
@@ -92,3 +107,16 @@ def test_a_stopped_run_goes_on_to_the_same_model(corpus: Corpus, tmp_path: Path,
 def test_what_cannot_be(options: dict[str, object], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         NnlmPretraining(**options)  # type: ignore[arg-type]
+
+
+def test_another_runs_model_is_not_written_over(corpus: Corpus, tmp_path: Path) -> None:
+    out = tmp_path / "m"
+    config(train=TrainConfig(steps=1)).fit(corpus, Run(), out)
+    config(train=TrainConfig(steps=1)).fit(corpus, Run(), out)  # its own run goes on, or is over
+    shutil.rmtree(out / "run")
+    before = (out / "model.safetensors").read_bytes()
+    with pytest.raises(PolysemeError, match="m holds a model of another run: choose another folder, or remove it first"):
+        config(train=TrainConfig(steps=1)).fit(corpus, Run(), out)
+    with pytest.raises(PolysemeError, match="holds a model of another run"):
+        pretrain(corpus, out, ElmoPretraining(size="tiny"), Run())
+    assert (out / "model.safetensors").read_bytes() == before

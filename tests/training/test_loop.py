@@ -297,6 +297,8 @@ def test_budgets(tmp_path: Path) -> None:
         TrainConfig(steps=1, minutes=1, patience=0)
     with pytest.raises(ConfigError, match="no budget given"):
         TrainConfig()
+    with pytest.raises(ConfigError, match="epochs is inf; it must be above 0, and finite"):
+        TrainConfig(epochs=math.inf)
 
 
 def test_no_batches(tmp_path: Path) -> None:
@@ -330,6 +332,8 @@ def test_run_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         Run.from_environment()
     with pytest.raises(UsageError, match="bf16 needs a CUDA device"):
         Run(precision="bf16")
+    with pytest.raises(UsageError, match="seed is -1; allowed: 0 or more"):
+        Run(seed=-1)
 
 
 def test_tensorboard_where_it_is_installed(tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ class Run:
     """fp32, or bf16: products in bfloat16, weights kept in float32 (CUDA only)."""
 
     def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise UsageError(f"seed is {self.seed}; allowed: 0 or more")
         if self.precision not in PRECISIONS:
             raise UsageError(f"precision is {self.precision!r}; allowed: {' or '.join(PRECISIONS)}")
         if self.precision == "bf16" and self.device.type != "cuda":

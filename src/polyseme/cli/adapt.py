@@ -13,7 +13,7 @@ from polyseme.base.progress import progress
 from polyseme.cli import show
 from polyseme.cli.option_groups import command
 from polyseme.cli.options import ModelArgument, Options, SplitterOption, VocabularyFile, open_adaptable
-from polyseme.cli.text_options import SENTENCES, Field, OwnSentences, SkipBad, Workers, open_corpus
+from polyseme.cli.text_options import Field, OwnSentences, SkipBad, Workers, open_corpus
 from polyseme.cli.training_options import (
     BatchWords,
     CorpusOption,
@@ -107,7 +107,7 @@ def adapt(
     vocabulary: VocabularyFile = None,
     splitter: SplitterOption = None,
     sentences: OwnSentences = None,
-    field: Field = "text",
+    field: Field = None,
     workers: Workers = None,
     skip_bad_lines: SkipBad = False,
     output: OutputOption = None,
@@ -171,7 +171,7 @@ def adapt(
     cut = start.splitter
     if cut.name == "whitespace" and splitter is None and run.first:
         show.note(f"{model} takes words that are divided by blanks, one sentence a line: for raw text add --splitter english")
-    text = open_corpus(corpus, cut, sentences or SENTENCES[cut.name], field, workers, skip_bad=skip_bad_lines)
+    text = open_corpus(corpus, cut, sentences, field, workers, skip_bad=skip_bad_lines)
     with progress("encoding text", unit="words") as count:
         adapted = train(start, text, out, config, run, progress=count, accept_changes=training.accept_changes)
     if not run.first:

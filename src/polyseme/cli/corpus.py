@@ -10,7 +10,7 @@ import typer
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.cli import show
 from polyseme.cli.options import Json, Size, Splitter
-from polyseme.cli.text_options import Field, Sentences, SentencesOption, SkipBad, TextSplitter, WordList, Workers, open_corpus
+from polyseme.cli.text_options import Field, SentencesOption, SkipBad, TextSplitter, WordList, Workers, open_corpus
 
 if TYPE_CHECKING:
     from polyseme.pretraining.forecast import Forecast
@@ -64,8 +64,8 @@ def check(
     source: SourceArgument,
     splitter: TextSplitter = Splitter.english,
     word_list: WordList = None,
-    sentences: SentencesOption = Sentences.english,
-    field: Field = "text",
+    sentences: SentencesOption = None,
+    field: Field = None,
     workers: Workers = None,
     size: ModelSize = None,
     epochs: Epochs = None,
@@ -93,7 +93,10 @@ def check(
         report = opened.check(advance)
     _print(report, _forecast(report, size, epochs, device) if size is not None and report.words else None, json)
     if not report.words:
-        raise PolysemeError(f"{' '.join(source)}: there are no words to train on")
+        bad = (
+            f"; {show.count(report.bad_lines, 'bad line')}, not UTF-8 or without text in the field" if report.bad_lines else ""
+        )
+        raise PolysemeError(f"{' '.join(source)}: there are no words to train on{bad}")
     if report.bad_lines:
         raise PolysemeError(f"{show.count(report.bad_lines, 'bad line')}: training would stop there unless told to skip them")
 
@@ -106,8 +109,8 @@ def vocab(
     min_count: MinCount = None,
     splitter: TextSplitter = Splitter.english,
     word_list: WordList = None,
-    sentences: SentencesOption = Sentences.english,
-    field: Field = "text",
+    sentences: SentencesOption = None,
+    field: Field = None,
     workers: Workers = None,
     skip_bad_lines: SkipBad = False,
     json: Json = False,

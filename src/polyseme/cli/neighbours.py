@@ -15,7 +15,7 @@ from polyseme.cli import show
 from polyseme.cli.concordance import concordance, joined
 from polyseme.cli.options import Device, Json, Model, Options, SplitterOption, VocabularyFile, open_model
 from polyseme.cli.places import find_place
-from polyseme.cli.text_options import SENTENCES, Field, OwnSentences, Sentences, open_corpus
+from polyseme.cli.text_options import Field, OwnSentences, Sentences, open_corpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,7 +72,7 @@ def neighbours(
     json: Json = False,
     corpus: CorpusOption = None,
     sentences: OwnSentences = None,
-    field: Field = "text",
+    field: Field = None,
     index: IndexOption = None,
     options: Options = None,
     vocabulary: VocabularyFile = None,
@@ -128,13 +128,13 @@ def _layer(text: str) -> ContextLayer:
         raise UsageError(f"--layer is {text!r}; allowed: top, mean, or the number of a layer") from None
 
 
-def _text(model: Encoder, corpus: list[str] | None, sentences: Sentences | None, field: str) -> Iterable[Sentence]:
+def _text(model: Encoder, corpus: list[str] | None, sentences: Sentences | None, field: str | None) -> Iterable[Sentence]:
     """The sentences to look at: the user's, split as the model splits, or our samples."""
     if not corpus:
         from polyseme.analysis.samples import language_of, samples
 
         return [sample.sentence for sample in samples(language_of(model))]
-    return open_corpus(corpus, model.splitter, sentences or SENTENCES[model.splitter.name], field)
+    return open_corpus(corpus, model.splitter, sentences, field)
 
 
 def _index(model: Encoder, text: Iterable[Sentence], folder: Path | None, layer: ContextLayer) -> Index:

@@ -13,7 +13,7 @@ from polyseme.base.progress import progress
 from polyseme.cli import show
 from polyseme.cli.options import Device, Json, Model, Options, SplitterOption, VocabularyFile, open_language_model
 from polyseme.cli.score import Totals
-from polyseme.cli.text_options import SENTENCES, Field, OwnSentences, Workers, open_corpus
+from polyseme.cli.text_options import Field, OwnSentences, Workers, open_corpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ def perplexity(
     carry: Carry = False,
     json: Json = False,
     sentences: OwnSentences = None,
-    field: Field = "text",
+    field: Field = None,
     workers: Workers = None,
     options: Options = None,
     vocabulary: VocabularyFile = None,
@@ -47,10 +47,11 @@ def perplexity(
 ) -> None:
     """Measure how well a model predicts a text that it has not seen.
 
-    Sentences and words are split as in the model's training, and every sentence is read alone, from the model's start state;
-    with --carry an AWD-LSTM (ULMFiT) reads on from sentence to sentence. Ends of sentences are predicted too, and words outside
-    the vocabulary as the unknown word: their share is told, since a smaller vocabulary makes prediction easier. The
-    perplexity is exp of the mean loss of each direction, and of both; n-gram models and their like have one direction.
+    Words are split as in the model's training, sentences as is usual for that (give --sentences where they were split
+    otherwise), and every sentence is read alone, from the model's start state; with --carry an AWD-LSTM (ULMFiT) reads on from
+    sentence to sentence. Ends of sentences are predicted too, and words outside the vocabulary as the unknown word: their share
+    is told, since a smaller vocabulary makes prediction easier. The perplexity is exp of the mean loss of each direction, and
+    of both; n-gram models and their like have one direction.
 
     Example:
 
@@ -59,7 +60,7 @@ def perplexity(
     loaded = open_language_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device)
     log_probs = _carrying(loaded) if carry else loaded.log_probs
     log_probs([])  # what it lacks is told before the text is read
-    text = open_corpus(source, loaded.splitter, sentences or SENTENCES[loaded.splitter.name], field, workers)
+    text = open_corpus(source, loaded.splitter, sentences, field, workers)
     totals, unknown = Totals(), 0
     with progress("reading", unit="sentences") as advance:
         waiting = iter(text)

@@ -43,9 +43,12 @@ WordList = Annotated[
     ),
 ]
 SentencesOption = Annotated[
-    Sentences,
+    Sentences | None,
     typer.Option(
-        "--sentences", help="How sentences are split; lines where each stands on a line already.", rich_help_panel=_TEXT
+        "--sentences",
+        help="How sentences are split; lines: each stands on a line already. Not given: lines for words by whitespace, "
+        "chinese for chinese, characters and likeliest, else english.",
+        rich_help_panel=_TEXT,
     ),
 ]
 OwnSentences = Annotated[
@@ -57,9 +60,13 @@ OwnSentences = Annotated[
     ),
 ]
 Field = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--field", metavar="NAME", help="The field of JSON lines, or column of Parquet, with text.", rich_help_panel=_TEXT
+        "--field",
+        metavar="NAME",
+        help="The field of JSON lines, or column of Parquet, with text; not given: text. Given, standard input and files "
+        ".json are JSON lines, too.",
+        rich_help_panel=_TEXT,
     ),
 ]
 Workers = Annotated[
@@ -104,8 +111,8 @@ class TextOptions:
 
     splitter: TextSplitter = Splitter.english
     word_list: WordList = None
-    sentences: SentencesOption = Sentences.english
-    field: Field = "text"
+    sentences: SentencesOption = None
+    field: Field = None
     workers: Workers = None
     skip_bad_lines: SkipBad = False
     shards: ShardsFolder = None
@@ -127,19 +134,22 @@ class TextOptions:
 def open_corpus(
     source: list[str],
     splitter: Splitter | Way,
-    sentences: Sentences,
-    field: str = "text",
+    sentences: Sentences | None = None,
+    field: str | None = None,
     workers: int | None = None,
     *,
     word_list: Path | None = None,
     skip_bad: bool = False,
     shards: Path | None = None,
 ) -> Corpus:
-    """The text that the options name, ready to be read; a splitter is an option or a model's own."""
+    """The text that the options name, ready to be read; a splitter is an option or a model's own.
+
+    Where nobody says how sentences are split, it is as usual for the splitter, in every verb alike.
+    """
     from polyseme.text.corpus import Corpus
 
     words = named(splitter, word_list) if isinstance(splitter, Splitter) else splitter
-
+    sentences = sentences or SENTENCES[words.name]
     bad = "skip" if skip_bad else "stop"
     return Corpus(
         source,

@@ -43,7 +43,7 @@ from polyseme.text.counting.counts import MARKS
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.training.base import Batches, Learner
-from polyseme.training.checkpoint import Checkpoints
+from polyseme.training.checkpoint import has_begun
 from polyseme.training.config import TrainConfig
 from polyseme.training.loop import Result, Trainer
 from polyseme.training.optim import OptimConfig
@@ -200,7 +200,7 @@ def adapt(
         raise UsageError(f"{out} is the model that would be adapted: choose another folder for the result")
     if model.vocabulary is not None:
         known_vocabulary(model)
-    built = Shards.build(corpus, out / "run", progress, only_known=bool(Checkpoints(out / "run").steps()))
+    built = Shards.build(corpus, out / "run", progress, only_known=has_begun(out))
     shards = config.known(built, model)
     train, held_out = split(shards)
     config = config.settled(model, shards.total, run)

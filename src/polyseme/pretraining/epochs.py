@@ -27,7 +27,7 @@ from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.pretraining.teaching import told
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
-from polyseme.training.checkpoint import Checkpoint, Checkpoints
+from polyseme.training.checkpoint import Checkpoint, Checkpoints, has_begun
 from polyseme.training.config import differences
 
 
@@ -51,9 +51,7 @@ def read_text(corpus: Corpus, run: Run, out: Path) -> Shards:
     """The text as numbers, in the run's folder or where the corpus keeps it; shown as it goes."""
     if run.ranks > 1:
         raise UsageError(f"this method trains in one process, and here are {run.ranks}: start it without torchrun")
-    began = bool(Checkpoints(out / "run").steps())
-    if (out / "config.json").exists() and not began:
-        raise PolysemeError(f"{out} holds a model of another run: choose another folder, or remove it first")
+    began = has_begun(out)
     with progress("encoding text", unit="words") as advance:
         return Shards.build(corpus, out / "run", advance, only_known=began)
 

@@ -30,7 +30,7 @@ from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import FindVectors, WordVectors
 from polyseme.text.words import splitter
-from polyseme.training.checkpoint import Checkpoints
+from polyseme.training.checkpoint import has_begun
 from polyseme.training.config import TrainConfig
 from polyseme.training.loop import Result, Trainer
 from polyseme.training.optim import OptimConfig
@@ -130,7 +130,7 @@ def pretrain(
     out = Path(out)
     if vectors is not None and config.input == "characters":
         raise UsageError("vectors start a word table, but input is 'characters'; set input to words or both")
-    shards = Shards.build(corpus, out / "run", progress, only_known=bool(Checkpoints(out / "run").steps()))
+    shards = Shards.build(corpus, out / "run", progress, only_known=has_begun(out))
     train, held_out = split(shards)
     found = vectors(shards.most_frequent(config.vocabulary)) if vectors is not None else None
     if found is not None:

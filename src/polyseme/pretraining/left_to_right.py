@@ -32,7 +32,7 @@ from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 from polyseme.training.base import Batches, Learner, Loss
-from polyseme.training.checkpoint import Checkpoints
+from polyseme.training.checkpoint import has_begun
 from polyseme.training.config import TrainConfig
 from polyseme.training.loop import Result, Trainer
 
@@ -152,7 +152,7 @@ class LeftToRightPretraining(Config):
         A run goes on under the same settings only, unless `accept_changes`.
         """
         out = Path(out)
-        shards = Shards.build(corpus, out / "run", progress, only_known=bool(Checkpoints(out / "run").steps()))
+        shards = Shards.build(corpus, out / "run", progress, only_known=has_begun(out))
         train, held_out = split(shards)
         config = self.settled(shards.total, run)
         words, ids = number(shards, vocabulary=self.vocabulary, min_count=self.min_count)

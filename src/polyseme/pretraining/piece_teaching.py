@@ -26,6 +26,7 @@ from polyseme.text.pieces import Pieces
 from polyseme.text.shards.pieces import PieceShards
 from polyseme.text.words import Splitter
 from polyseme.training.base import Batches, Learner
+from polyseme.training.checkpoint import has_begun
 from polyseme.training.config import TrainConfig
 from polyseme.training.loop import Result, Trainer
 from polyseme.training.optim import OptimConfig
@@ -122,6 +123,7 @@ class PieceTeaching(Config):
         """Train on a corpus, whose lines are documents; `out` holds the best model at any moment, `out/run` the rest."""
         out = Path(out)
         library()  # a missing extra is told now
+        has_begun(out)  # or the model of another run is told
         tokenizer = run_tokenizer(corpus, out / "run", self.pieces_settings(), self.learn)
         tokenizer.model_max_length = self.length
         shards = PieceShards.build(corpus, Pieces(tokenizer), out / "run", progress)

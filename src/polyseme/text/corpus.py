@@ -53,7 +53,7 @@ class Corpus:
         sentences: str = "english",
         normalise_quotes: bool | None = None,
         workers: int | None = None,
-        field: str = "text",
+        field: str | None = None,
         bad: Bad = "stop",
         shards: str | Path | None = None,
     ) -> None:

@@ -63,12 +63,12 @@ class Report:
         return list(self._problems())
 
     def _problems(self) -> Iterator[str]:
-        if not self.words:
-            yield "There are no words in all these files: nothing can be learned from them."
-            return
         if self.bad_lines:
             bad = _count(self.bad_lines, "line is", "lines are")
             yield f"{bad} bad (not UTF-8, or without text in the field): mend the text, or skip bad lines."
+        if not self.words:
+            yield "There are no words in all these files: nothing can be learned from them."
+            return
         if self.empty_files:
             yield f"{_count(len(self.empty_files), 'file holds', 'files hold')} no text: {_some(self.empty_files)}."
         if self.words < _SMALL:

@@ -110,6 +110,14 @@ class Checkpoints:
             raise FormatError(tensors, f"is damaged ({error})") from error
 
 
+def has_begun(out: Path) -> bool:
+    """Whether a run has begun in a model's folder; to begin one where another run left its model is an error."""
+    begun = bool(Checkpoints(out / "run").steps())
+    if not begun and (out / "config.json").exists():
+        raise PolysemeError(f"{out} holds a model of another run: choose another folder, or remove it first")
+    return begun
+
+
 def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """On the CPU, and no two in one memory (tied weights), which the file format refuses."""
     seen: set[int] = set()

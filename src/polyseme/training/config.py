@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,8 +52,8 @@ class TrainConfig(Config):
         counts = (*BUDGETS, "accumulate", "eval_every", "patience", "checkpoint_every", "checkpoint_seconds", "log_every")
         for name in counts:
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                problems.append(f"{name} is {value}; it must be above 0")
+            if value is not None and not 0 < value < math.inf:
+                problems.append(f"{name} is {value}; it must be above 0, and finite")
         if problems:
             raise ConfigError("; ".join(problems))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
 import lzma
 import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,7 @@ def test_a_file_without_line_ends_does_not_fill_the_memory(tmp_path: Path, monke
         path.write_text(text, encoding="utf-8")
         chunks = list(Source(path).chunks())
         assert len(chunks) > 3 and max(len(chunk.text) for chunk in chunks) < 1 << 20
+        assert sum(chunk.lines for chunk in chunks) == 1
         assert " ".join(chunk.text for chunk in chunks).split() == text.split() or "".join(c.text for c in chunks) == text
 
 
@@ -98,6 +101,39 @@ def test_standard_input_can_be_read_again(monkeypatch: pytest.MonkeyPatch) -> No
     spool = source.files[0].path
     del source
     assert not spool.exists()
+
+
+def test_a_named_pipe_is_read_whole_and_again(tmp_path: Path) -> None:
+    pipe, text = tmp_path / "pipe", "some words of a line\n" * 20_000
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(text,))
+    writer.start()
+    source = Source(pipe)
+    writer.join()
+    assert len(lines(source)) == len(lines(source)) == 20_000 and source.files[0].name == str(pipe)
+
+
+def test_who_names_a_field_has_json_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = '{"body": "one two"}\n'
+    for name in ("a.json", "b.txt"):
+        (tmp_path / name).write_text(row)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(row.encode())))
+    assert lines(Source(["-", tmp_path / "a.json"], field="body")) == ["one two"] * 2
+    assert lines(Source(tmp_path / "b.txt", field="body")) == lines(Source(tmp_path / "a.json")) == [row.strip()]
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (bz2.compress(b"text"), "is packed with bzip2; unpack it"),
+        (b"PK\x03\x04rest", "is a zip file; unpack it"),
+        ("text".encode("utf-16"), "is UTF-16, not UTF-8"),
+    ],
+)
+def test_what_is_no_text_is_told_by_its_first_bytes(tmp_path: Path, data: bytes, what: str) -> None:
+    (tmp_path / "a").write_bytes(data)
+    with pytest.raises(FormatError, match=what):
+        lines(Source(tmp_path / "a", bad="skip"))
 
 
 def test_json_lines(tmp_path: Path) -> None:

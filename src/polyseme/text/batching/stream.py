@@ -37,7 +37,7 @@ class TypeBatch:
 class SentenceBatches:
     """An endless stream of batches over some sentences of shards; each of `ranks` processes gets its own share.
 
-    Longer sentences than `longest` words are cut; empty ones are left out.
+    Longer sentences than `longest` words are read in pieces, each as a sentence of its own; empty ones are left out.
     """
 
     def __init__(
@@ -54,9 +54,12 @@ class SentenceBatches:
     ) -> None:
         self._shards, self._seed, self._rank, self._ranks = shards, seed, rank, ranks
         self._words, self._rows, self._longest = words, rows, longest
-        lengths = np.diff(shards.offsets[sentences.start : sentences.stop + 1])
-        self._kept = np.flatnonzero(lengths) + sentences.start
-        self._lengths = np.minimum(lengths[lengths > 0], longest)
+        whole = np.diff(shards.offsets[sentences.start : sentences.stop + 1])
+        pieces = -(-whole // longest)  # of each sentence
+        numbers = np.repeat(np.arange(len(whole)), pieces)
+        self._kept = numbers + sentences.start
+        self._begins = longest * (np.arange(len(numbers)) - np.repeat(np.cumsum(pieces) - pieces, pieces))
+        self._lengths = np.minimum(whole[numbers] - self._begins, longest)
         if len(self._kept) == 0:
             raise PolysemeError("the text has no sentences to train on: add text")
         self._epoch, self._batch = 0, 0
@@ -103,8 +106,9 @@ class SentenceBatches:
         lengths = self._lengths[rows]
         types = np.full((len(rows), int(lengths.max()) + 2), END, dtype=np.int64)
         types[:, 0] = BEGIN
-        for place, (sentence, length) in enumerate(zip(self._kept[rows].tolist(), lengths.tolist(), strict=True)):
-            types[place, 1 : length + 1] = self._shards.sentence(sentence)[:length]
+        chosen = zip(self._kept[rows].tolist(), self._begins[rows].tolist(), lengths.tolist(), strict=True)
+        for place, (sentence, begin, length) in enumerate(chosen):
+            types[place, 1 : length + 1] = self._shards.sentence(sentence)[begin : begin + length]
         return TypeBatch(types, lengths)
 
     def in_order(self) -> Iterator[TypeBatch]:

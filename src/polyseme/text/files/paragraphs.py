@@ -1,9 +1,9 @@
 """One file of text, read some lines at a time: a line is a paragraph.
 
 Parquet is told by its first bytes, as packing is, never by the name; JSON lines have no such bytes and
-go by `.jsonl` or `.ndjson` in the name. Lines end at "\\n" only, because the other line ends of Unicode stand inside
-paragraphs of real corpora. Blocks of a quarter of a megabyte are decoded at once and line by line only where that
-fails, which is several times faster than a text file's own iterator and still names the line.
+go by `.jsonl` or `.ndjson` in the name, or by a field that somebody names. Lines end at "\\n" only, because the other line ends
+of Unicode stand inside paragraphs of real corpora. Blocks of a quarter of a megabyte are decoded at once and line by line only
+where that fails, which is several times faster than a text file's own iterator and still names the line.
 """
 
 from __future__ import annotations
@@ -21,6 +21,12 @@ from polyseme.text.files.unpacking import unpacked, whole_lines
 
 PARQUET = b"PAR1"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_FOREIGN = {
+    b"BZh": "is packed with bzip2; unpack it, or pack it with gzip, xz or zstd",
+    b"PK\x03\x04": "is a zip file; unpack it, or pack the text with gzip, xz or zstd",
+    b"\xff\xfe": "is UTF-16, not UTF-8; convert the text",
+    b"\xfe\xff": "is UTF-16, not UTF-8; convert the text",
+}
 LONGEST = 1 << 23
 """Bytes of a line of plain text after which it is cut: a file without line ends must not fill the memory."""
 
@@ -31,6 +37,8 @@ class TextFile:
 
     path: Path
     title: str | None = None
+    json: bool = False
+    """Whether it is known to be JSON lines, whatever its name."""
 
     @property
     def name(self) -> str:
@@ -40,7 +48,7 @@ class TextFile:
     @property
     def holds_json(self) -> bool:
         """Whether it is JSON lines, packed or not."""
-        return bool({".jsonl", ".ndjson"} & {suffix.lower() for suffix in self.path.suffixes})
+        return self.json or bool({".jsonl", ".ndjson"} & {suffix.lower() for suffix in self.path.suffixes})
 
 
 class Chunk(NamedTuple):
@@ -69,6 +77,8 @@ def read_chunks(file: TextFile, place: int = 0, *, field: str = "text", skip_bad
         yield from _parquet(file, place, field)
     elif file.path.suffix.lower() == ".parquet" and magic:
         raise FormatError(file.name, "is no Parquet file; it does not begin with PAR1")
+    elif what := next((what for start, what in _FOREIGN.items() if magic.startswith(start)), None):
+        raise FormatError(file.name, what)
     else:
         reader = _Lines(file, place, field, skip_bad)
         read = reader.json if file.holds_json else reader.plain
@@ -82,7 +92,7 @@ class _Lines:
     def __init__(self, file: TextFile, place: int, field: str, skip_bad: bool) -> None:
         self.file, self.place, self.field, self.skip_bad = file, place, field, skip_bad
         self.ends = 0
-        self.started = False
+        self.started = self.unfinished = False
 
     def plain(self, data: bytes) -> Chunk:
         """Lines of plain text."""
@@ -104,7 +114,8 @@ class _Lines:
             text, self.started = text.removeprefix("\ufeff"), True
         ends = data.count(b"\n")
         self.ends += ends
-        return Chunk(text, ends + (not data.endswith(b"\n")), bad, self.place)
+        begun, self.unfinished = self.unfinished, not data.endswith(b"\n")  # a line that was cut counts once
+        return Chunk(text, ends + self.unfinished - begun, bad, self.place)
 
     def _decoded(self, line: bytes, place: int) -> str | None:
         try:

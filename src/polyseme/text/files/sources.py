@@ -1,21 +1,23 @@
 """Where text lies: a file, a folder, a glob, several of these, or standard input.
 
 A folder is walked in sorted order, so that the same files give the same corpus on every machine; hidden files and
-folders (`.git`, `.DS_Store`) are no text and are passed over. A file that is named twice counts once. Standard input is
-copied to a temporary file first, because a corpus is read more than once.
+folders (`.git`, `.DS_Store`) are no text and are passed over. A file that is named twice counts once. Standard input and other
+pipes are copied to a temporary file first, because a corpus is read more than once.
 """
 
 from __future__ import annotations
 
 import copy
 import glob
+import hashlib
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.files import telling
@@ -34,11 +36,12 @@ class Source:
     ['one\\ntwo\\n']
     """
 
-    def __init__(self, places: Places, *, field: str = "text", bad: Bad = "stop") -> None:
+    def __init__(self, places: Places, *, field: str | None = None, bad: Bad = "stop") -> None:
         if bad not in ("stop", "skip"):
             raise UsageError(f"bad is {bad!r}; allowed: 'stop' at a bad line, or 'skip' and count it")
-        self.field = field
+        self.field = "text" if field is None else field
         """Where the text stands in a JSON line or a Parquet row."""
+        self._json = (".json",) if field is not None else ()  # who names a field has JSON lines in such files, and in pipes
         self.bad: Bad = bad
         """What to do at a line that cannot be read."""
         self._spool: tempfile.TemporaryDirectory[str] | None = None
@@ -71,18 +74,27 @@ class Source:
         if not several:
             raise UsageError("no text given: name a file, a folder, a glob, or - for standard input")
         for place in several:
+            path = Path(place).expanduser()
             if str(place) == "-":
-                yield self._standard_input()
+                yield self._copied("standard input", None)
+            elif path.exists() and not path.is_file() and not path.is_dir():
+                yield self._copied(str(place), path)
             else:
-                yield from map(TextFile, _files_of(os.fspath(place)))
+                yield from (TextFile(file, json=file.suffix.lower() in self._json) for file in _files_of(os.fspath(place)))
 
-    def _standard_input(self) -> TextFile:
+    def _copied(self, name: str, pipe: Path | None) -> TextFile:
+        """A copy of what can be read once only: a pipe, or standard input."""
         if self._spool is None:
             self._spool = tempfile.TemporaryDirectory(prefix="polyseme-")  # goes when the source goes
-            path = Path(self._spool.name) / "stdin"
-            with telling("standard input", "copy"), path.open("wb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-        return TextFile(Path(self._spool.name) / "stdin", "standard input")
+        path = Path(self._spool.name) / hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()
+        if not path.exists():
+            with telling(name, "copy"), path.open("wb") as file, _opened(pipe) as given:
+                shutil.copyfileobj(given, file, 1 << 20)
+        return TextFile(path, name, json=bool(self._json))
+
+
+def _opened(pipe: Path | None) -> AbstractContextManager[BinaryIO]:
+    return nullcontext(sys.stdin.buffer) if pipe is None else pipe.open("rb")
 
 
 def _several(places: Places) -> list[Place]:
