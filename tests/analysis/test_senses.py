@@ -119,6 +119,7 @@ def test_nothing_to_learn_or_to_ask(read):
         probe_senses(Fake(vectors), read(bank("money", MONEY)), read(bank("money", MONEY, pos="VB")))
 
 
+@pytest.mark.slow
 def test_most_frequent_sense_of_real_data():
     """Counted over the same files by another program: 1,202 of 1,952 seen words are right, of 2,225 with a synset."""
     folder = real("wsd_allwords_en")

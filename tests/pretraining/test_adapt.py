@@ -240,7 +240,9 @@ def test_published_hdf5(tmp_path: Path) -> None:
     assert back.perplexity(held_out(lines)).mean == pytest.approx(second.after["perplexity"], rel=1e-4)
 
 
-@pytest.mark.parametrize("name", ["en-char", "zh-word", "zh-word-char"])
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(each, marks=pytest.mark.slow) for each in ("en-char", "zh-word")), "zh-word-char"]
+)
 def test_manylangs(corpus: Corpus, tmp_path: Path, name: str) -> None:
     model = polyseme.load(golden("manylangs") / name)
     before = model.embed(held_out(LINES))

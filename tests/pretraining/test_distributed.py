@@ -39,6 +39,7 @@ def finish(pair: list[Any]) -> list[int]:
     return [process.exitcode for process in pair]
 
 
+@pytest.mark.slow
 def test_killed_together_and_started_again(tmp_path: Path, processes: Any) -> None:
     text = program.write_text(tmp_path / "text.txt", lines=2000)
     loop = {"steps": 60, "checkpoint_every": 4, "log_every": 10, "eval_every": 20}

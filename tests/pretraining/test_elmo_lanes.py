@@ -122,10 +122,9 @@ def test_carried_state_is_given_and_put_back(shards: Shards, corpus: Corpus) -> 
     [
         pytest.param("characters", False, id="characters-sentences"),
         pytest.param("words", True, id="words-stream"),
-        pytest.param("both", False, id="both-sentences"),
         *(
             pytest.param(form, stream, id=f"{form}-{'stream' if stream else 'sentences'}", marks=pytest.mark.slow)
-            for form, stream in (("characters", True), ("words", False), ("both", True))
+            for form, stream in (("characters", True), ("words", False), ("both", True), ("both", False))
         ),
     ],
 )

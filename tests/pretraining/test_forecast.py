@@ -20,6 +20,7 @@ def config(**changes: object) -> ElmoPretraining:
     return ElmoPretraining(size="tiny", batch_words=256, vocabulary=200, train=TrainConfig(epochs=2.0)).replace(**changes)
 
 
+@pytest.mark.slow
 def test_against_a_real_run(tmp_path: Path) -> None:
     """Parameters and files as a run has them; time and memory within reason."""
     line = " ".join(f"w{number}" for number in range(150))

@@ -23,7 +23,7 @@ def wait_for_checkpoints(process: Any, run: Path, count: int) -> None:
         time.sleep(0.001)
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_and_started_again(tmp_path: Path, processes: Any, kills: int) -> None:
     text = program.write_text(tmp_path / "text.txt", lines=5000)
     loop = {"steps": 40 * kills, "checkpoint_every": 3, "log_every": 5, "eval_every": 10}

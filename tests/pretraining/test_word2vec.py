@@ -83,6 +83,7 @@ def test_fasttext_equals_gensim(tmp_path: Path, corpus: Corpus, name: str) -> No
     np.testing.assert_allclose(found.lookup(others).vectors, [expected[word] for word in others], rtol=0, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_it_is_the_same_in_every_process(tmp_path: Path, corpus: Corpus) -> None:
     """Whatever the hashes of strings are there."""
     source = corpus.source.files[0].path

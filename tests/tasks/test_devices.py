@@ -11,7 +11,7 @@ from polyseme.nn.recurrent import Recurrent
 from polyseme.tasks.whole import DirectConfig
 from polyseme.text.labelled.conll import Tagged
 from tests.pretended_cuda import DEVICE, PretendedTensor, pretended_cuda
-from tests.tasks.test_contract import BARE, CASES, assert_same_answers, both, built
+from tests.tasks.test_contract import BARE, CASES, COMBINED, assert_same_answers, built
 
 pytestmark = [
     pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU"),
@@ -20,7 +20,17 @@ pytestmark = [
 CHOOSING = 5  # waits for each document, in which spans are chosen on the CPU
 
 
-@both
+QUICK = ("tagging", "direct")
+"""Networks whose encoder is fine-tuned in every run of the tests; the others differ above it, as their frozen cases do."""
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        pytest.param(name, mode, marks=pytest.mark.slow) if mode == "finetune" and name not in QUICK else (name, mode)
+        for name, mode in COMBINED
+    ],
+)
 def test_a_step_and_answers(name: str, mode: str, tmp_path: Path) -> None:
     task, examples = built(name, mode, tmp_path)
     data = task.data(examples)

@@ -108,7 +108,10 @@ def test_empty(write):
         read_trees(write("\n \n"))
 
 
-@pytest.mark.parametrize(("split", "five", "two"), [("train", 8544, 6920), ("dev", 1101, 872), ("test", 2210, 1821)])
+@pytest.mark.parametrize(
+    ("split", "five", "two"),
+    [pytest.param("train", 8544, 6920, marks=pytest.mark.slow), ("dev", 1101, 872), ("test", 2210, 1821)],
+)
 def test_real(split, five, two):
     trees = read_trees(real("sst_en") / f"trees.{split}.txt.gz")
     assert (len(examples(trees)), len(examples(trees, classes=2))) == (five, two)
