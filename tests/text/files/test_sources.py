@@ -103,14 +103,16 @@ def test_standard_input_can_be_read_again(monkeypatch: pytest.MonkeyPatch) -> No
     assert not spool.exists()
 
 
-def test_a_named_pipe_is_read_whole_and_again(tmp_path: Path) -> None:
-    pipe, text = tmp_path / "pipe", "some words of a line\n" * 20_000
+@pytest.mark.parametrize(("name", "line"), [("pipe", "some words of a line\n"), ("pipe.jsonl", '{"text": "some words"}\n')])
+def test_a_named_pipe_is_read_whole_and_again(tmp_path: Path, name: str, line: str) -> None:
+    pipe, text = tmp_path / name, line * 20_000
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=(text,))
     writer.start()
     source = Source(pipe)
     writer.join()
     assert len(lines(source)) == len(lines(source)) == 20_000 and source.files[0].name == str(pipe)
+    assert {each.split()[0] for each in lines(source)} == {"some"}
 
 
 def test_who_names_a_field_has_json_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,8 @@ class Source:
         """A copy of what can be read once only: a pipe, or standard input."""
         if self._spool is None:
             self._spool = tempfile.TemporaryDirectory(prefix="polyseme-")  # goes when the source goes
-        path = Path(self._spool.name) / hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()
+        endings = "" if pipe is None else "".join(pipe.suffixes)  # which tell JSON lines
+        path = Path(self._spool.name) / (hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest() + endings)
         if not path.exists():
             with telling(name, "copy"), path.open("wb") as file, _opened(pipe) as given:
                 shutil.copyfileobj(given, file, 1 << 20)
