@@ -48,7 +48,7 @@ class Neighbours:
     place: int
     in_context: list[Neighbour]
     by_itself: list[OwnNeighbour]
-    """None where the model has no vectors that know no sentence."""
+    """Empty where the model has no vectors that know no sentence."""
 
 
 def neighbours(

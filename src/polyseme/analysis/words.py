@@ -117,9 +117,8 @@ def own_vectors(encoder: Encoder) -> WordVectors:
         weight = encoder.table.weight.detach().float().cpu().numpy()
         return WordVectors(list(encoder.vocabulary), weight, len(weight))
     if not encoder.has_own_vectors:
-        raise PolysemeError(
-            f"a {encoder.kind} gives a word in its sentence alone, and no vector of its own: ask an ELMo, or a table of vectors"
-        )
+        what = f"models of kind {encoder.kind} give words in their sentences alone, and no vectors of their own"
+        raise PolysemeError(f"{what}: ask an ELMo, or a table of vectors")
     vocabulary = getattr(encoder, "vocabulary", None)
     if vocabulary is None:
         what = "give one with --vocabulary FILE" if isinstance(encoder, Elmo) else "ask an ELMo, or a table of vectors"

@@ -96,6 +96,11 @@ def write_text(path: str | Path, text: str) -> None:
         part.write_text(text, encoding="utf-8", newline="\n")
 
 
+def is_pipe(path: Path) -> bool:
+    """Whether there is something that can be read once only, such as a named pipe: it is gone when it was opened."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def starts_with(path: str | Path, magic: bytes) -> bool:
     """Whether a file begins with these bytes."""
     with telling(path, "read"), Path(path).open("rb") as file:

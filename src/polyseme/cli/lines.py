@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
-from polyseme.base.files import GZIP, telling
+from polyseme.base.files import GZIP, is_pipe, telling
 
 
 class Lines(Protocol):
@@ -32,7 +32,7 @@ def lines_of(texts: Sequence[str] | None, path: Path | None) -> Lines:
         return TextLines(texts)
     if path is not None and str(path) != "-":
         with telling(path, "read"):
-            if path.exists() and not path.is_file() and not path.is_dir():  # a pipe, which is gone once it was opened
+            if is_pipe(path):
                 return PipedLines(path.open("rb"), str(path))
             path.open("rb").close()
         return FileLines(path)

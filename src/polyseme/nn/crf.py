@@ -25,8 +25,9 @@ class Crf(nn.Module):
     """Scores of moves, learned: from tag to tag (tags, tags), from the start (tags,) and to the end (tags,).
 
     `allowed[i, j]`: tag j may follow tag i; `allowed_start[i]`, `allowed_end[i]`: a sentence may begin or end with tag i; all
-    boolean, None allows all. They are not saved: who builds the module knows them. Masks (batch, words) are true on the
-    words of a sentence and false behind them; what scores and targets hold there does not matter.
+    boolean, None allows all. They are not saved: who builds the module knows them. Without `learn` all allowed moves score 0,
+    and stay so: for `decode` alone. Masks (batch, words) are true on the words of a sentence and false behind them; what
+    scores and targets hold there does not matter.
 
     >>> crf = Crf(2, allowed=torch.tensor([[True, False], [True, True]]))
     >>> crf.decode(torch.tensor([[[5.0, 0.0], [0.0, 4.0]]]), torch.ones(1, 2, dtype=torch.bool))   # never 1 after 0
@@ -44,11 +45,15 @@ class Crf(nn.Module):
         allowed: Tensor | None = None,
         allowed_start: Tensor | None = None,
         allowed_end: Tensor | None = None,
+        learn: bool = True,
     ) -> None:
         super().__init__()
         self.transitions = nn.Parameter(torch.empty(tags, tags).uniform_(-0.1, 0.1))
         self.start = nn.Parameter(torch.empty(tags).uniform_(-0.1, 0.1))
         self.end = nn.Parameter(torch.empty(tags).uniform_(-0.1, 0.1))
+        if not learn:
+            for weight in self.parameters():
+                nn.init.zeros_(weight).requires_grad_(False)
         given = {"allowed": allowed, "allowed_start": allowed_start, "allowed_end": allowed_end}
         for name, constraint in given.items():
             shape = (tags, tags) if name == "allowed" else (tags,)

@@ -121,10 +121,7 @@ class Roles(Task):
         inputs = features.width("input") + config.predicate_dim
         self.recurrent = HighwayLstm(inputs, config.hidden, config.layers, dropout=config.dropout)
         self.scores = nn.Linear(self.recurrent.dim + features.width("output"), len(self.labels))
-        self.crf = Crf(len(self.labels), **allowed_moves(self.labels))
-        if not config.crf:  # all allowed moves score 0, and stay so: only `decode` asks for them
-            for weight in self.crf.parameters():
-                nn.init.zeros_(weight).requires_grad_(False)
+        self.crf = Crf(len(self.labels), **allowed_moves(self.labels), learn=config.crf)
 
     # ---- data
 

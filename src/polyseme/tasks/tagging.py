@@ -100,10 +100,7 @@ class Tagging(Task):
         read = features.width("input") if self.recurrent is None else self.recurrent.dim
         self.scores = nn.Linear(read + features.width("output"), len(self.labels))
         moves = allowed_moves(self.labels) if self.scheme != "plain" else {}
-        self.crf = Crf(len(self.labels), **moves) if config.crf or moves else None
-        if self.crf is not None and not config.crf:  # all allowed moves score 0, and stay so: only `decode` asks for them
-            for weight in self.crf.parameters():
-                nn.init.zeros_(weight).requires_grad_(False)
+        self.crf = Crf(len(self.labels), **moves, learn=config.crf) if config.crf or moves else None
 
     @property
     def main(self) -> str:  # type: ignore[override]

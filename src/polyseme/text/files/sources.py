@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import glob
-import hashlib
 import os
 import shutil
 import sys
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.base.files import telling
+from polyseme.base.files import is_pipe, telling
 from polyseme.text.files.paragraphs import Chunk, TextFile, read_chunks
 
 Place = str | os.PathLike[str]
@@ -45,6 +44,7 @@ class Source:
         self.bad: Bad = bad
         """What to do at a line that cannot be read."""
         self._spool: tempfile.TemporaryDirectory[str] | None = None
+        self._copies: dict[str, TextFile] = {}
         self.files = tuple(_once(self._find(places)))
         """All files, in the order in which they are read."""
         self.names = tuple(dict.fromkeys(map(_name, _several(places))))
@@ -77,7 +77,7 @@ class Source:
             path = Path(place).expanduser()
             if str(place) == "-":
                 yield self._copied("standard input", None)
-            elif path.exists() and not path.is_file() and not path.is_dir():
+            elif is_pipe(path):
                 yield self._copied(str(place), path)
             else:
                 yield from (TextFile(file, json=file.suffix.lower() in self._json) for file in _files_of(os.fspath(place)))
@@ -86,12 +86,13 @@ class Source:
         """A copy of what can be read once only: a pipe, or standard input."""
         if self._spool is None:
             self._spool = tempfile.TemporaryDirectory(prefix="polyseme-")  # goes when the source goes
-        endings = "" if pipe is None else "".join(pipe.suffixes)  # which tell JSON lines
-        path = Path(self._spool.name) / (hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest() + endings)
-        if not path.exists():
+        if name not in self._copies:
+            endings = "" if pipe is None else "".join(pipe.suffixes)  # which tell JSON lines
+            path = Path(self._spool.name, f"{len(self._copies)}{endings}")
             with telling(name, "copy"), path.open("wb") as file, _opened(pipe) as given:
                 shutil.copyfileobj(given, file, 1 << 20)
-        return TextFile(path, name, json=bool(self._json))
+            self._copies[name] = TextFile(path, name, json=bool(self._json))
+        return self._copies[name]
 
 
 def _opened(pipe: Path | None) -> AbstractContextManager[BinaryIO]:
