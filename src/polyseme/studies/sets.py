@@ -76,7 +76,7 @@ SETS = {
         train="ner_conll2003_en/eng.train",
         dev="ner_conll2003_en/eng.testa",
         test="ner_conll2003_en/eng.testb",
-        options=_NER | {"layers": "all", "norm": "words"},
+        options=_NER | {"layers": "all", "norm": "words", "tune_words": False},
         source="the CoNLL-2003 shared task; its text is Reuters news, by agreement with NIST",
     ),
     "pos": LabelledSet(
@@ -112,7 +112,7 @@ SETS = {
         test="nli_sick_en/SICK_test_annotated.txt",
         splitter="english",
         options={
-            "network": "esim", "hidden": 200, "dropout": 0.4, "norm": "none", "mix_dropout": 0.3,
+            "network": "esim", "hidden": 200, "dropout": 0.4, "norm": "none", "mix_dropout": 0.3, "tune_words": False,
             "label": "entailment_judgment", "positions": ("input", "output"),
             "batch": 32, "epochs": 30, "patience": 8, "learning_rate": 1e-3,
         },
@@ -126,7 +126,7 @@ SETS = {
         dev="srl_propbank_ewt_en/ewt.dev.jsonl.gz",
         test="srl_propbank_ewt_en/ewt.test.jsonl.gz",
         options={
-            "hidden": 300, "network_layers": 4, "dropout": 0.1, "norm": "bilm", "mix_dropout": 0.2,
+            "hidden": 300, "network_layers": 4, "dropout": 0.1, "norm": "bilm", "mix_dropout": 0.2, "tune_words": False,
             "batch": 64, "epochs": 12, "patience": 12, "learning_rate": 1e-3,
         },
         source="https://github.com/propbank/propbank-release, with the words of UD English EWT 2.2",
@@ -141,7 +141,7 @@ SETS = {
         splitter="english",
         options={
             "hidden": 100, "dropout": 0.3, "norm": "words", "mix_dropout": 0.2, "longest": 20, "positions": ("input", "output"),
-            "batch": 32, "epochs": 5, "patience": 5, "learning_rate": 1e-3,
+            "tune_words": False, "batch": 32, "epochs": 5, "patience": 5, "learning_rate": 1e-3,
         },
         source="https://rajpurkar.github.io/SQuAD-explorer; here 1,000 paragraphs of it with 5 questions each",
     ),
