@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,7 +21,6 @@ from polyseme.cli.pretrain_vectors import fasttext, glove, word2vec
 from polyseme.cli.text_options import TextOptions
 from polyseme.cli.training_options import (
     BatchWords,
-    ClipNorm,
     CorpusOption,
     Dropout,
     LaneWords,
@@ -142,7 +141,6 @@ def elmo(
     negatives: Negatives = None,
     optimizer: OptimizerOption = Optimizer.adamw,
     learning_rate: Rate = None,
-    clip_norm: ClipNorm = 1.0,
     dropout: Dropout = 0.1,
     layout: LayoutOption = None,
     batch_words: BatchWords = None,
@@ -192,7 +190,7 @@ def elmo(
         layout=layout.value if layout else None,
         batch_words=batch_words,
         steps=lane_words,
-        train=training.loop(_optim(optimizer, learning_rate, clip_norm)),
+        train=training.loop(_optim(optimizer, learning_rate)),
     )
     run, opened = training.run(), text.open(corpus)
     find = _vectors(vectors, run)
@@ -216,12 +214,16 @@ def _vectors(path: Path | None, run: Run) -> FindVectors | None:
     return find
 
 
-def _optim(optimizer: Optimizer, rate: float | None, clip: float) -> OptimConfig:
+def _optim(optimizer: Optimizer, rate: float | None) -> OptimConfig:
     """The paper's Adagrad keeps its rate; AdamW's falls to zero."""
     from polyseme.pretraining.teaching import SKIP_NORM
     from polyseme.training.optim import OptimConfig
 
-    longest: dict[str, Any] = {"clip_norm": clip, "skip_norm": SKIP_NORM}
-    if optimizer is Optimizer.adagrad:
-        return OptimConfig(optimizer="adagrad", learning_rate=0.2 if rate is None else rate, decay="constant", **longest)
-    return OptimConfig(learning_rate=1e-3 if rate is None else rate, **longest)
+    adagrad = optimizer is Optimizer.adagrad
+    usual = 0.2 if adagrad else 1e-3
+    return OptimConfig(
+        optimizer=optimizer.value,
+        learning_rate=usual if rate is None else rate,
+        decay="constant" if adagrad else "linear",
+        skip_norm=SKIP_NORM,
+    )

@@ -10,7 +10,6 @@ from polyseme.cli.option_groups import command
 from polyseme.cli.pretrain_ngram import MinCount, Vocabulary
 from polyseme.cli.text_options import TextOptions
 from polyseme.cli.training_options import (
-    ClipNorm,
     CorpusOption,
     Dropout,
     Negatives,
@@ -89,7 +88,6 @@ def nnlm(
     negatives: Negatives = None,
     learning_rate: Rate = 1e-3,
     weight_decay: Decay = 0.01,
-    clip_norm: ClipNorm = 1.0,
     dropout: Dropout = 0.25,
     batch_words: BatchWords = None,
     *,
@@ -108,7 +106,7 @@ def nnlm(
     from polyseme.pretraining.nnlm import NnlmPretraining
     from polyseme.training.optim import OptimConfig
 
-    optim = OptimConfig(learning_rate=learning_rate, weight_decay=weight_decay, clip_norm=clip_norm)
+    optim = OptimConfig(learning_rate=learning_rate, weight_decay=weight_decay)
     config = NnlmPretraining(
         order=order,
         dim=dim,
@@ -138,7 +136,6 @@ def ulmfit(
     negatives: Negatives = None,
     learning_rate: Rate = 3e-3,
     weight_decay: Decay = 0.1,
-    clip_norm: ClipNorm = 0.25,
     dropout_factor: DropoutFactor = 1.0,
     activation: Activation = 2.0,
     activation_change: Change = 1.0,
@@ -172,7 +169,7 @@ def ulmfit(
         activation_change=activation_change,
         rows=rows,
         steps=row_words,
-        train=training.loop(optim(learning_rate, weight_decay, clip_norm), usual=50.0),
+        train=training.loop(optim(learning_rate, weight_decay), usual=50.0),
     )
     run = training.run()
     teach(config, text.open(corpus), run, out, training)

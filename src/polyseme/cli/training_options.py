@@ -80,8 +80,12 @@ LaneWords = Annotated[
     ),
 ]
 ClipNorm = Annotated[
-    float,
-    typer.Option("--clip-norm", help="Longer gradients are shortened to this length.", rich_help_panel="Training"),
+    float | None,
+    typer.Option(
+        "--clip-norm",
+        help="Longer gradients are shortened to this length. Not given: 1; for ulmfit 0.25.",
+        rich_help_panel="Training",
+    ),
 ]
 Warmup = Annotated[
     float | None,
@@ -119,6 +123,7 @@ class TrainingOptions:
     minutes: Minutes = None
     words: Words = None
     warmup: Warmup = None
+    clip_norm: ClipNorm = None
     patience: Patience = None
     seed: Seed = 0
     device: Device = None
@@ -135,8 +140,8 @@ class TrainingOptions:
             raise UsageError("give one budget: --epochs, --minutes or --words")
         if epochs is None and minutes is None and words is None:
             epochs = usual
-        if self.warmup is not None:
-            optim = optim.replace(warmup=self.warmup)
+        given = {"warmup": self.warmup, "clip_norm": self.clip_norm}
+        optim = optim.replace(**{name: value for name, value in given.items() if value is not None})
         return TrainConfig(epochs=epochs, minutes=minutes, words=words, patience=self.patience, optim=optim)
 
     def run(self) -> Run:

@@ -189,7 +189,7 @@ class UlmfitPretraining(UlmfitTeaching, LeftToRightPretraining):
         return Ulmfit(self._model(len(vocabulary)), vocabulary=vocabulary, splitter=splitter)
 
 
-def optim(learning_rate: float = 3e-3, weight_decay: float = 0.1, clip_norm: float = 0.25) -> OptimConfig:
+def optim(learning_rate: float = 3e-3, weight_decay: float = 0.1) -> OptimConfig:
     """AdamW with a short memory of the gradients' direction, as fast.ai's recipe for these networks has it."""
     return OptimConfig(
         learning_rate=learning_rate,
@@ -197,6 +197,6 @@ def optim(learning_rate: float = 3e-3, weight_decay: float = 0.1, clip_norm: flo
         betas=(0.8, 0.99),
         warmup=0.1,
         decay="cosine",
-        clip_norm=clip_norm,
+        clip_norm=0.25,
         skip_norm=SKIP_NORM,
     )
