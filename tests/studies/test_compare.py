@@ -47,6 +47,13 @@ def test_cells_are_trained_once_and_compared(data: Path, tmp_path: Path) -> None
     assert "CoNLL-2003" in as_markdown(rows) and as_csv(rows).count("\n") == 3
 
 
+def test_done_cells_share_equal_vectors(data: Path, tmp_path: Path) -> None:
+    first, second = Study(tmp_path / "study", ("ner",), ("word2vec",), (1, 2), {"en": str(data)}, QUICK).cells()
+    for cell in (first, second):
+        cell.train("cpu")
+    assert Path(first.out, "vectors", "model.safetensors").samefile(Path(second.out, "vectors", "model.safetensors"))
+
+
 def test_a_failing_cell_is_told_with_its_log(data: Path, tmp_path: Path) -> None:
     study = Study(tmp_path / "study", ("ner",), ("none", "no-such-model"), (1,), {}, QUICK)
     with pytest.raises(PolysemeError, match="1 of 2 cells failed: ner no-such-model"):

@@ -17,6 +17,7 @@ from typing import Any
 from polyseme.base.run import Run
 from polyseme.encoders import folder as models
 from polyseme.encoders.shipped import folder_of
+from polyseme.studies.copies import share_copies
 from polyseme.studies.sets import labelled_set
 from polyseme.studies.train import Files, Job, task_named
 from polyseme.studies.tuned import own_options
@@ -94,6 +95,7 @@ class Cell:
         if self.done:  # a study has many cells, and a done one goes on no more
             for checkpoint in Path(self.out, "run").glob("checkpoint-*"):
                 checkpoint.unlink()
+            share_copies(Path(self.out), Path(self.cache).with_name("cells"))
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -41,6 +41,8 @@ from polyseme.text.words import LIKELIEST, Splitter, splitter
 
 FORMAT = 1
 HEAD, WEIGHTS, LABELS, WORDS, LIST = "task.json", "model.safetensors", "labels.txt", "words.txt", "splitter.txt"
+NOTED = "sha256.txt"
+"""Of which encoder a folder beside the task is the copy."""
 _TUNED = "features.tuned."
 
 
@@ -97,7 +99,7 @@ def _kept(encoder: Encoder, name: str, folder: Path) -> dict[str, Any]:
     content = _content(encoder)
     if encoder.source in NAMES and content == _shipped(encoder.source):  # and not with another splitter
         return {"shipped": encoder.source, "sha256": content}
-    noted = folder / name / "sha256.txt"
+    noted = folder / name / NOTED
     if not noted.is_file() or noted.read_text(encoding="ascii") != content:
         encoder.save_pretrained(folder / name)
         write_text(noted, content)
