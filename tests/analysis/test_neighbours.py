@@ -8,6 +8,8 @@ import pytest
 from polyseme.analysis.index import Index
 from polyseme.analysis.neighbours import neighbours
 from polyseme.base.errors import UsageError
+from polyseme.encoders.word2vec import WordVectorTable
+from polyseme.text.word_vectors import WordVectors
 from tests.analysis.known import Known
 
 OWN = {
@@ -106,3 +108,13 @@ def test_called_wrongly():
         neighbours(Known(OWN, weight=2.0), index, QUERY, 0)
     with pytest.raises(UsageError, match="count is 0"):
         neighbours(encoder, index, QUERY, 0, 0)
+
+
+def test_words_that_a_table_does_not_know():
+    """They all have the same vector: neither do they have neighbours, nor are they some."""
+    rows = np.array([[1, 0], [0.9, 0.1], [0, 1]], dtype=np.float32)
+    encoder = WordVectorTable.from_vectors(WordVectors(["bank", "shore", "loan"], rows, total=3))
+    index = Index.build(encoder, [["bank", "castle"], ["shore", "tower"], ["loan", "castle"]])
+    asked = neighbours(encoder, index, ["the", "palace"], 1)
+    assert not asked.known and asked.by_itself == []
+    assert [each.word for each in neighbours(encoder, index, ["bank"], 0).by_itself] == ["shore", "loan"]

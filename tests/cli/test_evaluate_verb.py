@@ -120,6 +120,27 @@ def test_many_labels_are_told_by_pairs(run, runs, tmp_path, monkeypatch):
     assert out.endswith("\nmost often confused\n  topic-3 taken for topic-7  2\n")
 
 
+def test_a_table_that_is_laid_out_otherwise(run, runs, tmp_path):
+    file, rows = tmp_path / "a.tsv", "a good film\t7\tpos\na bad film\t8\tneg\n" * 2
+    file.write_text(rows)
+    call = ("evaluate", runs / "classifier", file, "--errors", "0")
+    assert "name the columns by number, or by name if it is one: --text 0 --label 1" in one_sentence(run(*call), 2)
+    result = run(*call, "--text", "0", "--label", "-1")
+    assert result.code == 0 and "4 examples" in result.out
+    file.write_text("what\tnumber\thow\n" + rows)
+    assert "--header or --no-header" in one_sentence(run(*call, "--text", "0", "--label", "-1"))
+    assert run(*call, "--text", "0", "--label", "-1", "--header", "--kind", "tsv").out == result.out
+    file.write_text("text\tlabel\na film\tpos\n\tneg\n")
+    assert "give --no-strict" in one_sentence(run(*call))
+    assert "1 example" in run(*call, "--no-strict").out
+
+
+def test_options_of_other_tables(run, runs):
+    told = one_sentence(run("evaluate", runs / "tagger", runs / "dev.conll", "--text", "0", "--label", "1"), 2)
+    assert "--text, --label: the files of this task, tagging, have no such thing; leave it out" in told
+    assert "--second: the files of this" in one_sentence(run("evaluate", runs / "classifier", "a", "--second", "1"), 2)
+
+
 def test_bad_data(run, runs, tmp_path):
     (tmp_path / "ragged").write_text("Ann B-PER\nis O O\n")
     assert "ragged:2: has 3 columns" in one_sentence(run("evaluate", runs / "tagger", tmp_path / "ragged"))
@@ -127,4 +148,4 @@ def test_bad_data(run, runs, tmp_path):
     assert "plain:1: has the tag 'NOUN'" in one_sentence(run("evaluate", runs / "tagger", tmp_path / "plain"))
     (tmp_path / "empty").write_text("")
     assert "empty" in one_sentence(run("evaluate", runs / "classifier", tmp_path / "empty"))
-    assert "holds no trained task" in one_sentence(run("evaluate", tmp_path, tmp_path / "plain"))
+    assert "is no trained task (task.json is missing)" in one_sentence(run("evaluate", tmp_path, tmp_path / "plain"))

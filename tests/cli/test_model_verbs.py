@@ -132,7 +132,21 @@ def test_verify_against_somebodys_file(run, model, tmp_path, kind):
     assert "(layers, words, dim) = (3, 6, 16) for line 0; the model gives (3, 2, 16)" in one_sentence(run(*call))
     text.write_text("The bank of the river .\n\nmoney\nmore\n")
     assert "holds no vectors for line 3" in one_sentence(run(*call))
+    text.write_text("The bank of the river .\n\n")
+    assert "holds vectors of more lines than the 2 of the input" in one_sentence(run(*call))
     one_sentence(run("verify", model, "--vectors", vectors), 2)
+
+
+def test_verify_makes_vectors_as_they_were_made(run, model, tmp_path):
+    text, vectors = tmp_path / "t.txt", tmp_path / "v.npz"
+    text.write_text("Banks, rivers.\nmoney, more\nthe end\n")
+    made = ["--splitter", "whitespace", "--start", "carry", "--batch-size", "1"]
+    assert run("embed", "-i", text, "-m", model, "-o", vectors, *made).code == 0
+    call = ("verify", model, "--vectors", vectors, "--input", text)
+    assert run(*call, *made).out.startswith("good: 3 sentences, 6 words")
+    one_sentence(run(*call, *made[2:]))  # other words
+    assert "differ by up to" in one_sentence(run(*call, *made[:4]))  # three states side by side
+    assert "--batch-size and --splitter say how" in one_sentence(run("verify", model, *made[:2], *made[4:]), 2)
 
 
 def test_verify_reads_a_single_layer_without_its_axis(run, model, tmp_path):

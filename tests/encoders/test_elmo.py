@@ -240,6 +240,7 @@ def test_encode() -> None:
     expected = [array.mean(0).mean(0) if array.size else np.zeros(16) for array in model.embed(texts)]
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert model.encode("dog").shape == (16,)
+    np.testing.assert_array_equal(model.encode(text for text in texts), found)  # as `embed` takes them
     assert isinstance(model.encode(texts, convert_to_tensor=True), torch.Tensor)
     np.testing.assert_allclose(np.linalg.norm(model.encode(texts, normalize_embeddings=True), axis=1), [1, 0, 1], atol=1e-6)
     assert model.encode(texts, layers="all", pooling="ends").shape == (3, 96)

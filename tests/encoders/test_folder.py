@@ -70,6 +70,13 @@ def test_card_and_description(tmp_path: Path) -> None:
     assert facts["parameters"] == sum(p.numel() for p in elmo().parameters())
 
 
+def test_a_folder_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert elmo().save_pretrained("~/m") == tmp_path / "m"
+    assert Elmo.from_pretrained("~/m").config == elmo().config
+
+
 def test_saving_over_a_folder_and_failing_to_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elmo(seed=1).save_pretrained(tmp_path / "m")
     elmo(seed=2).save_pretrained(tmp_path / "m")

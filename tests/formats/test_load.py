@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import tarfile
 import zipfile
 
@@ -37,7 +38,7 @@ def test_a_weights_file_itself(tmp_path):
     folder = write_bilm(tmp_path / "model")
     same_vectors(load(folder / "weights.hdf5"), bilm_oracle(folder))
     apart = (folder / "weights.hdf5").rename(tmp_path / "lonely.hdf5")
-    with pytest.raises(FormatError, match=r"holds no options, a JSON file with the key lstm \(found: lonely.hdf5\)"):
+    with pytest.raises(FormatError, match=r"holds no options, .*lstm \(found: lonely.hdf5\): name it by --options FILE"):
         load(apart)
     assert load(apart, options=folder / "options.json").layers == 3
 
@@ -170,3 +171,18 @@ def test_a_splitter_for_a_model_that_names_none(tmp_path):
 def test_devices_that_hold_no_numbers(tmp_path):
     with pytest.raises(UsageError, match="'meta' cannot be used; allowed: cpu, cuda, mps"):
         load(write_bilm(tmp_path), device="meta")
+
+
+def test_what_is_no_model_is_told_for_what_it_is(tmp_path):
+    with pytest.raises(PolysemeError, match=r"elmo: no such file or folder, and not a hub id .*; by name there are en and zh"):
+        load("elmo")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "task.json").write_text("{}")
+    with pytest.raises(FormatError, match="is a trained task and no model: `polyseme predict` asks it"):
+        load(tmp_path / "run")
+    folder = write_bilm(tmp_path / "model")
+    (tmp_path / "packed").mkdir()
+    shutil.make_archive(str(tmp_path / "packed" / "model"), "gztar", folder)
+    with pytest.raises(FormatError, match=r"holds model.tar.gz, which may be a model: name the file itself"):
+        load(tmp_path / "packed")
+    same_vectors(load(tmp_path / "packed" / "model.tar.gz"), bilm_oracle(folder))

@@ -55,11 +55,12 @@ def test_done_cells_share_equal_vectors(data: Path, tmp_path: Path) -> None:
 
 
 def test_a_failing_cell_is_told_with_its_log(data: Path, tmp_path: Path) -> None:
-    study = Study(tmp_path / "study", ("ner",), ("none", "no-such-model"), (1,), {}, QUICK)
-    with pytest.raises(PolysemeError, match="1 of 2 cells failed: ner no-such-model"):
+    (tmp_path / "no-model").mkdir()
+    study = Study(tmp_path / "study", ("ner",), ("none", "bad"), (1,), {}, QUICK, models={"bad": str(tmp_path / "no-model")})
+    with pytest.raises(PolysemeError, match="1 of 2 cells failed: ner bad"):
         study.run(jobs=2, device="cpu", tell=lambda _: None)
     assert [cell.done for cell in study.cells()] == [True, False]
-    assert "no-such-model" in Path(study.cells()[1].out, "cell.log").read_text()
+    assert "holds no model" in Path(study.cells()[1].out, "cell.log").read_text()
 
 
 def test_a_stop_lets_cells_end_and_writes_the_table_of_what_is_done(
@@ -177,6 +178,7 @@ def test_options_of_rows_that_are_left_out_are_left_out_too() -> None:
     ("--encoders none,word2vec --baseline word2vek", "--baseline is 'word2vek'"),
     ("--encoders ,", "--encoders is ','"),
     ("--seeds ,", "--seeds is ','"),
+    ("--encoders none,my-elom", "my-elom: no such file or folder"),
 ])  # fmt: skip
 def test_what_makes_no_table_is_told_before_anything_is_trained(data: Path, tmp_path: Path, words: str, told: str) -> None:
     from typer.testing import CliRunner
@@ -184,8 +186,8 @@ def test_what_makes_no_table_is_told_before_anything_is_trained(data: Path, tmp_
     from polyseme.cli.app import app
 
     found = CliRunner().invoke(app, ["compare", "--tasks", "ner", "--out", str(tmp_path / "study"), *words.split()])
-    assert isinstance(found.exception, UsageError) and told in str(found.exception)
-    assert not (tmp_path / "study").exists()
+    assert isinstance(found.exception, PolysemeError) and told in str(found.exception)
+    assert not list((tmp_path / "study").rglob("cell.json"))
 
 
 def test_a_seed_given_twice_is_trained_once() -> None:

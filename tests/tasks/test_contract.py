@@ -282,8 +282,9 @@ def test_new_and_empty_texts_are_answered_alike_in_any_company(fits: Any, name: 
     assert 0 < len(some) < len(questions)
     assert_same_answers([task.predict([questions[place]])[0] for place in some], [together[place] for place in some])
     assert task.predict([]) == []
-    with pytest.raises(UsageError):
-        task.predict("one string")
+    for nothing_to_answer in ("one string", [None], [float("nan")]):
+        with pytest.raises(UsageError):
+            task.predict(nothing_to_answer)
     for question, answer in zip(questions, together, strict=True):
         if isinstance(answer, Tagged):
             assert answer.words == task.words(question) and len(answer.tags) == len(answer.words)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.analysis.index import Index
+from polyseme.analysis.words import known_words
 from polyseme.base.errors import UsageError
 from polyseme.encoders.base import Encoder, Sentence
 
@@ -48,7 +49,9 @@ class Neighbours:
     place: int
     in_context: list[Neighbour]
     by_itself: list[OwnNeighbour]
-    """Empty where the model has no vectors that know no sentence."""
+    """Empty where the model has no vectors that know no sentence, or does not know the word."""
+    known: bool = True
+    """Whether the word has a vector of its own; all words that a model does not know have the same."""
 
 
 def neighbours(
@@ -70,9 +73,10 @@ def neighbours(
     found = index.search(stack[index.layers].mean(0), count + 1, among)  # one more: its own place may be among them
     near = [_in_context(index, row, cosine) for row, cosine in zip(found.rows.tolist(), found.cosines.tolist(), strict=True)]
     others = [each for each in near if (each.sentence, each.place) != (words, place)]
-    if not encoder.has_own_vectors:
-        return Neighbours(words, place, others[:count], [])
-    own = index.search_own(stack[0], count, ~same)
+    known = bool(known_words(encoder, [words[place]])[0])
+    if not (encoder.has_own_vectors and known):
+        return Neighbours(words, place, others[:count], [], known)
+    own = index.search_own(stack[0], count, ~same & known_words(encoder, index.types))
     by_itself = [
         OwnNeighbour(index.types[row], cosine, int(index.counts[row]))
         for row, cosine in zip(own.rows.tolist(), own.cosines.tolist(), strict=True)

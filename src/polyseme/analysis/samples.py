@@ -36,7 +36,8 @@ def language_of(encoder: Encoder) -> Language:
     if name not in _SPLITTERS:
         raise UsageError(
             f"this model splits words by {name}, which does not tell its language, so there are no sample sentences for "
-            "it: add --corpus FILE with text of yours"
+            "it: add --splitter english or chinese, if it is a model of one of them; `polyseme neighbours` takes text of yours "
+            "(--corpus FILE)"
         )
     return _SPLITTERS[name]
 

@@ -65,7 +65,7 @@ class WordSpace:
         row = self.row(word)
         if row is not None:
             return Known(self.words[row], self.vectors[row])
-        if not _spells(self.encoder, word):
+        if not known_words(self.encoder, [word])[0]:
             return None
         return Known(word, normalised(self.encoder.embed([[word]], layers=0)[0][0])[0])
 
@@ -123,7 +123,7 @@ def own_vectors(encoder: Encoder) -> WordVectors:
     if vocabulary is None:
         what = "give one with --vocabulary FILE" if isinstance(encoder, Elmo) else "ask an ELMo, or a table of vectors"
         raise PolysemeError(f"{encoder.source} comes without a list of words to look among: {what}")
-    marks = {getattr(encoder.config, name, None) for name in ("begin", "end", "unknown")}
+    marks = _marks(encoder)
     words = list(dict.fromkeys(word for word in vocabulary if word and word not in marks))  # files may repeat some
     sentences = [words[begin : begin + _TOGETHER] for begin in range(0, len(words), _TOGETHER)]
     with progress("embedding", len(sentences), "sentences") as advance:
@@ -131,22 +131,29 @@ def own_vectors(encoder: Encoder) -> WordVectors:
     return WordVectors(words, vectors, len(words))
 
 
+def known_words(encoder: Encoder, words: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether a model has a vector of its own for each word, (words,): in its vocabulary, or by characters or subwords.
+
+    All other words share one vector, which says nothing about any of them.
+    """
+    if isinstance(encoder, WordVectorTable):
+        return encoder.known(words)
+    if isinstance(encoder, LeftToRight | NgramModel) or (isinstance(encoder, Elmo) and encoder.config.characters is None):
+        vocabulary, marks = getattr(encoder, "vocabulary", None) or (), _marks(encoder)
+        return np.array([word in vocabulary and word not in marks for word in words], dtype=bool)
+    return np.ones(len(words), dtype=bool)
+
+
 def words_alone(encoder: Encoder, words: Sequence[str]) -> dict[str, NDArray[np.float32]]:
     """Each word read by itself, (layers, dim); those that the model does not know are left out."""
     if isinstance(encoder, WordVectorTable):
         space = WordSpace(encoder)
         return {word: found.vector[None] for word in words if (found := space.find(word)) is not None}
-    vocabulary = getattr(encoder, "vocabulary", None) or ()
-    known = [word for word in words if word in vocabulary or _spells(encoder, word)]
+    known = [word for word, is_so in zip(words, known_words(encoder, words), strict=True) if is_so]
     with progress("embedding", len(known), "words") as advance:
         arrays = encoder.embed([[word] for word in known], progress=advance)
     return {word: array[:, 0] for word, array in zip(known, arrays, strict=True)}
 
 
-def _spells(encoder: Encoder, word: str) -> bool:
-    """Whether a model has a vector of its own for a word outside its vocabulary: by its characters or subwords."""
-    if isinstance(encoder, WordVectorTable):
-        return bool(encoder.known([word])[0])
-    if isinstance(encoder, LeftToRight | NgramModel):
-        return False
-    return not isinstance(encoder, Elmo) or encoder.config.characters is not None
+def _marks(encoder: Encoder) -> set[str | None]:
+    return {getattr(encoder.config, name, None) for name in ("begin", "end", "unknown")}

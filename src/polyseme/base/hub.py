@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from polyseme.base.errors import PolysemeError
@@ -13,13 +14,17 @@ from polyseme.base.errors import PolysemeError
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
-def fetch(name: str | Path) -> Path:
-    """A local path as it is, or the local copy of a hub repository (`owner/name`), downloaded where needed."""
+def fetch(name: str | Path, others: Sequence[str] = ()) -> Path:
+    """A local path as it is, or the local copy of a hub repository (`owner/name`), downloaded where needed.
+
+    `others`: names that the caller knows besides, for the message.
+    """
     path = Path(name).expanduser()
     if path.exists():
         return path
     if not (isinstance(name, str) and _HUB_ID.fullmatch(name)):
-        raise PolysemeError(f"{name}: no such file or folder, and not a hub id of the form owner/name")
+        besides = f"; by name there are {' and '.join(others)}" if others else ""
+        raise PolysemeError(f"{name}: no such file or folder, and not a hub id of the form owner/name{besides}")
     from huggingface_hub import snapshot_download
 
     try:

@@ -42,11 +42,10 @@ def info(
 
 def _facts(name: str, model: Encoder) -> dict[str, Any]:
     from polyseme.base.card import licence_of
-    from polyseme.base.hub import fetch
     from polyseme.encoders.folder import describe
-    from polyseme.encoders.shipped import folder_of
+    from polyseme.encoders.shipped import place_of
 
-    place = folder_of(name) or fetch(name)
+    place = place_of(name)
     facts = describe(model)
     layer = getattr(model, "output", None)
     output = sum(value.numel() for value in layer.parameters()) if layer is not None else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.base.errors import UsageError
+from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.progress import progress
 from polyseme.cli import show
 from polyseme.cli.concordance import concordance, joined
@@ -112,6 +112,9 @@ def neighbours(
     limit = True if same_word else False if other_words else None
     found = find(loaded, searched, words, place, count, same_word=limit)
     if not context:
+        if not found.known:
+            told = f"the model does not know the word {words[place]!r}"
+            raise PolysemeError(f"{told}: ask about another one, or a model that reads characters")
         found = replace(found, in_context=[])
     if json:
         _as_json(found, searched)
@@ -178,6 +181,8 @@ def _show(found: Neighbours, index: Index, same_word: bool | None, *, context: b
         show.line()
     if own:
         show.line("by its own vector alone (layer 0)" if context else f"by its own vector alone ({where})")
+        if not found.known:
+            show.line("  none: the model does not know the word, and has one vector for all such words")
         for alone in found.by_itself:
             show.line(f"{_start(alone.cosine, alone.word, column)}  {show.count(alone.count, 'time')}")
 

@@ -47,7 +47,15 @@ CorpusOption = Annotated[
     typer.Option("--corpus", "-c", metavar="SOURCE", help="A text file, folder or glob (may be given again), or - for stdin."),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Folder for the model, or of a run to go on with.")]
-Epochs = Annotated[float | None, typer.Option("--epochs", min=0, help="Passes over the text.", rich_help_panel="Budget")]
+Epochs = Annotated[
+    float | None,
+    typer.Option(
+        "--epochs",
+        min=0,
+        help="Passes over the text. Without any budget: 10; in pretrain ulmfit 50, in adapt 3.",
+        rich_help_panel="Budget",
+    ),
+]
 Minutes = Annotated[float | None, typer.Option("--minutes", min=0, help="Minutes of training.", rich_help_panel="Budget")]
 Words = Annotated[int | None, typer.Option("--words", metavar="N", min=1, help="Words to train on.", rich_help_panel="Budget")]
 Negatives = Annotated[

@@ -9,6 +9,7 @@ import typer
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.cli import show
+from polyseme.cli.embed import BatchSize
 from polyseme.cli.lines import lines_of
 from polyseme.cli.options import (
     Device,
@@ -17,6 +18,7 @@ from polyseme.cli.options import (
     ModelArgument,
     Options,
     SplitOnSpaces,
+    SplitterOption,
     StartOption,
     VocabularyFile,
     layer_choice,
@@ -44,6 +46,8 @@ def verify(
     layers: LayersOption = "all",
     split_on_spaces: SplitOnSpaces = False,
     start: StartOption = None,
+    batch_size: BatchSize = None,
+    splitter: SplitterOption = None,
     json: Json = False,
     options: Options = None,
     vocabulary: VocabularyFile = None,
@@ -67,15 +71,15 @@ def verify(
         raise UsageError("--write keeps our own vectors; leave --vectors out")
     if vectors is None:
         given = {"--layers": layers != "all", "--start": start is not None, "--split-on-spaces": split_on_spaces}
+        given |= {"--batch-size": batch_size is not None, "--splitter": splitter is not None}
         if names := [name for name, was in given.items() if was]:
             raise UsageError(f"{' and '.join(names)} say how --vectors were made: give --vectors and --input too")
-    loaded = open_model(model, options=options, vocabulary=vocabulary, device=device)
-    from polyseme.base.hub import fetch
-    from polyseme.encoders.shipped import folder_of
+    loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device)
+    from polyseme.encoders.shipped import place_of
     from polyseme.formats.vectors.check import check_file, check_reference, write_reference
     from polyseme.formats.vectors.store import Settings
 
-    folder = folder_of(model) or fetch(model)
+    folder = place_of(model)
     if write:
         if not folder.is_dir():
             raise PolysemeError(f"{model} is a file; reference vectors are kept in a folder: convert it first")
@@ -83,7 +87,12 @@ def verify(
         show.as_json({"written": str(path)}) if json else show.line(f"{path}: written")
         return
     if vectors is not None:
-        settings = Settings(layers=layer_choice(layers), start=start.value if start else None, split_on_spaces=split_on_spaces)
+        settings = Settings(
+            layers=layer_choice(layers),
+            start=start.value if start else None,
+            split_on_spaces=split_on_spaces,
+            batch_size=batch_size,
+        )
         check = check_file(loaded, lines_of(None, input), vectors, settings)
     else:
         check = check_reference(loaded, folder)

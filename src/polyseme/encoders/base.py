@@ -236,7 +236,7 @@ class Encoder(nn.Module, ABC):
         The words' vectors (of the chosen layer, or the mean of all) are pooled under their mask. Several layers ("all")
         are laid side by side. Texts go through some at a time, so that only their pooled vectors are kept.
         """
-        texts: Sequence[Sentence] = [sentences] if isinstance(sentences, str) else sentences
+        texts: Sequence[Sentence] = [sentences] if isinstance(sentences, str) else list(sentences)
         vectors: list[Tensor] = []
         with progress("encoding", len(texts), "texts") if show_progress_bar is not False else nullcontext() as advance:
             for begin in range(0, len(texts), ENCODED):

@@ -23,7 +23,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 import polyseme
-from polyseme.base import hub
 from polyseme.base.card import write_card
 from polyseme.base.errors import FormatError, PolysemeError, nearest
 from polyseme.base.files import read_bytes, read_json, telling, write_text
@@ -56,7 +55,7 @@ def save(model: Encoder, folder: str | Path, *, precision: str = "fp32", card: s
         raise PolysemeError(f"precision is {precision!r}; a folder holds {' or '.join(_PRECISIONS)}")
     if model.kind not in KINDS:
         raise PolysemeError(f"a folder holds an encoder of a known kind ({', '.join(KINDS)}); this is a {model.kind}")
-    folder = Path(folder)
+    folder = Path(folder).expanduser()
     with telling(folder, "write"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
@@ -126,7 +125,7 @@ def _move(part: Path, folder: Path) -> None:
 
 def load(path: str | Path) -> Encoder:
     """Read a model folder or a hub id."""
-    folder = shipped.folder_of(path) or hub.fetch(path)
+    folder = shipped.place_of(path)
     if not folder.is_dir() or not is_folder(folder):
         raise FormatError(folder, "is no polyseme model folder (polyseme.load reads other formats)")
     head = _head(folder)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polyseme
 from polyseme.base.errors import PolysemeError
+from polyseme.base.hub import fetch
 
 NAMES = ("en", "zh")
 """English, which is what `polyseme.load()` gives, and Chinese."""
@@ -25,3 +26,8 @@ def folder_of(name: str | Path) -> Path | None:
             f"file or a hub id), or write ./{name} for a folder of your own"
         )
     return folder
+
+
+def place_of(name: str | Path) -> Path:
+    """Where a model lies: a shipped one by its name, else a path, or the local copy of a hub repository."""
+    return folder_of(name) or fetch(name, NAMES)

@@ -62,7 +62,8 @@ def _root(state: Mapping[str, Tensor], weights: Path) -> str:
     """What stands before the names of the ELMo; of several, the first when all are the same model."""
     roots = sorted(name.removesuffix(_ANCHOR) for name in state if name.endswith(_ANCHOR))
     if not roots:
-        raise FormatError(weights, f"holds no ELMo: no tensor is named ...{_ANCHOR}")
+        what = f"holds no ELMo: no tensor is named ...{_ANCHOR}"
+        raise FormatError(weights, f"{what}; where a model is several files, name their folder")
     parts = [{name.removeprefix(root): t for name, t in state.items() if name.startswith(root)} for root in roots]
     for other in parts[1:]:
         if other.keys() != parts[0].keys() or not all(torch.equal(other[name], parts[0][name]) for name in other):

@@ -24,7 +24,6 @@ import torch
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.base.files import PACKED, read_json, starts_with, telling, unpack
-from polyseme.base.hub import fetch
 from polyseme.encoders import folder as ours
 from polyseme.encoders import shipped
 from polyseme.encoders.base import Encoder
@@ -90,7 +89,7 @@ def load(
         if name is not None and not name.is_file():
             raise PolysemeError(f"{name}: no such file")
     with telling(path, "read"):
-        place = shipped.folder_of(path) or fetch(path)
+        place = shipped.place_of(path)
     model = _read_folder(place, given) if place.is_dir() else _read_file(place, given)
     model.source = f"{path} ({model.source})" if model.source == allennlp.ASSUMED else str(path)
     if words is not None:
@@ -136,6 +135,10 @@ def _read_folder(folder: Path, given: Given) -> Encoder:
         return arpa.read(scan.only(found_ngrams, "n-grams"))
     if found_vectors := [path for path in scan.files(folder) if is_vectors(path)]:
         return _read_vectors(scan.only(found_vectors, "word vectors"), given)
+    if "task.json" in inside:
+        raise FormatError(folder, "is a trained task and no model: `polyseme predict` asks it, `polyseme evaluate` judges it")
+    if archives := [path.name for path in scan.files(folder) if zipfile.is_zipfile(path) or tarfile.is_tarfile(path)]:
+        raise FormatError(folder, f"holds {scan.listed(archives)}, which may be a model: name the file itself")
     raise FormatError(folder, f"holds no model that polyseme knows (found: {scan.listed(inside)}); expected {EXPECTED}")
 
 

@@ -104,7 +104,10 @@ def options_file(folder: Path) -> Path:
             if "options" in path.name:
                 read_json(path)  # says what is wrong with it
         names = listed(path.name for path in files(folder))
-        raise FormatError(folder, f"holds no options, a JSON file with the key lstm (found: {names})")
+        raise FormatError(
+            folder,
+            f"holds no options, a JSON file with the key lstm (found: {names}): name it by --options FILE (options= in Python)",
+        )
     return only(found, "options")
 
 
@@ -118,7 +121,10 @@ def only(paths: list[Path], what: str) -> Path:
     """The one path of a list, or an error that lists all."""
     if len(paths) > 1:
         names = listed(path.name for path in paths)
-        raise FormatError(paths[0].parent, f"holds {len(paths)} files of {what} ({names}): name one in the call")
+        raise FormatError(
+            paths[0].parent,
+            f"holds {len(paths)} files of {what} ({names}): name one of them, unpacked where they are in an archive",
+        )
     return paths[0]
 
 

@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.encoders.shipped import place_of
 from polyseme.studies.cell import CELL, Cell, write_cell
 from polyseme.studies.identity import identity
 from polyseme.studies.options import Use, check_words, holding, mistakes
 from polyseme.studies.processes import Process, side_by_side, start_process, why
 from polyseme.studies.sets import GROUPS, labelled_set, members
-from polyseme.studies.train import listed, task_named
+from polyseme.studies.train import listed, named_in, task_named
 from polyseme.studies.tuned import FROZEN, TUNED, own_options
 from polyseme.tasks.base import Task
 from polyseme.training.signals import StopSignal
@@ -139,6 +140,11 @@ class Study:
         for name in self.sets:
             labelled_set(name).files()
 
+    def check_models(self) -> None:
+        """Complain about models that cells to be trained need and that are missing; those of the hub are fetched."""
+        for name in sorted({each for cell in self.cells() if not cell.done for each in named_in(cell.encoders)}):
+            place_of(name)
+
     def run(self, *, jobs: int = 1, device: str | None = None, tell: Tell = print) -> list[Cell]:
         """Train all cells that are not done, `jobs` at a time; gives them all, or an error that names those that failed.
 
@@ -147,6 +153,7 @@ class Study:
         self.check()
         cells = self.cells()
         self.check_files()
+        self.check_models()
         for cell in cells:
             if cell.done and (changed := cell.changed()):
                 told = "; ".join(f"{name}: {how}" for name, how in changed.items())

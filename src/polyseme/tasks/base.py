@@ -283,7 +283,14 @@ def listed(texts: Sequence[Any]) -> Sequence[Any]:
 
 def split_text(text: Sentence, cut: Splitter) -> list[str]:
     """A text as words: a string is split, a list is taken as it is, and so are words that stand in a longer text."""
-    return cut(text) if isinstance(text, str) else text if isinstance(text, Excerpt) else list(text)
+    return cut(text) if isinstance(text, str) else text if isinstance(text, Excerpt) else words_of(text)
+
+
+def words_of(text: Iterable[str]) -> list[str]:
+    """A text that comes in words; what is none, such as an empty cell of a table, is told."""
+    if not isinstance(text, Iterable):
+        raise UsageError(f"a text is a string or a list of words; got {text!r}")
+    return list(text)
 
 
 TASKS = {

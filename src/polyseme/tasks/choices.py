@@ -7,7 +7,7 @@ through one softmax. Questions may have different numbers of choices. Files are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -180,7 +180,8 @@ class Choices(WholeTask):
         """A choice for each question: (question, choices), or (question, choices, context); texts are strings or words."""
         found = []
         for each in questions:
-            if isinstance(each, str) or len(each) not in (2, 3) or isinstance(each[1], str) or not each[1]:
+            several = isinstance(each, Sized) and not isinstance(each, str) and len(each) in (2, 3)
+            if not several or isinstance(each[1], str) or not each[1]:
                 raise UsageError(f"expected a question and its choices, such as ('Who sat?', ['cat', 'mat']); got {each!r}")
             question, choices = _text(each[0]), tuple(_text(choice) for choice in each[1])
             found.append(ChoiceQuestion(question, choices, context=_text(each[2]) if len(each) == 3 else None))

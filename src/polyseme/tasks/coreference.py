@@ -406,7 +406,7 @@ class Coreference(Task):
         if isinstance(text, str):
             assert self.config.sentences is not None
             return Document([self.words(each) for each in sentence_splitter(self.config.sentences)(text)], [])
-        sentences: list[Any] = [text] if text and isinstance(text[0], str) else list(text)
+        sentences: list[Any] = [text] if not isinstance(text, Sequence) or (text and isinstance(text[0], str)) else list(text)
         for sentence in sentences:
             words = [] if isinstance(sentence, str) or not isinstance(sentence, Sequence) else sentence
             if words is not sentence or not all(isinstance(word, str) for word in words):

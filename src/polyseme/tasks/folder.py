@@ -126,7 +126,8 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Task:
     """Read a trained task, ready to answer."""
     folder = Path(path)
     if not is_task(folder):
-        raise FormatError(folder, f"holds no trained task ({HEAD} is missing); `polyseme train` writes one")
+        what = f"is no trained task ({HEAD} is missing)" if folder.is_dir() else "is no folder of a trained task"
+        raise FormatError(folder, f"{what}; `polyseme train` makes one from a model and labelled data")
     head = read_json(folder / HEAD)
     if head.get("polyseme_task") != FORMAT:
         raise FormatError(

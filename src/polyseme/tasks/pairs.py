@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -320,7 +320,7 @@ class Pairs(WholeTask, TwoTexts):
         """An answer for each pair of texts; a string is split into words."""
         found = []
         for pair in pairs:
-            if isinstance(pair, str) or len(pair) != 2:
+            if isinstance(pair, str) or not isinstance(pair, Sized) or len(pair) != 2:
                 raise UsageError(f"expected pairs of texts, such as ('It rains.', 'It is wet.'); got {pair!r}")
             first, second = (text if isinstance(text, str) else list(text) for text in pair)
             found.append(LabelledPair(first, second))

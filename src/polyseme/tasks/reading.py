@@ -15,7 +15,7 @@ import dataclasses
 import logging
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -313,7 +313,7 @@ class Reading(TwoTexts):
         """An answer for each question and its paragraph: a string, or a list of several (strings, or lists of words)."""
         found = []
         for pair in questions:
-            if isinstance(pair, str) or len(pair) != 2:
+            if isinstance(pair, str) or not isinstance(pair, Sized) or len(pair) != 2:
                 raise UsageError(f"expected a question and its paragraph, such as ('Who ran?', 'Ann ran.'); got {pair!r}")
             question, given = pair
             several = [given] if isinstance(given, str) else given

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -204,7 +204,8 @@ class Roles(Task):
         ]
 
     def _sentence(self, question: Question) -> RoleSentence:
-        if isinstance(question, str) or len(question) != 2 or isinstance(question[1], (str, int)):
+        two = isinstance(question, Sized) and not isinstance(question, str) and len(question) == 2
+        if not two or isinstance(question[1], (str, int)):
             raise UsageError(
                 f"got {question!r}; expected a sentence and the places of its predicates, from 0: "
                 "('Ann saw Bob', [1]). Roles are told of predicates that are given"

@@ -113,7 +113,7 @@ def check_reference(model: Encoder, folder: str | Path) -> Check:
 def check_file(model: Encoder, lines: Iterable[str], vectors: str | Path, settings: Settings) -> Check:
     """Compare a model with a file of vectors (HDF5 as bilm-tf wrote it, or npz) of these lines."""
     largest = _Largest()
-    lines_seen = words = 0
+    seen = words = 0
     with open_vectors(vectors) as stored:
         for rows in embed_rows(model, lines, settings):
             for row in rows:
@@ -122,10 +122,12 @@ def check_file(model: Encoder, lines: Iterable[str], vectors: str | Path, settin
                     raise FormatError(vectors, f"holds no vectors for line {row.line} (counted from 0)")
                 largest.see(f"line {row.line}", row.vectors, given, vectors)
                 words += len(row.words)
-            lines_seen += len(rows)
-    if not lines_seen:
-        raise PolysemeError(f"there are no lines to compare with {vectors}")
-    return Check(lines_seen, words, largest.value, largest.place)
+            seen += len(rows)
+        if not seen:
+            raise PolysemeError(f"there are no lines to compare with {vectors}")
+        if stored(seen) is not None:
+            raise FormatError(vectors, f"holds vectors of more lines than the {seen} of the input: give all of them")
+    return Check(seen, words, largest.value, largest.place)
 
 
 class _Largest:

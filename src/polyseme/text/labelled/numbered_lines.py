@@ -20,7 +20,7 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     >>> list(numbered_lines(file))
     [(1, 'one'), (2, 'two')]
     """
-    path = Path(path)
+    path = Path(path).expanduser()
     with telling(path, "read"), path.open("rb") as file:
         magic = file.read(8)
     number = 0
