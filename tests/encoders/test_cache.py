@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from polyseme.base.errors import PolysemeError
+from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.encoders.cache import PROGRESS, LayerCache
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
@@ -87,6 +87,18 @@ def test_a_stopped_build_goes_on(encoder: Elmo, tmp_path: Path, monkeypatch: pyt
     cache = LayerCache.of(encoder, SENTENCES, tmp_path, kept="fp32")
     assert asked[2:] == [[SENTENCES[2]], [SENTENCES[3]]]
     np.testing.assert_allclose(cache.batch([2])[:, 0].numpy(), embed(encoder, [SENTENCES[2]])[0], atol=1e-6)
+
+
+def test_a_damaged_one_is_told_with_what_to_do(encoder: Elmo, tmp_path: Path) -> None:
+    LayerCache.of(encoder, SENTENCES, tmp_path)
+    (states,) = tmp_path.glob("*/states.npy")
+    whole = states.read_bytes()
+    np.save(states, np.zeros((1, 2, 3)))
+    with pytest.raises(FormatError, match=r"is damaged \(of shape .*: remove it"):
+        LayerCache.of(encoder, SENTENCES, tmp_path)
+    states.write_bytes(whole[:50])
+    with pytest.raises(FormatError, match=r"is damaged .*: remove it, and its layers are computed again"):
+        LayerCache.of(encoder, SENTENCES, tmp_path)
 
 
 def test_texts_without_words(encoder: Elmo, tmp_path: Path) -> None:

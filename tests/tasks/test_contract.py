@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 
-from polyseme.base.errors import UsageError
+from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.cache import Kept
@@ -29,7 +30,7 @@ from polyseme.tasks.coreference import CoreferenceConfig
 from polyseme.tasks.data import TaskData
 from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, Outcome, fit
-from polyseme.tasks.folder import load
+from polyseme.tasks.folder import load, save
 from polyseme.tasks.generation import Generated, GenerationConfig
 from polyseme.tasks.pairs import PairsConfig, Score
 from polyseme.tasks.reading import Answer, ReadingConfig
@@ -386,6 +387,37 @@ def test_more_epochs_can_be_added(name: str, tmp_path: Path) -> None:
     kind = task_type(CASES[name].kind)
     outcome = fit(kind, examples, examples[:5], tmp_path / "out", config, FITTING, run, encoders=encoders, accept_changes=True)
     assert (outcome.result.steps, outcome.result.ended) == (STEPS, "budget")
+
+
+def test_a_trained_task_is_not_written_over(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    trained("tagging", "alone", out)
+    shutil.rmtree(out / "run")
+    with pytest.raises(PolysemeError, match="holds a trained task of another run: choose another folder, or remove it first"):
+        trained("bcn", "alone", out)
+
+
+def test_words_in_another_order_are_not_taken_for_the_old_ones(tmp_path: Path) -> None:
+    trained("tagging", "alone", tmp_path / "out", fitting=replace(FITTING, epochs=1))
+    examples, kind = examples_of("tagging", tmp_path / "data")[::-1], task_type(CASES["tagging"].kind)
+    config, run = config_of("tagging", "alone"), Run(seed=3)
+    with pytest.raises(PolysemeError, match="are not those that it began with"):
+        fit(kind, examples, examples[:5], tmp_path / "out", config, FITTING, run, accept_changes=True)
+
+
+def test_a_fine_tuned_task_stays_while_a_new_one_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    task = trained("tagging", "finetune", out).task
+    before = {path.name: path.read_bytes() for path in out.rglob("*.safetensors") if "run" not in path.parts}
+
+    def full(*_: object) -> None:
+        raise PolysemeError("the disk is full")
+
+    monkeypatch.setattr("polyseme.tasks.folder.write_text", full)
+    with pytest.raises(PolysemeError, match="the disk is full"):
+        save(task, out)
+    assert {path.name: path.read_bytes() for path in out.rglob("*.safetensors") if "run" not in path.parts} == before
+    load(out)
 
 
 def test_little_data_is_passed_over_more_often(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,6 +106,14 @@ def test_weights_that_wait_are_not_touched_by_their_gradients(optimizer: str, nu
 def test_all_mistakes_at_once() -> None:
     with pytest.raises(ConfigError, match=r"learning_rate is 0.*warmup is 1.5.*clip_norm is -1.*initial_accumulator is 0"):
         OptimConfig(optimizer="adagrad", learning_rate=0, warmup=1.5, clip_norm=-1, initial_accumulator=0)
+
+
+@pytest.mark.parametrize(
+    "values", [{"weight_decay": -5.0}, {"weight_decay": math.nan}, {"betas": (0.9, 1.5)}, {"epsilon": -1.0}]
+)
+def test_numbers_that_no_optimizer_takes(values: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=f"{next(iter(values))} (is|are) "):
+        OptimConfig(**values)
 
 
 def test_the_slanted_triangle_is_the_published_one() -> None:

@@ -207,3 +207,51 @@ def test_more_patience_lets_a_run_go_on(tmp_path: Path) -> None:
         result = Trainer(changed, toy.RUN).fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, accept_changes=True)
         assert result.ended == ended
     assert result.steps == 40
+
+
+def test_rows_that_stand_for_others_are_never_accepted(tmp_path: Path) -> None:
+    trainer = Trainer(toy.config(), toy.RUN)
+    trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"rows": "abc"})
+    longer = Trainer(toy.config(steps=50), toy.RUN)
+    with pytest.raises(PolysemeError, match="the words, labels or pieces of this run are not those that it began with"):
+        longer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"rows": "acb"}, accept_changes=True)
+
+
+def test_other_held_out_data_is_a_new_measure(tmp_path: Path) -> None:
+    def judged(by: str, steps: int) -> Result:
+        trainer = Trainer(toy.config(steps=steps, optim=OptimConfig(learning_rate=1e-12)), toy.RUN)
+        return trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"judged": by}, accept_changes=True)
+
+    assert judged("one", 20).best_step == 10  # nothing gets better, so the first stays the best
+    assert judged("one", 30).best_step == 10
+    assert judged("another", 40).best_step == 40
+
+
+def test_batches_of_another_kind_are_told(tmp_path: Path) -> None:
+    class Others(toy.ToyBatches):
+        def seek(self, position: Any) -> None:
+            self._next = position["lane"]
+
+    fit(tmp_path)
+    with pytest.raises(PolysemeError, match="laid out in another way"):
+        Trainer(toy.config(), toy.RUN).fit(toy.learner(), Others(), toy.dev(), tmp_path)
+
+
+def test_what_kills_left_is_removed(tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    for left in (out / ".task.abc.part", tmp_path / ".model.xyz.part", out / "run" / ".checkpoint.part"):
+        left.mkdir(parents=True)
+    mine = tmp_path / ".other.xyz.part"
+    mine.mkdir()
+    fit(out)
+    assert sorted(path.name for path in out.iterdir()) == ["model.safetensors", "run"] and mine.exists()
+    assert not list((out / "run").glob(".*")) and not (tmp_path / ".model.xyz.part").exists()
+
+
+def test_a_model_that_cannot_be_saved_is_told_with_its_folder(tmp_path: Path) -> None:
+    class Full(toy.ToyLearner):
+        def save(self, folder: Path) -> None:
+            raise PolysemeError("cannot write part: No space left on device")
+
+    with pytest.raises(PolysemeError, match=r"could not be saved in .* \(cannot write part: No space.*step 7 is kept.*goes on"):
+        fit(tmp_path, Full())

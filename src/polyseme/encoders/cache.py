@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from polyseme.base.errors import PolysemeError
+from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import read_json, telling, write_text
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
@@ -65,8 +65,7 @@ class LayerCache:
                     with telling(place, "write"):
                         _fill(encoder, sentences, _opened(part, shape, _TYPES[kept]), offsets, part)
                         _named(part, place, len(sentences))
-        with telling(place, "read"):
-            return cls(np.lib.format.open_memmap(place / STATES, mode="r"), offsets)
+        return cls(_read(place, shape), offsets)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -84,6 +83,17 @@ class LayerCache:
             begin = self._offsets[row] + first
             out[place, :length] = self._states[begin : begin + length]
         return torch.from_numpy(out).permute(2, 0, 1, 3)
+
+
+def _read(place: Path, shape: tuple[int, ...]) -> np.ndarray:
+    with telling(place, "read"):
+        try:
+            states = np.lib.format.open_memmap(place / STATES, mode="r")
+        except ValueError as error:
+            raise FormatError(place, f"is damaged ({error}): remove it, and its layers are computed again") from error
+    if states.shape != shape:
+        raise FormatError(place, f"is damaged (of shape {states.shape}, not {shape}): remove it, and it is computed again")
+    return states
 
 
 def _opened(part: Path, shape: tuple[int, ...], kind: type) -> np.memmap:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,12 +24,14 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.tasks.base import Task, TaskConfig
 from polyseme.tasks.data import ExampleBatches
-from polyseme.tasks.folder import is_task, load
+from polyseme.tasks.folder import is_task, load, save
 from polyseme.text.words import Splitter
+from polyseme.training.checkpoint import Checkpoints
 from polyseme.training.config import TrainConfig
 from polyseme.training.loop import Result, Trainer
 from polyseme.training.optim import OptimConfig
 
+_log = logging.getLogger(__name__)
 RESULT = "result.json"
 TALLIES = "test-tallies.npy"
 """Counts of each test example, from which two systems are compared."""
@@ -96,6 +99,8 @@ def fit(
     the share. Not given: in `out`.
     """
     out = Path(out)
+    if is_task(out) and not Checkpoints(out / "run").steps():
+        raise PolysemeError(f"{out} holds a trained task of another run: choose another folder, or remove it first")
     if not train or not dev:
         raise PolysemeError(f"{len(train)} examples to train on and {len(dev)} to choose by; both are needed")
     config = kind.settle(config, train)  # what all the data says holds for a share of it, which may be too little to tell
@@ -113,7 +118,9 @@ def fit(
         "task": task.config.to_dict(),
         "fitting": {name: value for name, value in fitting.to_dict().items() if name != "optim"},
         "encoders": [model_fingerprint(encoder) for encoder in encoders],
-        "data": _fingerprint(chosen, dev),
+        "data": _fingerprint(chosen),
+        "judged": _fingerprint(dev),
+        "rows": _fingerprint(task.features.words.words, task.labels),
         "splitter": [task.splitter.name, getattr(task.splitter, "fingerprint", None)],
     }
     result = Trainer(_loop(fitting, batches), run).fit(
@@ -121,6 +128,9 @@ def fit(
     )
     if result.ended is None:  # stopped on the way: there is nothing to judge yet
         return Outcome(load(out, device=run.device) if is_task(out) else task.eval(), result, {})
+    if not is_task(out) and run.first:
+        _log.warning("%s: its best network was lost when it was written, by a kill or a full disk; the last one is kept", out)
+        save(task, out)
     best = load(out, device=run.device)
     scores = {"dev": best.score(dev, best.answer(judged))}
     if test is not None:

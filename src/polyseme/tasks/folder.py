@@ -55,12 +55,10 @@ def save(task: Task, folder: Path) -> None:
     """Write a task: its files appear together, task.json last; what else lies there (`run/`) stays."""
     with telling(folder, "write"):
         folder.mkdir(parents=True, exist_ok=True)
-        if task.config.features.mode == "finetune":  # its encoders change with it: until all is there, this is no task
-            (folder / HEAD).unlink(missing_ok=True)
-        encoders = [_encoder(task, number, folder) for number in range(1, len(task.features.contextual) + 1)]
         loaded = task.features.words.loaded
         part = Path(tempfile.mkdtemp(prefix=".task.", suffix=".part", dir=folder))
         try:
+            encoders = [_encoder(task, number, folder, part) for number in range(1, len(task.features.contextual) + 1)]
             weights = {name: value for name, value in task.state_dict().items() if not name.startswith(_TUNED)}
             models.write_tensors(weights, part / WEIGHTS, torch.float32)
             write_text(part / LABELS, Vocabulary(task.labels).to_text())
@@ -78,6 +76,9 @@ def save(task: Task, folder: Path) -> None:
             }
             write_text(part / HEAD, json.dumps(head, indent=2, ensure_ascii=False) + "\n")
             (folder / HEAD).unlink(missing_ok=True)  # until the new one is there, this is no task
+            for tuned in (path.name for path in part.iterdir() if path.is_dir()):
+                shutil.rmtree(folder / tuned, ignore_errors=True)
+                (part / tuned).rename(folder / tuned)
             for name in (WEIGHTS, LABELS, WORDS, LIST, HEAD):
                 if (part / name).exists():
                     (part / name).replace(folder / name)
@@ -85,11 +86,11 @@ def save(task: Task, folder: Path) -> None:
             shutil.rmtree(part, ignore_errors=True)
 
 
-def _encoder(task: Task, number: int, folder: Path) -> dict[str, Any]:
-    """Where an encoder is to be found again."""
+def _encoder(task: Task, number: int, folder: Path, part: Path) -> dict[str, Any]:
+    """Where an encoder is to be found again; one that is fine-tuned changes with the task, and is written with it."""
     encoder, name = task.features.contextual[number - 1], f"encoder-{number}"
     if task.config.features.mode == "finetune":
-        encoder.save_pretrained(folder / name)
+        encoder.save_pretrained(part / name)
         return {"folder": name, "sha256": model_fingerprint(encoder)}
     return _kept(encoder, name, folder)
 

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import atomic, read_json, telling, write_text
+from polyseme.training.lock import LOCK
 
 FORMAT = 1
 _log = logging.getLogger(__name__)
@@ -87,8 +88,10 @@ class Checkpoints:
         return sorted((int(name) for name in names if name.isdigit()), reverse=True)
 
     def clean(self) -> None:
-        """Remove what a kill left half-written."""
-        for left in self.folder.glob(".*"):  # our own parts, and those that safetensors writes beside them
+        """Remove what a kill left half-written: here (safetensors leaves files, too), and in and beside the model's folder."""
+        out = self.folder.parent
+        inside = [left for left in self.folder.glob(".*") if left.name != LOCK]
+        for left in (*inside, *out.glob(".*.part"), *out.parent.glob(f".{out.name}.*.part")):
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
     def _paths(self, step: int) -> tuple[Path, Path]:

@@ -58,6 +58,12 @@ class TrainConfig(Config):
             raise ConfigError("; ".join(problems))
 
 
+ROWS = "settings.rows"
+"""What the rows of a run's tables stand for, among its settings."""
+JUDGED = "settings.judged"
+"""The held-out data: scores by other data cannot be compared."""
+
+
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
     """What differs between two nested settings, by its dotted name; `FREE` ones do not count.
 
@@ -72,9 +78,15 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str
 def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], *, accept_changes: bool) -> dict[str, str]:
     """Refuse to resume under other settings, naming them.
 
-    A change of the number of processes is never accepted, nor one of the text: its words have other numbers.
+    A change of the number of processes is never accepted, nor one of the text, or of what the rows of tables stand for (words,
+    labels, pieces): they would have the vectors of others.
     """
     changed = differences(old, new)
+    if any(name.startswith(ROWS) for name in changed):
+        raise PolysemeError(
+            "the words, labels or pieces of this run are not those that it began with; give the same data and options to go "
+            "on, or choose another folder"
+        )
     if "settings.corpus" in changed:
         raise PolysemeError(
             "the text, or how it is split, is not what this run began with; give the same text and options to go on, or choose "

@@ -8,6 +8,7 @@ alone reads and writes files and hands out what it read: machines need no common
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
 from polyseme.training.base import Learner, Loss
 
@@ -102,6 +104,11 @@ def joined(run: Run) -> Iterator[Alone]:
     if cuda:
         torch.cuda.set_device(run.device)
     ours = not dist.is_initialized()
+    if ours and (missing := [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in os.environ]):
+        raise PolysemeError(
+            f"the environment says {run.ranks} processes (WORLD_SIZE), but not {' and '.join(missing)}: start it by torchrun, "
+            "or unset WORLD_SIZE and RANK"
+        )
     if ours:
         dist.init_process_group("nccl" if cuda else "gloo", rank=run.rank, world_size=run.ranks)
     try:

@@ -23,6 +23,7 @@ from polyseme.training.base import Batches, Learner
 from polyseme.training.config import TrainConfig
 from polyseme.training.distributed import joined
 from polyseme.training.interval import Interval
+from polyseme.training.lock import alone_in
 from polyseme.training.optim import build_optimizer
 from polyseme.training.prepared import Prepared
 from polyseme.training.record import Record
@@ -85,6 +86,7 @@ class Trainer:
         optimizer = build_optimizer(self.config.optim, learner, learner.paces())
         parts = Parts(learner, optimizer, batches, Interval(run.device), run)
         with (
+            alone_in(out / "run") if run.first else contextlib.nullcontext(),
             contextlib.closing(batches),
             joined(run) as ranks,
             StopSignal(patient=run.ranks > 1) as stop,

@@ -57,6 +57,12 @@ class OptimConfig(Config):
             problems.append(f"learning_rate is {self.learning_rate}; it must be above 0")
         if not 0 <= self.warmup < 1:
             problems.append(f"warmup is {self.warmup}; it is a share of the run, from 0 to below 1")
+        if not 0 <= self.weight_decay < math.inf:
+            problems.append(f"weight_decay is {self.weight_decay}; it must be 0 or more")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            problems.append(f"betas are {self.betas}; each is from 0 to below 1")
+        if not 0 <= self.epsilon < math.inf:
+            problems.append(f"epsilon is {self.epsilon}; it must be 0 or more")
         if self.decay == "slanted" and not self.warmup:
             problems.append(
                 "decay is 'slanted', a climb and a fall, but warmup is 0; give the share that climbs (published: 0.1)"

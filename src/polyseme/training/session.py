@@ -12,7 +12,7 @@ from typing import Any
 from polyseme.base.errors import PolysemeError
 from polyseme.training.budget import Plan, Rate, plan_again, plan_known, plan_minutes
 from polyseme.training.checkpoint import Checkpoint, Checkpoints
-from polyseme.training.config import BUDGETS, TrainConfig, check_settings
+from polyseme.training.config import BUDGETS, JUDGED, TrainConfig, check_settings
 from polyseme.training.distributed import Alone
 from polyseme.training.optim import learning_rate
 from polyseme.training.record import Record
@@ -93,6 +93,8 @@ class Session:
         self.parts.restore_shared(tensors, optimizer="config.optim.optimizer" not in changed)
         carried = {name.removeprefix(own): value for name, value in tensors.items() if name.startswith(own)}
         self.progress = Progress(**values["progress"])
+        if JUDGED in changed:  # the next evaluation is the first by this data
+            self.progress = dataclasses.replace(self.progress, best=None, best_step=None, waited=0, scores={})
         self.plan = Plan.from_dict(values["plan"])
         self.parts.restore_own(carried, values["ranks"][run.rank])
         if any(f"config.{name}" in changed for name in BUDGETS):
@@ -176,8 +178,7 @@ class Session:
         better = progress.best is None or score < progress.best
         if better:
             progress.best, progress.best_step, progress.scores, progress.waited = score, progress.step, scores, 0
-            if self.parts.run.first:
-                self.parts.learner.save(self.out)
+            self._save_model()
         else:
             progress.waited += 1
             if self.config.patience is not None and progress.waited >= self.config.patience:
@@ -186,6 +187,18 @@ class Session:
         self._evaluation = progress.seconds - begun
         self._evaluations += self._evaluation
         self._record.write(progress.step, "dev", {**scores, "best": better, "seconds": round(progress.seconds, 3)})
+
+    def _save_model(self) -> None:
+        """Keep the model as it is now, in the folder of the run."""
+        if not self.parts.run.first:
+            return
+        try:
+            self.parts.learner.save(self.out)
+        except PolysemeError as error:
+            kept = f"the checkpoint of step {max(self._written[0], 0)} is kept"
+            raise PolysemeError(
+                f"the model could not be saved in {self.out} ({error}); {kept}: when that is mended, the same command goes on"
+            ) from error
 
     def _plan_again(self) -> bool:
         """Lengthen a plan in minutes where the steps since the last look were quicker than measured."""
@@ -207,8 +220,8 @@ class Session:
         began = time.monotonic()
         if not self.parts.finite():
             raise self._diverged("a weight is no longer a number")
-        if self.dev is None and self.progress.step and self.parts.run.first:
-            self.parts.learner.save(self.out)
+        if self.dev is None and self.progress.step:
+            self._save_model()
         self._tick(training=False)
         owns = self.ranks.gather(self.parts.own())
         if self.parts.run.first:

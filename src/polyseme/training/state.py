@@ -78,7 +78,13 @@ class Parts:
     def restore_own(self, carried: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
         """Put back what `own` gave; the random states last, since building things uses them."""
         self.learner.restore({name: value.to(self.run.device) for name, value in carried.items()})
-        self.batches.seek(values["position"])
+        try:
+            self.batches.seek(values["position"])
+        except KeyError:
+            raise PolysemeError(
+                "the batches of this run are laid out in another way: give its layout (--layout) to go on, or choose another "
+                "folder"
+            ) from None
         self.interval.restore(values["interval"])
         self.run.restore_random(values["random"])
 

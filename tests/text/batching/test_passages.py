@@ -83,6 +83,8 @@ def test_taken_up_and_shared(shards: Shards) -> None:
     expected = [marked(next(stream_)) for _ in range(5)]
     again = PassageBatches(shards, range(80), rows=2, steps=9, seed=1)
     again.seek(place)
+    with pytest.raises(PolysemeError, match="the run has 2 rows, not 3: give --rows 2"):
+        PassageBatches(shards, range(80), rows=3, steps=9, seed=1).seek(place)
     for one, other in zip(expected, again, strict=False):
         np.testing.assert_array_equal(one, marked(other))
     whole = next(iter(PassageBatches(shards, range(80), rows=4, steps=9, seed=1)))

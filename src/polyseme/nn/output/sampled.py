@@ -37,7 +37,9 @@ class SampledSoftmax:
         self.negatives = min(negatives, output.size)
 
     def loss(self, states: Tensor, targets: Tensor) -> Losses:
-        """The sampled losses of the target words: their sum with gradients, and each without."""
+        """The sampled losses of the target words: their sum with gradients, and each without. A sample of all is no sample."""
+        if self.negatives == self.output.size:
+            return self.output.loss(states, targets)
         drawn, tries = self.draw()
         drawn = moved(drawn, states.device)
         number = torch.full((self.output.size,), -1, device=states.device)  # a word's place in the sample

@@ -99,10 +99,12 @@ class PassageBatches:
 
     def position(self) -> dict[str, Any]:
         """Where the next batch begins."""
-        return {"epoch": self._epoch, "batch": self._batch, "place": self._place}
+        return {"epoch": self._epoch, "batch": self._batch, "place": self._place, "rows": self._rows}
 
     def seek(self, position: dict[str, Any]) -> None:
         """Go on from a position."""
+        if position["rows"] != self._rows:
+            raise PolysemeError(f"the run has {position['rows']} rows, not {self._rows}: give --rows {position['rows']}")
         self._epoch, self._batch, self._place = (position[name] for name in ("epoch", "batch", "place"))
 
     def __iter__(self) -> Iterator[PassageBatch]:
