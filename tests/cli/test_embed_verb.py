@@ -1,7 +1,9 @@
 """`polyseme embed`: every kind of file, every kind of input."""
 
+import bz2
 import gzip
 import json
+import lzma
 import os
 import subprocess
 import sys
@@ -90,6 +92,36 @@ def test_gzip_is_told_by_content_and_a_byte_order_mark_is_no_word(run, model, tm
     path.write_bytes(gzip.compress(b"\xef\xbb\xbfThe bank\n\nof"))
     result = run("embed", "-i", path, "-m", model, "--json")
     assert [row["words"] for row in result.json] == [["The", "bank"], [], ["of"]]
+
+
+@pytest.mark.parametrize("kind", ["gzip", "xz", "zstd"])
+def test_packed_text(run, model, tmp_path, kind):
+    pack = {"gzip": gzip.compress, "xz": lzma.compress}.get(kind) or pytest.importorskip("zstandard").ZstdCompressor().compress
+    lines = [f"The bank {number}\r of" for number in range(3000)]  # several blocks; "\r" within a line ends none
+    path, out = tmp_path / "text", tmp_path / "v.jsonl"
+    path.write_bytes(pack("\ufeff".encode() + "\n".join(lines).encode()))
+    rows = run("embed", "-i", path, "-m", model, "-o", out, "--json")
+    assert rows.json == [{"out": str(out), "lines": 3000, "words": 4 * 3000, "resumed": 0}]
+    path.write_bytes(pack(os.urandom(3000).hex().encode())[:-100])
+    assert f"text: is a damaged {kind} file" in one_sentence(run("embed", "-i", path, "-m", model))
+
+
+def test_packed_text_from_a_pipe(model):
+    result = process("embed", "--model", model, "--json", text=lzma.compress("The bank\n\n河岸".encode()))
+    assert [row["words"] for row in result.json] == [["The", "bank"], [], ["河岸"]]
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (bz2.compress(b"The bank\n"), "is packed with bzip2; unpack it"),
+        (b"PK\x03\x04 and so on\n", "is a zip file; unpack it"),
+        ("The bank\n".encode("utf-16"), "is UTF-16, not UTF-8; save it as UTF-8 (iconv"),
+    ],
+)
+def test_text_that_must_be_unpacked_or_converted(run, model, tmp_path, data, told):
+    (tmp_path / "text").write_bytes(data)
+    assert f"{tmp_path / 'text'}: {told}" in one_sentence(run("embed", "-i", tmp_path / "text", "-m", model))
 
 
 def test_split_on_spaces(run, model):

@@ -72,8 +72,30 @@ def test_from_a_pipe(run, runs, monkeypatch):
     assert [line.split("\t")[2] for line in run("predict", runs / "classifier").out.splitlines()] == ["a good film", "naïve"]
 
 
+@pytest.mark.parametrize(
+    ("task", "text", "told"),
+    [
+        ("tagger", "Ann\tB-PER\nsleeps\tO\n\nBob\tB-PER\n", True),
+        ("tagger", "# text = Ann\n1\tAnn\n", True),
+        ("classifier", "text\tlabel\na good film\tpos\n", True),
+        ("classifier", "a good film\tat last\na bad film\n", False),
+        ("classifier", "\n", False),
+        ("judge", "it rains\tit is wet\n", False),
+    ],
+)
+def test_labelled_data_is_taken_for_text_with_a_note(run, runs, tmp_path, task, text, told):
+    (tmp_path / "a.txt").write_text(text)
+    result = run("predict", runs / task, "--input", tmp_path / "a.txt")
+    assert result.code == 0 and result.out
+    note = (
+        f"polyseme: {tmp_path}/a.txt: line after line has a tab, as in labelled data, and each whole line is taken for a text; "
+        f"give the texts alone, one a line, or score the data with polyseme evaluate {runs / task} FILE\n"
+    )
+    assert result.err == (note if told else "")
+
+
 def test_called_wrongly(run, runs, tmp_path):
-    assert "holds no trained task" in one_sentence(run("predict", tmp_path, "a"))
+    assert "is no trained task (task.json is missing)" in one_sentence(run("predict", tmp_path, "a"))
     assert "either TEXT or --input" in one_sentence(run("predict", runs / "tagger", "a", "--input", "b"), 2)
     assert "give TEXT twice" in one_sentence(run("predict", runs / "judge", "one", "two", "three"), 2)
     (tmp_path / "a.txt").write_text("one\ttwo\n\n")

@@ -156,3 +156,11 @@ def test_zero_is_written_as_others_expect_it(tmp_path: Path) -> None:
     path = arpa.write(trained([["a", "b"]], tmp_path / "t", order=2), tmp_path / "m.arpa")
     assert "-99\t<s>\t" in path.read_text()
     assert "\n\\2-grams:\n" in path.read_text() and arpa.write(small(), tmp_path / "s").exists()
+
+
+def test_a_begin_mark_of_any_probability_is_never_the_next_word(tmp_path: Path) -> None:
+    path = tmp_path / "kenlm.arpa"
+    path.write_text(BY_HAND.replace("-99\t<s>", "0\t<s>"))
+    model = arpa.read(path)
+    assert np.exp(model.distribution(["bank"]))[list(model.vocabulary).index("<s>")] < 1e-90
+    assert np.exp(model.distribution([])).sum() < 1.5

@@ -285,6 +285,8 @@ def test_the_loss_is_the_librarys(shards) -> None:
     assert float(found.parts["masked"] + found.parts["next"]) == pytest.approx(float(found.total), rel=1e-5)
     scores = objective.evaluate([batch])
     assert scores["loss"] == pytest.approx(float(found.total), rel=1e-5)
+    with pytest.raises(PolysemeError, match=r"the held-out text .* is too short for a pair of texts"):
+        objective.evaluate([])  # and not a perfect score
 
 
 # ---- a run

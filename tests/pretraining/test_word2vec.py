@@ -149,6 +149,10 @@ def test_mistakes(tmp_path: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatc
         FastTextPretraining(shortest=4, longest=3)
     with pytest.raises(PolysemeError, match="no word of the text comes 99999 times or more: give a smaller --min-count"):
         Word2VecPretraining(min_count=99_999).fit(corpus, Run(), tmp_path / "m")
+    (tmp_path / "one.txt").write_text("the the the the\n" * 9)
+    with pytest.raises(PolysemeError, match="a tree of words needs two: give a smaller --min-count, or leave out --hierarch"):
+        alone = Word2VecPretraining(hierarchical=True, min_count=9)
+        alone.fit(Corpus(tmp_path / "one.txt", workers=0), Run(), tmp_path / "m")
     monkeypatch.setitem(sys.modules, "gensim.models", None)
     with pytest.raises(MissingExtraError, match=r"trained by gensim, which is not installed: pip install polyseme\[vectors\]"):
         Word2VecPretraining().fit(corpus, Run(), tmp_path / "m")

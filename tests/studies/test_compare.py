@@ -60,7 +60,7 @@ def test_a_failing_cell_is_told_with_its_log(data: Path, tmp_path: Path) -> None
     with pytest.raises(PolysemeError, match="1 of 2 cells failed: ner bad"):
         study.run(jobs=2, device="cpu", tell=lambda _: None)
     assert [cell.done for cell in study.cells()] == [True, False]
-    assert "holds no model" in Path(study.cells()[1].out, "cell.log").read_text()
+    assert "is an empty folder" in Path(study.cells()[1].out, "cell.log").read_text()
 
 
 def test_a_stop_lets_cells_end_and_writes_the_table_of_what_is_done(

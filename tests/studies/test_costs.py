@@ -15,7 +15,7 @@ from polyseme.cli.app import app
 from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.studies.cell import Cell
 from polyseme.studies.compare import Study
-from polyseme.studies.costs import FREE, cost_of
+from polyseme.studies.costs import FREE, as_markdown, cost_of
 from tests.studies.test_compare import TRAIN
 
 
@@ -85,3 +85,8 @@ def test_costs_of_no_encoder_and_of_one_that_does_not_tell(desk: Path) -> None:
     assert cost_of("none") is FREE and cost_of("published+my-elmo") is None
     together = cost_of("my-elmo+my-bert")
     assert together is not None and (together.seconds, together.method) == (180.0, "my-elmo+my-bert")
+
+
+def test_a_perplexity_by_words_of_a_model_of_pieces_is_shown() -> None:
+    cost = Cost(method="gpt", seconds=1.0, words=10, text_words=5, parameters=3, scores={"word_perplexity": 123.456})
+    assert "| 123.46 |" in as_markdown([("gpt", cost)])

@@ -133,6 +133,15 @@ def test_perplexities_are_on_one_text(desk: Path, monkeypatch: pytest.MonkeyPatc
     assert len([call for call in processes.calls if call[0] == "perplexity"]) == 4
 
 
+def test_a_text_that_changed_between_two_methods_is_told(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretended(monkeypatch)
+    assert "the text has changed" not in run("--methods ngram,word2vec").output
+    cost = Path("study/models/ngram/pretraining.json")
+    cost.write_text(json.dumps(json.loads(cost.read_text()) | {"text_words": 7}))
+    told = run("--methods ngram,word2vec,glove").output
+    assert "the text has changed since the first models were trained (words: ngram 7, word2vec" in told
+
+
 def test_what_cannot_be_is_told_before_anything_is_trained(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     processes = pretended(monkeypatch)
     for words, told in [("--methods elmoo", "did you mean 'elmo'"), ("--pretrain sice=3", "'sice'"),
@@ -140,6 +149,7 @@ def test_what_cannot_be_is_told_before_anything_is_trained(desk: Path, monkeypat
                         ("--tasks ner --baseline nothing", "which is no row"),
                         ("--tasks ner --encoders none,word2vec+ngram:finetune", "give 'word2vec+ngram'"),
                         ("--tasks ner --encoders none,glove:finetune", "a table of words alone"),
+                        ("--plot --option epochs=3", "--option, --plot: of the comparison"),
                         ("--corpus -", "write it to a file")]:  # fmt: skip
         found = run(words)
         assert isinstance(found.exception, UsageError) and told in str(found.exception)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from polyseme.base.config import ConfigError
-from polyseme.base.errors import FormatError
+from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.run import Run
 from polyseme.metrics.spans import spans
 from polyseme.tasks.features import FeaturesConfig
@@ -109,6 +109,15 @@ def test_bad_data_is_told_by_its_line(tmp_path: Path, text: str, where: str) -> 
     file.write_text(text)
     with pytest.raises(FormatError, match=where):
         Tagging.read(file, SMALL)
+
+
+@pytest.mark.parametrize(
+    ("tag", "told"), [("_", "'_'; _ stands for an empty column; a tagger needs two"), ("O", "'O'; a tagger")]
+)
+def test_one_tag_is_nothing_to_learn(tmp_path: Path, tag: str, told: str) -> None:
+    data = [Tagged(["In", "Rome"], [tag, tag]), Tagged(["Anna"], [tag])]
+    with pytest.raises(PolysemeError, match=rf"all 3 words have the tag {told}.*--column"):
+        fit(Tagging, data, data, tmp_path, SMALL, QUICK, Run())
 
 
 def test_refusals() -> None:

@@ -6,6 +6,9 @@ import hashlib
 import lzma
 import os
 import random
+import shlex
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -113,7 +116,7 @@ def test_rules_have_a_number() -> None:
     split += [sentence_splitter("english")(text.replace("|", "")) for text in ENGLISH]
     split += [sentence_splitter("chinese")(text.replace("|", "")) for text in CHINESE]
     digest = hashlib.sha256(repr(split).encode()).hexdigest()[:16]
-    assert (RULES, digest) == (1, "6e9477066d52625a")
+    assert (RULES, digest) == (2, "6e9477066d52625a")
 
 
 def test_report(tmp_path: Path) -> None:
@@ -136,6 +139,35 @@ def test_report(tmp_path: Path) -> None:
     assert problems[2].startswith(f"{len(words)} words in all is little")
     assert problems[3].startswith("2 lines (20 %) equal to an earlier one")
     assert problems[4].startswith("3 words are longer than 48 bytes and will be cropped by the model: xxxxxxxxxxxxxxxxxxxx…, Ä")
+
+
+def test_many_bad_lines_are_another_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"fine\n" + 19 * b"na\xefve\n")
+    problem = Corpus(path).check().problems()[0]
+    assert problem.startswith("19 lines are bad (not UTF-8, or without text in the field), 95 % of all and too many to skip")
+    assert "iconv -f OLD -t UTF-8" in problem and "or skip" not in problem
+    path.write_bytes(19 * b"fine\n" + b"na\xefve\n")
+    assert Corpus(path).check().problems()[0].endswith(": mend the text, or skip bad lines.")
+
+
+def test_one_word_in_two_spellings(tmp_path: Path) -> None:
+    """Composed, with marks, and with two marks of which one is composed; in files, so that no block holds both."""
+    old, new = tmp_path / "old.txt", tmp_path / "new.txt"
+    (tmp_path / "a.txt").write_text("caf\u00e9 r\u00e9sum\u00e9 \u1ebf na\u00efve \u6f22 bank caf\u00e9", encoding="utf-8")
+    old.write_text(
+        "cafe\u0301 re\u0301sume\u0301 e\u0302\u0301 \u00ea\u0301 u\u0308ber \u6f22 bank cafe\u0301\n", encoding="utf-8"
+    )
+    report = Corpus([tmp_path / "a.txt", old], workers=0).check()
+    assert report.twice_spelt == 4 and report.usable  # café, résumé, ế and ế; über has one spelling here, naïve too
+    assert Corpus(old).check().twice_spelt == 1
+    (problem,) = [problem for problem in report.problems() if "NFC" in problem]
+    assert problem.startswith("4 words are others in other code points")
+    command = problem[problem.index("(python") + len("(python") : problem.index(" < OLD > NEW")]
+    with old.open("rb") as given, new.open("wb") as made:
+        subprocess.run([sys.executable, *shlex.split(command)], stdin=given, stdout=made, check=True)
+    after = Corpus([tmp_path / "a.txt", new], workers=0).check()
+    assert after.twice_spelt == 0 and after.words == report.words and not any("NFC" in each for each in after.problems())
 
 
 def test_report_of_nothing(tmp_path: Path) -> None:

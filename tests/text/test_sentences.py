@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from polyseme.base.errors import UsageError
 from polyseme.text.sentences import SentenceSplitter, sentence_splitter
+from tests.text.test_words import inked
 
 ENGLISH = [
     # plain stops
@@ -77,6 +78,20 @@ ENGLISH = [
     "...",
 ]
 
+OTHERS = [
+    "वह घर गया। |फिर सो गया।|कब? |अंत ॥ |शुरू",
+    'उसने कहा, "चलो।", और चला। |"रुको।" |वह रुका।',
+    "کیا آپ آئے؟ |ہاں۔ |ٹھیک ہے۔",
+    "12۔10۔2019 کو؟! |ہاں۔",
+    "قال: «هل جئت؟» |نعم. |ثم ذهب",
+    "አበበ በሶ በላ። |ጫላ ጩቤ ጨበጠ።|እሺ፧",
+    "သွားသည်။ |သူလာသည်။",
+    "ខ្ញុំទៅ។ |គាត់មក៕",
+    "Բարև։ |Լավ։",
+    "הוא בא.\u200f |\u200fהיא הלכה.\u200f” |סוף",
+    "He left.\u200e \u200eand came. |Good.",
+]
+
 CHINESE = [
     "今天天气很好。|我们去公园吧！|你去吗？",
     "他说：“我不去。”|她笑了。",
@@ -97,7 +112,7 @@ def parts(example: str) -> list[str]:
     return [part.strip() for part in example.split("|") if part.strip()]
 
 
-@pytest.mark.parametrize("example", ENGLISH)
+@pytest.mark.parametrize("example", [*ENGLISH, *OTHERS])
 def test_english(example: str) -> None:
     assert sentence_splitter("english")(example.replace("|", "")) == parts(example)
 
@@ -107,11 +122,15 @@ def test_chinese(example: str) -> None:
     assert sentence_splitter("chinese")(example.replace("|", "")) == parts(example)
 
 
+def test_what_nobody_sees_is_no_sentence() -> None:
+    assert sentence_splitter("english")("\ufeff") == [] and sentence_splitter("english")("He left. \u200f\n") == ["He left."]
+
+
 def test_lines() -> None:
     assert sentence_splitter("lines")(" One. Two. \n\nThree\r\n") == ["One. Two.", "Three"]
 
 
-PIECES = r""". ! ? … ... 。 ！ ” “ " ' '' ) ( [ ] a B I Mr U.S. etc 1 3.5 - — 漢 The said"""
+PIECES = r""". ! ? । ؟ ။ … ... 。 ！ ” “ " ' '' ) ( [ ] a B I Mr U.S. etc 1 3.5 - — 漢 The said"""
 SPACES = [" ", "\n", "\t", "\u2028", "\u00a0", "\u0301", "\u200d"]
 TEXT = st.text(st.characters()) | st.lists(st.sampled_from([*PIECES.split(), *SPACES]), max_size=40).map("".join)
 
@@ -121,13 +140,36 @@ TEXT = st.text(st.characters()) | st.lists(st.sampled_from([*PIECES.split(), *SP
 @given(text=TEXT)
 def test_only_white_space_is_lost(name: str, text: str) -> None:
     sentences = sentence_splitter(name)(text)
-    assert "".join("".join(sentence.split()) for sentence in sentences) == "".join(text.split())
+    assert "".join(inked(sentence) for sentence in sentences) == inked(text)
     assert all(sentence and sentence == sentence.strip() for sentence in sentences)
 
 
 @pytest.mark.parametrize("name", ["english", "chinese"])
 @pytest.mark.parametrize(
-    "pattern", [".", ". ", ".)", ". (", '."', "a. ", "... ", "' ", "A. ", ". A", "。", "。”", "。，", "！ ", " ", "(", ". -"]
+    "pattern",
+    [
+        "।",
+        "। ",
+        "।\u200f",
+        "।1",
+        ".",
+        ". ",
+        ".)",
+        ". (",
+        '."',
+        "a. ",
+        "... ",
+        "' ",
+        "A. ",
+        ". A",
+        "。",
+        "。”",
+        "。，",
+        "！ ",
+        " ",
+        "(",
+        ". -",
+    ],
 )
 def test_long_texts_end(name: str, pattern: str) -> None:
     """A second or two at most; a pattern that went back over the text would take hours."""

@@ -13,9 +13,14 @@ from polyseme.base.errors import MissingExtraError, UsageError
 from polyseme.text.words import Splitter, normalise_quotes, plain_word, splitter
 
 PIECES = "a|B|n't|'s|'|’|.|...|-|--|@|http://|www.|(|)|,|1|&|_|$| "
+INVISIBLE = [*"\u200b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"]
 PIECES += "|👍|🏽|🇫|漢|か|U.S.|Mr.|\u0301|\u200d|\ufe0f|\u3099|\ud800|\n|\u2028"
-TRICKY = st.sampled_from(PIECES.split("|"))
+TRICKY = st.sampled_from([*PIECES.split("|"), *INVISIBLE, *"ก่ำ๒ស្ត្រីမြန်္"])
 TEXT = st.text(st.characters()) | st.lists(TRICKY, max_size=30).map("".join)
+
+
+def inked(text: str) -> str:
+    return "".join(letter for letter in text if not letter.isspace() and letter not in INVISIBLE)
 
 
 @pytest.mark.parametrize("name", ["whitespace", "english", "characters"])
@@ -23,7 +28,7 @@ TEXT = st.text(st.characters()) | st.lists(TRICKY, max_size=30).map("".join)
 @given(text=TEXT)
 def test_only_white_space_is_lost(name: str, text: str) -> None:
     words = splitter(name)(text)
-    assert "".join(words) == "".join(text.split())
+    assert "".join(words) == ("".join(text.split()) if name == "whitespace" else inked(text))
     assert all(words)
     assert not any(letter.isspace() for word in words for letter in word)
 
@@ -32,7 +37,24 @@ def test_only_white_space_is_lost(name: str, text: str) -> None:
 @given(text=TEXT)
 def test_chinese_loses_only_white_space(text: str) -> None:
     pytest.importorskip("rjieba")
-    assert "".join(splitter("chinese")(text)) == "".join(text.split())
+    assert "".join(splitter("chinese")(text)) == inked(text)
+
+
+def test_a_hebrew_sentence_with_marks_of_direction() -> None:
+    for name in ("english", "characters"):
+        assert splitter(name)("\u200fהילד קרא ספר\u200f.") == ["הילד", "קרא", "ספר", "."]
+
+
+@pytest.mark.parametrize("mark", INVISIBLE)
+@pytest.mark.parametrize("name", ["english", "characters", "chinese"])
+def test_an_invisible_mark_is_no_word_and_changes_none(name: str, mark: str) -> None:
+    pytest.importorskip("rjieba" if name == "chinese" else "polyseme")
+    split = splitter(name)
+    assert split(f"{mark}the bank{mark}. {mark} {mark}{mark}x{mark}") == ["the", "bank", ".", "x"]
+    assert split(f" {mark}\n") == []
+    within = ["bank", "s"] if mark == "\u200b" else ["banks"]  # a zero-width space divides words
+    assert split(f"bank{mark}s") == within
+    assert splitter("whitespace")(f"a{mark} {mark}") == [f"a{mark}", mark]  # whoever split the text has decided
 
 
 @pytest.mark.parametrize(
@@ -64,6 +86,13 @@ def test_whitespace(text: str, words: list[str]) -> None:
         ("Привет，мир！", ["Привет", "，", "мир", "！"]),
         ("好👍🏽👍", ["好", "👍🏽", "👍"]),
         ("3.5%", ["3", ".", "5", "%"]),
+        ("ภาษาไทย", ["ภ", "า", "ษ", "า", "ไ", "ท", "ย"]),
+        ("ที่น้ำ ๒๕๖๗ok", ["ที่", "น้ำ", "๒๕๖๗ok"]),  # a tone sign above a vowel sign; a vowel half above
+        ("ພາສາ ນ້ຳ໕", ["ພ", "າ", "ສ", "າ", "ນ້ຳ", "໕"]),
+        ("ស្ត្រីខ្មែរ។", ["ស្ត្រី", "ខ្មែ", "រ", "។"]),  # letters below a letter
+        ("မြန်မာ၁၂ အင်္ဂ။", ["မြ", "န်", "မာ", "၁၂", "အ", "င်္ဂ", "။"]),
+        ("ខ\u200cប", ["ខ\u200c", "ប"]),
+        ("\u0e48ก", ["\u0e48", "ก"]),  # a sign without its letter
     ],
 )
 def test_characters(text: str, words: list[str]) -> None:

@@ -19,6 +19,7 @@ from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Encoder
 from polyseme.metrics.accuracy import accuracy
 from polyseme.metrics.spans import are_span_tags, span_scores
+from polyseme.tasks.tagging import refuse_one_tag
 from polyseme.text.labelled.conll import Tagged
 
 
@@ -76,6 +77,7 @@ def _checked(train: Sequence[Tagged], test: Sequence[Tagged]) -> tuple[list[list
     for name, data in (("training", train), ("test", test)):
         if not any(sentence.words for sentence in data):
             raise PolysemeError(f"the {name} data holds no words")
+    refuse_one_tag(train, "a probe")
     names = sorted({tag for sentence in train for tag in sentence.tags})
     gold = [sentence.tags for sentence in test]
     if not set(names) & set(chain.from_iterable(gold)):

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polyseme.base.errors import UsageError
 from polyseme.cli import show
 from polyseme.cli.decoding_options import DecodingOptions
 from polyseme.cli.option_groups import command
 from polyseme.cli.options import Device, Json
 from polyseme.cli.predict import Folder
+from polyseme.cli.task_choices import Kind
 from polyseme.cli.train import print_scores
 
 if TYPE_CHECKING:
+    from polyseme.tasks.base import Task
     from polyseme.tasks.errors import Report
     from polyseme.tasks.mistakes import Mistake
 
@@ -25,9 +29,54 @@ Data = Annotated[Path, typer.Argument(metavar="DATA", help="Labelled data, in th
 Errors = Annotated[int, typer.Option("--errors", min=0, metavar="N", help="How many of the worst errors are shown.")]
 
 
+def _of_data(name: str, *, help: str, metavar: str | None = None) -> Any:
+    return typer.Option(name, help=help, metavar=metavar, rich_help_panel="Data", show_default=False)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """How a table is read, where it is not laid out as the training data; what is None stays as it was."""
+
+    text: Annotated[
+        str | None,
+        _of_data("--text", metavar="COLUMN", help="Column of the text, by name or number from 0; not given: as in training."),
+    ] = None
+    second: Annotated[
+        str | None, _of_data("--second", metavar="COLUMN", help="Of pairs, column of the second text, together with --text.")
+    ] = None
+    label: Annotated[str | None, _of_data("--label", metavar="COLUMN", help="Column of the label, likewise.")] = None
+    header: Annotated[
+        bool | None, _of_data("--header/--no-header", help="Whether the first row of a table names the columns.")
+    ] = None
+    kind: Annotated[Kind | None, _of_data("--kind", help="The kind of table, where content does not tell.")] = None
+    strict: Annotated[
+        bool | None, _of_data("--strict/--no-strict", help="Whether rows without a text, or with more columns, are errors.")
+    ] = None
+
+    def set_on(self, task: Task) -> None:
+        """Let the task read files so."""
+        from polyseme.base.config import ConfigError
+
+        given = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+        known = {field.name for field in dataclasses.fields(task.config)}
+        if idle := [name for name in given if name not in known]:
+            options = ", ".join(f"--{name}" for name in idle)
+            raise UsageError(f"{options}: the files of this task, {task.kind}, have no such thing; leave it out")
+        try:
+            task.config = task.config.replace(**given)
+        except ConfigError as error:
+            raise UsageError(str(error)) from error
+
+
 @command
 def evaluate(
-    folder: Folder, data: Data, decoding: DecodingOptions, errors: Errors = 10, json: Json = False, device: Device = None
+    folder: Folder,
+    data: Data,
+    table: TableOptions,
+    decoding: DecodingOptions,
+    errors: Errors = 10,
+    json: Json = False,
+    device: Device = None,
 ) -> None:
     """Score a trained task on a file, and show what it takes for what, and its worst errors.
 
@@ -35,14 +84,17 @@ def evaluate(
     tags, of roles the predicates with the most wrong arguments, of a reader the answers that share least with the right
     ones. A label that the task never learned is told with its line, and counts as wrong.
 
-    Example:
+    Examples:
 
         polyseme evaluate my-tagger test.conll --errors 5
+
+        polyseme evaluate my-classifier test-without-header.tsv --text 0 --label 1
     """
     from polyseme.studies.train import load_task
     from polyseme.tasks.errors import report
 
     task = load_task(folder, device=device)
+    table.set_on(task)
     decoding.set_on(task)
     found = report(task, data, errors=errors)
     for strange in found.strange:

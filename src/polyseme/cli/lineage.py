@@ -101,6 +101,11 @@ def lineage(
     usual: dict[str, str | None] = {"minutes": f"{minutes:g}", **({} if device is None else {"device": device})}
     arguments = arguments_of(chosen, pretrain or [], _known(chosen), usual)
     line = Lineage(out, tuple(corpus), chosen, arguments, held_out, device)
+    idle = {"--encoders": encoders, "--baseline": baseline, "--option": option, "--plot": plot or None}
+    if tasks is None and (given := [name for name, value in idle.items() if value is not None]):
+        raise UsageError(
+            f"{', '.join(given)}: of the comparison, and there is none without --tasks; give sets, or leave it out"
+        )
     study = _study(line, tasks, encoders, seeds, option or [], baseline)
     if plot:
         check_plot("table.png")

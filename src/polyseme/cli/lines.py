@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import sys
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
-from polyseme.base.files import GZIP, is_pipe, telling
+from polyseme.base.files import is_pipe, telling
+from polyseme.text.files.unpacking import is_packed, refuse_foreign, unpacked_stream, whole_lines
+
+_MAGIC = 8
+"""Bytes that tell how a file is packed."""
 
 
 class Lines(Protocol):
@@ -57,7 +59,7 @@ class TextLines:
 
 
 class FileLines:
-    """A file of UTF-8 text, plain or gzip (told by content)."""
+    """A file of UTF-8 text, plain or packed with gzip, xz or zstd (told by content)."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -69,7 +71,7 @@ class FileLines:
     def total(self) -> int | None:
         count, last = 0, b"\n"
         with telling(self._path, "read"), self._path.open("rb") as file:
-            if not self._path.is_file() or file.peek(2)[:2] == GZIP:
+            if not self._path.is_file() or is_packed(file.peek(_MAGIC)[:_MAGIC]):
                 return None
             while block := file.read(1 << 20):
                 count, last = count + block.count(b"\n"), block[-1:]
@@ -97,17 +99,20 @@ class PipedLines:
 
 def decoded(file: BinaryIO, name: str) -> Iterator[str]:
     """Lines of a binary file as text, without line ends; a line that is not UTF-8 is told by its number."""
-    buffered = cast(io.BufferedReader, file)
-    packed = buffered.peek(2)[:2] == GZIP
-    stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+    magic = cast(io.BufferedReader, file).peek(_MAGIC)[:_MAGIC]
+    refuse_foreign(name, magic)
     number = 0
     try:
-        for number, data in enumerate(stream, start=1):
+        for number, data in enumerate(_packed_lines(file, name, magic) if is_packed(magic) else file, start=1):
             text = data.decode("utf-8")
             text = text.removeprefix("\ufeff") if number == 1 else text
             yield text.removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         what = f"is not UTF-8 (byte 0x{error.object[error.start]:02x}); convert the text"
         raise FormatError(f"{name}:{number}", what) from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise FormatError(name, f"is a damaged gzip file ({error})") from error
+
+
+def _packed_lines(file: BinaryIO, name: str, magic: bytes) -> Iterator[bytes]:
+    """In small blocks, because lines of a pipe are wanted as they come."""
+    for block in whole_lines(unpacked_stream(file, name, magic, io.DEFAULT_BUFFER_SIZE), None):
+        yield from io.BytesIO(block)

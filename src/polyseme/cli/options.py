@@ -63,7 +63,9 @@ _FILES, _RUN = "Model", "Computing"
 Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="Sentences; quote each one.", show_default=False)]
 Input = Annotated[
     Path | None,
-    typer.Option("--input", "-i", metavar="FILE", help="A text file, one sentence a line, plain or gzip; - is standard input."),
+    typer.Option(
+        "--input", "-i", metavar="FILE", help="A text file, one sentence a line, plain or packed; - is standard input."
+    ),
 ]
 Model = Annotated[
     str | None,

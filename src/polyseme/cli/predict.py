@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from polyseme.cli.decoding_options import AnswersOptions
 from polyseme.cli.lines import TextLines, lines_of
 from polyseme.cli.option_groups import command
 from polyseme.cli.options import Device, Input, Json, SplitOnSpaces, Texts
+
+if TYPE_CHECKING:
+    from polyseme.tasks.base import Task
 
 AT_A_TIME = 4096  # lines that stand in memory; among them, texts of like length go together
 
@@ -62,6 +65,8 @@ def predict(
     name = "TEXT" if texts else str(input or "standard input")
     done = 0
     for some in _chunks(lines):
+        if not texts and not done:
+            _tell_labelled(task, some, folder, name)
         questions = [
             task.question_of(line, f"{name}:{number}", split_on_spaces=split_on_spaces)
             for number, line in enumerate(some, done + 1)
@@ -78,6 +83,20 @@ def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
     source = iter(lines)
     while some := list(itertools.islice(source, AT_A_TIME)):
         yield some
+
+
+def _tell_labelled(task: Task, lines: list[str], folder: Path, name: str) -> None:
+    """A note where the first lines of an input look like labelled data, and the task takes each for a text.
+
+    Tasks whose lines are divided by tabs make them of their arguments in a way of their own (`lines_from`).
+    """
+    from polyseme.tasks.base import Task
+
+    full = [line for line in lines if line.strip() and not line.startswith("#")]  # CoNLL-U has comments
+    if type(task).lines_from is Task.lines_from and full and all("\t" in line for line in full):
+        found = f"{name}: line after line has a tab, as in labelled data"
+        way = f"give the texts alone, one a line, or score the data with polyseme evaluate {folder} FILE"
+        show.note(f"{found}, and each whole line is taken for a text; {way}")
 
 
 def _show(lines: Iterable[str], *, apart: bool) -> None:

@@ -30,7 +30,7 @@ from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import telling, write_text
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
-from polyseme.encoders.ngram_table import Level, NgramTable, Reading
+from polyseme.encoders.ngram_table import ZERO, Level, NgramTable, Reading
 from polyseme.encoders.questions import Perplexity, WordLogProbs, perplexity_of
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, splitter
@@ -158,7 +158,9 @@ class NgramModel(Encoder):
         `begin`: whether the context is the begin of a sentence, or words from inside of one.
         """
         ids = self._ids(self.words(context))
-        return self.table.distribution(np.concatenate([[self._begin], ids]) if begin else ids)
+        found = self.table.distribution(np.concatenate([[self._begin], ids]) if begin else ids)
+        found[self._begin] = ZERO  # files of others give it any number, for nobody asks for it
+        return found
 
     def _step(self, reading: Reading, marked: list[str], place: int) -> Step:
         longest = min(place, self.config.order - 1)

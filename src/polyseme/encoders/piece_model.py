@@ -313,7 +313,7 @@ class PieceModel(Encoder):
             "pieces_of_vocabulary": len(self.pieces),
             "pieces_of_a_word": self.config.pieces,
             "window": self.window,
-            "language_model": self.network.get_output_embeddings() is not None,
+            "language_model": self.causal and self.network.get_output_embeddings() is not None,
         }
 
 

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
 from polyseme.encoders.bert import Bert
 from polyseme.encoders.piece_library import library, quiet
@@ -123,9 +124,11 @@ class BertObjective(PieceObjective):
             sums[1] += F.cross_entropy(related, batch.unrelated, reduction="sum").item()
             sums[2] += int((related.argmax(1) == batch.unrelated).sum())
             told, pairs = told + len(batch.wanted), pairs + len(batch.unrelated)
-        masked, following = sums[0] / max(told, 1), sums[1] / max(pairs, 1)
+        if not pairs:
+            raise PolysemeError("the held-out text (the last lines) is too short for a pair of texts: add text")
+        masked, following = sums[0] / max(told, 1), sums[1] / pairs
         return {
             "loss": masked + following,
             "masked_perplexity": float(np.exp(masked)),
-            "next_accuracy": sums[2] / max(pairs, 1),
+            "next_accuracy": sums[2] / pairs,
         }

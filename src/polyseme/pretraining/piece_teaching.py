@@ -146,7 +146,7 @@ class PieceTeaching(Config):
         objective = self.objective(model)
         objective.card = story.unfinished()
         taught = {name: value for name, value in self.to_dict().items() if name != "train"} | {"batch_pieces": size}
-        settings = {"pretraining": taught, "corpus": corpus.fingerprint(), "rows": self.pieces_settings()}
+        settings = {"pretraining": taught, "corpus": corpus.fingerprint(), "rows": model.pieces.fingerprint}
         result = Trainer(self.train, run).fit(objective, batches, dev, out, settings=settings, accept_changes=accept_changes)
         if run.first:
             told = {f"held_out_{name}": f"{value:.4f}" for name, value in result.scores.items()}

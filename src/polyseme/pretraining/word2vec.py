@@ -103,6 +103,9 @@ class Word2VecPretraining(Config):
             model.build_vocab(corpus_iterable=Sentences(shards))
             if not len(model.wv):
                 raise PolysemeError(f"no word of the text comes {self.min_count} times or more: give a smaller --min-count")
+            if self.hierarchical and len(model.wv) < 2:  # gensim would wait for ever
+                what = f"one word alone comes {self.min_count} times or more, and a tree of words needs two"
+                raise PolysemeError(f"{what}: give a smaller --min-count, or leave out --hierarchical")
             settings = {self.method: self.to_dict(), "corpus": shards.fingerprint, "seed": run.seed}
             epochs = Epochs(out / "run", settings)
             found = epochs.newest()

@@ -35,7 +35,8 @@ def as_markdown(costs: Sequence[tuple[str, Cost | None]]) -> str:
 def _cells(cost: Cost | None) -> list[str]:
     if cost is None:
         return ["not told", "", "", "", "", ""]
-    speed, perplexity = cost.words_per_second, cost.scores.get("perplexity")
+    speed = cost.words_per_second
+    perplexity = cost.scores.get("perplexity", cost.scores.get("word_perplexity"))  # of pieces, but for each word
     return [
         duration(cost.seconds),
         f"{cost.words:,}",

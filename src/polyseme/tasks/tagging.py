@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from polyseme.base.config import ConfigError
+from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Sentence
 from polyseme.metrics.accuracy import accuracy
 from polyseme.metrics.bootstrap import span_statistics
@@ -126,6 +127,7 @@ class Tagging(Task):
     @classmethod
     def labels_of(cls, examples: Sequence[Tagged], config: TaskConfig) -> list[str]:
         assert isinstance(config, TaggingConfig) and config.scheme is not None
+        refuse_one_tag(examples, "a tagger")
         return labels_of([each.tags for each in examples], config.scheme)
 
     @classmethod
@@ -229,3 +231,15 @@ class Tagging(Task):
         assert isinstance(config, TaggingConfig)
         tags = (tag for example in examples for tag in placed_tags(example.tags, example.lines, path))
         return strangers(tags, labels) if config.scheme == "plain" else strange_types(tags, labels)
+
+
+# ---- what the probe of tags shares
+
+
+def refuse_one_tag(sentences: Sequence[Tagged], who: str) -> None:
+    """An error where all words have the same tag: whoever learns it is always right, and has learned nothing."""
+    tags = [tag for sentence in sentences for tag in sentence.tags]
+    if len(set(tags)) == 1:
+        empty = "; _ stands for an empty column" if tags[0] == "_" else ""
+        found = f"all {len(tags):,} words have the tag {tags[0]!r}{empty}"
+        raise PolysemeError(f"{found}; {who} needs two tags or more: name another column (--column), or give other data")

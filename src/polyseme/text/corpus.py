@@ -29,7 +29,7 @@ from polyseme.text.words import Splitter, splitter
 if TYPE_CHECKING:
     from polyseme.text.report import Report
 
-RULES = 1
+RULES = 2
 """Raised whenever a splitter gives other words or sentences than before: what was encoded by older rules is made anew."""
 
 _WORTH_WORKERS = 4 << 20  # bytes of text that one process splits before others would have started (0.5 s)

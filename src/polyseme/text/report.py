@@ -5,6 +5,7 @@ One pass in bounded memory, split over the workers like any other; only the hash
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from polyseme.base.progress import Advance
 from polyseme.text.counting.distinct import Distinct, Hashes, hashes_of
 from polyseme.text.files.paragraphs import Chunk, text_of
 from polyseme.text.files.sources import Source
+from polyseme.text.files.unpacking import ENCODING_ADVICE
 from polyseme.text.files.workers import in_order
 from polyseme.text.shards.blocks import Cutter
 
@@ -24,6 +26,11 @@ MODEL_BYTES = 48
 _SMALL = 1_000_000
 _LONG_SENTENCE = 1000
 _SHOWN = 3
+_TO_NFC = (
+    'python -X utf8 -c "import sys, unicodedata; '
+    "sys.stdout.writelines(unicodedata.normalize('NFC', line) for line in sys.stdin)\" < OLD > NEW"
+)
+"""A command that writes every accent the same way."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +44,8 @@ class Report:
     sentences: int
     words: int
     distinct_words: int
+    twice_spelt: int
+    """Of those, words that are another one in other code points: an accent as a mark of its own, or as part of its letter."""
     longest_sentence: int
     """In words."""
     long_words: int
@@ -64,8 +73,7 @@ class Report:
 
     def _problems(self) -> Iterator[str]:
         if self.bad_lines:
-            bad = _count(self.bad_lines, "line is", "lines are")
-            yield f"{bad} bad (not UTF-8, or without text in the field): mend the text, or skip bad lines."
+            yield self._bad()
         if not self.words:
             yield "There are no words in all these files: nothing can be learned from them."
             return
@@ -77,12 +85,24 @@ class Report:
             share = 100 * self.duplicate_lines / self.lines
             start = ("" if self.exact else "About ") + _count(self.duplicate_lines, "line", "lines")
             yield f"{start} ({share:.0f} %) equal to an earlier one: a model learns those by heart."
+        if self.twice_spelt:
+            start = ("" if self.exact else "About ") + _count(self.twice_spelt, "word is another one", "words are others")
+            what = "in other code points (an accent as a mark of its own, or as part of its letter) and counted as two"
+            yield f"{start} {what}: write all text in NFC first ({_TO_NFC}, or uconv -x nfc)."
         if self.long_words:
             examples = _some([word[:20] + "…" for word in self.long_word_examples])
             long = _count(self.long_words, "word is", "words are")
             yield f"{long} longer than {MODEL_BYTES} bytes and will be cropped by the model: {examples}."
         if self.longest_sentence > _LONG_SENTENCE:
             yield f"The longest sentence has {self.longest_sentence:,} words: are its sentences split the right way?"
+
+    def _bad(self) -> str:
+        """What to do with bad lines: few may be skipped, but where they are many the text is not what it was taken for."""
+        bad = f"{_count(self.bad_lines, 'line is', 'lines are')} bad (not UTF-8, or without text in the field)"
+        if 20 * self.bad_lines <= self.lines:
+            return f"{bad}: mend the text, or skip bad lines."
+        many = f"{100 * self.bad_lines / self.lines:.0f} % of all and too many to skip"
+        return f"{bad}, {many}: if the text is in another encoding, {ENCODING_ADVICE}; if it is JSON, name the field."
 
 
 class _Part(NamedTuple):
@@ -96,6 +116,10 @@ class _Part(NamedTuple):
     examples: list[str]
     lines: Hashes
     types: Hashes
+    spellings: Hashes
+    """Of words that could be written in other code points, as they are written."""
+    spelt_alike: Hashes
+    """Of the same words in NFC."""
     type_bytes: int
 
 
@@ -108,6 +132,7 @@ class _Examine:
     def __call__(self, text: str) -> _Part:
         block = self.cutter.block_of(text)
         sizes = [len(word.encode("utf-8", "surrogatepass")) for word in block.types]
+        spellings = [word for word in block.types if _has_spellings(word)]
         long = np.array(sizes, dtype=np.int64) > MODEL_BYTES
         return _Part(
             blank=not text or text.isspace(),
@@ -118,6 +143,8 @@ class _Examine:
             examples=[block.types[place] for place in np.flatnonzero(long)[:_SHOWN]],
             lines=hashes_of(line for line in map(str.strip, text.split("\n")) if line),
             types=hashes_of(block.types),
+            spellings=hashes_of(spellings),
+            spelt_alike=hashes_of(unicodedata.normalize("NFC", word) for word in spellings),
             type_bytes=sum(sizes),
         )
 
@@ -131,6 +158,7 @@ class _Sums:
         self.examples: list[str] = []
         self.with_text: set[int] = set()
         self.line_hashes, self.word_hashes = Distinct(), Distinct()
+        self.spellings, self.spelt_alike = Distinct(), Distinct()
 
     def add(self, chunk: Chunk, part: _Part) -> None:
         self.lines += chunk.lines
@@ -146,6 +174,8 @@ class _Sums:
             self.with_text.add(chunk.file)
         self.line_hashes.add(part.lines)
         self.word_hashes.add(part.types)
+        self.spellings.add(part.spellings)
+        self.spelt_alike.add(part.spelt_alike)
 
     def shard_bytes(self) -> int:
         """Four bytes a word, eight a sentence, and for each distinct word eight and its letters."""
@@ -168,6 +198,7 @@ def examine(source: Source, cutter: Cutter, workers: int, progress: Advance | No
         sentences=sums.sentences,
         words=sums.words,
         distinct_words=sums.word_hashes.distinct,
+        twice_spelt=max(sums.spellings.distinct - sums.spelt_alike.distinct, 0),
         longest_sentence=sums.longest,
         long_words=sums.long_words,
         long_word_examples=tuple(sums.examples),
@@ -177,6 +208,11 @@ def examine(source: Source, cutter: Cutter, workers: int, progress: Advance | No
         exact=sums.line_hashes.exact and sums.word_hashes.exact,
         shard_bytes=sums.shard_bytes(),
     )
+
+
+def _has_spellings(word: str) -> bool:
+    """Whether there are other code points for the same word (`é` or `e` and a mark)."""
+    return not (word.isascii() or (unicodedata.is_normalized("NFC", word) and unicodedata.is_normalized("NFD", word)))
 
 
 def _count(number: int, one: str, many: str) -> str:

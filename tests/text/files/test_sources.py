@@ -181,6 +181,19 @@ def test_bad_utf8_is_told_by_line_or_skipped_and_counted(tmp_path: Path) -> None
     assert len(lines(Source(path, bad="skip"))) == 100_001
 
 
+def test_a_text_in_another_encoding_is_to_be_converted_and_not_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("Ala ma kota\nZażółć gęślą jaźń\nPójdź\n".encode("iso-8859-2"))
+    with pytest.raises(
+        FormatError, match=r"a.txt:2: is not UTF-8 \(byte 0xbf\), nor are most lines.*iconv -f OLD -t UTF-8"
+    ) as told:
+        lines(Source(path))
+    assert "skip" not in str(told.value)
+    path.write_bytes("Zażółć\ngęślą\njaźń\n".encode() + b"na\xefve\n\xff\n")  # most of it is UTF-8
+    with pytest.raises(FormatError, match=r"a.txt:4: is not UTF-8 \(byte 0xef\); mend it, or skip bad lines"):
+        lines(Source(path))
+
+
 def test_missing_packages_name_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a"
     for magic, package, extra in ((b"\x28\xb5\x2f\xfd", "zstandard", "zst"), (b"PAR1", "pyarrow", "parquet")):

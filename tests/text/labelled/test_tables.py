@@ -36,6 +36,61 @@ def test_csv_over_several_lines(write):
     assert read_table(path).rows == [Row('one, "two"\nthree', None, "a", 2), Row('four "4"', None, "b", 5)]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("semicolons.csv", 'text;label\n"one; ""two"", too";a\nfour, 4;b\n'),
+        ("quoted.csv", '"text";"label"\n"one; ""two"", too";"a"\n"four, 4";"b"\n'),
+        ("declared.csv", 'sep=;\r\ntext;label\r\n"one; ""two"", too";a\r\nfour, 4;b\r\n'),
+        ("declared.txt", 'sep=|\ntext|label\n"one; ""two"", too"|a\nfour, 4|b\n'),
+        ("declared-tabs.csv", 'sep=\t\ntext\tlabel\n"one; ""two"", too"\ta\nfour, 4\tb\n'),
+        ("commas-in-a-name.csv", 'text;label;"more, if any"\n"one; ""two"", too";a;\nfour, 4;b;\n'),
+    ],
+)
+def test_csv_that_other_signs_divide(write, name, text):
+    assert short(read_table(write(text, name))) == [('one; "two", too', None, "a"), ("four, 4", None, "b")]
+
+
+def test_commas_go_before_semicolons(write):
+    assert short(read_table(write("text,label;old\nyes; no,a\n", "t.csv"), label=1, text=0, header=True)) == [
+        ("yes; no", None, "a")
+    ]
+
+
+def test_lines_are_counted_behind_what_says_the_sign(write):
+    assert [row.where for row in read_table(write("\nsep=;\ntext;label\na;x\n\nb;y\n", "t.csv")).rows] == [4, 6]
+    with pytest.raises(FormatError, match=r":3: begins a row that is no CSV .* a text with ';' or a quote is put in quotes"):
+        read_table(write('sep=;\ntext;label\n"b"c;y\n', "t.csv"))
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ('"He said ""hi"""', 'He said "hi"'),
+        ('"""Hi,"" he said."', '"Hi," he said.'),
+        ('He said "hi"', 'He said "hi"'),
+        ('"So good', '"So good'),
+        ('"A whole quotation."', '"A whole quotation."'),
+        ('"Hi," he said, "you."', '"Hi," he said, "you."'),
+        ('""twice""', '""twice""'),
+        ('a ""b"" c', 'a ""b"" c'),
+    ],
+)
+def test_tsv_cells_that_a_writer_quoted(write, cell, expected):
+    assert short(read_table(write(f"text\tlabel\n{cell}\t1\n"))) == [(expected, None, "1")]
+
+
+def test_tsv_with_line_ends_in_quotes_is_read_as_csv(write):
+    path = write('text\tlabel\n"one\n""two""\tthree"\ta\nfour "4"\tb\n', "t.tsv")
+    with pytest.raises(FormatError, match=r":2: has 1 columns and line 1 has 2.*read it as CSV \(--kind csv\)"):
+        read_table(path)
+    assert short(read_table(path, kind="csv")) == [('one\n"two"\tthree', None, "a"), ('four "4"', None, "b")]
+    path = write('"text"\t"label"\n"a"\t"x"\n')
+    with pytest.raises(UsageError, match=r"where cells stand in quotes, add --kind csv"):
+        read_table(path)
+    assert short(read_table(path, kind="csv")) == [("a", None, "x")]
+
+
 def test_jsonl_sets_pairs_without_agreement_aside(write):
     rows = [
         {"gold_label": "neutral", "sentence1": "A", "sentence2": "B", "sentence1_binary_parse": "( A )", "labels": ["x"]},
@@ -99,7 +154,7 @@ def test_without_header(write):
 
 def test_rows_without_a_text(write):
     path = write("0 a\n1 \n1 b\n")
-    with pytest.raises(FormatError, match=r":2: has no text in column text; fill it, drop the row, or give strict=False"):
+    with pytest.raises(FormatError, match=r":2: has no text in column text; fill it, drop the row, or give --no-strict"):
         read_table(path, kind="lines")
     assert read_table(path, strict=False, kind="lines") == Rows(
         [Row("a", None, "0", 1), Row("b", None, "1", 3)], [Row("", None, "1", 2)]
@@ -140,7 +195,7 @@ def test_rows_may_differ_where_nothing_is_read(write):
     ("text", "says"),
     [
         ("text\tlabel\na\tx\nb\n", r":3: has 1 columns and line 1 has 2"),
-        ("text\tlabel\na\tx\n \ty\n", r":3: has no text in column text; fill it, drop the row, or give strict=False"),
+        ("text\tlabel\na\tx\n \ty\n", r":3: has no text in column text; fill it, drop the row, or give --no-strict"),
         ("text\tlabel\na\tx\nb\t\n", r":3: has no label in column label.*labelled=False"),
         ("sentence1\tsentence2\tlabel\na\t\tx\n", r":2: has no second text in column sentence2"),
         ('{"text": "a", "label": 1}\n{"text": "b"}\n', r":2: has no label in column label"),
@@ -153,6 +208,7 @@ def test_rows_may_differ_where_nothing_is_read(write):
         ('text,label\n"b"c,y\n', r":2: begins a row that is no CSV"),
         ("text,label\na, b,x\n", r":2: has 3 columns and line 1 has 2"),
         ("0 a\n1\n", "no kind of table"),
+        ("sep=~\ntext;label\na;x\n", r":2: has one column, 'text;label'; expected a text and a label, divided by tabs"),
         ("text\tlabel\n", "holds a header and no rows"),
         ("", "is empty"),
         ("\n\n", "is empty"),
@@ -184,7 +240,7 @@ def test_an_array_is_no_json_lines(write, name):
 
 def test_a_header_that_is_not_known_is_not_taken_for_a_text(write):
     path = write("query\tgold\na\tx\nb\ty\nc\tx\n")
-    with pytest.raises(FormatError, match=r":1: may be a header: the label 'gold' occurs nowhere else.*header=True"):
+    with pytest.raises(FormatError, match=r":1: may be a header: the label 'gold' occurs nowhere else.*--no-header"):
         read_table(path, text=0, label=1)
     assert len(read_table(path, text=0, label=1, header=True).rows) == 3
     with pytest.raises(FormatError, match="may be a header"):
@@ -194,13 +250,13 @@ def test_a_header_that_is_not_known_is_not_taken_for_a_text(write):
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({}, "no column with a well-known name for the text.*: query, gold"),
-        ({"text": "query"}, "no column with a well-known name for the label.*: query, gold"),
+        ({}, "no column with a well-known name for the text; say which with --text.*: query, gold"),
+        ({"text": "query"}, "no column with a well-known name for the label; say which with --label.*: query, gold"),
         ({"text": "queri", "label": "gold"}, "has no column 'queri' for text; its columns are query, gold"),
-        ({"text": "query", "label": "gold", "header": False}, "has no header, so text='query' must be a number"),
+        ({"text": "query", "label": "gold", "header": False}, "has no header, so text='query' must be a number.*--no-header"),
         ({"text": 2, "label": 1}, "has 2 columns; text=2 was asked for: numbers go from 0 to 1"),
         ({"text": 1, "label": -1}, "must be different columns; got gold, gold"),
-        ({"second": 1}, "without text"),
+        ({"second": 1}, "without text; give both .--text, --second., or none"),
         ({"text": 0, "label": 1, "labelled": False}, "together with labelled=False"),
         ({"kind": "tvs"}, "'tvs' is no kind of table .did you mean 'tsv'"),
     ],
@@ -213,8 +269,11 @@ def test_wrong_questions(write, asked, says):
 def test_columns_in_doubt(write):
     with pytest.raises(UsageError, match="several columns that may be the text"):
         read_table(write("text\treview\tlabel\na\tb\tc\n"))
-    with pytest.raises(UsageError, match=r":1: is no header that is known \(0: 'a b', 1: 'x'\); name the columns by number"):
+    known = r":1: is no header that is known \(0: 'a b', 1: 'x'\); name the columns by number"
+    with pytest.raises(UsageError, match=rf"{known}, or by name if it is one: --text 0 --label 1 \(in Python"):
         read_table(write("a b\tx\nc\ty\n"))
+    with pytest.raises(UsageError, match=r"--text 0 --label 1, for pairs --text 0 --second 1 --label 2 \(in Python"):
+        read_table(write("a b\tc\tx\nc\td\ty\n"))
     with pytest.raises(UsageError, match="several columns 'a'"):
         read_table(write("a\ta\tlabel\nb\tc\td\n"), text="a")
 

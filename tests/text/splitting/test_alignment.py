@@ -20,6 +20,7 @@ from polyseme.text.splitting.alignment import join, overlaps
         (["New York", "is"], ["New", "York", "is"], [(0, 2), (2, 3)]),
         (["a", "\u3000", "b"], ["a", "b"], [(0, 1), (0, 0), (1, 2)]),
         (["ab"], ["a", " ", "b"], [(0, 3)]),
+        (["\u200fab", "\u200f", "c\u200bd"], ["ab", "c", "d"], [(0, 1), (0, 0), (1, 3)]),  # invisible marks are no text
         ([], [], []),
     ],
 )

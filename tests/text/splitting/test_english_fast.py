@@ -11,6 +11,7 @@ from polyseme.text.splitting.english_fast import FastEnglish
 from tests.text.splitting.test_english import EXAMPLES
 
 PIECES = "a|B|I|n't|'s|'|’|.|...|-|@|http://|(|)|,|1|&|$|U.S.|Mr.|No.|5|etc.|J.|\u0301|\u200d|\n|\u2028|\t| | |  |   "
+PIECES += "|\u200b|\u200f|\ufeff"
 TEXT = st.text(st.characters()) | st.lists(st.sampled_from(PIECES.split("|")), max_size=30).map("".join)
 FAST = FastEnglish()
 FORGETFUL = FastEnglish(limit=3)

@@ -19,10 +19,12 @@ from polyseme.text.corpus import Corpus
 from polyseme.text.splitting.likeliest import LikeliestSplitter
 from polyseme.text.words import Splitter, splitter, splitter_names
 from tests.encoders.small import elmo
+from tests.text.test_words import INVISIBLE, inked
 
 WORDS = ["的", "他", "包袱", "很", "重", "包", "北京", "京城", "京", "ไทย", "ภาษา"]
 PIECES = [
-    *"的他包袱很重北京城新。，ก็ไ๑a_B19.,-'& \n\t\u0301\U000e0100\ud800",
+    *INVISIBLE,
+    *"的他包袱很重北京城新。，ก็่ำไ๑្ត្រី္a_B19.,-'& \n\t\u0301\U000e0100\ud800",
     "ไทย",
     "3.5",
     "1,000",
@@ -55,7 +57,7 @@ def all_cuts(run: str) -> list[list[str]]:
 @given(text=TEXT)
 def test_only_white_space_is_lost(text: str) -> None:
     words = LikeliestSplitter(WORDS)(text)
-    assert "".join(words) == "".join(text.split())
+    assert "".join(words) == inked(text)
     assert all(words)
     assert not any(letter.isspace() for word in words for letter in word)
 
@@ -92,8 +94,30 @@ def test_by_hand(text: str, words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("digits", ["๑๐", "໑", "၁", "១"])
-def test_digits_of_the_script_begin_a_run(digits: str) -> None:
-    assert LikeliestSplitter(WORDS)(f"{digits}ภาษาไทย") == [*digits, "ภาษา", "ไทย"]
+def test_digits_of_the_script_are_a_number(digits: str) -> None:
+    assert LikeliestSplitter(WORDS)(f"{digits}ภาษาไทย") == [digits, "ภาษา", "ไทย"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ที่นี่", ["ที่", "นี่"]),  # no word of the list: letters with their signs
+        ("กินน้ำ", ["กิน", "น้ำ"]),
+        ("กินี", ["กิ", "นี"]),  # กิน is a word, but its last letter has a sign here
+        ("ภาษาไทยที่", ["ภาษา", "ไทย", "ที่"]),
+        ("ស្ត្រីខ្មែរ", ["ស្ត្រី", "ខ្មែ", "រ"]),
+        ("မြန်မာ", ["မြန်မာ"]),
+        ("か\u3099葛\U000e0100的", ["か\u3099", "葛\U000e0100", "的"]),
+    ],
+)
+def test_signs_stay_with_their_letter(text: str, words: list[str]) -> None:
+    assert LikeliestSplitter([*WORDS, "กิน", "ิ", "်", "မြန်မာ"])(text) == words
+
+
+@pytest.mark.parametrize("mark", INVISIBLE)
+def test_an_invisible_mark_is_no_word(mark: str) -> None:
+    expected = ["包", "袱"] if mark == "\u200b" else ["包袱"]
+    assert LikeliestSplitter(WORDS)(f"{mark}他{mark}。包{mark}袱 {mark} ") == ["他", "。", *expected]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyseme.base.errors import PolysemeError
+from polyseme.text.splitting.glue import glued, unglued
 from polyseme.text.splitting.places import word_places, words_within
 from polyseme.text.words import normalise_quotes, splitter
 
@@ -27,6 +28,16 @@ def test_any_text(text: str) -> None:
     for way in ("english", "characters"):
         words = splitter(way)(text)
         assert [text[begin:end] for begin, end in word_places(words, text)] == words
+
+
+def test_invisible_marks_are_passed_over() -> None:
+    text = "\u200fספר\u200f. a\u200eb\u200bc \ufeff"
+    words = splitter("english")(text)
+    assert words == ["ספר", ".", "ab", "c"]
+    assert word_places(words, text) == [(1, 4), (5, 6), (7, 10), (11, 12)]
+    assert word_places(text.split(), text) == [(1, 4 + 2), (7, 12), (12, 12)]
+    assert glued(text, splitter("english")) == ["ספר", "￭.", "ab", "￭c"]
+    assert unglued(glued(text, splitter("english"))) == "ספר. abc"
 
 
 def test_other_spellings() -> None:

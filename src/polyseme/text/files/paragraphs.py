@@ -17,16 +17,10 @@ from typing import NamedTuple
 
 from polyseme.base.errors import FormatError, MissingExtraError, nearest
 from polyseme.base.files import telling
-from polyseme.text.files.unpacking import unpacked, whole_lines
+from polyseme.text.files.unpacking import ENCODING_ADVICE, refuse_foreign, unpacked, whole_lines
 
 PARQUET = b"PAR1"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_FOREIGN = {
-    b"BZh": "is packed with bzip2; unpack it, or pack it with gzip, xz or zstd",
-    b"PK\x03\x04": "is a zip file; unpack it, or pack the text with gzip, xz or zstd",
-    b"\xff\xfe": "is UTF-16, not UTF-8; convert the text",
-    b"\xfe\xff": "is UTF-16, not UTF-8; convert the text",
-}
 LONGEST = 1 << 23
 """Bytes of a line of plain text after which it is cut: a file without line ends must not fill the memory."""
 
@@ -77,9 +71,8 @@ def read_chunks(file: TextFile, place: int = 0, *, field: str = "text", skip_bad
         yield from _parquet(file, place, field)
     elif file.path.suffix.lower() == ".parquet" and magic:
         raise FormatError(file.name, "is no Parquet file; it does not begin with PAR1")
-    elif what := next((what for start, what in _FOREIGN.items() if magic.startswith(start)), None):
-        raise FormatError(file.name, what)
     else:
+        refuse_foreign(file.name, magic)
         reader = _Lines(file, place, field, skip_bad)
         read = reader.json if file.holds_json else reader.plain
         for data in whole_lines(unpacked(file.path, file.name, magic), None if file.holds_json else LONGEST):
@@ -99,7 +92,8 @@ class _Lines:
         try:
             text, bad = data.decode("utf-8"), 0
         except UnicodeDecodeError:
-            found = [self._decoded(line, place) for place, line in enumerate(data.split(b"\n"))]
+            rows = data.split(b"\n")
+            found = [self._decoded(line, place, rows) for place, line in enumerate(rows)]
             text, bad = "\n".join(line for line in found if line is not None), found.count(None)
         return self._chunk(data, text, bad)
 
@@ -117,11 +111,16 @@ class _Lines:
         begun, self.unfinished = self.unfinished, not data.endswith(b"\n")  # a line that was cut counts once
         return Chunk(text, ends + self.unfinished - begun, bad, self.place)
 
-    def _decoded(self, line: bytes, place: int) -> str | None:
+    def _decoded(self, line: bytes, place: int, rows: list[bytes]) -> str | None:
+        """A line, one of the rows of its block."""
         try:
             return line.decode("utf-8")
         except UnicodeDecodeError as error:
-            return self._refuse(place, f"is not UTF-8 (byte 0x{line[error.start]:02x})")
+            what = f"is not UTF-8 (byte 0x{line[error.start]:02x})"
+            if self.skip_bad or not _in_another_encoding(rows):
+                return self._refuse(place, what)
+            advice = f"{what}, nor are most lines that go beyond ASCII; the text is in another encoding: {ENCODING_ADVICE}"
+            raise FormatError(self._where(place), advice) from error
 
     def _field(self, line: bytes, place: int) -> str | None:
         try:
@@ -140,7 +139,21 @@ class _Lines:
         """None, which counts as a bad line, or stop here."""
         if self.skip_bad:
             return None
-        raise FormatError(f"{self.file.name}:{self.ends + place + 1}", f"{what}; mend it, or skip bad lines")
+        raise FormatError(self._where(place), f"{what}; mend it, or skip bad lines")
+
+    def _where(self, place: int) -> str:
+        return f"{self.file.name}:{self.ends + place + 1}"
+
+
+def _in_another_encoding(lines: list[bytes]) -> bool:
+    """Whether several of these lines are not UTF-8, and more than are UTF-8 beyond ASCII: skipping them would lose the text."""
+    bad = good = 0
+    for line in lines:
+        try:
+            good += not line.decode("utf-8").isascii()
+        except UnicodeDecodeError:
+            bad += 1
+    return bad > max(good, 1)
 
 
 def _parquet(file: TextFile, place: int, field: str) -> Iterator[Chunk]:

@@ -1,4 +1,7 @@
-"""Packed files in blocks of plain bytes: gzip, xz and zstd (extra `zst`), told by their first bytes and not by name."""
+"""Packed files in blocks of plain bytes: gzip, xz and zstd (extra `zst`), told by their first bytes and not by name.
+
+`unpacked` reads a file that lies on a disk, `unpacked_stream` one that is open already, such as a pipe.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from polyseme.base.errors import FormatError, MissingExtraError
 from polyseme.base.files import GZIP, telling
@@ -15,42 +18,69 @@ from polyseme.base.files import GZIP, telling
 XZ, ZSTD = b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 BLOCK = 1 << 18
 
+ENCODING_ADVICE = "save it as UTF-8 (iconv -f OLD -t UTF-8, with GB18030, LATIN1, LATIN2 or UTF-16 for OLD)"
+"""What to do with a text that is in another encoding."""
+
+_FOREIGN = {
+    b"BZh": "is packed with bzip2; unpack it, or pack it with gzip, xz or zstd",
+    b"PK\x03\x04": "is a zip file; unpack it, or pack the text with gzip, xz or zstd",
+    b"\xff\xfe": f"is UTF-16, not UTF-8; {ENCODING_ADVICE}",
+    b"\xfe\xff": f"is UTF-16, not UTF-8; {ENCODING_ADVICE}",
+}
+
+
+def is_packed(magic: bytes) -> bool:
+    """Whether a file that begins with these bytes is packed in a way that can be read."""
+    return magic.startswith((GZIP, XZ, ZSTD))
+
+
+def refuse_foreign(name: str, magic: bytes) -> None:
+    """An error where a file that begins with these bytes is known to be no text in UTF-8, nor a packed one that can be read."""
+    what = next((what for start, what in _FOREIGN.items() if magic.startswith(start)), None)
+    if what is not None:
+        raise FormatError(name, what)
+
 
 def unpacked(path: Path, name: str, magic: bytes) -> Iterator[bytes]:
     """The content in blocks; a packed file that is cut short or damaged is an error and not the end of the text."""
+    with telling(name, "read"), path.open("rb") as file:
+        yield from unpacked_stream(file, name, magic)
+
+
+def unpacked_stream(file: BinaryIO, name: str, magic: bytes, size: int = BLOCK) -> Iterator[bytes]:
+    """The same of an open file, from its first byte on, in blocks of about `size` bytes; the file is left open."""
     kinds = {GZIP: ("gzip", _gzip), XZ: ("xz", _xz), ZSTD: ("zstd", _zstd)}
     packing, blocks = next((kind for start, kind in kinds.items() if magic.startswith(start)), ("", _plain))
     with telling(name, "read"):
         try:
-            yield from blocks(path)
+            yield from blocks(file, name, size)
         except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
             raise FormatError(name, f"is a damaged {packing} file ({error})") from error
 
 
-def _plain(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        yield from iter(lambda: file.read(BLOCK), b"")
+def _plain(file: BinaryIO, name: str, size: int) -> Iterator[bytes]:
+    yield from iter(lambda: file.read(size), b"")
 
 
-def _gzip(path: Path) -> Iterator[bytes]:
-    with gzip.open(path) as file:
-        yield from iter(lambda: file.read(BLOCK), b"")
+def _gzip(file: BinaryIO, name: str, size: int) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=file) as opened:
+        yield from iter(lambda: opened.read(size), b"")
 
 
-def _xz(path: Path) -> Iterator[bytes]:
-    with lzma.open(path) as file:
-        yield from iter(lambda: file.read(BLOCK), b"")
+def _xz(file: BinaryIO, name: str, size: int) -> Iterator[bytes]:
+    with lzma.LZMAFile(file) as opened:
+        yield from iter(lambda: opened.read(size), b"")
 
 
-def _zstd(path: Path) -> Iterator[bytes]:
+def _zstd(file: BinaryIO, name: str, size: int) -> Iterator[bytes]:
     """By hand and not by the package's stream reader, which takes a file that was cut short for a whole one."""
     try:
         import zstandard
     except ImportError as error:
-        raise MissingExtraError(f"{path} is packed with zstd; reading it needs zstandard", "zst") from error
+        raise MissingExtraError(f"{name} is packed with zstd; reading it needs zstandard", "zst") from error
     frame: Any = None
     try:
-        for data in _plain(path):
+        for data in _plain(file, name, size):
             while data:
                 frame = frame or zstandard.ZstdDecompressor().decompressobj()
                 yield frame.decompress(data)

@@ -58,7 +58,8 @@ class Cutter:
         if self.straight_quotes:  # only where there are any: to translate every letter takes longer than to split words
             text = _CURLY.sub(lambda found: normalise_quotes(found.group()), text)
         split = _fast(self.words)
-        return [split(sentence) for paragraph in text.split("\n") for sentence in self.sentences(paragraph)]
+        sentences = (sentence for paragraph in text.split("\n") for sentence in self.sentences(paragraph))
+        return [words for sentence in sentences if (words := split(sentence))]  # none of invisible marks alone
 
     def block_of(self, text: str) -> Block:
         """The same sentences as a block."""

@@ -9,19 +9,20 @@ import unicodedata
 from collections.abc import Sequence
 
 from polyseme.base.errors import PolysemeError
+from polyseme.text.splitting.marks import visible
 from polyseme.text.words import normalise_quotes
 
 
 def overlaps(tokens: Sequence[str], words: Sequence[str]) -> list[range]:
     """For every token the range of the words that share a character with it.
 
-    Both must spell the same text once white space is taken out and quotes are straight. A token of white space alone
-    touches no word.
+    Both must spell the same text once white space and invisible marks are taken out and quotes are straight. A token of
+    these alone touches no word.
 
     >>> overlaps(["北", "京", "市长"], ["北京市", "长"])
     [range(0, 1), range(0, 1), range(0, 2)]
     """
-    inked_tokens, inked_words = (["".join(normalise_quotes(each).split()) for each in side] for side in (tokens, words))
+    inked_tokens, inked_words = ([_inked(each) for each in side] for side in (tokens, words))
     _same_text("".join(inked_tokens), "".join(inked_words))
     owner = [number for number, word in enumerate(inked_words) for _ in word]  # of each character
     found = []
@@ -31,6 +32,10 @@ def overlaps(tokens: Sequence[str], words: Sequence[str]) -> list[range]:
         found.append(range(owner[begin], owner[end - 1] + 1) if token else range(0))
         begin = end
     return found
+
+
+def _inked(text: str) -> str:
+    return "".join(visible(normalise_quotes(text)).split())
 
 
 def _same_text(left: str, right: str) -> None:

@@ -2,7 +2,7 @@
 
 Punctuation stands apart, contractions are split (`do n't`, `it 's`, `can not`), numbers, links, hyphenated words and
 abbreviations stay whole. Against the Treebank, signs are kept as they were written (no `-LRB-`, no ` `` ` for `"`), so
-the words joined are the text without its white space.
+the words joined are the text without its white space and invisible marks (`polyseme.text.splitting.marks`).
 
 One regular expression cuts, one short pass looks at what it cannot decide: whether a period belongs to the word, where
 a contraction splits, where a link ends. Every repetition is possessive or bounded, so time grows with the length of the
@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import re
 
-from polyseme.text.splitting.marks import lone_sign, within_words
+from polyseme.text.splitting.marks import lone_sign, visible, within_words
 
 
 def _words_of(*lines: str) -> frozenset[str]:
@@ -44,11 +44,12 @@ _CLOSING = ".,;:!?'\"’”…)]}"
 
 
 def split_english(text: str) -> list[str]:
-    """The words of a text; joined they are the text without its white space.
+    """The words of a text; joined they are the text without its white space and invisible marks.
 
     >>> split_english("Mr. O'Hara can't pay $1,000.50 (yet).")
     ['Mr.', "O'Hara", 'ca', "n't", 'pay', '$', '1,000.50', '(', 'yet', ')', '.']
     """
+    text = visible(text)
     words: list[str] = []
     for match in _pattern().finditer(text):
         piece = match.group()

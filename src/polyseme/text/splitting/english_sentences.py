@@ -1,7 +1,8 @@
-"""English paragraphs into sentences, by rules.
+"""English paragraphs into sentences, by rules; those of Hindi, Urdu, Amharic and others with stops of their own too.
 
 One regular expression finds every stop (. ! ? …) with white space behind it, and the quotes, brackets and references
-([3]) between; a few questions decide whether it ends a sentence. The order of the questions is the rule book:
+([3]) between; a few questions decide whether it ends a sentence. A stop that no abbreviation and no number has (। ؟ ። ...)
+needs no white space, unless a digit or a comma follows. The order of the questions is the rule book:
 
 1. A small letter follows: no ("Yahoo! is", "he said... nothing").
 2. A full stop behind a word that stands before another (Mr., Fig. 3, e.g.): no.
@@ -17,15 +18,19 @@ from __future__ import annotations
 
 import re
 
-_STOPS = ".!?…"
-_SIGNS = "-\"'“‘«(\\[{*_–—"
+from polyseme.text.splitting.marks import INVISIBLE, visible
+
+_SURE = "।॥؟۔։።፧။។៕"  # of Devanagari and its kin, Arabic and Urdu, Armenian, Amharic, Burmese, Khmer
+_STOPS = f".!?…{_SURE}"
+_SIGNS = f"-\"'“‘«(\\[{{*_–—{INVISIBLE}"
+_GOES_ON = r"\d,;:،؛፣፤၊"
 
 _STOP = re.compile(
     # A run of stops is tried from its first sign only, so that a million full stops take one look each.
-    rf"(?<![{_STOPS}])(?P<stop>[{_STOPS}]++)"
+    rf"(?<![{_STOPS}])(?P<stop>[{_STOPS}]++)(?:(?<=[{_SURE}])(?P<sure>)|)[{INVISIBLE}]*+"
     r"(?P<closing>[\"'”’»)\]}*_]*+)(?:\[\d{1,3}\])*+"  # quotes and brackets; references
     r"(?:\s(?:''|[”’)\]])(?=\s|\Z))*+"  # the same in text that was split already
-    rf"\s++(?=[{_SIGNS}\s]*+(?P<next>\S?)(?P<more>\w{{0,14}}))"
+    rf"[{INVISIBLE}]*+(?:\s++|(?(sure)(?![{_GOES_ON}])|(?!)))(?=[{_SIGNS}\s]*+(?P<next>\S?)(?P<more>\w{{0,14}}))"
 )
 _BEFORE = re.compile(r"[^\s(\[{\"“‘'’—–/]{1,24}\Z")
 _NUMBERED = re.compile(r"\W?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})\Z")
@@ -71,7 +76,7 @@ _HEAD = re.compile(r"[^\W\d_]+")
 
 
 def english_sentences(paragraph: str) -> list[str]:
-    """The sentences of a paragraph, without white space around them.
+    """The sentences of a paragraph, without white space around them; one that nobody could see is left out.
 
     >>> english_sentences('Mr. Poe of the U.S. left. "Why?" she asked. He paid $3.50.')
     ['Mr. Poe of the U.S. left.', '"Why?" she asked.', 'He paid $3.50.']
@@ -83,7 +88,7 @@ def english_sentences(paragraph: str) -> list[str]:
             sentences.append(paragraph[start : stop.end()].strip())
             start = stop.end()
     last = paragraph[start:].strip()
-    return [*sentences, last] if last else sentences
+    return [*sentences, last] if visible(last).strip() else sentences
 
 
 def _ends(text: str, start: int, stop: re.Match[str]) -> bool:

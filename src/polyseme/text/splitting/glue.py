@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from polyseme.text.splitting.marks import INVISIBLE
 from polyseme.text.splitting.places import word_places
 from polyseme.text.words import Splitter
 
@@ -24,9 +25,10 @@ def glued(text: str | Sequence[str], cut: Splitter) -> list[str]:
     if not isinstance(text, str):
         return list(text)
     words = cut(text)
-    found, behind = [], -1
+    found, behind = [], len(text)
     for word, (begin, end) in zip(words, word_places(words, text), strict=True):
-        found.append(GLUE + word if begin == behind else word)
+        apart = behind > begin or text[behind:begin].strip(INVISIBLE)
+        found.append(word if apart else GLUE + word)
         behind = end
     return found
 

@@ -2,8 +2,9 @@
 
 The list is a model's own, most frequent word first, so that a model of Chinese needs no segmenter beside it and cuts the same
 way on every machine. A word's probability falls with its place in the list, as in any language (Zipf's law), and of all ways
-to cut a run of characters the one with the highest product is taken. A character that no word covers stands alone. Other
-letters and numbers go by their runs, as in `characters`.
+to cut a run of characters the one with the highest product is taken. A character that no word covers stands alone, with its
+marks: no word ends between a letter of Thai and its vowel or tone sign. Other letters and numbers go by their runs, as in
+`characters`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from polyseme.base.errors import UsageError
-from polyseme.text.words import CJK, Splitter, split_characters
+from polyseme.text.splitting.marks import visible
+from polyseme.text.words import Splitter, split_characters, unspaced_letter
 
-_UNSPACED = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # and Thai, Lao, Burmese, Khmer
 _LONGEST = 12
 """Characters of a word; longer ones in the list are left to their parts."""
 _SHIFT = 2.7  # of Zipf's law, after Mandelbrot
@@ -58,6 +59,7 @@ class LikeliestSplitter(Splitter):
             object.__setattr__(self, name, value)  # frozen, as every splitter
 
     def __call__(self, text: str) -> list[str]:
+        text = visible(text)
         words: list[str] = []
         begin = 0
         for run in _pattern().finditer(text):
@@ -71,15 +73,20 @@ class LikeliestSplitter(Splitter):
         """The likeliest words of a run: at each end, the best of all words that end there."""
         best, back = [0.0], [0]
         get, longest, alone = self._costs.get, self._longest, self._alone
-        for end in range(1, len(run) + 1):
-            lowest, place = best[end - 1] + get(run[end - 1], alone), end - 1
-            for begin in range(max(0, end - longest), end - 1):
+        end = 0
+        for letter in _letter().findall(run):
+            last, end = end, end + len(letter)
+            lowest, place = best[last] + get(letter, alone), last
+            for begin in range(max(0, end - longest), last):
                 cost = get(run[begin:end])
                 if cost is not None and best[begin] + cost < lowest:
                     lowest, place = best[begin] + cost, begin
+            if end - last > 1:  # no word ends before a mark
+                best += [math.inf] * (end - last - 1)
+                back += [last] * (end - last - 1)
             best.append(lowest)
             back.append(place)
-        words, end = [], len(run)
+        words = []
         while end:
             words.append(run[back[end] : end])
             end = back[end]
@@ -98,4 +105,9 @@ class LikeliestSplitter(Splitter):
 @functools.cache
 def _pattern() -> re.Pattern[str]:
     """Runs without blanks, and numbers with points or commas inside."""
-    return re.compile(rf"[{_UNSPACED}]+|[0-9]+(?:[.,][0-9]+)+")
+    return re.compile(rf"{unspaced_letter()}++|[0-9]+(?:[.,][0-9]+)+")
+
+
+@functools.cache
+def _letter() -> re.Pattern[str]:
+    return re.compile(unspaced_letter())

@@ -1,7 +1,8 @@
 """Where words stand in the text that they were cut from, so that what is said of words can be shown in the text itself.
 
-No splitter loses anything but white space, so the characters of the words, counted off one after another, are those of the
-text. Quotes may have been made straight on one side and not on the other, or escaped as the Penn Treebank does it.
+No splitter loses anything but white space and invisible marks, so the characters of the words, counted off one after another,
+are those of the text. Quotes may have been made straight on one side and not on the other, or escaped as the Penn Treebank
+does it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from polyseme.base.errors import PolysemeError
+from polyseme.text.splitting.marks import INVISIBLE, visible
 from polyseme.text.words import normalise_quotes, plain_word
 
 Place = tuple[int, int]
@@ -22,9 +24,9 @@ def word_places(words: Sequence[str], text: str) -> list[Place]:
     >>> word_places(["It", "'s", '"', "so", '"'], "It’s  “so”")
     [(0, 2), (2, 4), (6, 7), (7, 9), (9, 10)]
     """
-    inked = [place for place, sign in enumerate(text) if not sign.isspace()]
-    spelt = normalise_quotes("".join(text.split()))
-    pieces = ["".join(normalise_quotes(word).split()) for word in words]
+    inked = [place for place, sign in enumerate(text) if not (sign.isspace() or sign in INVISIBLE)]
+    spelt = normalise_quotes("".join(visible(text).split()))
+    pieces = ["".join(visible(normalise_quotes(word)).split()) for word in words]
     if "".join(pieces) != spelt:
         pieces = [plain_word(word) for word in pieces]
     if "".join(pieces) != spelt:
