@@ -26,6 +26,7 @@ def test_pretrain_and_fill(run, tmp_path: Path) -> None:
     assert "[MASK] 2" in run("fill", "The [MASK] of the [MASK] .", "--model", str(out)).out
     info = json.loads(run("info", str(out), "--json").out)
     assert info["encoder"] == "bert" and info["network"] == "bert" and info["format"] == "polyseme"
+    assert info["language_model"] is False and run("score", "a", "--model", str(out)).code == 1  # which `score` says, too
 
 
 def test_pretrain_gpt(run, tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from polyseme.base.errors import PolysemeError
+from polyseme.base.run import Run
+from polyseme.training.distributed import joined
 from tests.training import program
 from tests.training.compare import assert_same_run, log, newest
 
@@ -94,3 +97,11 @@ def test_torchrun_stopped_and_resumed(tmp_path: Path) -> None:
     said, error = again.communicate(timeout=120)
     assert again.returncode == 0, error
     assert "rank 1 ended by budget after 1500" in said
+
+
+def test_processes_that_nobody_joins_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    told = r"2 processes \(WORLD_SIZE\), but not MASTER_ADDR and MASTER_PORT: start it by torchrun"
+    with pytest.raises(PolysemeError, match=told), joined(Run(rank=0, ranks=2)):
+        pass

@@ -19,8 +19,7 @@ from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Encoder
 from polyseme.metrics.accuracy import accuracy
 from polyseme.metrics.spans import are_span_tags, span_scores
-from polyseme.tasks.tagging import refuse_one_tag
-from polyseme.text.labelled.conll import Tagged
+from polyseme.text.labelled.conll import Tagged, refuse_one_tag
 
 
 def probe_tags(

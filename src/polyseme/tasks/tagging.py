@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from polyseme.base.config import ConfigError
-from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Sentence
 from polyseme.metrics.accuracy import accuracy
 from polyseme.metrics.bootstrap import span_statistics
@@ -44,7 +43,7 @@ from polyseme.tasks.mistakes import (
     strangers,
 )
 from polyseme.tasks.tag_scheme import Scheme, allowed_moves, from_bioes, labels_of, scheme_of, to_bioes
-from polyseme.text.labelled.conll import Tagged, read_conll
+from polyseme.text.labelled.conll import Tagged, read_conll, refuse_one_tag
 from polyseme.text.words import Splitter
 
 
@@ -231,15 +230,3 @@ class Tagging(Task):
         assert isinstance(config, TaggingConfig)
         tags = (tag for example in examples for tag in placed_tags(example.tags, example.lines, path))
         return strangers(tags, labels) if config.scheme == "plain" else strange_types(tags, labels)
-
-
-# ---- what the probe of tags shares
-
-
-def refuse_one_tag(sentences: Sequence[Tagged], who: str) -> None:
-    """An error where all words have the same tag: whoever learns it is always right, and has learned nothing."""
-    tags = [tag for sentence in sentences for tag in sentence.tags]
-    if len(set(tags)) == 1:
-        empty = "; _ stands for an empty column" if tags[0] == "_" else ""
-        found = f"all {len(tags):,} words have the tag {tags[0]!r}{empty}"
-        raise PolysemeError(f"{found}; {who} needs two tags or more: name another column (--column), or give other data")

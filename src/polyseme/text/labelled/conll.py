@@ -9,11 +9,11 @@ that are written as one (`1-2`) and words that are not written (`1.1`) are passe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from polyseme.base.errors import FormatError, UsageError, nearest
+from polyseme.base.errors import FormatError, PolysemeError, UsageError, nearest
 from polyseme.text.labelled.numbered_lines import numbered_lines
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -128,3 +128,12 @@ def _plain_rows(path: str | Path, lines: list[Line]) -> Iterator[tuple[int, list
         if len(row) != first[1]:
             raise FormatError(f"{path}:{number}", f"has {len(row)} columns; expected {first[1]} as in line {first[0]}")
         yield number, row
+
+
+def refuse_one_tag(sentences: Sequence[Tagged], who: str) -> None:
+    """An error where all words have the same tag: whoever learns it is always right, and has learned nothing."""
+    tags = [tag for sentence in sentences for tag in sentence.tags]
+    if len(set(tags)) == 1:
+        empty = "; _ stands for an empty column" if tags[0] == "_" else ""
+        found = f"all {len(tags):,} words have the tag {tags[0]!r}{empty}"
+        raise PolysemeError(f"{found}; {who} needs two tags or more: name another column (--column), or give other data")
