@@ -105,7 +105,8 @@ class Lineage:
         read = {method: cost.text_words for method, cost in self.costs() if cost is not None and cost.text_words}
         if len(set(read.values())) > 1:
             told = ", ".join(f"{method} {count:,}" for method, count in read.items())
-            tell(f"the text has changed since the first models were trained (words: {told}): they do not compare; train all in another --out")
+            changed = f"the text has changed since the first models were trained (words: {told})"
+            tell(f"{changed}: they do not compare; train all of them in another --out")
         failed = {method: self.log(method) for method in self.methods if not self.done(method)}
         silent = (method for method in self.methods if method not in failed and self._wanted(method))
         return failed | {f"perplexity of {method}": self._measure_log(method) for method in silent}
