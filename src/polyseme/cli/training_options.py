@@ -108,7 +108,14 @@ Patience = Annotated[
     int | None,
     typer.Option("--patience", min=1, help="Stop after so many validations without a gain.", rich_help_panel="Training"),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same model.", rich_help_panel="Training")]
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed",
+        help="The same seed gives the same model; on a GPU nearly, for its sums come in no fixed order.",
+        rich_help_panel="Training",
+    ),
+]
 Device = Annotated[
     str | None,
     typer.Option("--device", help="cpu or cuda; a GPU is taken where there is one.", rich_help_panel="Training"),
