@@ -8,13 +8,14 @@ import pytest
 import polyseme
 from polyseme.base.errors import PolysemeError
 from polyseme.cli.decoding_options import ONLY, AnswersOptions, DecodingOptions, Way
-from polyseme.cli.task_options import ELSEWHERE, GenerationOptions
+from polyseme.cli.task_options import ELSEWHERE, BleuWords, GenerationOptions
+from polyseme.metrics.translation import Words
 from polyseme.studies.sets import SETS
 from polyseme.studies.train import configured, option_names, task_named
 from polyseme.tasks.generation import DecodingConfig
 from tests.cli.running import one_sentence
 
-pytest.importorskip("sacrebleu", reason="sacrebleu is missing: pip install polyseme[generation]")
+pytest.importorskip("sacrebleu", reason="sacrebleu is missing: pip install 'polyseme[generation]'")
 SMALL = ["--epochs", "1", "--hidden", "8", "--word-dim", "4", "--encoder", "none", "--target-dim", "8"]
 
 
@@ -69,6 +70,41 @@ def test_how_evaluate_decodes(run, pupil):
     assert usual["scores"] != one["scores"]
 
 
+def test_blocks_of_answers_are_of_one_length(run, pupil, tmp_path):
+    (tmp_path / "in").write_text("a dog\n\na cat\n")
+    for way in ("beam", "sample"):
+        lines = run("predict", pupil / "run", "--input", tmp_path / "in", "--answers", "3", "--way", way).out.split("\n")
+        assert len(lines) == 12 and lines[3:8] == [""] * 5 and lines[11] == ""  # a line between blocks, and the last line's end
+    _, blank, _ = run("predict", pupil / "run", "--input", tmp_path / "in", "--answers", "3", "--json").json
+    assert blank["others"] == [{"answer": "", "score": None}] * 2
+
+
+def test_evaluate_reads_other_layouts(run, pupil, tmp_path):
+    """The pupil learned from two columns without a header."""
+    call = ["evaluate", pupil / "run"]
+    usual = run(*call, pupil / "data.tsv", "--json").json[0]["scores"]
+    (tmp_path / "a.tsv").write_text("Ein Hund läuft.\t1\ta dog runs .\nEine Katze sitzt.\t2\ta cat sits .\n")
+    turned = run(*call, tmp_path / "a.tsv", "--source", "2", "--target", "0", "--json").json[0]
+    assert turned["examples"] == 2 and turned["scores"] == pytest.approx(usual)
+    (tmp_path / "b.en").write_text("a dog runs .\na cat sits .\n")
+    (tmp_path / "b.de").write_text("Ein Hund läuft.\nEine Katze sitzt.\n")
+    files = run(*call, tmp_path / "b", "--source", "en", "--target", "de", "--json").json[0]
+    assert files["scores"] == pytest.approx(usual)
+    told = one_sentence(run(*call, tmp_path / "a.tsv", "--source", "en", "--target", "de"), 2)
+    assert "has no column 'en'" in told and "by number: --source 0 --target 1" in told and "its columns" not in told
+    (tmp_path / "c.tsv").write_text("it\tes\ndog\tHund\n")
+    assert "--header or --no-header" in one_sentence(run(*call, tmp_path / "c.tsv"))
+    assert run(*call, tmp_path / "c.tsv", "--no-header", "--json").json[0]["examples"] == 2
+
+
+def test_only_generation_has_a_source(run, tmp_path):
+    (tmp_path / "t.tsv").write_text("text\tlabel\na dog\tyes\na cat\tno\n" * 3)
+    options = {"epochs": 1, "hidden": 4, "word_dim": 4, "network": "pooled"}
+    polyseme.train("classification", tmp_path / "t.tsv", out=tmp_path / "run", encoders="none", **options)
+    told = one_sentence(run("evaluate", tmp_path / "run", tmp_path / "t.tsv", "--source", "0", "--target", "1"), 2)
+    assert "--source, --target: the files of this task, classification, have no such thing; leave it out" in told
+
+
 def test_decoding_that_cannot_be(run, pupil):
     ask = ["predict", pupil / "run", "a dog"]
     assert "answers is 5, but a beam of 4 gives 4 at most" in one_sentence(run(*ask, "--answers", "5"), 2)
@@ -113,6 +149,16 @@ def test_options_are_those_of_the_config():
     usual = configured(task_named("generation"), {})[0]  # as the help tells
     assert (usual.layers, usual.decoder_layers, usual.target_dim, usual.min_count, usual.label_smoothing) == (1, 1, 256, 2, 0)
     assert (usual.decoding.beam, usual.decoding.longest) == (5, 200)
+
+
+def test_words_of_bleu(run, tmp_path):
+    assert tuple(BleuWords) == typing.get_args(Words)
+    (tmp_path / "a.tsv").write_text("source\ttarget\n" + "a dog runs .\tEin Hund läuft.\na cat sits .\tEine Katze sitzt.\n" * 3)
+    call = ["train", "generation", "--data", tmp_path / "a.tsv", *SMALL, "--out", tmp_path / "run"]
+    assert "'de' is not one of '13a', 'intl', 'zh', 'char', 'none'" in one_sentence(run(*call, "--bleu-words", "de"), 2)
+    result = run(*call, "--bleu-words", "char", "--header")
+    assert result.code == 0 and "the last 1 of 6 examples" in result.err
+    assert polyseme.load_task(tmp_path / "run").config.bleu_words == "char"
 
 
 def test_the_set(tmp_path, monkeypatch):

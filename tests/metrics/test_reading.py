@@ -51,11 +51,16 @@ def test_nothing_left() -> None:
     assert (exact_match("", ["the", "Rome"], "squad"), answer_f1("", ["the", "Rome"], "squad")) == (1, 0)
 
 
-@pytest.mark.parametrize("rules", ["squad2", "cmrc"])
+@pytest.mark.parametrize("rules", ["squad", "squad2", "cmrc"])
 def test_no_answer(rules: str) -> None:
     assert (exact_match("", [], rules), answer_f1("", [], rules)) == (1, 1)
     assert (exact_match("Paris", [], rules), answer_f1("Paris", [], rules)) == (0, 0)
     assert (exact_match("", ["Paris"], rules), answer_f1("", ["Paris"], rules)) == (0, 0)
+
+
+def test_nothing_is_right_where_v1_has_no_answer() -> None:
+    for answer in (".", "the"):
+        assert (exact_match(answer, [], "squad"), answer_f1(answer, [], "squad")) == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,8 @@ def test_asked_wrongly() -> None:
     for wrong in ("who", ("who", "cat"), ("who", []), ("who",)):
         with pytest.raises(UsageError, match="expected a question and its choices"):
             task.predict([wrong])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match="a text is a string or a list of words; got None"):
+        task.predict([("who", ["cat", None])])  # type: ignore[list-item]
     with pytest.raises(FormatError, match=r"a\.txt:3: holds 2 texts"):
         task.question_of("one\ttwo", "a.txt:3")
     with pytest.raises(FormatError, match="holds 1 text;"):

@@ -232,6 +232,14 @@ def test_right_mentions_are_looked_at_in_training_only() -> None:
     assert wanted == [None] * 4
 
 
+def test_what_is_no_mention_is_looked_at_where_mentions_fill_the_room() -> None:
+    document = told("1:Ann 2:met 1:her 2:twice")
+    task = built([document], kept=0.5)
+    batch = task.prepare(batch_of(task, [document]))
+    _, spans = task.losses(task.vectors(batch.inputs), batch.targets)  # type: ignore[union-attr]
+    assert spans == 2 + 4
+
+
 # ---- answers
 
 
@@ -351,6 +359,16 @@ def test_files(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"no cluster of two mentions.*give --singletons"):
         Coreference.read(file, small(), training=True)
     assert len(Coreference.read(file, small(singletons=True), training=True)) == 1
+
+
+def test_mentions_that_are_too_long_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"sentences": [["Ann", "Hill", "saw", "her"]], "clusters": [[[0, 1], [3, 3]]]}\n')
+    Coreference.read(file, small(longest=1))
+    Coreference.read(file, small(longest=2), training=True)
+    assert not caplog.text
+    Coreference.read(file, small(longest=1), training=True)
+    assert "1 of 2 mentions have more than 1 words (--longest), the longest 2; none of these will be found" in caplog.text
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 
-pytest.importorskip("sacrebleu", reason="sacrebleu is missing: pip install polyseme[generation]")
+pytest.importorskip("sacrebleu", reason="sacrebleu is missing: pip install 'polyseme[generation]'")
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, MissingExtraError, PolysemeError, UsageError
@@ -62,6 +62,9 @@ def test_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert "1 of 3 pairs are left out, with a blank text (the first on line 2)" in caplog.text
     (tmp_path / "a.tsv").write_text("one\teins\n")
     assert Generation.read(tmp_path / "a.tsv", small()) == found[:1]
+    (tmp_path / "a.tsv").write_text("source\ttarget\none\teins\n")
+    assert Generation.read(tmp_path / "a.tsv", small()) == found[:1]
+    assert len(Generation.read(tmp_path / "a.tsv", small(header=False))) == 2
 
 
 def test_configs_are_checked() -> None:
@@ -102,9 +105,35 @@ def test_what_the_training_data_settles() -> None:
     assert words.labels[4:] == ["ein", "Hund", "."]
 
 
+@pytest.mark.parametrize(
+    ("texts", "changes", "expected"),
+    [
+        (["我的家", "一只狗在iPhone上"], {}, ("characters", "zh")),
+        (["我的家很大，狗也很多，大家都喜欢卡拉OK，" * 2, "他们说の"], {}, ("characters", "zh")),  # hardly any kana
+        (["私は学校に行きます。", "犬が走る。"], {}, ("characters", "char")),
+        (["東京大学文学部は休講", "日本経済新聞の記事"], {}, ("characters", "char")),  # many more Chinese characters than kana
+        (["나는 학교에 갔습니다.", "개가 달린다."], {}, ("characters", "13a")),
+        (["ฉันไปโรงเรียน", "หมาวิ่ง 我"], {"target_splitter": "characters"}, ("characters", "char")),
+        (["ฉัน ไป โรงเรียน", "หมา วิ่ง"], {"target_splitter": "whitespace"}, ("whitespace", "13a")),
+        (["Ein Hund läuft.", "我"], {"target_splitter": "characters"}, ("characters", "13a")),  # whose words stay whole
+        (["私は学校に行きます。"], {"bleu_words": "intl"}, ("characters", "intl")),
+    ],
+)
+def test_how_bleu_cuts(texts: list[str], changes: dict[str, Any], expected: tuple[str, str]) -> None:
+    config = Generation.settle(small(**changes), [TextPair("a", text) for text in texts])
+    assert (config.target_splitter, config.bleu_words) == expected
+
+
+def test_bleu_of_japanese_counts_characters() -> None:
+    """An answer with one wrong ending is nearly right."""
+    pair = TextPair("I go to school", "わたしはまいにちがっこうにいきます。")
+    task = built([pair])
+    assert task.score([pair], [Generated("わたしはまいにちがっこうにいきました。", [], 0.0)])["bleu"] > 0.7
+
+
 def test_without_sacrebleu_nothing_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
-    with pytest.raises(MissingExtraError, match=r"pip install polyseme\[generation\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'polyseme\[generation\]'"):
         built(PAIRS)
 
 
@@ -170,7 +199,8 @@ def test_unknown_words_are_copied() -> None:
 def test_ways_to_decode() -> None:
     task, texts = built(PAIRS), ["a dog runs .", "", "unheard-of words"]
     several = task.predict(texts, decoding=DecodingConfig(beam=4, answers=3))
-    assert [len(each.others) for each in several] == [2, 0, 2] and several[1] == Generated("", [], 0.0)
+    nothing = Generated("", [], -math.inf)
+    assert [len(each.others) for each in several] == [2, 2, 2] and several[1] == Generated("", [], 0.0, [nothing] * 2)
     assert several[0].score >= several[0].others[0].score >= several[0].others[1].score
     usual = task.predict(texts)
     assert task.decoding == task.config.decoding and not usual[0].others
@@ -188,6 +218,19 @@ def test_ways_to_decode() -> None:
     assert not any(task.labels[BEGIN] in each.words for each in drawn)
     with pytest.raises(UsageError, match="expected a list of texts, got one string"):
         task.predict("a dog")
+
+
+def test_as_many_answers_as_were_asked_for() -> None:
+    """One word can be written in fewer ways than the beam is wide."""
+    task = built(PAIRS)
+    (found,) = task.predict(["a dog"], decoding=DecodingConfig(beam=20, answers=20, longest=1))
+    assert len(task.answer_lines("a dog", found)) == 20
+    real = [each for each in found.others if math.isfinite(each.score)]
+    assert 0 < len(real) < 19 and found.others[len(real) :] == [Generated("", [], -math.inf)] * (19 - len(real))
+    scores = [each["score"] for each in task.answer_values("a dog", found)["others"]]
+    assert scores == [each.score for each in real] + [None] * (19 - len(real))
+    (blank,) = task.predict([" "], decoding=DecodingConfig(way="sample", answers=3))
+    assert task.answer_lines(" ", blank) == [""] * 3
 
 
 def test_how_answers_are_printed() -> None:

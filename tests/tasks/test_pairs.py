@@ -125,6 +125,8 @@ def test_training_data_that_does_not_fit(caplog: pytest.LogCaptureFixture) -> No
         task.predict([("a", "b", "c")])  # type: ignore[list-item]
     with pytest.raises(UsageError, match=r"expected pairs of texts"):
         task.predict(["ab"])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match=r"a text is a string or a list of words; got None"):
+        task.predict([("a", None)])  # type: ignore[list-item]
 
 
 # ---- scores

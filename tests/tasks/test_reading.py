@@ -201,6 +201,9 @@ def test_paragraphs_without_words() -> None:
     for wrong in ("ab", ("a",), ("a", "b", "c")):
         with pytest.raises(UsageError, match="expected a question and its paragraph"):
             task.predict([wrong])  # type: ignore[list-item]
+    for missing in (("a", None), (None, "a"), ("a", ["b", None])):
+        with pytest.raises(UsageError, match="a text is a string or a list of words; got None"):
+            task.predict([missing])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="has no paragraph"):
         task.predict([("a", [])])
 

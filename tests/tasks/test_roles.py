@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -165,6 +166,10 @@ def test_refusals(trained: Roles) -> None:
             trained.predict([question])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="no word 3 in"):
         trained.predict([(["Ann", "saw", "Bob"], [1, 3])])
+    for place in ("1", 1.7, True, None):
+        with pytest.raises(UsageError, match="for the place of a predicate; expected a whole number, from 0"):
+            trained.predict([("Ann saw Bob", [place])])  # type: ignore[list-item]
+    assert trained.predict([("Ann saw Bob", np.array([1]))]) == trained.predict([("Ann saw Bob", [1])])
     with pytest.raises(ConfigError, match="predicate_dim 0"):
         RolesConfig(predicate_dim=0)
     with pytest.raises(ConfigError, match="between"):

@@ -19,6 +19,7 @@ WRITTEN = {
     "IOB1": ["I-A", "I-A", "O", "I-B", "B-B"],
     "BIOES": ["B-A", "E-A", "O", "S-B", "S-B"],
     "BMES": ["B-A", "E-A", "O", "S-B", "S-B"],
+    "BMEWO": ["B-A", "E-A", "O", "W-B", "W-B"],
     "BILOU": ["B-A", "L-A", "O", "U-B", "U-B"],
 }
 
@@ -40,6 +41,8 @@ def test_to_bioes_and_back(scheme: str) -> None:
     (["B-A", "M-A", "E-A"], "BMES"),
     (["S-A", "O"], "BIOES"),
     (["U-A", "O"], "BILOU"),
+    (["B-A", "M-A", "E-A", "W-A"], "BMEWO"),
+    (["b_a", "NOUN", "O"], "plain"),
     (["O", "O"], "plain"),
     (["B", "I", "B", "O"], "BIO"),
     (["I", "I", "B", "O", "I"], "IOB1"),
@@ -58,6 +61,12 @@ def test_schemes_are_told_apart(tags: list[str], scheme: str) -> None:
 def test_two_ways_in_one_file_are_told_by_their_line(sentences: list[list[str]], where: str) -> None:
     with pytest.raises(FormatError, match=where):
         scheme_of([sentence(tags, 10 * number + 1) for number, tags in enumerate(sentences)], "a.txt")
+
+
+@pytest.mark.parametrize(("tags", "written"), [(["O", "B_PER", "I_PER"], "B-PER"), (["o", "b-per", "i-per"], "B-per")])
+def test_spans_in_another_spelling_are_told(tags: list[str], written: str) -> None:
+    with pytest.raises(FormatError, match=rf"a.txt:2: has the tag '{tags[1]}'; spans are written {written}, and O between"):
+        scheme_of([sentence(tags)], "a.txt")
 
 
 @pytest.mark.parametrize("odd", ["o", "B_A", "_"])

@@ -106,7 +106,7 @@ def test_chinese() -> None:
 
 def test_chinese_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rjieba", None)
-    with pytest.raises(MissingExtraError, match=r"needs rjieba.*pip install polyseme\[zh\]"):
+    with pytest.raises(MissingExtraError, match=r"needs rjieba.*pip install 'polyseme\[zh\]'"):
         splitter("chinese")("今天")
 
 

@@ -45,6 +45,15 @@ class TableOptions:
         str | None, _of_data("--second", metavar="COLUMN", help="Of pairs, column of the second text, together with --text.")
     ] = None
     label: Annotated[str | None, _of_data("--label", metavar="COLUMN", help="Column of the label, likewise.")] = None
+    source: Annotated[
+        str | None,
+        _of_data(
+            "--source",
+            metavar="NAME",
+            help="Of generation, ending of the source files or column of a table, by name or number from 0.",
+        ),
+    ] = None
+    target: Annotated[str | None, _of_data("--target", metavar="NAME", help="The same of targets.")] = None
     header: Annotated[
         bool | None, _of_data("--header/--no-header", help="Whether the first row of a table names the columns.")
     ] = None
@@ -89,6 +98,8 @@ def evaluate(
         polyseme evaluate my-tagger test.conll --errors 5
 
         polyseme evaluate my-classifier test-without-header.tsv --text 0 --label 1
+
+        polyseme evaluate my-translator test-without-header.tsv --source 0 --target 1
     """
     from polyseme.studies.train import load_task
     from polyseme.tasks.errors import report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -353,17 +353,50 @@ class ReadingOptions(TrainOptions):
     ] = None
 
 
+class BleuWords(StrEnum):
+    """How BLEU cuts texts, as sacrebleu calls it."""
+
+    usual = "13a"
+    international = "intl"
+    chinese = "zh"
+    characters = "char"
+    blanks = "none"
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GenerationOptions(TrainOptions):
     """Of generators."""
 
     source: Annotated[
         str | None,
-        _option("--source", panel=_DATA, metavar="NAME", help="Ending of the source files (en), or column of a table: 0."),
+        _option(
+            "--source",
+            panel=_DATA,
+            metavar="NAME",
+            help="Ending of the source files (en), or column of a table, by name or number from 0. Not given: a column with a "
+            "well-known name (source, src, input, document ...), else the first.",
+        ),
     ] = None
     target: Annotated[
         str | None,
-        _option("--target", panel=_DATA, metavar="NAME", help="Ending of the target files (de), or column of a table: 1."),
+        _option(
+            "--target",
+            panel=_DATA,
+            metavar="NAME",
+            help="Ending of the target files (de), or column. Not given: the name that belongs to it, else the second.",
+        ),
+    ] = None
+    header: Annotated[
+        bool | None, _option("--header/--no-header", panel=_DATA, help="Whether the first row of a table names the columns.")
+    ] = None
+    bleu_words: Annotated[
+        BleuWords | None,
+        _option(
+            "--bleu-words",
+            panel=_DATA,
+            help="How sacrebleu cuts words for BLEU; not given: zh for Chinese, char for Japanese and other texts split into "
+            "characters, else 13a.",
+        ),
     ] = None
     target_splitter: Annotated[
         TargetSplitter | None,

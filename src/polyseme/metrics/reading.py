@@ -1,7 +1,8 @@
 """Exact match and F1 of answers to questions, as the scripts of SQuAD and CMRC count them.
 
 - `squad`: SQuAD's evaluate-v1.1.py. Small letters, ASCII punctuation dropped, then the articles a, an, the; what is left
-  between white space is compared as a bag of words. The best of all right answers counts.
+  between white space is compared as a bag of words. The best of all right answers counts. Every question has one there; of
+  one that has none, only "" is right.
 - `squad2`: evaluate-v2.0.py. The same, but an answer of which nothing is left (as "", which says that there is none) is
   right beside another such one, also in F1, and counts among right answers only where it is the only one.
 - `cmrc`: cmrc2018_evaluate.py, for Chinese. Small letters, a list of signs dropped; every Chinese character is a piece, and
@@ -35,7 +36,9 @@ def exact_match(answer: str, gold: Sequence[str], rules: Rules = "squad") -> flo
     >>> exact_match("the Broncos!", ["Denver Broncos", "Broncos"])
     1.0
     """
-    plain = _stripped if _known(rules) == "cmrc" else normalised
+    if _known(rules) == "squad" and not gold:
+        return float(not answer)
+    plain = _stripped if rules == "cmrc" else normalised
     return float(any(plain(answer) == plain(right) for right in _right(gold, rules)))
 
 
@@ -50,6 +53,8 @@ def answer_f1(answer: str, gold: Sequence[str], rules: Rules = "squad") -> float
         if not gold:
             return float(not found)
         return max(_f1(_longest_run(found, pieces(right)), len(found), len(pieces(right))) for right in gold)
+    if rules == "squad" and not gold:
+        return float(not answer)
     words = normalised(answer).split()
     return max(_bag_f1(words, normalised(right).split(), rules) for right in _right(gold, rules))
 

@@ -15,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -34,6 +34,8 @@ from polyseme.text.labelled.excerpt import Excerpt
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, splitter
 from polyseme.training.base import Learner, Loss, Pace
+
+Piece = TypeVar("Piece")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,7 +288,7 @@ def split_text(text: Sentence, cut: Splitter) -> list[str]:
     return cut(text) if isinstance(text, str) else text if isinstance(text, Excerpt) else words_of(text)
 
 
-def words_of(text: Iterable[str]) -> list[str]:
+def words_of(text: Iterable[Piece]) -> list[Piece]:
     """A text that comes in words; what is none, such as an empty cell of a table, is told."""
     if not isinstance(text, Iterable):
         raise UsageError(f"a text is a string or a list of words; got {text!r}")

@@ -21,7 +21,7 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Sentence
 from polyseme.nn.moving import moved
-from polyseme.tasks.base import TaskConfig, split_text
+from polyseme.tasks.base import TaskConfig, split_text, words_of
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features
 from polyseme.tasks.mistakes import Mistake, place_in
@@ -228,7 +228,7 @@ def _gold(examples: Sequence[ChoiceQuestion]) -> list[int]:
 
 
 def _text(text: Sentence) -> str | list[str]:
-    return text if isinstance(text, str) else list(text)
+    return text if isinstance(text, str) else words_of(text)
 
 
 def _plain(text: Sentence) -> str:

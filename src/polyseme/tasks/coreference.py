@@ -13,6 +13,7 @@ counted.
 from __future__ import annotations
 
 import dataclasses
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ from polyseme.text.splitting.places import word_places
 from polyseme.text.words import CJK, Splitter
 from polyseme.training.base import Loss
 
+_log = logging.getLogger(__name__)
 _CHINESE = re.compile(f"[{CJK}]")
 _TOGETHER = 4096  # words of documents, and of sentences, that are read together when they are answered
 Clusters = list[list[Mention]]
@@ -226,6 +228,8 @@ class Coreference(Task):
         if training and not config.singletons and max(map(len, clusters)) < 2:
             what = "has no cluster of two mentions, so nothing refers to anything"
             raise FormatError(path, f"{what}; give --singletons where single mentions are to be found")
+        if training:
+            _tell_long_ones(path, [last - first + 1 for cluster in clusters for first, last in cluster], config.longest)
         return found
 
     @classmethod
@@ -434,6 +438,14 @@ class Coreference(Task):
 def _places(lengths: Tensor, width: int, device: torch.device) -> Tensor:
     """(words,): where the words of sentences stand among (sentences * width) places; lengths (sentences,) are on the CPU."""
     return moved((torch.arange(width) < lengths[:, None]).flatten().nonzero().squeeze(1), device)
+
+
+def _tell_long_ones(path: str | Path, lengths: Sequence[int], longest: int) -> None:
+    """Warn of mentions that no span is long enough for."""
+    long = sum(length > longest for length in lengths)
+    if long:
+        told = "%s: %d of %d mentions have more than %d words (--longest), the longest %d; none of these will be found"
+        _log.warning(told, path, long, len(lengths), longest, max(lengths))
 
 
 def _cut(batch: Examples, begins: Sequence[int], window: int) -> Examples:

@@ -40,7 +40,7 @@ from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, place_in
 from polyseme.text.labelled.parallel import TextPair, read_parallel
 from polyseme.text.splitting.glue import GLUE, glued, unglued
-from polyseme.text.words import CJK, Splitter, splitter
+from polyseme.text.words import CJK, Splitter, splitter, unspaced_letter
 
 _log = logging.getLogger(__name__)
 MARKS = ("<S>", "</S>", "<UNK>", f"{GLUE}<UNK>")
@@ -49,7 +49,11 @@ BEGIN, END, UNKNOWN, GLUED_UNKNOWN = range(len(MARKS))
 SCORES = 1 << 26  # scores of words that stand in memory at a time
 LONGER, MORE = 2, 20  # an answer has at most so many times the words of its source, and so many more
 _WORDS_AT_A_TIME = 32  # of the target's vocabulary, as a sentence of an encoder whose first layer knows no context
-_CHINESE = re.compile(f"[{CJK}]")
+_CJK = re.compile(f"[{CJK}]")
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_KANA = re.compile("[\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f]")  # without the dot of foreign names
+_HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc]")
+_FOREIGN = 0.05  # of kana and Hangul in Chinese, at most; in Japanese there are about as many kana as Chinese characters
 TargetSplitter = Literal["whitespace", "english", "chinese", "characters"]
 
 
@@ -66,7 +70,7 @@ class DecodingConfig(Config):
     longest: int = 200
     """Words of an answer, at most."""
     answers: int = 1
-    """For each text; of a beam search at most `beam`."""
+    """For each text; of a beam search at most `beam`. Where fewer are found, or the text is blank, empty ones fill up."""
     temperature: float = 1.0
     """Of samples: below 1 the likely becomes likelier."""
     top_k: int = 0
@@ -121,13 +125,17 @@ class GenerationConfig(TaskConfig):
     dropout: float = 0.3
     """On the input of all layers, and on what is read out."""
     source: str | None = None
-    """The ending of the files of sources (en), or their column in a table, by name or number; None: the first column."""
+    """The ending of the files of sources (en), or their column in a table, by name or number; None: as `read_parallel` says,
+    the column with a well-known name, else the first."""
     target: str | None = None
-    """The same of targets; None: the second column."""
+    """The same of targets; None: the column whose name belongs to that of the source, else the second."""
+    header: bool | None = None
+    """Whether the first row of a table names its columns; None: where two well-known names stand there."""
     target_splitter: TargetSplitter | None = None
     """How raw targets become words; None: `characters` where most hold Chinese, Japanese or Korean, else `english`."""
     bleu_words: Words | None = None
-    """How BLEU cuts words, as sacrebleu calls it; None: zh where targets are split into characters or are Chinese, else 13a."""
+    """How BLEU cuts words, as sacrebleu calls it; None: zh for Chinese, char for Japanese and for Thai, Lao, Khmer and Burmese
+    that `target_splitter` splits into characters, else 13a (for Korean too, which has blanks)."""
     min_count: int = 2
     """Target words that are rarer in the training data are unknown."""
     most_words: int = 50_000
@@ -157,7 +165,8 @@ class Generated:
     words: list[str]
     """Its words, without marks."""
     score: float
-    """Its log-probability, divided by a power of its length; of samples the mean for each word."""
+    """Its log-probability, divided by a power of its length; of samples the mean for each word. -inf: a beam search found
+    fewer answers than were asked for, and this empty one stands in the place of one."""
     others: list[Generated] = field(default_factory=list)
     """Further answers, where more than one was asked for: the next best, or the next samples."""
 
@@ -166,9 +175,11 @@ class Generated:
         return [self.text, *(other.text for other in self.others)]
 
     def to_values(self, asked: str) -> dict[str, Any]:
-        found: dict[str, Any] = {"text": asked, "answer": self.text, "score": self.score}
-        others = [{"answer": other.text, "score": other.score} for other in self.others]
-        return found | ({"others": others} if others else {})
+        """The same with scores; one of -inf, which JSON cannot say, is None."""
+        first, *others = (
+            {"answer": each.text, "score": each.score if math.isfinite(each.score) else None} for each in (self, *self.others)
+        )
+        return {"text": asked, **first} | ({"others": others} if others else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +296,7 @@ class Generation(Task):
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[TextPair]:
         assert isinstance(config, GenerationConfig)
-        found = read_parallel(path, source=config.source, target=config.target, strict=not training)
+        found = read_parallel(path, source=config.source, target=config.target, header=config.header, strict=not training)
         if found.skipped:
             first = f"the first on line {found.skipped[0].where}"
             what = "pairs are left out, with a blank text"
@@ -297,9 +308,8 @@ class Generation(Task):
         assert isinstance(config, GenerationConfig)
         sacrebleu_metrics()  # what scores need is told before anything is trained
         targets = _references(examples)
-        chinese = 2 * sum(_CHINESE.search(text) is not None for text in targets) > len(targets)
-        cut: TargetSplitter = config.target_splitter or ("characters" if chinese else "english")
-        return config.replace(target_splitter=cut, bleu_words=config.bleu_words or ("zh" if chinese else "13a"))
+        cut: TargetSplitter = config.target_splitter or ("characters" if _most_hold(_CJK, targets) else "english")
+        return config.replace(target_splitter=cut, bleu_words=config.bleu_words or _bleu_words(targets, cut))
 
     @classmethod
     def labels_of(cls, examples: Sequence[TextPair], config: TaskConfig) -> list[str]:
@@ -362,14 +372,14 @@ class Generation(Task):
         return found
 
     def _decode(self, state: DecoderState, limits: Tensor, examples: Sequence[_Asked]) -> list[list[Hypothesis]]:
-        """For each text its answers, best first or as they were drawn."""
+        """For each text as many answers as are asked for, best first or as they were drawn."""
         chosen, limits = self.decoding, moved(limits, self.features.device)
         step, count = self.network.decoder.step, chosen.answers
         if chosen.way == "beam":
             found = beam_search(
                 step, state, limits, begin=BEGIN, end=END, beam=chosen.beam, length_penalty=chosen.length_penalty
             )
-            return [several[:count] for several in found]
+            return [[*several, *[Hypothesis([], [], -math.inf)] * count][:count] for several in found]
         seeds = [[chosen.draw, _hash(asked.words), number] for asked in examples for number in range(count)]
         drawn = sample(
             step,
@@ -457,6 +467,26 @@ def _references(pairs: Sequence[TextPair]) -> list[str]:
     """The targets as running text, none of them missing."""
     targets = [_target(pair) for pair in pairs]
     return [target if isinstance(target, str) else unglued(target) for target in targets]
+
+
+def _most_hold(letter: re.Pattern[str], targets: Sequence[str]) -> bool:
+    return 2 * sum(letter.search(text) is not None for text in targets) > len(targets)
+
+
+def _bleu_words(targets: Sequence[str], cut: TargetSplitter) -> Words:
+    """How BLEU cuts targets, by most of their letters; those of scripts with blanks do not count, but for Korean ones.
+
+    zh parts Chinese characters alone: runs of kana or Hangul stay together and hardly ever match, and BLEU is near 0.
+    """
+    unspaced = re.compile(unspaced_letter())
+    if not _most_hold(unspaced, targets):
+        return "13a"
+    han, kana, hangul, letters = (sum(len(kind.findall(text)) for text in targets) for kind in (_HAN, _KANA, _HANGUL, unspaced))
+    if 2 * hangul > letters:
+        return "13a"
+    if 2 * han > letters and kana + hangul <= _FOREIGN * han:
+        return "zh"
+    return "char" if 2 * (han + kana) > letters or cut == "characters" else "13a"
 
 
 def _hash(words: Sequence[str]) -> int:

@@ -28,7 +28,7 @@ from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.correlation import pearson, spearman
 from polyseme.nn.moving import moved
 from polyseme.nn.networks.esim import Esim
-from polyseme.tasks.base import TaskConfig, split_text
+from polyseme.tasks.base import TaskConfig, split_text, words_of
 from polyseme.tasks.classification import (
     Choice,
     PoolingWay,
@@ -322,7 +322,7 @@ class Pairs(WholeTask, TwoTexts):
         for pair in pairs:
             if isinstance(pair, str) or not isinstance(pair, Sized) or len(pair) != 2:
                 raise UsageError(f"expected pairs of texts, such as ('It rains.', 'It is wet.'); got {pair!r}")
-            first, second = (text if isinstance(text, str) else list(text) for text in pair)
+            first, second = (text if isinstance(text, str) else words_of(text) for text in pair)
             found.append(LabelledPair(first, second))
         return self.answer(self.data(found))
 

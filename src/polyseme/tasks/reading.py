@@ -31,12 +31,12 @@ from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.reading import Rules, answer_f1, exact_match
 from polyseme.nn.moving import moved
 from polyseme.nn.networks.bidaf import LOWEST, Bidaf, SpanScores, best_spans, shared_log_total
-from polyseme.tasks.base import Prepared, TaskConfig, split_text
+from polyseme.tasks.base import Prepared, TaskConfig, split_text, words_of
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.direct_spans import DirectSpans
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
-from polyseme.tasks.reading_data import Asked, Paragraph, ReadingData, paragraph_of, shortened, words_of
+from polyseme.tasks.reading_data import Asked, Paragraph, ReadingData, in_words, paragraph_of, shortened
 from polyseme.tasks.two_texts import TwoTexts
 from polyseme.text.labelled.squad import ANSWER, NO_ANSWER, Question, Questions, Span, read_squad
 from polyseme.text.words import CJK, Splitter
@@ -198,7 +198,7 @@ class Reading(TwoTexts):
         asked = []
         for example in examples:
             paragraphs = [paragraph_of(text, self.splitter, split) for text in example.paragraphs]
-            asked.append(Asked(example, paragraphs, words_of(example.spans, paragraphs)))
+            asked.append(Asked(example, paragraphs, in_words(example.spans, paragraphs)))
         return ReadingData(asked, [self.words(example.question) for example in examples])
 
     # ---- learning
@@ -316,9 +316,9 @@ class Reading(TwoTexts):
             if isinstance(pair, str) or not isinstance(pair, Sized) or len(pair) != 2:
                 raise UsageError(f"expected a question and its paragraph, such as ('Who ran?', 'Ann ran.'); got {pair!r}")
             question, given = pair
-            several = [given] if isinstance(given, str) else given
-            paragraphs = tuple(text if isinstance(text, str) else list(text) for text in several)
-            found.append(Question(question if isinstance(question, str) else list(question), paragraphs))
+            several = [given] if isinstance(given, str) else words_of(given)
+            paragraphs = tuple(text if isinstance(text, str) else words_of(text) for text in several)
+            found.append(Question(question if isinstance(question, str) else words_of(question), paragraphs))
         return self.answer(self.data(found))
 
     def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> tuple[Sentence, list[Sentence]]:

@@ -64,7 +64,7 @@ def paragraph_of(text: str | list[str], cut: Splitter, known: dict[str, Paragrap
     return known[text]
 
 
-def words_of(spans: Sequence[Span], paragraphs: Sequence[Paragraph]) -> list[tuple[int, int, int]]:
+def in_words(spans: Sequence[Span], paragraphs: Sequence[Paragraph]) -> list[tuple[int, int, int]]:
     """Spans of characters as paragraph, first and last word, each once."""
     found = []
     for span in spans:

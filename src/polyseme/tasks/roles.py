@@ -14,6 +14,7 @@ The score counts arguments as the CoNLL-2005 scorer (srl-eval.pl, also used for 
 
 from __future__ import annotations
 
+import operator
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence, Sized
@@ -210,11 +211,11 @@ class Roles(Task):
                 f"got {question!r}; expected a sentence and the places of its predicates, from 0: "
                 "('Ann saw Bob', [1]). Roles are told of predicates that are given"
             )
-        words, places = self.words(question[0]), list(question[1])
+        words, places = self.words(question[0]), [_place(each) for each in question[1]]
         for place in places:
             if not 0 <= place < len(words):
                 raise UsageError(f"there is no word {place} in {words}; its {len(words)} words are counted from 0")
-        return RoleSentence(words, [Predicate(int(place), []) for place in places])
+        return RoleSentence(words, [Predicate(place, []) for place in places])
 
     def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> Question:
         """The numbers of predicates, from 0 and divided by commas, stand before the text."""
@@ -286,6 +287,13 @@ def _compared(gold: Sequence[str], tags: Sequence[str]) -> dict[Pieces, tuple[st
     """For each argument of the truth or the answer, by its pieces: its role in both."""
     truth, found = ({pieces: role for role, pieces in arguments(side)} for side in (gold, tags))
     return matched(truth, found)
+
+
+def _place(given: Any) -> int:
+    """The place of a predicate; neither a number between two words nor a mask, which would be read as places 0 and 1."""
+    if isinstance(given, (bool, np.bool_)) or not hasattr(given, "__index__"):
+        raise UsageError(f"got {given!r} for the place of a predicate; expected a whole number, from 0: ('Ann saw Bob', [1])")
+    return operator.index(given)
 
 
 def _told(words: Sequence[str], pieces: Pieces) -> str:

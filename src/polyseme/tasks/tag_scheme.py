@@ -3,7 +3,7 @@
     plain   a tag is a class of its own (NOUN, VERB)
     BIO     a span begins with B and goes on with I
     IOB1    it goes on with I, and begins with B only behind another span of its type
-    BIOES   a last word is E, a single one S; BMES writes I as M, BILOU writes E and S as L and U
+    BIOES   a last word is E, a single one S; BMES writes I as M, BMEWO also S as W, BILOU writes E and S as L and U
 
 Networks learn BIOES, in which the fewest moves from tag to tag are possible; answers go back into the file's own way.
 """
@@ -11,6 +11,7 @@ Networks learn BIOES, in which the fewest moves from tag to tag are possible; an
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,12 +25,21 @@ from polyseme.metrics.spans import Span, are_span_tags, spans
 from polyseme.text.labelled.conll import Tagged
 
 _log = logging.getLogger(__name__)
+_OTHER_SPELLING = re.compile(r"[BIMESWLU][-_].+", re.IGNORECASE)
 SLIPS = 0.01  # of the spans may begin with the other letter
-Scheme = Literal["plain", "BIO", "IOB1", "BIOES", "BMES", "BILOU"]
-_LETTERS: dict[Scheme, str] = {"BIO": "BI", "IOB1": "BI", "BIOES": "BIES", "BMES": "BMES", "BILOU": "BILU"}
+Scheme = Literal["plain", "BIO", "IOB1", "BIOES", "BMES", "BMEWO", "BILOU"]
+_LETTERS: dict[Scheme, str] = {
+    "BIO": "BI",
+    "IOB1": "BI",
+    "BIOES": "BIES",
+    "BMES": "BMES",
+    "BMEWO": "BMEW",
+    "BILOU": "BILU",
+}
 _FROM_BIOES: dict[Scheme, dict[str, str]] = {
     "BIO": {"E": "I", "S": "B"},
     "BMES": {"I": "M"},
+    "BMEWO": {"I": "M", "S": "W"},
     "BILOU": {"E": "L", "S": "U"},
 }
 
@@ -41,9 +51,9 @@ def scheme_of(sentences: Sequence[Tagged], path: str | Path, *, warn: bool = Fal
     """
     if not are_span_tags(tag for sentence in sentences for tag in sentence.tags):
         _refuse_odd_ones(sentences, path)
+        _refuse_other_spellings(sentences, path)
         return "plain"
-    letters = {tag[0] for sentence in sentences for tag in sentence.tags} - {"O"}
-    scheme: Scheme = "BMES" if "M" in letters else "BILOU" if letters & set("LU") else "BIOES" if letters & set("ES") else "BIO"
+    scheme = _scheme({tag[0] for sentence in sentences for tag in sentence.tags})
     for sentence in sentences:
         for place, tag in enumerate(sentence.tags):
             if tag != "O" and tag[0] not in _LETTERS[scheme]:
@@ -51,6 +61,30 @@ def scheme_of(sentences: Sequence[Tagged], path: str | Path, *, warn: bool = Fal
                     _where(path, sentence, place), f"has the tag {tag!r}, but the file's other tags are {scheme}; use one way"
                 )
     return _begins(sentences, path, warn) if scheme == "BIO" else scheme
+
+
+def _scheme(letters: set[str]) -> Scheme:
+    """The way that has such letters, O among them or not."""
+    if "W" in letters:
+        return "BMEWO"
+    if "M" in letters:
+        return "BMES"
+    return "BILOU" if letters & set("LU") else "BIOES" if letters & set("ES") else "BIO"
+
+
+def _refuse_other_spellings(sentences: Sequence[Tagged], path: str | Path) -> None:
+    """An error where tags are those of spans but for their hyphen or their case: as classes they would be learned badly."""
+    counts = Counter(tag for sentence in sentences for tag in sentence.tags)
+    marked = [tag for tag in counts if _OTHER_SPELLING.fullmatch(tag)]
+    outside = {"O", "o"} & counts.keys()
+    begins = any(tag[0] in "Bb" for tag in marked)
+    if not outside or not begins or len(marked) + len(outside) < len(counts):
+        return
+    for sentence in sentences:
+        for place, tag in enumerate(sentence.tags):
+            if tag in marked:
+                what = f"has the tag {tag!r}; spans are written {tag[0].upper()}-{tag[2:]}, and O between them; mend it"
+                raise FormatError(_where(path, sentence, place), f"{what} in the whole file")
 
 
 def _refuse_odd_ones(sentences: Sequence[Tagged], path: str | Path) -> None:

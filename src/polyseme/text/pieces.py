@@ -18,6 +18,8 @@ from polyseme.base.errors import MissingExtraError, PolysemeError
 
 BERT_MARKS = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
 GPT_MARK = "<|endoftext|>"
+BYTES_AND_MARK = 257
+"""Byte-pair pieces that there are before any pair is learned."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,11 @@ class Pieces:
 
 
 def train_wordpiece(words: Iterable[Sequence[str]], size: int, *, lowercase: bool = True) -> Any:
-    """A WordPiece tokenizer of at most `size` pieces from sentences of words, for `transformers` to use and to save."""
+    """A WordPiece tokenizer of `size` pieces from sentences of words, for `transformers` to use and to save.
+
+    The marks and all characters of the text are always among them, so there are more where these are more than `size`, and
+    fewer where the text gives no more.
+    """
     tokenizers = _tokenizers()
     made = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
     made.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lowercase)
@@ -111,7 +117,10 @@ def train_wordpiece(words: Iterable[Sequence[str]], size: int, *, lowercase: boo
 
 
 def train_byte_pairs(words: Iterable[Sequence[str]], size: int) -> Any:
-    """A byte-level tokenizer of at most `size` byte-pair pieces, for `transformers` to use and to save."""
+    """A byte-level tokenizer of `size` byte-pair pieces, for `transformers` to use and to save.
+
+    There are fewer where the text gives no more, but never fewer than the 256 bytes and the mark.
+    """
     tokenizers = _tokenizers()
     made = tokenizers.Tokenizer(tokenizers.models.BPE())
     made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)

@@ -97,7 +97,8 @@ def test_what_is_wanted_is_kept() -> None:
     wanted = torch.tensor([[0, 2], [2, 4], [5, 10], [4, 5], [13, 13]])  # crosses the first; too long; leaves its sentence
     found = network(words, wanted)
     spans = set(zip(found.first.tolist(), found.last.tolist(), strict=True))
-    assert len(found.first) == len(before.first) == 5 and {(0, 2), (13, 13)} <= spans
+    assert len(found.first) == len(before.first) + 5 == 10 and {(0, 2), (13, 13)} <= spans
+    assert set(zip(before.first.tolist(), before.last.tolist(), strict=True)) - spans <= {(1, 3), (2, 3), (2, 4)}  # that cross
     assert not spans & {(2, 4), (5, 10), (4, 5)} and bool(found.scores.isfinite().all())
     assert torch.equal(network(words, wanted[:0]).first, before.first)
 

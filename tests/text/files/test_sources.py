@@ -199,7 +199,7 @@ def test_missing_packages_name_the_extra(tmp_path: Path, monkeypatch: pytest.Mon
     for magic, package, extra in ((b"\x28\xb5\x2f\xfd", "zstandard", "zst"), (b"PAR1", "pyarrow", "parquet")):
         path.write_bytes(magic + b"....")
         monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(MissingExtraError, match=rf"needs {package}.*pip install polyseme\[{extra}\]"):
+        with pytest.raises(MissingExtraError, match=rf"needs {package}.*pip install 'polyseme\[{extra}\]'"):
             lines(Source(path))
 
 

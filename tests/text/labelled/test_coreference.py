@@ -89,6 +89,15 @@ def test_a_mention_of_two_clusters_stays_in_the_first(tmp_path: Path, caplog: py
         (found,) = reading(tmp_path, as_json(ANN, clusters=[[[4, 4], [0, 0]], [[0, 0], [6, 6]], [[4, 4]], []]))
     assert found.clusters == [[(0, 0), (4, 4)], [(6, 6)]]
     assert "2 of 5 mentions are in two clusters; each stays in the first" in caplog.text
+    assert "named twice" not in caplog.text
+
+
+def test_a_mention_that_its_cluster_names_twice_is_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        (found,) = reading(tmp_path, as_json(ANN, clusters=[[[4, 4], [0, 0], [4, 4]]]))
+    assert found.clusters == [[(0, 0), (4, 4)]]
+    assert "1 of 3 mentions are named twice in their cluster, the first at line 1, words 4 to 4" in caplog.text
+    assert "two clusters" not in caplog.text
 
 
 def test_parts() -> None:

@@ -82,7 +82,7 @@ def test_blank_lines(tmp_path: Path) -> None:
 
 def test_names_that_lead_nowhere(tmp_path: Path) -> None:
     prefix = write(tmp_path, en="a\n", de="a\n")
-    with pytest.raises(UsageError, match=r"there is no file .*train; .* --data train --source en --target de reads train\.en"):
+    with pytest.raises(UsageError, match=r"there is no file .*train; .* train with --source en --target de reads train\.en"):
         read_parallel(prefix)
     with pytest.raises(UsageError, match="source is 'en', but there is no target"):
         read_parallel(prefix, source="en")
@@ -98,7 +98,7 @@ def test_a_plain_text_is_no_table(tmp_path: Path, name: str, text: str) -> None:
     """Neither a label and a text on each line, nor CSV by its commas."""
     (tmp_path / name).write_text(text)
     for names in ({}, {"source": "en", "target": "de"}):
-        told = rf"{name}: is no table: its first line has no tab; .* --data train --source en --target de reads train\.en"
+        told = rf"{name}: is no table: its first line has no tab; .* train with --source en --target de reads train\.en"
         with pytest.raises(FormatError, match=told) as caught:
             read_parallel(tmp_path / name, **names)
         assert "kind" not in str(caught.value)
@@ -109,18 +109,110 @@ def test_csv_goes_by_its_name(tmp_path: Path) -> None:
     assert read_parallel(tmp_path / "a.CSV.gz").pairs == [TextPair("one", "eins, zwei")]
 
 
+DOG = TextPair("a dog", "ein Hund")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.tsv", "source\ttarget\na dog\tein Hund\n"),
+        ("a.csv", "source,target\na dog,ein Hund\n"),
+        ("a.csv", "Target;Source\nein Hund;a dog\n"),
+        ("a.tsv", "id\tsource\ttarget\n17\ta dog\tein Hund\n"),
+        ("a.tsv", "tgt\tlabel\tsrc \nein Hund\tx\ta dog\n"),
+        ("a.tsv", "summary\ttext\nein Hund\ta dog\n"),
+        ("a.tsv", "en\tde\na dog\tein Hund\n"),
+        ("a.csv", "en,de\na dog,ein Hund\n"),
+        ("a.tsv", "id\ten\tde\n17\ta dog\tein Hund\n"),
+        ("a.jsonl", '{"target": "ein Hund", "source": "a dog"}\n'),
+        ("a.jsonl", '{"id": 17, "source": "a dog", "target": "ein Hund"}\n'),
+        ("a.jsonl", '{"output": "ein Hund", "label": "x", "input": "a dog"}\n'),
+    ],
+)
+def test_columns_with_well_known_names(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert read_parallel(tmp_path / name).pairs == [DOG]
+
+
+@pytest.mark.parametrize("names", [{}, {"source": "0", "target": "1"}])
+@pytest.mark.parametrize("first", ["question\tFrage", "label\tEtikett", "source\tQuelle", "text\tText", "EN\tDE", "en\ten"])
+def test_a_first_row_of_words_is_a_pair(tmp_path: Path, first: str, names: dict[str, str]) -> None:
+    """Names that other tasks know, one of two names, and what only looks like codes of languages."""
+    (tmp_path / "a.tsv").write_text(f"{first}\na dog\tein Hund\n")
+    assert read_parallel(tmp_path / "a.tsv", **names).pairs == [TextPair(*first.split("\t")), DOG]
+
+
+def test_columns_by_number_below_a_header(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("source\ttarget\na dog\tein Hund\n")
+    assert read_parallel(tmp_path / "a.tsv", source="1", target="0").pairs == [TextPair("ein Hund", "a dog")]
+    (tmp_path / "a.tsv").write_text("it\tes\na dog\tein Hund\n")
+    assert len(read_parallel(tmp_path / "a.tsv", source="0", target="1").pairs) == 2
+
+
+def test_codes_of_languages_in_a_list_of_words(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("it\tes\ndog\tHund\nto be\tsein\n")
+    told = r"a\.tsv:1: may be a header or a pair: 'it' and 'es' are codes of languages.*: --header or --no-header"
+    with pytest.raises(FormatError, match=told):
+        read_parallel(tmp_path / "a.tsv")
+    assert len(read_parallel(tmp_path / "a.tsv", header=False).pairs) == 3
+    assert read_parallel(tmp_path / "a.tsv", header=True).pairs[0] == TextPair("dog", "Hund")
+
+
+def test_a_header_that_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("source\ttarget\na dog\tein Hund\n")
+    assert len(read_parallel(tmp_path / "a.tsv", header=False).pairs) == 2
+    (tmp_path / "a.tsv").write_text("English\tGerman\na dog\tein Hund\n")
+    assert read_parallel(tmp_path / "a.tsv", source="0", target="1", header=True).pairs == [DOG]
+    with pytest.raises(UsageError, match=r"a\.tsv:1: has no two well-known names .* cells 'English', 'German'; say which with"):
+        read_parallel(tmp_path / "a.tsv", header=True)
+    with pytest.raises(UsageError, match=r"source is 'English', but without a header no column has a name; give a number"):
+        read_parallel(tmp_path / "a.tsv", source="English", target="German", header=False)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ('{"en": "a dog", "de": "ein Hund"}', r"no two well-known names .*source/target.* among its keys 'en', 'de'"),
+        (
+            '{"text": "a", "article": "b", "summary": "c"}',
+            r"several pairs of well-known names .* keys 'text', 'article', 'summ",
+        ),
+    ],
+)
+def test_keys_that_do_not_tell(tmp_path: Path, row: str, told: str) -> None:
+    """Keys have no order."""
+    (tmp_path / "a.jsonl").write_text(row + "\n")
+    with pytest.raises(UsageError, match=rf"a\.jsonl:1: has {told}.*; say which with --source and --target"):
+        read_parallel(tmp_path / "a.jsonl")
+
+
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        ({}, "has 1 columns; second=1 was asked for"),
-        ({"source": "en", "target": "fr"}, "no column 'fr' for second; its columns are en"),
-        ({"source": "en", "target": "en"}, "must be different columns"),
+        ({}, r"no two well-known names .* keys 'en'; say which with --source and --target"),
+        ({"source": "en", "target": "fr"}, r"no column 'fr' for the target among its keys 'en'; .* by name$"),
+        ({"source": "en", "target": "EN"}, r"source and target are both column 'en'; give two \(--source, --target\)"),
+        ({"source": "0", "target": "1"}, r"has 1 columns, and target is 1; give a number from 0 to 0 \(--target\)"),
     ],
 )
 def test_columns_that_are_not_there(tmp_path: Path, names: dict[str, str], told: str) -> None:
     (tmp_path / "a.jsonl").write_text('{"en": "a dog"}\n')
-    with pytest.raises(UsageError, match=rf"{told}.*\(text is --source, second is --target; not given: columns 0 and 1\)"):
+    with pytest.raises(UsageError, match=told):
         read_parallel(tmp_path / "a.jsonl", **names)
+
+
+def test_names_where_there_is_no_header(tmp_path: Path) -> None:
+    """A row of data is not called columns."""
+    (tmp_path / "a.tsv").write_text("a dog\tein Hund\n")
+    told = (
+        r"a\.tsv:1: has no column 'en' for the source among its cells 'a dog', 'ein Hund'; .* or, if this row is no header, by "
+    )
+    with pytest.raises(UsageError, match=told + "number: --source 0 --target 1") as caught:
+        read_parallel(tmp_path / "a.tsv", source="en", target="de")
+    assert "its columns" not in str(caught.value)
+    (tmp_path / "a.csv").write_text("a dog\n")
+    with pytest.raises(FormatError, match=r"a\.csv:1: has one column, 'a dog'; expected a source and a target, divided by"):
+        read_parallel(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize(("data", "told"), [(b"", "is empty"), ("a\tb\n".encode("utf-16"), "save it as UTF-8")])

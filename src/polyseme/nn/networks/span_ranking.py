@@ -141,11 +141,14 @@ class SpanRanker(nn.Module):
         self.prior = nn.Parameter(torch.zeros(len(_STEPS) + 1))  # of each class of distances
 
     def forward(self, words: DocumentWords, wanted: Tensor | None = None) -> Ranking:
-        """`wanted` (spans, 2), first and last words: spans that are kept before all others, so that they can be learned."""
-        scores = self.candidates(words)
+        """`wanted` (spans, 2), first and last words: spans that are kept besides, so that they can be learned.
+
+        The best of the others are kept all the same: of wanted ones alone, nothing would be learned of what is no mention.
+        """
+        scores, room = self.candidates(words), math.ceil(self.kept * len(words.states))
         if wanted is not None:
-            scores = self._raised(scores, wanted)
-        first, last = chosen_spans(scores, math.ceil(self.kept * len(scores)))
+            scores, room = self._raised(scores, wanted), room + len(wanted)
+        first, last = chosen_spans(scores, room)
         begin = first.to(scores.device)
         kept = self._kept(self.vectors(words, begin, last.to(scores.device)), words.speakers[begin])
         near, there = best_antecedents(kept.left, kept.right, kept.mention, self.prior, self.antecedents)

@@ -16,6 +16,7 @@ import itertools
 import json
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,7 +86,10 @@ def read_coreference(path: str | Path) -> list[Document]:
     if not found:
         raise FormatError(path, f"holds no documents; {_EXPECTED}")
     documents = [_once(document) for document in found]
-    twice = sum(_count(before) - _count(after) for before, after in zip(found, documents, strict=True))
+    if repeated := [each for document in found for each in _repeated(document)]:
+        told = "%s: %d of %d mentions are named twice in their cluster, the first at %s; once counts"
+        _log.warning(told, path, len(repeated), sum(map(_count, found)), repeated[0])
+    twice = sum(_count(before) - _count(after) for before, after in zip(found, documents, strict=True)) - len(repeated)
     if twice:
         _log.warning("%s: %d of %d mentions are in two clusters; each stays in the first", path, twice, sum(map(_count, found)))
     if torn := [each for document in documents for each in _torn(document)]:
@@ -96,6 +100,13 @@ def read_coreference(path: str | Path) -> list[Document]:
 
 def _count(document: Document) -> int:
     return sum(map(len, document.clusters))
+
+
+def _repeated(document: Document) -> Iterator[str]:
+    """The mentions that their own cluster has already, each by its place."""
+    for cluster in document.clusters:
+        for (first, last), count in Counter(cluster).items():
+            yield from [f"line {document.where}, words {first} to {last}"] * (count - 1)
 
 
 def _torn(document: Document) -> Iterator[str]:

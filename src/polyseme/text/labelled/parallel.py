@@ -15,14 +15,15 @@ from pathlib import Path
 
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.text.labelled.numbered_lines import numbered_lines
-from polyseme.text.labelled.tables import read_table
+from polyseme.text.labelled.parallel_columns import Column, column_of, columns_of
+from polyseme.text.labelled.tables import read_opening, read_table
 
 PACKED = ("", ".gz", ".xz", ".zst")
 """What may stand behind the ending of a file."""
 NAMED = tuple(f".{kind}{packed}" for kind in ("csv", "json", "jsonl", "ndjson") for packed in PACKED)
 """Endings of tables whose first line need not tell that they are one."""
 TWO_FILES = (
-    "of two files give the name that they share, and their endings: --data train --source en --target de reads train.en and "
+    "of two files give the name that they share, and their endings: train with --source en --target de reads train.en and "
     "train.de, plain or packed"
 )
 
@@ -46,11 +47,23 @@ class Parallel:
     """Pairs of which one text or both are blank, where that is allowed."""
 
 
-def read_parallel(path: str | Path, *, source: str | None = None, target: str | None = None, strict: bool = True) -> Parallel:
-    """All pairs of a file with two columns, or of two files that begin with `path`.
+def read_parallel(
+    path: str | Path,
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    header: bool | None = None,
+    strict: bool = True,
+) -> Parallel:
+    """All pairs of a table, or of two files that begin with `path`.
 
-    `source`, `target`: of two files their endings; of a table the columns, by name or by number from 0 (not given: 0 and 1).
-    `strict=False`: pairs of which a text is blank are set aside instead of being an error.
+    `source`, `target`: of two files their endings; of a table the columns, by name or by number from 0. Not given, they are
+    the two that have well-known names (`NAMES`), in any order and beside others; else columns 0 and 1 without a header, and
+    of JSON lines, whose keys have no order, an error. `header`, of TSV and CSV: whether the first row names the columns. Not
+    given, it does where a column is asked for by name or two well-known names stand there; and where nothing is asked for and
+    exactly two of its cells are codes of languages in small letters (`en`, `de`; source first; an `id` beside two others is a
+    number): most rows behind it then need a text of several words, or else it may be a row of a word list (it, es), and an
+    error asks. `strict=False`: pairs of which a text is blank are set aside instead of being an error.
 
     >>> import tempfile; name = Path(tempfile.mkdtemp(), "train")
     >>> _ = Path(f"{name}.en").write_text("a dog\\n"), Path(f"{name}.de").write_text("ein Hund\\n")
@@ -61,7 +74,8 @@ def read_parallel(path: str | Path, *, source: str | None = None, target: str | 
         given, lacks = ("source", "target") if target is None else ("target", "source")
         raise UsageError(f"{given} is {source or target!r}, but there is no {lacks}; give both, or none for two columns")
     if Path(path).is_file():
-        return _table(path, source, target, strict)
+        asked = None if source is None or target is None else (column_of(source), column_of(target))
+        return _table(path, asked, header, strict)
     if source is None or target is None:
         raise UsageError(f"there is no file {path}; {TWO_FILES}")
     found = Parallel([], [])
@@ -102,15 +116,21 @@ def _blank(pair: TextPair) -> bool:
     return not pair.source or not pair.target
 
 
-def _table(path: str | Path, source: str | None, target: str | None, strict: bool) -> Parallel:
+def _table(path: str | Path, asked: tuple[Column, Column] | None, header: bool | None, strict: bool) -> Parallel:
     if not _may_be_table(path):
         what = "is no table: its first line has no tab; give columns divided by tabs, JSON lines, or CSV in a file named .csv"
         raise FormatError(path, f"{what}; {TWO_FILES}")
-    columns = [_column(name) for name in (source or "0", target or "1")]
-    try:
-        found = read_table(path, text=columns[0], second=columns[1], labelled=False, strict=strict)
-    except UsageError as error:  # which calls the columns as other tasks do
-        raise UsageError(f"{error} (text is --source, second is --target; not given: columns 0 and 1)") from None
+    begin = read_opening(path)
+    columns = columns_of(path, begin, asked, header)
+    found = read_table(
+        path,
+        text=columns.source,
+        second=columns.target,
+        labelled=False,
+        header=columns.header,
+        kind=begin.kind,
+        strict=strict,
+    )
     pairs, skipped = (
         [TextPair(row.first.strip(), (row.second or "").strip(), row.where) for row in rows]
         for rows in (found.rows, found.skipped)
@@ -129,7 +149,3 @@ def _may_be_table(path: str | Path) -> bool:
     except FormatError:
         return True
     return first is None or "\t" in first or first.startswith("{")
-
-
-def _column(name: str) -> str | int:
-    return int(name) if name.removeprefix("-").isdecimal() else name

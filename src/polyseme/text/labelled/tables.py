@@ -80,6 +80,19 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class Opening:
+    """How a file begins."""
+
+    kind: Kind
+    where: int
+    """The line of the first row."""
+    cells: list[str]
+    """The first row, be it a header or not; of JSON lines the keys of the first object."""
+    others: list[list[str]]
+    """The rows behind it, a few hundred at most."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Layout:
     """Which columns are read."""
 
@@ -115,12 +128,7 @@ def read_table(
     >>> read_table(file).rows
     [Row(first='"So" good', second=None, label='1', where=2)]
     """
-    lines = _lines(path)
-    head = list(islice(lines, _HEAD))
-    kind = kind or _kind(path, head)
-    if kind not in _RECORDS:
-        raise UsageError(f"{path}: {kind!r} is no kind of table{nearest(kind, _RECORDS)}")
-    records = _RECORDS[kind](path, chain(head, lines))
+    kind, records = _records(path, kind)
     opening = next(records, None)
     if opening is None:
         raise FormatError(path, "is empty; expected a table")
@@ -141,6 +149,31 @@ def read_table(
     if not rows and not skipped:
         raise FormatError(path, "holds a header and no rows; expected a text on each line")
     return Rows(rows, skipped)
+
+
+def read_opening(path: str | Path) -> Opening:
+    """The first rows of a file, for a reader that has names and rules of its own for columns (`parallel`, beside this).
+
+    >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.tsv"); _ = file.write_text("en\\tde\\none\\teins\\n")
+    >>> read_opening(file)
+    Opening(kind='tsv', where=1, cells=['en', 'de'], others=[['one', 'eins']])
+    """
+    kind, records = _records(path, None)
+    rows = [(number, [_plain(cell) for cell in cells]) for number, cells in islice(records, _HEAD)]
+    if not rows:
+        raise FormatError(path, "is empty; expected a table")
+    (where, first), *others = rows
+    return Opening(kind, where, first, [cells for _, cells in others])
+
+
+def _records(path: str | Path, kind: Kind | None) -> tuple[Kind, Iterator[Record]]:
+    """The kind of a file, told by its first lines where it is not given, and its rows from the first."""
+    lines = _lines(path)
+    head = list(islice(lines, _HEAD))
+    kind = kind or _kind(path, head)
+    if kind not in _RECORDS:
+        raise UsageError(f"{path}: {kind!r} is no kind of table{nearest(kind, _RECORDS)}")
+    return kind, _RECORDS[kind](path, chain(head, lines))
 
 
 def _set_aside(row: Row) -> bool:
