@@ -35,14 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("POLYSEME_DEBUG"):
             traceback.print_exc()
-        return _fail(*_explain(error))
+        return _fail(*_explain(error, sys.argv[1:] if arguments is None else arguments))
     if code == 130:
         return _fail("stopped", 130)
     return code if isinstance(code, int) else 0
 
 
-def _explain(error: Exception) -> tuple[str, int]:
-    """One sentence for a person, and the exit code."""
+def _explain(error: Exception, arguments: Sequence[str] = ()) -> tuple[str, int]:
+    """One sentence for a person, and the exit code; `arguments`: what the command line was called with."""
     from polyseme.base.errors import PolysemeError, UsageError
 
     if isinstance(error, PolysemeError):
@@ -53,11 +53,27 @@ def _explain(error: Exception) -> tuple[str, int]:
         help_call = f"{context.command_path if context else 'polyseme'} --help"
         return f"{error.format_message().rstrip('.')} (see {help_call})", error.exit_code
     if _out_of_memory(error):
-        return "not enough memory: give a smaller --batch-words (it is 4096 where not given), or shorter lines", 1
+        smaller = [f"a smaller {name}" for name in _batch_options(arguments)]
+        return f"not enough memory: give {' or '.join([*smaller, 'shorter texts'])}, or take a smaller model", 1
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror, 1
     hint = "a bug of ours; POLYSEME_DEBUG=1 shows where"
     return f"{type(error).__name__}: {error} ({hint})", 1
+
+
+def _batch_options(arguments: Sequence[str]) -> list[str]:
+    """The options of the called verb that say how much is computed at once."""
+    from typer.main import get_command
+
+    from polyseme.cli.app import app
+
+    verb = get_command(app)
+    for word in arguments:
+        inner = getattr(verb, "commands", {}).get(word)
+        if inner is None:
+            break
+        verb = inner
+    return [name for parameter in verb.params for name in parameter.opts if name.startswith("--batch")]
 
 
 def _out_of_memory(error: Exception) -> bool:

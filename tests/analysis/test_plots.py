@@ -53,5 +53,5 @@ def test_a_picture_that_cannot_be_drawn(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match=r"ends in \.png, \.svg, \.pdf"):
         check_plot("a.txt")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"pip install polyseme\[plots\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'polyseme\[plots\]'"):
         check_plot("a.png")

@@ -3,16 +3,18 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.files import atomic, read_bytes, read_json, unpack, write_text
+from polyseme.base.files import _copy, atomic, read_bytes, read_json, unpack, write_text
 
 
 def test_written_whole(tmp_path: Path) -> None:
@@ -66,6 +68,62 @@ def test_gzip_is_told_by_content(tmp_path: Path) -> None:
         (tmp_path / "bad").write_bytes(bad)
         with pytest.raises(FormatError, match="damaged gzip"):
             read_bytes(tmp_path / "bad")
+
+
+def test_no_more_is_unpacked_than_asked_for(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    plain.write_bytes(bytes(1000))
+    packed.write_bytes(gzip.compress(bytes(1000)))
+    for path, what in ((plain, "holds"), (packed, "unpacks to")):
+        assert read_bytes(path, most=1000) == bytes(1000)
+        with pytest.raises(FormatError, match=rf"{path.name}: {what} more than 999 bytes, the most that is read"):
+            read_bytes(path, most=999)
+
+
+def test_json_that_unpacks_to_very_much_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "options.json"
+    path.write_bytes(gzip.compress(b"{" + b" " * 20_000_000 + b"}"))
+    tracemalloc.start()
+    with pytest.raises(FormatError, match=r"options\.json: unpacks to more than 17 MB"):
+        read_json(path)
+    assert tracemalloc.get_traced_memory()[1] < 40_000_000
+    tracemalloc.stop()
+    path.write_bytes(b"{" + b" " * 20_000_000 + b"}")  # nothing of it is hidden
+    assert read_json(path) == {}
+
+
+def _archives(folder: Path, size: int) -> list[Path]:
+    with zipfile.ZipFile(folder / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("one", bytes(size))
+        archive.writestr("two", bytes(size))
+    with tarfile.open(folder / "a.tar.gz", "w:gz") as archive:
+        for name in ("one", "two"):
+            entry = tarfile.TarInfo(name)
+            entry.size = size
+            archive.addfile(entry, io.BytesIO(bytes(size)))
+    return [folder / "a.zip", folder / "a.tar.gz"]
+
+
+def test_archives_larger_than_the_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for archive in _archives(tmp_path, 600_000):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(9_000_000, 8_000_000, 1_000_000))
+        with pytest.raises(PolysemeError) as caught:
+            unpack(archive, tmp_path / "in")
+        room = f"its files take 1.2 MB, and the disk of {tmp_path} has 1.0 MB free"
+        rest = "make room, or unpack it elsewhere and give the folder"
+        assert str(caught.value) == f"cannot unpack {archive}: {room}: {rest}"
+        assert not (tmp_path / "in").exists()
+        monkeypatch.undo()
+        unpack(archive, tmp_path / archive.suffix)
+        assert (tmp_path / archive.suffix / "two").read_bytes() == bytes(600_000)
+
+
+def test_an_entry_gives_no_more_than_it_declares(tmp_path: Path) -> None:
+    _copy(io.BytesIO(b"whole"), tmp_path / "a", 5)
+    assert (tmp_path / "a").read_bytes() == b"whole"
+    with pytest.raises(ValueError, match="b is larger than the 4 bytes that it declares"):
+        _copy(io.BytesIO(b"whole"), tmp_path / "b", 4)
+    assert (tmp_path / "b").read_bytes() == b""
 
 
 @pytest.mark.parametrize("name", ["../out.txt", "/tmp/polyseme-out.txt", "a/../../out.txt"])

@@ -50,12 +50,12 @@ def test_a_missing_package_names_the_command_that_installs_it(run, model, tmp_pa
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.delitem(sys.modules, "polyseme.formats.vectors.parquet", raising=False)
     sentence = one_sentence(run("embed", "a", "-m", model, "-o", tmp_path / "v.parquet"))
-    assert "pip install polyseme[parquet]" in sentence
+    assert "pip install 'polyseme[parquet]'" in sentence
     folder = tiny(output=False).save_pretrained(tmp_path / "zh")
     config = folder / "config.json"
     config.write_text(config.read_text().replace('"english"', '"chinese"'))
     monkeypatch.setitem(sys.modules, "rjieba", None)
-    assert "pip install polyseme[zh]" in one_sentence(run("embed", "a", "-m", folder))
+    assert "pip install 'polyseme[zh]'" in one_sentence(run("embed", "a", "-m", folder))
 
 
 def test_out_cannot_be_written(run, model, tmp_path):
@@ -70,7 +70,22 @@ def test_too_little_memory(run, model, monkeypatch, error):
         raise error
 
     monkeypatch.setattr(Elmo, "embed", refuse)
-    assert "--batch-words" in one_sentence(run("embed", "a", "-m", model))
+    assert "give a smaller --batch-words or a smaller --batch-size" in one_sentence(run("embed", "a", "-m", model))
+
+
+@pytest.mark.parametrize(
+    ("call", "option"),
+    [
+        (["similar", "a"], None),
+        (["pretrain", "elmo", "-c", "a"], "--batch-words"),
+        (["train", "tagging"], "--batch"),
+        ([], None),
+    ],
+)
+def test_too_little_memory_names_options_of_the_verb_only(call, option):
+    sentence, code = __main__._explain(MemoryError(), call)
+    given = f"a smaller {option} or " if option else ""
+    assert (sentence, code) == (f"not enough memory: give {given}shorter texts, or take a smaller model", 1)
 
 
 def test_bugs_of_ours_are_told_in_one_line_too(run, model, monkeypatch):

@@ -120,6 +120,12 @@ def test_layer_choice(choice: str | int) -> None:
     assert_close(chosen, [pick(array) for array in full])
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    model = elmo()
+    found = model.embed(TEXTS, layers=np.int64(1), batch_words=np.int32(50), batch_size=np.int64(4))
+    assert_close(found, model.embed(TEXTS, layers=1))
+
+
 def test_forward_gives_what_embed_gives() -> None:
     model = elmo(start="learned")
     texts = [text for text in TEXTS[:6] if text]
@@ -273,6 +279,8 @@ def test_a_full_device_goes_on_with_half_the_batch(monkeypatch: pytest.MonkeyPat
     ("call", "said"),
     [
         (lambda m: m.embed("one string"), "expected a list of sentences, got one string"),
+        (lambda m: m.embed(None), r"expected a list of sentences \(strings, or lists of words\), got None"),
+        (lambda m: m.encode(3), "expected a list of sentences .*, got 3"),
         (lambda m: m.embed([["cat", 3]]), "this one holds 3"),
         (lambda m: m.prepare([]), "at least one sentence"),
         (lambda m: m.embed([None]), "a sentence is a string or a list of words; got None"),
@@ -282,12 +290,18 @@ def test_a_full_device_goes_on_with_half_the_batch(monkeypatch: pytest.MonkeyPat
         (lambda m: m.embed(["cat"], layers=3), "layers is 3; allowed: all, top, mean, or a number from 0 to 2"),
         (lambda m: m.embed(["cat"], layers="last"), "layers is 'last'"),
         (lambda m: m.embed(["cat"], start="wram"), r"unknown start 'wram' \(did you mean 'warm'\?\)"),
+        (lambda m: m.embed(["cat"], start=3), r"unknown start 3 \(known: .*zero"),
+        (lambda m: m.encode(["cat"], pooling=None), r"unknown pooling None \(known: .*mean"),
         (lambda m: m.embed(["cat"], start="learned"), "has not learned a start state; allowed: zero, warm, carry"),
         (lambda m: m(m.prepare(["cat"]), start="carry"), "'carry' belongs to embed"),
         (lambda m: m.embed(["cat"], batch_words=0), "batch_words is 0"),
+        (lambda m: m.embed(["cat"], batch_words="x"), "batch_words is 'x' and batch_size 128; both must be whole numbers"),
+        (lambda m: m.embed(["cat"], batch_size=1.5), "batch_size 1.5; both must be whole numbers of at least 1"),
         (lambda m: m.embed(["cat"], start="carry", batch_size=0), "batch_size 0"),
         (lambda m: m.freeze("layer3"), r"unknown part 'layer3' \(did you mean 'layer"),
+        (lambda m: m.freeze(3), r"unknown part 3 \(known: "),
         (lambda m: setattr(m, "precision", "fp8"), r"unknown precision 'fp8'"),
+        (lambda m: setattr(m, "precision", None), r"unknown precision None \(known: .*fp32"),
     ],
 )
 def test_mistakes(call: object, said: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from polyseme.base.config import ConfigError
@@ -88,6 +89,14 @@ def test_saving_over_a_folder_and_failing_to_save(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("polyseme.encoders.folder.save_file", full)
     with pytest.raises(PolysemeError, match=r"cannot write .*other: No space left on device"):
         elmo().save_pretrained(tmp_path / "other")
+
+    def full_in_its_own_voice(*_: object) -> None:
+        raise SafetensorError("no space")
+
+    monkeypatch.setattr("polyseme.encoders.folder.save_file", full_in_its_own_voice)
+    with pytest.raises(PolysemeError) as caught:
+        elmo().save_pretrained(tmp_path / "other")
+    assert str(caught.value) == f"cannot write {tmp_path}/other/model.safetensors: no space"
     assert [file.name for file in tmp_path.iterdir()] == ["m"]
 
 

@@ -289,7 +289,7 @@ def test_the_extra_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     bert().save_pretrained(tmp_path / "m")
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(
-        MissingExtraError, match=r"run by transformers, which is not installed: pip install polyseme\[transformers\]"
+        MissingExtraError, match=r"run by transformers, which is not installed: pip install 'polyseme\[transformers\]'"
     ):
         polyseme.load(tmp_path / "m")
 

@@ -1,11 +1,13 @@
 """Files that are cut, damaged, wrong or hostile: one clear sentence each, and never a run of what is in them."""
 
+import gzip
 import io
 import json
 import os
 import pickle
 import random
 import tarfile
+import tracemalloc
 import warnings
 import zipfile
 
@@ -272,6 +274,15 @@ def test_pickles_of_something_else(tmp_path):
 
 
 # ---- archives and paths
+
+
+def test_options_that_unpack_to_very_much(tmp_path):
+    folder = write_bilm(tmp_path)
+    (folder / "options.json").write_bytes(gzip.compress(b'{"lstm": ' + b" " * 30_000_000 + b"{}}"))
+    tracemalloc.start()
+    refused(folder, "options.json: unpacks to more than 17 MB, the most that is read of such a file")
+    assert tracemalloc.get_traced_memory()[1] < 40_000_000
+    tracemalloc.stop()
 
 
 def test_archives_that_leave_their_folder(tmp_path):

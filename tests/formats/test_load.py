@@ -4,6 +4,7 @@ import gzip
 import json
 import shutil
 import tarfile
+import typing
 import zipfile
 
 import h5py
@@ -186,3 +187,15 @@ def test_what_is_no_model_is_told_for_what_it_is(tmp_path):
     with pytest.raises(FormatError, match=r"holds model.tar.gz, which may be a model: name the file itself"):
         load(tmp_path / "packed")
     same_vectors(load(tmp_path / "packed" / "model.tar.gz"), bilm_oracle(folder))
+
+
+def test_a_model_that_is_read_in_inference_mode_can_be_trained(tmp_path):
+    folder = write_bilm(tmp_path)
+    with torch.inference_mode():
+        model = load(folder)
+    assert not any(tensor.is_inference() for tensor in (*model.parameters(), *model.buffers()))
+
+
+def test_editors_know_what_the_packages_own_models_are():
+    own, other = typing.get_overloads(load)
+    assert (own.__annotations__["return"], other.__annotations__["return"]) == ("Elmo", "Encoder")

@@ -95,6 +95,33 @@ def test_dictionaries(tmp_path):
     assert read_dictionary(path, 6, ["<oov>"]) == ["<oov>", "<unused 1>", "a\tb", "\u3000", "\u2028", "<unused 5>"]
 
 
+@pytest.mark.parametrize("name", ["word.dic", "char.dic"])
+def test_a_cut_dictionary_is_refused(name, tmp_path):
+    folder = write_manylangs(tmp_path, word_dim=6, char_dim=5)
+    lines = (folder / name).read_bytes().split(b"\n")[:-1]
+    (folder / name).write_bytes(b"\n".join(lines[:-4]) + b"\n")
+    rows = len(lines)
+    what = f"names {rows - 4} of the {rows} rows of its table in token_embedder.pkl, and none after row {rows - 5}: it is cut"
+    with pytest.raises(FormatError, match=f"{name}: {what}"):
+        load(folder)
+
+
+def test_a_dictionary_without_its_last_row_is_told(tmp_path, caplog):
+    path = tmp_path / "word.dic"
+    path.write_text("<oov>\t0\na\t1\n")
+    assert read_dictionary(path, 3, ["<oov>"]) == ["<oov>", "a", "<unused 2>"]
+    assert caplog.messages == [f"{path}: names 2 of the 3 rows of its table in token_embedder.pkl: is it whole?"]
+
+
+@pytest.mark.parametrize(("gaps", "warned"), [(3, False), (4, True)])
+def test_many_gaps_in_a_dictionary_are_told(gaps, warned, tmp_path, caplog):
+    path = tmp_path / "word.dic"
+    path.write_text(f"<oov>\t0\nlast\t{gaps + 1}\n")
+    assert read_dictionary(path, gaps + 2, ["<oov>"])[-2:] == [f"<unused {gaps}>", "last"]
+    said = f"{path}: names 2 of the {gaps + 2} rows of its table in token_embedder.pkl: is it whole?"
+    assert caplog.messages == ([said] if warned else [])
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -41,6 +41,11 @@ def test_mix(batch: tuple, norm: str | None, weights: list[float], gamma: float)
         assert not found[row, words:].any()
 
 
+def test_a_mix_of_nothing_is_refused() -> None:
+    with pytest.raises(UsageError, match="a mix of 0 layers was asked for; it needs at least 1"):
+        Mix(0)
+
+
 def test_norms_differ(batch: tuple) -> None:
     _, layers, mask, ends = batch
     a, b = (Mix(3, norm=norm).double()(layers, mask, ends) for norm in ("bilm", "allennlp"))

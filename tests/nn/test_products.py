@@ -42,3 +42,12 @@ def test_that_it_is_no_faster_is_told_once(monkeypatch: pytest.MonkeyPatch, capl
         ]
     finally:
         products._has.cache_clear()
+
+
+def test_a_row_alone_is_rounded_as_in_company(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "_has", lambda precision: False)
+    torch.manual_seed(0)
+    weight, row = torch.randn(512, 1024), torch.randn(1, 1024)  # where one row sums in another order here
+    made = products.product(weight, "bf16")
+    alone, both = made.times(row, torch.empty(1, 512)), made.times(row.repeat(2, 1), torch.empty(2, 512))
+    assert torch.equal(alone[0], both[0])

@@ -35,17 +35,19 @@ class MissingExtraError(PolysemeError):
     """An optional package is not installed; the text names the command that installs it."""
 
     def __init__(self, need: str, extra: str) -> None:
-        super().__init__(f"{need}, which is not installed: pip install polyseme[{extra}]")
+        super().__init__(f"{need}, which is not installed: pip install 'polyseme[{extra}]'")  # zsh wants the quotes
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: object, known: Iterable[str]) -> str:
     """A hint to put behind an unknown name: ` (did you mean 'filters'?)`, or the list of what is known.
+
+    A name of another type (None, a number) is near to nothing.
 
     >>> nearest("filtres", ["filters", "dim"])
     " (did you mean 'filters'?)"
     """
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
+    close = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
     if close:
         return f" (did you mean {close[0]!r}?)"
     return f" (known: {', '.join(names)})" if names else ""

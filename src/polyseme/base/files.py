@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
+import io
 import json
 import lzma
 import os
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from polyseme.base.amounts import size
 from polyseme.base.errors import FormatError, PolysemeError
 
 GZIP, ZIP, HDF5 = b"\x1f\x8b", b"PK\x03\x04", b"\x89HDF\r\n\x1a\n"
@@ -27,6 +29,8 @@ PACKED = (ZIP, GZIP, b"BZh", b"\xfd7zXZ\0")
 _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, RuntimeError, ValueError)
 # the system's refusals of names that only a bad archive has: too long, or a file where a folder should be
 _BAD_NAMES = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL, errno.ELOOP)
+
+_JSON = 1 << 24  # bytes that packed JSON may unpack to; configs have a few thousand
 
 
 @contextlib.contextmanager
@@ -63,12 +67,8 @@ def folder_at_once(folder: str | Path, *, last: str) -> Iterator[Path]:
         folder.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
     try:
-        try:
+        with naming(folder, part):
             yield part
-        except PolysemeError as error:  # name the folder that the user knows
-            if str(part) not in str(error):
-                raise
-            raise PolysemeError(str(error).replace(str(part), str(folder))) from error
         with telling(folder, "write"):
             part.chmod(0o755)
             if not folder.exists():
@@ -78,6 +78,17 @@ def folder_at_once(folder: str | Path, *, last: str) -> Iterator[Path]:
                 file.replace(folder / file.name)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def naming(folder: Path, part: Path) -> Iterator[None]:
+    """Name the folder that the user knows in an error about `part`, the place where it is made."""
+    try:
+        yield
+    except PolysemeError as error:
+        if str(part) not in str(error):
+            raise
+        raise PolysemeError(str(error).replace(str(part), str(folder))) from error
 
 
 @contextlib.contextmanager
@@ -107,22 +118,32 @@ def starts_with(path: str | Path, magic: bytes) -> bool:
         return file.read(len(magic)) == magic
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """The content of a file, unpacked when it is gzip (told by content, not by name)."""
-    with telling(path, "read"):
-        data = Path(path).read_bytes()
-        if not data.startswith(GZIP):
-            return data
-    try:
-        return gzip.decompress(data)
-    except (EOFError, OSError, zlib.error) as error:
-        raise FormatError(path, f"is a damaged gzip file ({error})") from error
+def read_bytes(path: str | Path, *, most: int | None = None) -> bytes:
+    """The content of a file, unpacked when it is gzip (told by content, not by name); more than `most` bytes are refused.
+
+    A small gzip file can hold a thousand times its size, so no more than `most` bytes are ever unpacked.
+    """
+    asked = -1 if most is None else most + 1
+    with telling(path, "read"), Path(path).open("rb") as file:
+        data = file.read(asked)
+    packed = data.startswith(GZIP)
+    if packed and (most is None or len(data) <= most):
+        try:
+            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(asked)
+        except (EOFError, OSError, zlib.error) as error:
+            raise FormatError(path, f"is a damaged gzip file ({error})") from error
+    if most is not None and len(data) > most:
+        what = "unpacks to" if packed else "holds"
+        raise FormatError(path, f"{what} more than {size(most)}, the most that is read of such a file: is it the right one?")
+    return data
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
-    """A JSON object from a file, or one sentence on why it is none."""
+    """A JSON object from a file, or one sentence on why it is none; a plain file may be of any size."""
+    with telling(path, "read"):
+        most = max(_JSON, Path(path).stat().st_size)
     try:
-        value = json.loads(read_bytes(path))
+        value = json.loads(read_bytes(path, most=most))
     except (ValueError, RecursionError) as error:
         raise FormatError(path, f"is not valid JSON ({error})") from error
     if not isinstance(value, dict):
@@ -131,7 +152,10 @@ def read_json(path: str | Path) -> dict[str, Any]:
 
 
 def unpack(archive: str | Path, folder: str | Path) -> None:
-    """Unpack a zip or tar file; an entry that would leave the folder, a link or a device is refused."""
+    """Unpack a zip or tar file; an entry that would leave the folder, a link or a device is refused.
+
+    So is, before anything is written, an archive that is larger than the room on the disk.
+    """
     archive, folder = Path(archive), Path(folder)
     packed = any(starts_with(archive, magic) for magic in PACKED)
     try:
@@ -152,6 +176,7 @@ def unpack(archive: str | Path, folder: str | Path) -> None:
 
 def _unpack_zip(archive: Path, folder: Path) -> None:
     with zipfile.ZipFile(archive) as entries:
+        _check_room(archive, folder, sum(entry.file_size for entry in entries.infolist()))
         for entry in entries.infolist():
             with _telling_names(archive, entry.filename):
                 target = _inside(folder, entry.filename, archive)
@@ -159,11 +184,12 @@ def _unpack_zip(archive: Path, folder: Path) -> None:
                     target.mkdir(parents=True, exist_ok=True)
                     continue
                 with entries.open(entry) as source:
-                    _copy(source, target)
+                    _copy(source, target, entry.file_size)
 
 
 def _unpack_tar(archive: Path, folder: Path) -> None:
     with tarfile.open(archive) as entries:
+        _check_room(archive, folder, sum(entry.size for entry in entries))  # reads a packed one to its end
         for entry in entries:
             with _telling_names(archive, entry.name):
                 target = _inside(folder, entry.name, archive)
@@ -174,7 +200,7 @@ def _unpack_tar(archive: Path, folder: Path) -> None:
                 if source is None:
                     raise FormatError(archive, f"holds {entry.name!r}, which is no plain file; refused")
                 with source:
-                    _copy(source, target)
+                    _copy(source, target, entry.size)
         stream = entries.fileobj
         while stream is not None and stream.read(1 << 20):
             pass  # to its end, where a packed stream has its checksum
@@ -191,10 +217,24 @@ def _telling_names(archive: Path, name: str) -> Iterator[None]:
         raise FormatError(archive, f"holds the entry {short!r}, which cannot be unpacked ({error.strerror})") from error
 
 
-def _copy(source: Any, target: Path) -> None:
+def _check_room(archive: Path, folder: Path, needed: int) -> None:
+    place = next(place for place in (folder, *folder.resolve().parents) if place.is_dir())
+    free = shutil.disk_usage(place).free
+    if needed > free:
+        room = f"its files take {size(needed)}, and the disk of {place} has {size(free)} free"
+        raise PolysemeError(f"cannot unpack {archive}: {room}: make room, or unpack it elsewhere and give the folder")
+
+
+def _copy(source: Any, target: Path, declared: int) -> None:
+    """Write an entry; more than the size that it declares, by which the room was checked, is damage."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    written = 0
     with target.open("wb") as file:
-        shutil.copyfileobj(source, file, 1 << 20)
+        while some := source.read(1 << 20):
+            written += len(some)
+            if written > declared:
+                raise ValueError(f"{target.name} is larger than the {declared:,} bytes that it declares")
+            file.write(some)
 
 
 def _inside(folder: Path, name: str, archive: Path) -> Path:

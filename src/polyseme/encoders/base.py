@@ -7,6 +7,7 @@ whatever pieces a system cuts them into.
 
 from __future__ import annotations
 
+import operator
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -185,13 +186,8 @@ class Encoder(nn.Module, ABC):
         choose = choose_layers(layers, self.layers)
         texts = self._texts(sentences)
         results: list[np.ndarray] = [np.zeros(0)] * len(texts)
-        usual = BATCH_CUDA if self.device.type == "cuda" else BATCH_CPU
-        words = usual[0] if batch_words is None else batch_words
-        if batch_size is None:  # carried states depend on it, so there it must not depend on the device
-            batch_size = BATCH_CPU[1] if start == "carry" else usual[1]
-        if words < 1 or batch_size < 1:
-            raise UsageError(f"batch_words is {words} and batch_size {batch_size}; both must be at least 1")
-        queue = self._batches(texts, start, words, batch_size)[::-1]
+        words, rows = self._batch_limits(batch_words, batch_size, start)
+        queue = self._batches(texts, start, words, rows)[::-1]
         waiting: list[tuple[np.ndarray, Callable[[], list[np.ndarray]]]] = []
 
         def collect() -> None:
@@ -236,7 +232,7 @@ class Encoder(nn.Module, ABC):
         The words' vectors (of the chosen layer, or the mean of all) are pooled under their mask. Several layers ("all")
         are laid side by side. Texts go through some at a time, so that only their pooled vectors are kept.
         """
-        texts: Sequence[Sentence] = [sentences] if isinstance(sentences, str) else list(sentences)
+        texts: Sequence[Sentence] = [sentences] if isinstance(sentences, str) else _listed(sentences)
         vectors: list[Tensor] = []
         with progress("encoding", len(texts), "texts") if show_progress_bar is not False else nullcontext() as advance:
             for begin in range(0, len(texts), ENCODED):
@@ -310,7 +306,20 @@ class Encoder(nn.Module, ABC):
     def _texts(self, sentences: Sequence[Sentence]) -> list[list[str]]:
         if isinstance(sentences, str):
             raise UsageError("expected a list of sentences, got one string: put it into a list")
-        return [self.words(sentence) for sentence in sentences]
+        return [self.words(sentence) for sentence in _listed(sentences)]
+
+    def _batch_limits(self, batch_words: int | None, batch_size: int | None, start: str | None) -> tuple[int, int]:
+        """The most words and sentences of a batch, as asked for or as suits the device."""
+        usual = BATCH_CUDA if self.device.type == "cuda" else BATCH_CPU
+        if batch_words is None:
+            batch_words = usual[0]
+        if batch_size is None:  # carried states depend on it, so there it must not depend on the device
+            batch_size = BATCH_CPU[1] if start == "carry" else usual[1]
+        words, rows = _whole_number(batch_words), _whole_number(batch_size)
+        if words is None or rows is None or min(words, rows) < 1:
+            given = f"batch_words is {batch_words!r} and batch_size {batch_size!r}"
+            raise UsageError(f"{given}; both must be whole numbers of at least 1")
+        return words, rows
 
     def _batches(self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int) -> list[np.ndarray]:
         return by_words([len(text) for text in texts], words=batch_words, rows=batch_size)
@@ -323,6 +332,22 @@ class Encoder(nn.Module, ABC):
             raise UsageError(f"{self.kind} has no choice of start state; leave `start` out")
         states = pick(self(self.prepare(texts)).states, choose)
         return to_arrays(states, [slice(0, len(text)) for text in texts])
+
+
+def _listed(sentences: Iterable[Sentence]) -> list[Sentence]:
+    try:
+        found = iter(sentences)
+    except TypeError:
+        raise UsageError(f"expected a list of sentences (strings, or lists of words), got {sentences!r}") from None
+    return list(found)
+
+
+def _whole_number(value: object) -> int | None:
+    """A whole number of any library as Python's own; None for another thing."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 def _pooled(array: np.ndarray, how: Pooling) -> Tensor:
@@ -341,8 +366,8 @@ def choose_layers(choice: LayerChoice, count: int) -> slice | Literal["mean"]:
         return "mean"
     if choice == "all":
         return slice(0, count)
-    number = count - 1 if choice == "top" else choice
-    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < count:
+    number = count - 1 if choice == "top" else _whole_number(choice)
+    if number is None or not 0 <= number < count:
         raise UsageError(f"layers is {choice!r}; allowed: all, top, mean, or a number from 0 to {count - 1}")
     return slice(number, number + 1)
 

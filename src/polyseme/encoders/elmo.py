@@ -83,7 +83,21 @@ class ElmoInputs:
 
 
 class Elmo(LanguageQuestions, Encoder):
-    """An ELMo; see `polyseme.load` for how to get one."""
+    """A bidirectional language model whose layers are vectors of words in their sentences; `polyseme.load` reads one.
+
+    As any `nn.Module` it trains, moves and saves; `embed` gives arrays, the call itself tensors with gradients. Of its own,
+    made from a config, it has random weights.
+
+    >>> from polyseme.nn.char_cnn import CharactersConfig
+    >>> from polyseme.nn.lstm.plain import LstmConfig
+    >>> characters = CharactersConfig(dim=4, filters=((1, 8), (2, 8)))
+    >>> model = Elmo(ElmoConfig(characters=characters, dim=8, lstm=LstmConfig(dim=16, projection=8)))
+    >>> [vectors.shape for vectors in model.eval().embed(["A river bank", ["Money"]])]    # layers, words, numbers
+    [(3, 3, 16), (3, 1, 16)]
+    >>> other = Elmo(model.config)
+    >>> other.load_state_dict(model.state_dict())
+    <All keys matched successfully>
+    """
 
     kind = "elmo"
     config_type = ElmoConfig

@@ -25,7 +25,11 @@ class WordsConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class ElmoConfig(Config):
-    """What an ELMo is made of."""
+    """What an ELMo is made of.
+
+    >>> ElmoConfig(dim=128, lstm=LstmConfig(dim=1024, projection=128)).start    # other values stay as published
+    'zero'
+    """
 
     characters: CharactersConfig | None = field(default_factory=CharactersConfig)
     """The character network; None: no characters."""

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 import polyseme
 from polyseme.base.card import write_card
 from polyseme.base.errors import FormatError, PolysemeError, nearest
-from polyseme.base.files import read_bytes, read_json, telling, write_text
+from polyseme.base.files import naming, read_bytes, read_json, telling, write_text
 from polyseme.encoders import shipped
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.registry import KINDS, encoder_type
@@ -60,7 +60,8 @@ def save(model: Encoder, folder: str | Path, *, precision: str = "fp32", card: s
         folder.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
         try:
-            _write_files(model, part, _PRECISIONS[precision], card)
+            with naming(folder, part):
+                _write_files(model, part, _PRECISIONS[precision], card)
             part.chmod(0o755)
             _move(part, folder)
         finally:
@@ -97,7 +98,7 @@ def write_tensors(tensors: dict[str, Tensor], path: Path, dtype: torch.dtype, ex
     try:
         save_file(plain, path)
     except SafetensorError as error:
-        raise PolysemeError(f"cannot write {path.name}: {error}") from error
+        raise PolysemeError(f"cannot write {path}: {error}") from error
     path.chmod(0o644)  # safetensors lets nobody but the owner read
 
 

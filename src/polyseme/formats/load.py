@@ -19,6 +19,7 @@ import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, overload
 
 import torch
 
@@ -57,6 +58,28 @@ class Given:
                 raise UsageError(f"{name} was given, but {kind} has no use for it; leave it out")
 
 
+@overload
+def load(
+    path: Literal["en", "zh"] = "en",
+    *,
+    splitter: str | None = None,
+    device: str | None = None,
+) -> Elmo: ...
+
+
+@overload
+def load(
+    path: str | Path,
+    *,
+    options: str | Path | None = None,
+    vocabulary: str | Path | None = None,
+    token_embeddings: str | Path | None = None,
+    splitter: str | None = None,
+    pieces: str | None = None,
+    device: str | None = None,
+) -> Encoder: ...
+
+
 def load(
     path: str | Path = "en",
     *,
@@ -75,9 +98,9 @@ def load(
     `polyseme.text.words`), where the model does not say it or says it wrongly; `pieces`: for BERT, GPT and their like, what
     makes the vector of a word of several pieces (first, last or mean).
 
-    >>> import polyseme                                     # doctest: +SKIP
-    >>> model = polyseme.load()                             # doctest: +SKIP
-    >>> model.embed(["The bank of the river."])[0].shape    # doctest: +SKIP
+    >>> import polyseme
+    >>> model = polyseme.load()
+    >>> model.embed(["The bank of the river."])[0].shape    # layers, words, numbers
     (3, 6, 256)
     >>> published = polyseme.load("elmo_2x4096_512/")       # doctest: +SKIP
     >>> static = polyseme.load("glove.6B.300d.txt")         # doctest: +SKIP
@@ -90,7 +113,8 @@ def load(
             raise PolysemeError(f"{name}: no such file")
     with telling(path, "read"):
         place = shipped.place_of(path)
-    model = _read_folder(place, given) if place.is_dir() else _read_file(place, given)
+    with torch.inference_mode(False):  # weights that are made in it could never be trained
+        model = (_read_folder(place, given) if place.is_dir() else _read_file(place, given)).to(target).eval()
     model.source = f"{path} ({model.source})" if model.source == allennlp.ASSUMED else str(path)
     if words is not None:
         model.splitter = words
@@ -98,7 +122,7 @@ def load(
         raise UsageError(f"{path} has no list of words, which the splitter {LIKELIEST!r} needs: choose another splitter")
     if pieces is not None:
         _choose_pieces(model, pieces)
-    return model.to(target).eval()
+    return model
 
 
 def _choose_pieces(model: Encoder, pieces: str) -> None:

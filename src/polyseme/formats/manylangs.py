@@ -8,8 +8,9 @@ over the vocabulary.
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,10 @@ from polyseme.nn.lstm.plain import LstmConfig
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import splitter
 
+log = logging.getLogger(__name__)
 TOKENS, ENCODER = "token_embedder.pkl", "encoder.pkl"
 _WORD_MARKS = ("<oov>", "<bos>", "<eos>")
+_FEW = 3  # rows of a table that may lack a symbol
 _CHARACTER_MARKS = ("<bow>", "<eow>", "<oov>", "<pad>", "<bos>", "<eos>")
 BUILT_IN: dict[str, dict[str, Any]] = {
     "cnn_50_100_512_4096_sample.json": {
@@ -84,7 +87,7 @@ def read_dictionary(path: Path, rows: int, marks: Sequence[str]) -> list[str]:
     """A `*.dic` file, lines of symbol, tab, id, as the list of what each row of its table stands for.
 
     The original reader strips lines, so white space vanished there and an id alone stands for U+3000. A row without a
-    symbol gets a name that no text holds.
+    symbol gets a name that no text holds; there the original would not load, for its table has as many rows as symbols.
     """
     if not path.exists():
         raise FormatError(path, f"is missing; its table in {TOKENS} has {rows} rows")
@@ -107,10 +110,20 @@ def read_dictionary(path: Path, rows: int, marks: Sequence[str]) -> list[str]:
         raise FormatError(path, f"has ids up to {max(ids.values())}, but its table in {TOKENS} has {rows} rows")
     if len(set(ids.values())) < len(ids):
         raise FormatError(path, "gives one id to several symbols")
+    _look_for_gaps(path, ids.values(), rows)
     symbols = [f"<unused {row}>" for row in range(rows)]
     for symbol, place in ids.items():
         symbols[place] = symbol
     return symbols
+
+
+def _look_for_gaps(path: Path, ids: Collection[int], rows: int) -> None:
+    """Refuse a dictionary that ends well before its table, and warn of one that lacks its last rows or many others."""
+    found, last = f"names {len(ids):,} of the {rows:,} rows of its table in {TOKENS}", max(ids)
+    if last < rows - 1 - _FEW:
+        raise FormatError(path, f"{found}, and none after row {last}: it is cut; copy or download it again")
+    if last < rows - 1 or rows - len(ids) > _FEW:
+        log.warning("%s: %s: is it whole?", path, found)
 
 
 def _architecture(folder: Path) -> tuple[ManyLangsOptions, Path]:

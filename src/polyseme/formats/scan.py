@@ -80,11 +80,8 @@ def hdf5_kind(path: Path) -> str | None:
 
 def json_object(path: Path) -> dict[str, Any] | None:
     """The JSON object that a small file holds; None where it holds another thing."""
-    with telling(path, "read"):
-        if path.stat().st_size > _LARGEST:
-            return None
     try:
-        values = json.loads(read_bytes(path))
+        values = json.loads(read_bytes(path, most=_LARGEST))
     except (ValueError, RecursionError, FormatError):
         return None
     return values if isinstance(values, dict) else None

@@ -44,6 +44,8 @@ class Mix(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        if layers < 1:
+            raise UsageError(f"a mix of {layers} layers was asked for; it needs at least 1")
         if norm is not None and norm not in get_args(Norm):
             raise UsageError(f"norm is {norm!r}; allowed: {', '.join(get_args(Norm))} or None")
         if weights is not None and len(weights) != layers:

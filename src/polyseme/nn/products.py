@@ -110,18 +110,27 @@ class _Half:
         return torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.weight, None, "none", [], "")
 
 
-class _Rounded(_Turned):
-    """The same numbers in 16 bits, multiplied in 32: for a CPU that cannot do better."""
+class _Rounded:
+    """The same numbers in 16 bits, multiplied in 32: for a CPU that cannot do better.
+
+    What differs in the last bit of 32 can be rounded to other numbers of 16, so few rows are multiplied as many are; and one
+    as two, since matrices times vectors sum in another order.
+    """
 
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
-        super().__init__(weight.to(dtype).float(), bias)
-        self.dtype = dtype
+        self.turned, self.bias, self.dtype = weight.to(dtype).float().t().contiguous(), bias, dtype
 
     def times(self, x: Tensor, out: Tensor) -> Tensor:
-        return super().times(x.to(self.dtype).float(), out)
+        out.copy_(self._product(x))
+        return out if self.bias is None else out.add_(self.bias)
 
     def plus(self, x: Tensor, other: Tensor) -> Tensor:
-        return super().plus(x.to(self.dtype).float(), other)
+        other = other if self.bias is None else other.add_(self.bias)
+        return other.add_(self._product(x))
+
+    def _product(self, x: Tensor) -> Tensor:
+        rounded = x.to(self.dtype).float()
+        return torch.mm(rounded, self.turned) if len(x) > 1 else torch.mm(rounded.repeat(2, 1), self.turned)[: len(x)]
 
 
 class _Int8:
