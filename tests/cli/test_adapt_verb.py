@@ -61,6 +61,7 @@ def test_hdf5_and_back(run, text: Path, tmp_path: Path) -> None:
     assert run("score", "the stent of the river .", "--model", tmp_path / "home").code == 0
 
 
+@pytest.mark.slow  # tests/pretraining/test_adapt.py has the same without the command line
 def test_no_gain_is_told(run, text: Path, tmp_path: Path) -> None:
     good = ["adapt", tiny().save_pretrained(tmp_path / "start"), "-c", text, "-o", tmp_path / "good", "--sentences", "lines"]
     assert run(*good, "--epochs", "20", "--learning-rate", "0.01").code == 0
@@ -94,3 +95,5 @@ def test_a_ulmfit_goes_on_at_rates_by_layer(run, model, text: Path, tmp_path: Pa
     assert "--layout, --dropout: of an ELMo, and this model is none; leave it out" in one_sentence(wrong, 2)
     wrong = run("adapt", model, "-c", text, "-o", tmp_path / "a", "--layer-decay", "2")
     assert "--layer-decay: of a ulmfit" in one_sentence(wrong, 2)
+    wrong = run("adapt", start, "-c", text, "-o", tmp_path / "a", "--dropout-factor", "-1")
+    assert "--dropout-factor is -1; allowed: from 0 to below 2" in one_sentence(wrong, 2)

@@ -189,6 +189,12 @@ def test_what_is_no_model_is_told_for_what_it_is(tmp_path):
     same_vectors(load(tmp_path / "packed" / "model.tar.gz"), bilm_oracle(folder))
 
 
+def test_a_training_under_way_is_told(tmp_path):
+    (tmp_path / "run").mkdir()
+    with pytest.raises(FormatError, match=r"holds no model yet, but a training that is under way or was stopped \(run/\)"):
+        load(tmp_path)
+
+
 def test_a_model_that_is_read_in_inference_mode_can_be_trained(tmp_path):
     folder = write_bilm(tmp_path)
     with torch.inference_mode():

@@ -45,6 +45,8 @@ def train(text: Path, out: Path, loop: dict[str, Any]) -> int:
 
 
 def train_and_exit(text: Path, out: Path, loop: dict[str, Any]) -> None:
+    """As a process of its own that gives way: who watches it to kill it in time goes first, also on a busy machine."""
+    os.nice(10)
     sys.exit(train(text, out, loop))
 
 

@@ -73,7 +73,10 @@ OURS: dict[str, tuple[dict[str, Any], str, type]] = {
 }
 
 
-@pytest.mark.parametrize("kind", OURS)
+QUICK = ("characters", "adaptive", "transformer")
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[] if kind in QUICK else [pytest.mark.slow]) for kind in OURS])
 def test_models_of_ours(corpus: Corpus, tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
     settings, layout, output = OURS[kind]
     model = from_pretraining(corpus, tmp_path, **settings)
@@ -211,9 +214,16 @@ def test_which_words_join(tmp_path: Path) -> None:
     assert lacking(shards, model.vocabulary, limit=0, min_count=1) == []
 
 
-@pytest.mark.parametrize("softmax", [True, False], ids=["softmax", "no softmax"])
-@pytest.mark.parametrize("words_only", [False, True], ids=["characters", "words"])
-def test_from_hdf5_and_back(corpus: Corpus, tmp_path: Path, softmax: bool, words_only: bool) -> None:
+@pytest.mark.parametrize(
+    ("words_only", "softmax"),
+    [
+        pytest.param(False, True, id="characters-softmax"),
+        pytest.param(True, False, id="words-no softmax"),
+        pytest.param(False, False, id="characters-no softmax", marks=pytest.mark.slow),
+        pytest.param(True, True, id="words-softmax", marks=pytest.mark.slow),
+    ],
+)
+def test_from_hdf5_and_back(corpus: Corpus, tmp_path: Path, words_only: bool, softmax: bool) -> None:
     source = write_bilm(tmp_path / "elmo", softmax=softmax, words_only=words_only, scale=0.8)
     model = polyseme.load(source)
     adapted = adapt(model, corpus, tmp_path / "out", CONFIG, Run())

@@ -148,3 +148,8 @@ def test_a_correlation_needs_two_pairs(desk):
         polyseme.train("pairs", "one.tsv", out="run", **options)
     polyseme.train("pairs", "pairs.tsv", out="run", **options)
     assert json.loads((desk / "run" / "result.json").read_text())["examples"] == {"train": 6, "dev": 2, "test": 0}
+
+
+def test_columns_may_be_numbers():
+    config, _ = configured(task_named("generation"), {"source": 1, "target": 2})
+    assert (config.source, config.target) == ("1", "2")

@@ -150,7 +150,15 @@ BARE = [name for name in CASES if name.startswith("direct")]
 """Networks that are nothing without an encoder."""
 COMBINED = [(name, mode) for name in CASES for mode in MODES if mode != "vectors" or name in ("tagging", "bcn", "esim")]
 COMBINED = [(name, mode) for name, mode in COMBINED if name not in BARE or mode in ("frozen", "finetune")]
-both = pytest.mark.parametrize(("name", "mode"), COMBINED)
+VARIANTS = {"tagging-plain", "tagging-0", "pooled", "pooled-0", "siamese-score", "bidaf-none", "direct-score"}
+"""Further forms of tasks that are here already, which every run of the tests need not fine-tune, too."""
+both = pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        pytest.param(name, mode, marks=[pytest.mark.slow] if mode == "finetune" and name in VARIANTS else [])
+        for name, mode in COMBINED
+    ],
+)
 
 
 def test_every_task_is_here() -> None:

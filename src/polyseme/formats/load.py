@@ -163,6 +163,9 @@ def _read_folder(folder: Path, given: Given) -> Encoder:
         raise FormatError(folder, "is a trained task and no model: `polyseme predict` asks it, `polyseme evaluate` judges it")
     if archives := [path.name for path in scan.files(folder) if zipfile.is_zipfile(path) or tarfile.is_tarfile(path)]:
         raise FormatError(folder, f"holds {scan.listed(archives)}, which may be a model: name the file itself")
+    if "run" in inside:
+        what = "holds no model yet, but a training that is under way or was stopped (run/)"
+        raise FormatError(folder, f"{what}: the command that began it goes on with it")
     raise FormatError(folder, f"holds no model that polyseme knows (found: {scan.listed(inside)}); expected {EXPECTED}")
 
 

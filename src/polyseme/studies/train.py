@@ -52,7 +52,7 @@ RENAMED = {
 """Fields whose own name another field has, and the options that set them."""
 TUNING = ("encoder_rate", "layer_decay", "thaw")
 """Options that say how encoders are fine-tuned."""
-COLUMNS = ("column", "text", "second", "label")
+COLUMNS = ("column", "text", "second", "label", "source", "target")
 """Options that name a column, which may be a number."""
 
 PathName = str | Path
