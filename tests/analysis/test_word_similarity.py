@@ -10,7 +10,7 @@ from polyseme.analysis.word_similarity import probe_words, read_scored_pairs
 from polyseme.analysis.words import WordSpace
 from polyseme.base.errors import FormatError, PolysemeError
 from tests.analysis.fake import Fake
-from tests.analysis.test_words import ROWS, table
+from tests.analysis.test_words import ROWS, nnlm, table
 
 
 @pytest.fixture
@@ -61,6 +61,16 @@ def test_correlation(write):
     assert found.facts == {"pairs": 5, "pairs_left_out": 2, "unknown_words": 2, "such_as": "none, no"}
     with pytest.raises(PolysemeError, match="knows both words of 0 pairs of 2"):
         probe_words(table(), read_scored_pairs(write("a\tb\t1\nc\td\t2\n")))
+
+
+def test_no_pair_is_lost_by_capitals(write):
+    plain, other = (
+        "virus\tParis\t1\nParis\tPARIS\t2\nvirus\tPARIS\t3\n",
+        "Virus\tparis\t1\nParis\tPARIS\t2\nVIRUS\tPARIS\t3\n",
+    )
+    model = nnlm()
+    expected, found = (probe_words(model, read_scored_pairs(write(text))) for text in (plain, other))
+    assert found.facts["pairs_left_out"] == 0 and found.rows == expected.rows
 
 
 def test_each_layer(write):

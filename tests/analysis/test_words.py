@@ -8,6 +8,10 @@ import pytest
 from polyseme.analysis.words import WordSpace, own_vectors, words_alone
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.fasttext import FastTextTable
+from polyseme.encoders.ngram import NgramConfig, NgramModel
+from polyseme.encoders.ngram_table import Level, NgramTable
+from polyseme.encoders.nnlm import Nnlm, NnlmConfig
+from polyseme.encoders.ulmfit import Ulmfit, UlmfitConfig
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import WordVectors
@@ -92,3 +96,28 @@ def test_words_alone():
     known = next(word for word in model.vocabulary if word.isalpha())
     assert list(words_alone(model, [known, "zebras"])) == [known]
     assert list(words_alone(elmo(form="characters"), ["zebras"])) == ["zebras"]
+
+
+CLOSED = Vocabulary(["<s>", "</s>", "<unk>", "virus", "Paris", "PARIS"], unknown="<unk>", begin="<s>", end="</s>")
+
+
+def nnlm():
+    return Nnlm(NnlmConfig(size=6, order=3, dim=4, hidden=5), vocabulary=CLOSED).eval()
+
+
+def ulmfit():
+    return Ulmfit(UlmfitConfig(size=6, dim=4, hidden=5, layers=2), vocabulary=CLOSED).eval()
+
+
+def ngram():
+    ones = Level(np.arange(6), np.log(np.arange(1, 7) / 21).astype(np.float32), np.zeros(6, dtype=np.float32))
+    return NgramModel(NgramConfig(order=1), vocabulary=CLOSED, table=NgramTable(6, [ones]))
+
+
+@pytest.mark.parametrize("make", [nnlm, ulmfit, ngram])
+def test_a_closed_vocabulary_is_asked_with_other_capitals(make):
+    model = make()
+    found = words_alone(model, ["Virus", "virus", "paris", "PARIS", "zebra", "<UNK>", "<S>"])
+    assert list(found) == ["Virus", "virus", "paris", "PARIS"]  # and no mark
+    for word, known in (("Virus", "virus"), ("paris", "Paris"), ("PARIS", "PARIS")):
+        np.testing.assert_array_equal(found[word], model.embed([[known]])[0][:, 0])

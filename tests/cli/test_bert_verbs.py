@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.running import one_sentence
 from tests.encoders.small_pieces import bert, gpt
 
 pytest.importorskip("transformers", reason="needs the extra `transformers`")
@@ -37,6 +38,9 @@ def test_pretrain_gpt(run, tmp_path: Path) -> None:
     assert said.code == 0 and "word perplexity" in said.out
     assert run("perplexity", str(text), "--model", out).code == 0
     assert "left to right" in run("score", "The bank .", "--model", out, "--explain").out
+    call = ("pretrain", "bert", "--corpus", str(text), "--out", out, "--pieces", "60", "--length", "16", "--words", "60")
+    told = "holds a run of another kind (gpt in the run, bert now): choose another folder"
+    assert told in one_sentence(run(*call, "--accept-changes"))
 
 
 def test_fill_says_what_is_wrong(run, tmp_path: Path) -> None:
@@ -57,3 +61,14 @@ def test_published_checkpoints_everywhere(run, tmp_path: Path) -> None:
     said = run("score", "the bank of the river", "--model", str(tmp_path))
     assert said.code == 0 and said.out
     assert json.loads(run("info", str(tmp_path), "--json").out)["format"] == "transformers"
+
+
+def test_pieces_that_cannot_be_kept(run, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("The bank of the river . It is wide .\nMoney in the bank . It is safe .\nA zebra sat . It ran .\n")
+    call = ["--corpus", str(text), "--out", str(tmp_path / "m"), "--length", "16", "--words", "40"]
+    said = run("pretrain", "gpt", *call, "--pieces", "100")
+    assert said.code != 0 and said.err == "polyseme: pieces is 100; 256 are bytes and one is a mark, so at least 257\n"
+    assert not (tmp_path / "m").exists()
+    assert run("pretrain", "bert", *call, "--pieces", "20").code == 0
+    assert "pieces: the characters of the text alone are more than --pieces 20" in caplog.text

@@ -78,5 +78,18 @@ def test_wrong_options(run, tmp_path):
     (tmp_path / "t.txt").write_text(LINES)
     call = ("-c", tmp_path / "t.txt", "-o", tmp_path / "m", *PLAIN)
     assert "dropout is 1.5; allowed: from 0 to below 1" in one_sentence(run("pretrain", "nnlm", *call, "--dropout", 1.5))
-    assert "weight is 1.5" in one_sentence(run("pretrain", "ulmfit", *call, "--dropout-factor", 3))
+    for factor in (2, 3):
+        told = one_sentence(run("pretrain", "ulmfit", *call, "--dropout-factor", factor), 2)
+        assert f"--dropout-factor is {factor}; allowed: from 0 to below 2, for the largest of the shares is 0.5" in told
     assert "give one budget" in one_sentence(run("pretrain", "nnlm", *call, "--epochs", 1, "--words", 9), 2)
+
+
+@pytest.mark.parametrize("kind", list(SIZES))
+def test_a_model_that_learns_no_unknown_word_says_so(run, tmp_path, kind, caplog):
+    (tmp_path / "t.txt").write_text("one zebra .\n" + LINES)
+    call = ("pretrain", kind, "-c", tmp_path / "t.txt", *SIZES[kind], *PLAIN, "--words", 20)
+    assert run(*call, "-o", tmp_path / "all").code == 0
+    assert "so <unk> is never learned; for perplexities of other text give --min-count 2 or --vocabulary N" in caplog.text
+    caplog.clear()
+    for number, options in enumerate((("--min-count", 2), ("--vocabulary", 8))):  # as it says
+        assert run(*call, "-o", tmp_path / f"m{number}", *options).code == 0 and not caplog.text

@@ -24,15 +24,19 @@ def ngrams(run, tmp_path):
 
 def test_pretrain(run, tmp_path):
     (tmp_path / "t.txt").write_text(LINES)
-    call = ("pretrain", "ngram", "-c", tmp_path / "t.txt", "-o", tmp_path / "m", *PLAIN, "--json")
-    (said,) = run(*call, "--order", 2).json
+    call = ("pretrain", "ngram", "-c", tmp_path / "t.txt", *PLAIN, "--json", "-o")
+    (said,) = run(*call, tmp_path / "m", "--order", 2).json
     assert said["words"] == 51 and said["sentences"] == 9 and said["ngrams"][0] == said["vocabulary"] == 13
-    (fewer,) = run(*call, "--order", 3, "--cutoff", "0,3", "--min-count", 4).json
+    (fewer,) = run(*call, tmp_path / "fewer", "--order", 3, "--cutoff", "0,3", "--min-count", 4).json
     assert fewer["vocabulary"] < 13 and fewer["ngrams"][1] < said["ngrams"][1] and len(fewer["ngrams"]) == 3
-    (few,) = run(*call, "--vocabulary", 5, "--smoothing", "absolute", "--order", 1).json
+    (few,) = run(*call, tmp_path / "few", "--vocabulary", 5, "--smoothing", "absolute", "--order", 1).json
     assert few["ngrams"] == [5]
-    assert "expected a whole number for each order, such as 0,0,1" in one_sentence(run(*call, "--cutoff", "0;1"), 2)
-    assert "they never fall" in one_sentence(run(*call, "--cutoff", "0,2,1"))
+    whole = one_sentence(run(*call, tmp_path / "m", "--cutoff", "0;1"), 2)
+    assert "expected a whole number for each order, such as 0,0,1" in whole
+    assert "they never fall" in one_sentence(run(*call, tmp_path / "m", "--cutoff", "0,2,1"))
+    other = one_sentence(run(*call, tmp_path / "m", "--order", 3))
+    assert "holds a model with other settings (order: 2 in the run, 3 now); give the old ones, or choose another" in other
+    assert run(*call, tmp_path / "m", "--order", 2).code == 0
 
 
 def test_score_and_perplexity(run, ngrams, tmp_path):
@@ -50,6 +54,20 @@ def test_score_and_perplexity(run, ngrams, tmp_path):
     (said,) = run("perplexity", tmp_path / "other.txt", "-m", ngrams, "--json").json
     assert said["perplexity"]["mean"] == pytest.approx(expected.mean) and said["unknown"] == pytest.approx(1 / 6)
     assert f"perplexity  {expected.mean:.2f}" in run("perplexity", tmp_path / "other.txt", "-m", ngrams).out
+
+
+def test_huge_perplexities_stand_in_their_columns(run, tmp_path):
+    (tmp_path / "t.txt").write_text("a b\na c\n")
+    call = ("pretrain", "ngram", "-c", tmp_path / "t.txt", "-o", tmp_path / "m", "--order", 3, "--smoothing", "none", *PLAIN)
+    assert run(*call).code == 0
+    title, first, second, _, total = run("score", "a b", "zebra", "-m", tmp_path / "m").out.splitlines()
+    assert title == "     forward    perplexity  sentence"
+    assert first == "      -0.693          1.26  a b"
+    value = run("score", "zebra", "-m", tmp_path / "m", "--json").json[0]["perplexity"]
+    assert value > 1e66 and second.split() == [second.split()[0], f"{value:.3e}", "zebra"]
+    assert second.index(f"  {value:.3e}") == len(second) - len(f"  {value:.3e}  zebra") and len(total) < 60
+    (tmp_path / "other.txt").write_text("zebra\n")
+    assert f"  perplexity  {value:.3e}\n" in run("perplexity", tmp_path / "other.txt", "-m", tmp_path / "m").out
 
 
 def test_explain(run, ngrams):
@@ -107,6 +125,22 @@ def test_convert_and_info(run, ngrams, tmp_path):
     assert "ARPA files hold fp32 only" in one_sentence(
         run("convert", ngrams, tmp_path / "half", "--to", "arpa", "--precision", "fp16"), 2
     )
+
+
+def test_a_file_of_ngrams_splits_text_as_the_model_did(run, tmp_path):
+    (tmp_path / "t.txt").write_text("The dog's river. It's wide.\n" * 3)
+    assert run("pretrain", "ngram", "-c", tmp_path / "t.txt", "-o", tmp_path / "m", "--order", 2).code == 0
+    converted = run("convert", tmp_path / "m", tmp_path / "m.arpa", "--to", "arpa")
+    assert converted.code == 0 and converted.err == ""
+    found = [run("perplexity", tmp_path / "t.txt", "-m", tmp_path / name, "--json").json for name in ("m", "m.arpa")]
+    assert found[0] == found[1] and found[0][0]["sentences"] == 6
+    given = ("convert", tmp_path / "m", tmp_path / "c.arpa", "--to", "arpa", "--splitter", "characters")
+    assert run(*given).code == 0 and polyseme.load(tmp_path / "c.arpa").splitter.name == "characters"
+    (tmp_path / "words.txt").write_text("The\ndog\nriver\n")
+    listed = ("--splitter", "likeliest", "--word-list", tmp_path / "words.txt")
+    assert run("pretrain", "ngram", "-c", tmp_path / "t.txt", "-o", tmp_path / "l", *listed).code == 0
+    told = run("convert", tmp_path / "l", tmp_path / "l.arpa", "--to", "arpa")
+    assert told.code == 0 and "cannot hold the words into which text is split (likeliest): give it text that is" in told.err
 
 
 def test_only_ngrams_become_arpa(run, model, tmp_path):

@@ -71,17 +71,18 @@ def test_neighbours(run, vectors, tmp_path):
 
 
 def test_what_needs_a_language_model_says_so(run, vectors, tmp_path):
-    said = (
-        f"polyseme: {vectors} is of kind word2vec, which has no language model inside, which this command needs: give an ELMo\n"
-    )
-    out = tmp_path / "out"
-    for call in (
-        ("score", "the bank", "-m", vectors),
-        ("substitutes", "the bank", "-w", "bank", "-m", vectors),
-        ("perplexity", vectors, "-m", vectors),
-        ("adapt", vectors, "--corpus", vectors, "--out", out, "--splitter", "whitespace", "--epochs", "1"),
+    said = f"polyseme: {vectors} is of kind word2vec, which has no language model inside, which this command needs: give "
+    out, many = tmp_path / "out", "an elmo, taglm, ngram, nnlm, ulmfit or gpt"
+    for call, give in (
+        (("score", "the bank", "-m", vectors), many),
+        (("substitutes", "the bank", "-w", "bank", "-m", vectors), "an ELMo"),
+        (("perplexity", vectors, "-m", vectors), many),
+        (
+            ("adapt", vectors, "--corpus", vectors, "--out", out, "--splitter", "whitespace", "--epochs", "1"),
+            "an ELMo or a ulmfit",
+        ),
     ):
-        assert one_sentence(run(*call)) == said, call
+        assert one_sentence(run(*call)) == f"{said}{give}\n", call
     assert "which bilm-tf's files cannot hold" in one_sentence(run("convert", vectors, out, "--to", "bilm"))
     assert "fp32 only: leave --precision out" in one_sentence(run("embed", "a", "-m", vectors, "--precision", "bf16"))
     for start in ("warm", "carry"):
@@ -98,6 +99,14 @@ def test_convert_and_verify(run, vectors, tmp_path):
     (tmp_path / "t.txt").write_text("the bank\n")
     assert run("embed", "-i", tmp_path / "t.txt", "-m", out, "-o", kept).code == 0
     assert run("verify", vectors, "--vectors", kept, "--input", tmp_path / "t.txt").code == 0
+
+
+def test_a_file_of_vectors_does_not_hold_the_splitter(run, vectors, tmp_path):
+    assert run("convert", vectors, tmp_path / "m", "--splitter", "english").code == 0
+    told = run("convert", tmp_path / "m", tmp_path / "v.bin")
+    note = f"polyseme: {tmp_path / 'v.bin'} does not hold how text is split: use it with --splitter english\n"
+    assert told.code == 0 and told.err == note
+    assert run("convert", vectors, tmp_path / "plain.bin").err == ""  # as it is read
 
 
 def test_probe(run, vectors, tmp_path):

@@ -78,6 +78,26 @@ def test_round_trip(tmp_path: Path, ending: str) -> None:
     assert polyseme.load(tmp_path / f"n.{ending}").table.difference(model.table) == 0
 
 
+@pytest.mark.parametrize(
+    ("comment", "name"),
+    [
+        ("# polyseme splitter: english\n", "english"),
+        ("other words\r\n  # polyseme splitter: characters\r\n", "characters"),
+        ("# polyseme splitter: unheard\n", "whitespace"),
+        ("# polyseme splitter: likeliest\n", "whitespace"),  # whose words are not there
+        ("splitter: english\n", "whitespace"),
+    ],
+)
+def test_a_comment_says_how_text_is_split(tmp_path: Path, comment: str, name: str) -> None:
+    model = polyseme.load(write(tmp_path / "m.arpa", comment + BY_HAND))
+    assert model.splitter.name == name
+    assert polyseme.load(tmp_path / "m.arpa", splitter="chinese").splitter.name == "chinese"
+    again = arpa.write(model, tmp_path / "n.arpa")
+    assert polyseme.load(again).splitter.name == name
+    head = again.read_text().partition("\\data\\\n")[0]  # KenLM takes nothing but blank lines and those that begin with #
+    assert head == ("" if name == "whitespace" else f"# polyseme splitter: {name}\n\n")
+
+
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
 def test_packed(tmp_path: Path, pack) -> None:
     (tmp_path / "m").write_bytes(pack(BY_HAND.encode()))

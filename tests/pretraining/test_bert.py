@@ -343,3 +343,14 @@ def test_mistakes(tmp_path: Path) -> None:
     config = dataclasses.replace(BertPretraining(pieces=30), train=TrainConfig(steps=1))
     with pytest.raises(PolysemeError, match="nothing to learn"):
         config.fit(Corpus(tmp_path / "t.txt", workers=0), Run(), tmp_path / "m")
+
+
+def test_more_pieces_than_asked_for_are_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    corpus = Corpus(write_text(tmp_path / "t.txt", 30), workers=0)
+    for pieces, out in ((20, "few"), (20, "few"), (120, "enough")):
+        config = BertPretraining(pieces=pieces, length=32, batch_pieces=256, train=TrainConfig(steps=1))
+        config.fit(corpus, Run(seed=1), tmp_path / out)
+    made = len(train_wordpiece(corpus, 20))
+    assert made > 20 and [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == [
+        f"{made} pieces: the characters of the text alone are more than --pieces 20"
+    ]

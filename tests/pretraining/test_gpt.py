@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import polyseme
+from polyseme.base.config import ConfigError
 from polyseme.base.run import Run
 from polyseme.encoders.gpt import Gpt
 from polyseme.pretraining.gpt import IGNORED, GptBatches, GptObjective, GptPretraining
@@ -99,3 +100,9 @@ def test_a_run_gives_a_language_model(text: Path, tmp_path: Path) -> None:
     assert isinstance(model, Gpt) and model.window == 16
     assert model.perplexity(["the bank of rivers ."]).forward > 1
     assert config.fit(Corpus(text, workers=0), Run(seed=1), tmp_path / "m").steps == 12  # done already
+
+
+def test_pieces_are_at_least_the_bytes_and_the_mark() -> None:
+    with pytest.raises(ConfigError, match="pieces is 256; 256 are bytes and one is a mark, so at least 257"):
+        GptPretraining(pieces=256)
+    assert len(train_byte_pairs([["a"]], GptPretraining(pieces=257).pieces)) == 257

@@ -172,11 +172,32 @@ def test_fit_writes_a_folder_with_a_card(tmp_path: Path) -> None:
     assert (made.words, made.sentences) == (5, 2)
     card = (tmp_path / "m" / "README.md").read_text()
     assert "| order | 2 |" in card and "text.txt" in card and str(tmp_path) not in card
-    again = NgramPretraining(order=3).fit(text, Run(), tmp_path / "m")  # another order of the same text: the shards are there
+    again = NgramPretraining(order=2).fit(text, Run(), tmp_path / "m")  # the same once more
     assert polyseme.load(tmp_path / "m").config == again.model.config
-    (tmp_path / "m" / "config.json").write_text(json.dumps({"polyseme_format": 1, "encoder": "elmo"}))
-    with pytest.raises(PolysemeError, match=r"holds a model of another kind \(elmo\): choose another folder"):
-        NgramPretraining(order=2).fit(text, Run(), tmp_path / "m")
+    for head in ({"polyseme_format": 1, "encoder": "elmo"}, {"model_type": "bert", "polyseme": {"encoder": "elmo"}}):
+        (tmp_path / "m" / "config.json").write_text(json.dumps(head))
+        with pytest.raises(PolysemeError, match=r"holds a model of another kind \(elmo\): choose another folder"):
+            NgramPretraining(order=2).fit(text, Run(), tmp_path / "m")
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_another_model_is_not_written_over(tmp_path: Path, elsewhere: bool) -> None:
+    (tmp_path / "a.txt").write_text("a b c\na b\n")
+    out, place = tmp_path / "m", tmp_path / "text" if elsewhere else None
+    text = Corpus(tmp_path / "a.txt", words="whitespace", sentences="lines", workers=0, shards=place)
+    NgramPretraining(order=3).fit(text, Run(), out)
+    before = {path: path.read_bytes() for path in out.iterdir() if path.is_file()}
+    with pytest.raises(
+        PolysemeError, match=r"m holds a model with other settings \(order: 3 in the run, 2 now\); give the old"
+    ):
+        NgramPretraining(order=2).fit(text, Run(), out)
+    (tmp_path / "a.txt").write_text("a b d\n")
+    with pytest.raises(PolysemeError, match="the text, or how it is split, is not"):
+        NgramPretraining(order=3).fit(text, Run(), out)
+    (out / "run" / "ngram.json").unlink()
+    with pytest.raises(PolysemeError, match="m holds a model of another run: choose another folder, or remove it first"):
+        NgramPretraining(order=3).fit(text, Run(), out)
+    assert before == {path: path.read_bytes() for path in out.iterdir() if path.is_file()}
 
 
 @pytest.mark.parametrize(

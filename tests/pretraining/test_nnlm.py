@@ -120,3 +120,31 @@ def test_another_runs_model_is_not_written_over(corpus: Corpus, tmp_path: Path) 
     with pytest.raises(PolysemeError, match="holds a model of another run"):
         pretrain(corpus, out, ElmoPretraining(size="tiny"), Run())
     assert (out / "model.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "last", "told"),
+    [
+        ({}, LINES[0], True),
+        ({"vocabulary": 12}, LINES[0], False),
+        ({"min_count": 2}, LINES[0], True),  # all words come more often
+        ({"min_count": 2}, "a zebra sat .", True),  # which is held out
+        ({}, "<unk> sat .", True),
+    ],
+)
+def test_a_training_without_unknown_words_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, options: dict[str, int], last: str, told: bool
+) -> None:
+    (tmp_path / "text.txt").write_text("".join(f"{line}\n" for line in [*LINES, last]), encoding="utf-8")
+    for _ in range(2):  # the second time it is over
+        text = Corpus(tmp_path / "text.txt", **READ)  # type: ignore[arg-type]
+        config(train=TrainConfig(steps=1), **options).fit(text, Run(), tmp_path / "m")
+    said = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    expected = "every word of the text is known, so <unk> is never learned; for perplexities of other text give "
+    assert said == ([f"{expected}--min-count 2 or --vocabulary N"] if told else [])
+
+
+def test_an_unknown_word_of_the_text_itself_is_learned(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "text.txt").write_text("".join(f"{line}\n" for line in ["the <unk> sat .", *LINES]), encoding="utf-8")
+    config(train=TrainConfig(steps=1)).fit(Corpus(tmp_path / "text.txt", **READ), Run(), tmp_path / "m")  # type: ignore[arg-type]
+    assert not caplog.records

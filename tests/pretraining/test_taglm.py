@@ -29,5 +29,9 @@ def test_taught_as_an_elmo_is(tmp_path: Path) -> None:
     assert model.embed(["the cat"])[0].shape == (1, 2, model.dim) and model.perplexity(["the cat sat"]).mean > 1
     cost = read_cost(tmp_path / "taglm")
     assert cost is not None and (cost.method, cost.words, cost.scores) == ("taglm", results[1].words, results[1].scores)
-    with pytest.raises(PolysemeError, match=r"method: taglm in the run, nothing now"):
-        pretrain(corpus, tmp_path / "taglm", ElmoPretraining(**TAUGHT), Run(seed=1))
+    longer = {**TAUGHT, "train": TrainConfig(steps=8)}
+    for out, other, config in (("taglm", "elmo", ElmoPretraining(**longer)), ("elmo", "taglm", TagLmPretraining(**longer))):
+        told = rf"a run of another kind \({out} in the run, {other} now\): choose another folder"
+        with pytest.raises(PolysemeError, match=told):
+            pretrain(corpus, tmp_path / out, config, Run(seed=1), accept_changes=True)
+        assert polyseme.load(tmp_path / out).kind == out

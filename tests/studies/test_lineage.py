@@ -133,6 +133,29 @@ def test_perplexities_are_on_one_text(desk: Path, monkeypatch: pytest.MonkeyPatc
     assert len([call for call in processes.calls if call[0] == "perplexity"]) == 4
 
 
+def test_perplexities_read_text_as_training_did(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = pretended(monkeypatch)
+    Path("held.txt").write_text("Money in the river .\n")
+    call = "--methods ngram,nnlm --held-out held.txt"
+    options = "--pretrain nnlm:sentences=lines --pretrain nnlm:field=body --pretrain order=3"
+    assert run(f"{call} {options}").exit_code == 0
+    asked = {call[3]: call[4:] for call in processes.calls if call[0] == "perplexity"}
+    assert asked["study/models/ngram"][2:] == ["--json"]
+    assert asked["study/models/nnlm"][2:] == ["--json", "--sentences", "lines", "--field", "body"]
+    count = len(processes.calls)
+    assert run(call).exit_code == 0  # the models stay as they were trained, and so do their perplexities
+    assert len(processes.calls) == count
+    note = Path("study/models/nnlm.json")
+    note.write_text(note.read_text().replace('"lines"', '"english"'))  # read otherwise, it is to be measured anew
+    run(call)
+    assert [each[-4:] for each in processes.calls[count:]] == [["--sentences", "english", "--field", "body"]]
+
+
+def test_the_baseline_is_told_as_it_is() -> None:
+    shown = " ".join(CliRunner().invoke(app, ["lineage", "--help"], env={"COLUMNS": "240"}).output.split())
+    assert "Not given: word2vec where that is a row, else the first but none." in shown
+
+
 def test_a_text_that_changed_between_two_methods_is_told(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretended(monkeypatch)
     assert "the text has changed" not in run("--methods ngram,word2vec").output

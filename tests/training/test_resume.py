@@ -15,6 +15,7 @@ from polyseme.base.errors import PolysemeError
 from polyseme.training import session
 from polyseme.training.base import Loss
 from polyseme.training.checkpoint import Checkpoint, Checkpoints
+from polyseme.training.config import check_settings
 from polyseme.training.loop import Result, Trainer
 from polyseme.training.optim import OptimConfig
 from tests.training import toy
@@ -215,6 +216,26 @@ def test_rows_that_stand_for_others_are_never_accepted(tmp_path: Path) -> None:
     longer = Trainer(toy.config(steps=50), toy.RUN)
     with pytest.raises(PolysemeError, match="the words, labels or pieces of this run are not those that it began with"):
         longer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"rows": "acb"}, accept_changes=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({"settings": {"pretraining": {"size": "tiny"}, "corpus": "abc"}}, "elmo"),
+        ({"settings": {"pretraining": {"method": "nnlm"}, "corpus": "abc"}}, "nnlm"),
+        ({"settings": {"pretraining": {"masking": {"share": 0.15}}, "rows": "abc"}}, "bert"),
+        ({"settings": {"pretraining": {"size": "tiny"}, "rows": "abc"}}, "gpt"),
+        ({"settings": {"adaptation": {"new_words": 3}, "corpus": "abc"}}, "adaptation"),
+        ({"settings": {"task": {"hidden": 3}, "rows": "abc"}}, "task"),
+        ({"word2vec": {"dim": 3}, "corpus": "abc", "seed": 1}, "word2vec"),
+    ],
+)
+def test_a_run_of_another_kind_is_never_accepted(settings: dict[str, Any], kind: str) -> None:
+    assert check_settings(settings, settings, accept_changes=False) == {}
+    for now in ({"method": "taglm"}, {"method": "ulmfit"}):
+        told = f"this folder holds a run of another kind \\({kind} in the run, {now['method']} now\\): choose another folder"
+        with pytest.raises(PolysemeError, match=told):
+            check_settings(settings, {"settings": {"pretraining": now, "corpus": "abc"}}, accept_changes=True)
 
 
 def test_other_held_out_data_is_a_new_measure(tmp_path: Path) -> None:

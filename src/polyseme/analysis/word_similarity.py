@@ -1,6 +1,7 @@
 """How similar two words are by people and by a model: WordSim-353, SimLex-999 and their like, Spearman's correlation.
 
-Each word is read alone. A pair with a word that the model does not know is left out, and counted.
+Each word is read alone. A word that the model lacks is looked for with other capitals; a pair with a word that it does not
+know is left out, and counted.
 """
 
 from __future__ import annotations

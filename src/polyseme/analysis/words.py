@@ -37,6 +37,26 @@ class Known:
     """(dim,), of length 1."""
 
 
+class WordList:
+    """Words by falling frequency, each found as it is or, where there is none, as one that differs in capitals alone.
+
+    >>> words = WordList(["virus", "Paris", "PARIS"])
+    >>> words.row("Virus"), words.row("PARIS"), words.row("paris"), words.row("zebra")
+    (0, 2, 1, None)
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._rows = {word: row for row, word in enumerate(words)}
+        self._folded: dict[str, int] = {}
+        for row, word in enumerate(words):  # the most frequent first
+            self._folded.setdefault(word.casefold(), row)
+
+    def row(self, word: str) -> int | None:
+        """The place of a word in the list."""
+        found = self._rows.get(word)
+        return self._folded.get(word.casefold()) if found is None else found
+
+
 class WordSpace:
     """The words that a model knows, as vectors of length 1.
 
@@ -50,15 +70,11 @@ class WordSpace:
         found = own_vectors(encoder)
         self.words, self.vectors = found.words, normalised(found.vectors)
         """The words, and their vectors (words, dim)."""
-        self._rows = {word: row for row, word in enumerate(self.words)}
-        self._folded: dict[str, int] = {}
-        for row, word in enumerate(self.words):  # the most frequent first
-            self._folded.setdefault(word.casefold(), row)
+        self._list = WordList(self.words)
 
     def row(self, word: str) -> int | None:
         """The place of a word as it is or, where there is none, of the most frequent one that differs in capitals alone."""
-        found = self._rows.get(word)
-        return self._folded.get(word.casefold()) if found is None else found
+        return self._list.row(word)
 
     def find(self, word: str) -> Known | None:
         """A word of the space, or one that the model can spell; None: it has no vector."""
@@ -105,7 +121,7 @@ class WordSpace:
         if count < 1:
             raise UsageError(f"count is {count}; it must be at least 1")
         cosines = self.vectors @ normalised(vector)
-        rows = [row for word in without if (row := self._rows.get(word)) is not None]
+        rows = [row for word in without if (row := self.row(word)) is not None]
         cosines[rows] = -np.inf
         best = np.argsort(-cosines, kind="stable")[:count].tolist()
         return [Similar(self.words[row], float(np.clip(cosines[row], -1, 1))) for row in best if np.isfinite(cosines[row])]
@@ -119,12 +135,10 @@ def own_vectors(encoder: Encoder) -> WordVectors:
     if not encoder.has_own_vectors:
         what = f"models of kind {encoder.kind} give words in their sentences alone, and no vectors of their own"
         raise PolysemeError(f"{what}: ask an ELMo, or a table of vectors")
-    vocabulary = getattr(encoder, "vocabulary", None)
-    if vocabulary is None:
+    if getattr(encoder, "vocabulary", None) is None:
         what = "give one with --vocabulary FILE" if isinstance(encoder, Elmo) else "ask an ELMo, or a table of vectors"
         raise PolysemeError(f"{encoder.source} comes without a list of words to look among: {what}")
-    marks = _marks(encoder)
-    words = list(dict.fromkeys(word for word in vocabulary if word and word not in marks))  # files may repeat some
+    words = _own_words(encoder)
     sentences = [words[begin : begin + _TOGETHER] for begin in range(0, len(words), _TOGETHER)]
     with progress("embedding", len(sentences), "sentences") as advance:
         vectors = np.concatenate([array[0] for array in encoder.embed(sentences, layers=0, progress=advance)])
@@ -138,21 +152,41 @@ def known_words(encoder: Encoder, words: Sequence[str]) -> NDArray[np.bool_]:
     """
     if isinstance(encoder, WordVectorTable):
         return encoder.known(words)
-    if isinstance(encoder, LeftToRight | NgramModel) or (isinstance(encoder, Elmo) and encoder.config.characters is None):
+    if _is_closed(encoder):
         vocabulary, marks = getattr(encoder, "vocabulary", None) or (), _marks(encoder)
         return np.array([word in vocabulary and word not in marks for word in words], dtype=bool)
     return np.ones(len(words), dtype=bool)
 
 
 def words_alone(encoder: Encoder, words: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-    """Each word read by itself, (layers, dim); those that the model does not know are left out."""
+    """Each word read by itself, (layers, dim); those that the model lacks, with other capitals too, are left out."""
     if isinstance(encoder, WordVectorTable):
         space = WordSpace(encoder)
         return {word: found.vector[None] for word in words if (found := space.find(word)) is not None}
-    known = [word for word, is_so in zip(words, known_words(encoder, words), strict=True) if is_so]
+    known = _as_known(encoder, words)
     with progress("embedding", len(known), "words") as advance:
-        arrays = encoder.embed([[word] for word in known], progress=advance)
+        arrays = encoder.embed([[word] for word in known.values()], progress=advance)
     return {word: array[:, 0] for word, array in zip(known, arrays, strict=True)}
+
+
+def _as_known(encoder: Encoder, words: Sequence[str]) -> dict[str, str]:
+    """The words that a model knows, each as it knows it: with other capitals where it has no other way to read it."""
+    if not _is_closed(encoder):
+        return {word: word for word in words}
+    own = _own_words(encoder)
+    listed = WordList(own)
+    return {word: own[row] for word in words if (row := listed.row(word)) is not None}
+
+
+def _is_closed(encoder: Encoder) -> bool:
+    """Whether a model that reads sentences knows the words of its vocabulary alone, and can spell no others."""
+    return isinstance(encoder, LeftToRight | NgramModel) or (isinstance(encoder, Elmo) and encoder.config.characters is None)
+
+
+def _own_words(encoder: Encoder) -> list[str]:
+    """The words of a model's vocabulary, without its marks."""
+    vocabulary, marks = getattr(encoder, "vocabulary", None) or (), _marks(encoder)
+    return list(dict.fromkeys(word for word in vocabulary if word and word not in marks))  # files may repeat some
 
 
 def _marks(encoder: Encoder) -> set[str | None]:

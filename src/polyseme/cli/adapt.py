@@ -186,11 +186,11 @@ def adapt(
 def _of_ulmfit(
     given: dict[str, Any], dropout_factor: float | None, budgeted: Callable[[OptimConfig], TrainConfig], rate: float | None
 ) -> Adaptation:
-    from polyseme.nn.awd_lstm import AwdDropout
+    from polyseme.cli.pretrain_language_models import dropout_by
     from polyseme.pretraining.adapt_ulmfit import RATE, UlmfitAdaptation, slanted
 
     chosen = {name: value for name, value in given.items() if value is not None}
-    dropout = AwdDropout().times(1.0 if dropout_factor is None else dropout_factor)
+    dropout = dropout_by(1.0 if dropout_factor is None else dropout_factor)
     return UlmfitAdaptation(**chosen, dropout=dropout, train=budgeted(slanted(RATE if rate is None else rate)))
 
 

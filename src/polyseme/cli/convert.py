@@ -72,7 +72,7 @@ def convert(
     vectors for `polyseme verify`. The result is read back and compared with the source.
 
     Published models do not say how raw text is split into words: they take it to be split at white space. --splitter
-    says otherwise, and our folder keeps it.
+    says otherwise, and our folder keeps it, as does an ARPA file; a file of word vectors cannot.
 
     OUT that ends in .txt, .vec or .bin is a file of word vectors in word2vec's text or binary form: the model's table, or
     layer 0 of the words of its vocabulary.
@@ -88,8 +88,10 @@ def convert(
     if to in (Kind.arpa, Kind.vectors):
         if out.exists() and not force:
             raise PolysemeError(f"{out} is there already: choose another name, or add --force to write over it")
-        loaded = open_model(source, options=options, vocabulary=vocabulary)
-        _report(_to_arpa(loaded, out) if to is Kind.arpa else _to_vectors(loaded, out), source, json)
+        loaded = open_model(source, options=options, vocabulary=vocabulary, splitter=splitter)
+        written = _to_arpa(loaded, out) if to is Kind.arpa else _to_vectors(loaded, out)
+        _note_splitting(loaded, out, to)
+        _report(written, source, json)
         return
     if out.exists() and not out.is_dir():
         raise PolysemeError(f"cannot write {out}: it is a file, and the result is a folder")
@@ -104,6 +106,17 @@ def convert(
             shutil.rmtree(out, ignore_errors=True)
         raise
     _report(result, source, json)
+
+
+def _note_splitting(model: Encoder, out: Path, to: Kind) -> None:
+    """What a file does not say of how text is split."""
+    from polyseme.text.words import LIKELIEST
+
+    name = model.splitter.name
+    if name == LIKELIEST:
+        show.note(f"{out} cannot hold the words into which text is split ({name}): give it text that is split already")
+    elif name != "whitespace" and to is Kind.vectors:
+        show.note(f"{out} does not hold how text is split: use it with --splitter {name}")
 
 
 def _report(result: dict[str, Any], source: str, json: bool) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.cli import show
-from polyseme.cli.compare import Baseline, Device, Jobs, Options, Plot, Seeds, names_in, seeds_in
+from polyseme.cli.compare import Device, Jobs, Options, Plot, Seeds, names_in, seeds_in
 
 if TYPE_CHECKING:
     from polyseme.studies.compare import Study
@@ -57,6 +57,12 @@ HeldOut = Annotated[
         exists=True,
         dir_okay=False,
         help="Text for the perplexities of all language models. Not given: each has that of its own held-out text.",
+    ),
+]
+Baseline = Annotated[
+    str | None,
+    typer.Option(
+        "--baseline", help="The row to compare with. Not given: word2vec where that is a row, else the first but `none`."
     ),
 ]
 

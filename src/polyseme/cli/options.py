@@ -158,8 +158,12 @@ def open_language_model(
     splitter: Splitter | None = None,
     device: str | None = None,
     precision: Precision = Precision.fp32,
+    give: str = "an elmo, taglm, ngram, nnlm, ulmfit or gpt",
 ) -> AnyLanguageModel:
-    """The model that the options name, which must be a language model: other kinds predict no words."""
+    """The model that the options name, which must be a language model: other kinds predict no words.
+
+    `give`: what the command takes, for the error.
+    """
     from polyseme.encoders.gpt import Gpt
     from polyseme.encoders.left_to_right import LeftToRight
     from polyseme.encoders.ngram import NgramModel
@@ -167,12 +171,12 @@ def open_language_model(
     model = open_model(name, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
     if isinstance(model, NgramModel | LeftToRight | Gpt):
         return model
-    return need_elmo(model, "has no language model inside, which this command needs: give an ELMo")
+    return need_elmo(model, f"has no language model inside, which this command needs: give {give}")
 
 
 def open_elmo(name: str | None, **options: Any) -> Elmo:
     """The model that the options name, which must be a language model that reads from both sides; options as above."""
-    model = open_language_model(name, **options)
+    model = open_language_model(name, give="an ELMo", **options)
     return need_elmo(model, "reads from left to right only, and this command needs both sides: give an ELMo")
 
 
@@ -180,7 +184,7 @@ def open_adaptable(name: str | None, **options: Any) -> Elmo | Ulmfit:
     """The model that the options name, which must be one that can go on learning; options as above."""
     from polyseme.encoders.ulmfit import Ulmfit
 
-    model = open_language_model(name, **options)
+    model = open_language_model(name, give="an ELMo or a ulmfit", **options)
     if isinstance(model, Ulmfit):
         return model
     return need_elmo(model, "cannot be adapted: give an ELMo or a ulmfit")

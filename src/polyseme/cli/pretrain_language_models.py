@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from polyseme.base.errors import UsageError
 from polyseme.cli.option_groups import command
 from polyseme.cli.pretrain_ngram import MinCount, Vocabulary
 from polyseme.cli.text_options import TextOptions
@@ -19,6 +20,9 @@ from polyseme.cli.training_options import (
     large_pages,
     teach,
 )
+
+if TYPE_CHECKING:
+    from polyseme.nn.awd_lstm import AwdDropout
 
 _TRAINING = "Training"
 Order = Annotated[int, typer.Option("--order", min=2, help="Words of an n-gram: a word depends on one less.")]
@@ -154,7 +158,6 @@ def ulmfit(
         polyseme pretrain ulmfit --corpus texts/ --out my-ulmfit --vocabulary 30000 --epochs 20
     """
     large_pages()
-    from polyseme.nn.awd_lstm import AwdDropout
     from polyseme.pretraining.ulmfit import UlmfitPretraining, optim
 
     config = UlmfitPretraining(
@@ -164,7 +167,7 @@ def ulmfit(
         vocabulary=vocabulary,
         min_count=min_count,
         negatives=negatives,
-        dropout=AwdDropout().times(dropout_factor),
+        dropout=dropout_by(dropout_factor),
         activation=activation,
         activation_change=activation_change,
         rows=rows,
@@ -173,3 +176,17 @@ def ulmfit(
     )
     run = training.run()
     teach(config, text.open(corpus), run, out, training)
+
+
+def dropout_by(factor: float) -> AwdDropout:
+    """All published shares of dropout by a factor, which must leave each below 1."""
+    from polyseme.nn.awd_lstm import AwdDropout
+
+    usual = AwdDropout()
+    largest = max(usual.to_dict().values())
+    if not 0 <= factor < 1 / largest:
+        raise UsageError(
+            f"--dropout-factor is {factor:g}; allowed: from 0 to below {1 / largest:g}, for the largest of the shares is "
+            f"{largest:g}, and none can be all"
+        )
+    return usual.times(factor)

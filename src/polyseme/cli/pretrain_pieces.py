@@ -22,7 +22,15 @@ class NetworkSize(StrEnum):
 
 _MASKING, _TRAINING = "Masking", "Training"
 SizeOption = Annotated[NetworkSize, typer.Option("--size", help="2 layers of 128 numbers, 4 of 256, or 4 of 512.")]
-PiecesOption = Annotated[int, typer.Option("--pieces", min=10, help="Pieces of the vocabulary at most, marks counted.")]
+WordPieces = Annotated[
+    int,
+    typer.Option(
+        "--pieces", min=10, help="Pieces of the vocabulary, marks counted; all characters of the text are among them."
+    ),
+]
+BytePairs = Annotated[
+    int, typer.Option("--pieces", help="Pieces of the vocabulary at most; 256 bytes and a mark are among them.")
+]
 Cased = Annotated[bool, typer.Option("--cased", help="Tell capitals and accents apart.")]
 Length = Annotated[int, typer.Option("--length", min=8, help="Pieces read together at most: positions of the network.")]
 WholeWords = Annotated[
@@ -46,7 +54,7 @@ def bert(
     out: Out,
     text: TextOptions,
     size: SizeOption = NetworkSize.tiny,
-    pieces: PiecesOption = 8000,
+    pieces: WordPieces = 8000,
     cased: Cased = False,
     length: Length = 128,
     whole_words: WholeWords = False,
@@ -90,7 +98,7 @@ def gpt(
     out: Out,
     text: TextOptions,
     size: SizeOption = NetworkSize.tiny,
-    pieces: PiecesOption = 8000,
+    pieces: BytePairs = 8000,
     length: Length = 128,
     learning_rate: Rate = 5e-4,
     dropout: Dropout = 0.1,

@@ -78,8 +78,8 @@ def score(
     _log_probs(loaded, [], settings)  # what it lacks is told before the table begins
     totals = Totals()
     if not json:
-        sides = f"{'backward':>12}{'mean':>12}" if loaded.kind in ("elmo", "taglm") else ""
-        show.line(f"{'forward':>12}{sides}{'perplexity':>14}  sentence")
+        sides = ("backward", "mean") if loaded.kind in ("elmo", "taglm") else ()
+        show.line(f"{_row('forward', *sides)}  {'perplexity':>12}  sentence")
     for number, found in enumerate(score_lines(loaded, lines, settings)):
         totals.add(found)
         if json:
@@ -128,7 +128,7 @@ class Totals:
     def shown(self) -> list[tuple[str, str]]:
         """Perplexities by their names, for people; where there is but one direction, one without a name."""
         values = self.perplexity() if self.backward is not None else {"": self.perplexity()["mean"]}
-        return [(name, f"{value:,.2f}") for name, value in values.items() if value is not None]
+        return [(name, plain_perplexity(value)) for name, value in values.items() if value is not None]
 
 
 def score_lines(model: AnyLanguageModel, lines: Iterable[str], settings: Settings) -> Iterator[WordLogProbs]:
@@ -144,6 +144,20 @@ def _log_probs(model: AnyLanguageModel, texts: list[list[str]], settings: Settin
         return model.log_probs(texts)
     elmo = need_elmo(model, "has no choice of start state: leave --start out")
     return elmo.log_probs(texts, start=settings.start)  # type: ignore[arg-type]
+
+
+def plain_perplexity(value: float) -> str:
+    """For people: with two digits behind the point; a huge one, of which no more can be read, as a power of ten.
+
+    >>> plain_perplexity(1234.5), plain_perplexity(3e66)
+    ('1,234.50', '3.000e+66')
+    """
+    return f"{value:,.2f}" if value < 1e9 else f"{value:.3e}"
+
+
+def _row(first: str, *others: str) -> str:
+    """Columns that end at the same places in every line, and have two blanks between them however wide a number is."""
+    return "  ".join([f"{first:>12}", *(f"{other:>10}" for other in others)])
 
 
 def _perplexity(found: WordLogProbs) -> float:
@@ -169,13 +183,14 @@ def _as_dict(number: int, found: WordLogProbs, words: bool) -> dict[str, Any]:
 
 def _show(found: WordLogProbs, words: bool) -> None:
     backward = found.backward
-    sides = "" if backward is None else f"{backward.sum():12.3f}{found.score:12.3f}"
-    show.line(f"{found.forward.sum():12.3f}{sides}{_perplexity(found):14,.2f}  {show.short(' '.join(found.words), 60)}")
+    sides = () if backward is None else (f"{backward.sum():.3f}", f"{found.score:.3f}")
+    log_probs, perplexity = _row(f"{found.forward.sum():.3f}", *sides), plain_perplexity(_perplexity(found))
+    show.line(f"{log_probs}  {perplexity:>12}  {show.short(' '.join(found.words), 60)}")
     if not words:
         return
     blank = " " * (16 if backward is None else 28)
     for place, (word, known) in enumerate(zip(found.words, found.known, strict=True)):
-        each = f"{found.forward[place]:12.3f}" + ("" if backward is None else f"{backward[place]:12.3f}")
+        each = _row(f"{found.forward[place]:.3f}", *(() if backward is None else [f"{backward[place]:.3f}"]))
         show.line(f"{each}{blank}{show.short(word, 40)}{'' if known else '  (not in the vocabulary)'}")
     show.line(f"{found.forward[-1]:12.3f}{'' if backward is None else ' ' * 12}{blank}end of the sentence")
     if backward is not None:

@@ -10,6 +10,9 @@
 
     \\end\\
 
+Such files do not say how raw text becomes words. Ours do, where it is not by white space, in a comment: `# polyseme splitter:
+english`. Other programs skip it (KenLM takes lines before the head only where they begin with #).
+
 Sentences begin with `<s>` and end with `</s>`, and `<unk>` stands for all other words, each in small letters or in capitals.
 A file without an unknown word has a closed vocabulary. The first n - 1 words of every n-gram must be an n-gram of the file too.
 """
@@ -33,10 +36,12 @@ from polyseme.encoders.ngram import NgramConfig, NgramModel
 from polyseme.encoders.ngram_table import ZERO, Level, NgramTable
 from polyseme.text.files.unpacking import unpacked
 from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.words import LIKELIEST, Splitter, splitter, splitter_names
 
 _LOG10 = float(np.log(10))
 _DATA, _END = b"\\data\\", b"\\end\\"
 _HEAD = re.compile(rb"(?:\A|\n)[ \t]*\\data\\[ \t\r]*\n\s*ngram[ \t]")
+_SPLITTER = re.compile(rb"# polyseme splitter: ([a-z]{1,20})")
 _COUNT = re.compile(rb"ngram[ \t]+(\d{1,2})[ \t]*=[ \t]*(\d{1,15})")
 _SECTION = re.compile(rb"\\(\d{1,2})-grams:")
 _MARKS = {"begin": ("<s>", "<S>"), "end": ("</s>", "</S>"), "unknown": ("<unk>", "<UNK>")}
@@ -53,9 +58,10 @@ def is_arpa(path: str | Path) -> bool:
 
 
 def read(path: str | Path) -> NgramModel:
-    """The model of an ARPA file; raw text is split at white space, unless the model is told otherwise."""
+    """The model of an ARPA file; raw text is split at white space, unless the file or the caller says otherwise."""
     path = Path(path)
     lines = _Lines(path)
+    words_of_text = _comments(lines)
     counts = _counts(lines)
     levels: list[Level] = []
     ids: dict[bytes, int] = {}
@@ -69,13 +75,15 @@ def read(path: str | Path) -> NgramModel:
         raise FormatError(path, "lacks <s> or </s> among its 1-grams, which begin and end every sentence")
     config = NgramConfig(order=len(counts), begin=marks["begin"], end=marks["end"], unknown=marks["unknown"])
     vocabulary = Vocabulary(words, unknown=config.unknown, begin=config.begin, end=config.end)
-    return NgramModel(config, vocabulary=vocabulary, table=NgramTable(len(words), levels)).eval()
+    table = NgramTable(len(words), levels)
+    return NgramModel(config, vocabulary=vocabulary, table=table, splitter=words_of_text).eval()
 
 
 def write(model: NgramModel, path: str | Path) -> Path:
     """Write a model as an ARPA file, whole or not at all; packed where the name ends in .gz or .xz.
 
-    Numbers have nine digits, so that reading the file gives the same ones.
+    Numbers have nine digits, so that reading the file gives the same ones. The way to split text is told, but for `likeliest`,
+    whose list of words has no place in such a file.
     """
     path = Path(path)
     words = []
@@ -84,6 +92,8 @@ def write(model: NgramModel, path: str | Path) -> Path:
             raise PolysemeError(f"{word!r} cannot stand in an ARPA file, where blanks divide the words")
         words.append(word.encode("utf-8"))
     with atomic(path) as part, _created(part, path.suffix.lower()) as file:
+        if model.splitter.name not in ("whitespace", LIKELIEST):
+            file.write(f"# polyseme splitter: {model.splitter.name}\n\n".encode())
         file.write(_DATA + b"\n")
         for order, level in enumerate(model.table.levels, start=1):
             file.write(f"ngram {order}={len(level)}\n".encode())
@@ -162,13 +172,19 @@ def _blocks(path: Path) -> Iterator[bytes]:
     return unpacked(path, str(path), magic)
 
 
-def _counts(lines: _Lines) -> list[int]:
-    """How many n-grams of each order the head promises; the lines are then in the first section."""
+def _comments(lines: _Lines) -> Splitter:
+    """The splitter that the comments name, or white space; the lines are then behind the first one of the head."""
+    found = "whitespace"
     for line in lines:
         if line == _DATA:
-            break
-    else:
-        raise FormatError(lines.path, "has no line \\data\\: is it an ARPA file?")
+            return splitter(found)
+        if (match := _SPLITTER.fullmatch(line)) and match[1].decode() in {*splitter_names()} - {LIKELIEST}:
+            found = match[1].decode()
+    raise FormatError(lines.path, "has no line \\data\\: is it an ARPA file?")
+
+
+def _counts(lines: _Lines) -> list[int]:
+    """How many n-grams of each order the head promises; the lines are then in the first section."""
     counts: list[int] = []
     for line in lines:
         match = _COUNT.fullmatch(line)

@@ -23,7 +23,7 @@ from polyseme.encoders.gpt import Gpt
 from polyseme.encoders.piece_library import library, quiet
 from polyseme.nn.moving import moved
 from polyseme.pretraining.piece_teaching import SIZES, PieceObjective, PieceTeaching
-from polyseme.text.pieces import Pieces, train_byte_pairs
+from polyseme.text.pieces import BYTES_AND_MARK, Pieces, train_byte_pairs
 from polyseme.text.shards.pieces import PieceShards
 from polyseme.text.words import Splitter
 from polyseme.training.base import Loss
@@ -35,6 +35,8 @@ IGNORED = -100  # the target behind the end of the last row
 @dataclass(frozen=True, kw_only=True)
 class GptPretraining(PieceTeaching):
     """What is taught, and how; `fit` does it."""
+
+    least, always = BYTES_AND_MARK, "256 are bytes and one is a mark"
 
     def learn(self, sentences: Iterable[Sequence[str]]) -> Any:
         return train_byte_pairs(sentences, self.pieces)

@@ -10,7 +10,8 @@ with the same probability for every word, so that `<unk>` has one too.
 
     kneser-ney   as above
     absolute     one discount an order, plain counts (Ney, Essen and Kneser 1994)
-    none         plain shares (maximum likelihood): what never came has a probability of 10^-99
+    none         plain shares (maximum likelihood): a word that never came after a context has 10^-99 times what it has after
+                 the next shorter one, or 10^-99 where it never came at all; a context that never came is shortened at no cost
 
 N-grams that come no oftener than the cut-off of their order are dropped, and their share goes to the lower order too.
 """

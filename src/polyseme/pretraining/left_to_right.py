@@ -6,6 +6,7 @@ count, an `<unk>` of the text the model's own), and the end of the text is held 
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from polyseme.nn.moving import moved
 from polyseme.nn.output.sampled import SampledSoftmax
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.ngram import number
+from polyseme.pretraining.ngram_counts import UNKNOWN
 from polyseme.pretraining.teaching import split, told
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
@@ -36,9 +38,16 @@ from polyseme.training.checkpoint import has_begun
 from polyseme.training.config import TrainConfig
 from polyseme.training.loop import Result, Trainer
 
+_log = logging.getLogger(__name__)
+
 SCORES = 1 << 22  # computed at a time in evaluation, which should not need more memory than training: 16 MB
 Ids = NDArray[np.int32]
 """What each type of a text is in the vocabulary, (types,)."""
+NEVER_UNKNOWN = (
+    "every word of the text is known, so <unk> is never learned; "
+    "for perplexities of other text give --min-count 2 or --vocabulary N"
+)
+"""What is told before a training without unknown words, whose model would guess how likely new words are."""
 
 
 class LeftToRightObjective(Learner):
@@ -152,10 +161,13 @@ class LeftToRightPretraining(Config):
         A run goes on under the same settings only, unless `accept_changes`.
         """
         out = Path(out)
-        shards = Shards.build(corpus, out / "run", progress, only_known=has_begun(out))
+        begun = has_begun(out)
+        shards = Shards.build(corpus, out / "run", progress, only_known=begun)
         train, held_out = split(shards)
         config = self.settled(shards.total, run)
         words, ids = number(shards, vocabulary=self.vocabulary, min_count=self.min_count)
+        if run.first and not begun and not _meets_unknown(shards, held_out, ids):
+            _log.warning(NEVER_UNKNOWN)
         run.seed_all()
         model = config.build(Vocabulary(words, unknown="<unk>", begin="<s>", end="</s>"), corpus.cutter.words)
         objective, batches = config.learner(model, ids), config.batches(shards, train, run)
@@ -181,3 +193,10 @@ class LeftToRightPretraining(Config):
         if run.first:
             write_finished(out, story, result)
         return result
+
+
+def _meets_unknown(shards: Shards, held_out: range, ids: Ids) -> bool:
+    """Whether the sentences to train on have a word that is `<unk>`: by the counts of all, less those of the few held out."""
+    begin, end = shards.offsets[held_out.start], shards.offsets[held_out.stop]
+    counts = shards.counts - np.bincount(shards.words[begin:end], minlength=len(shards.counts))
+    return bool(counts[ids == UNKNOWN].any())

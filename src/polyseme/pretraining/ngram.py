@@ -1,25 +1,29 @@
 """From a corpus to an n-gram model: the text is encoded once, counted, and the counts are smoothed.
 
-No loop and no seed: the result follows from the text and the options. All of the text is counted and none of it held out; how
-good the model is, `polyseme perplexity` says on other text.
+No loop and no seed: the result follows from the text and the options, so the same call writes the same model again, and
+another one must go elsewhere. All of the text is counted and none of it held out; how good the model is, `polyseme perplexity`
+says on other text.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import PolysemeError
-from polyseme.base.files import read_json
+from polyseme.base.files import read_json, write_text
 from polyseme.base.progress import Advance
 from polyseme.base.run import Run
+from polyseme.encoders.folder import LIBRARY_KEY
 from polyseme.encoders.ngram import NgramConfig, NgramModel, Smoothing
 from polyseme.pretraining.card import facts_card
 from polyseme.pretraining.cost import Cost, write_cost
@@ -30,6 +34,7 @@ from polyseme.text.corpus import Corpus
 from polyseme.text.counting.counts import MARKS
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
+from polyseme.training.config import differences
 
 MARKED = NgramConfig(order=1)
 """For the names of the marks, which are those of ARPA files."""
@@ -96,13 +101,18 @@ class NgramPretraining(Config):
         Of several processes the first one writes. `progress` is told the words as they are encoded.
         """
         out, begin = Path(out), time.monotonic()
-        _check_free(out)
-        shards = Shards.build(corpus, out / "run", progress)
+        record = out / "run" / "ngram.json"
+        there = _check_free(out, record, self.to_dict())
+        shards = Shards.build(corpus, out / "run", progress, only_known=there)
+        if there and read_json(record)["corpus"] != shards.fingerprint:  # of shards that lie elsewhere
+            raise PolysemeError(f"the text, or how it is split, is not that of the model in {out}: choose another folder")
         model = build(shards, self)
         model.splitter = corpus.cutter.words
         made = Made(model, shards.total, len(shards), time.monotonic() - begin)
         if run.first:
             text = told(corpus, shards) | {"options": self.to_dict(), "seconds": f"{made.seconds:.1f}"}
+            record.parent.mkdir(parents=True, exist_ok=True)
+            write_text(record, json.dumps({"options": self.to_dict(), "corpus": shards.fingerprint}, indent=2) + "\n")
             model.save_pretrained(out, card=facts_card(out.resolve().name, model.facts() | text))
             write_cost(out, _cost(made))
         return made
@@ -153,8 +163,19 @@ def _types(shards: Shards) -> Iterator[str]:
     return itertools.chain.from_iterable(shards.type_blocks())
 
 
-def _check_free(out: Path) -> None:
-    """A folder with a model of another kind is not written over."""
+def _check_free(out: Path, record: Path, options: Mapping[str, Any]) -> bool:
+    """Whether a model of these options is there already; one of another kind, or with others, is not written over."""
     path = out / "config.json"
-    if path.is_file() and (kind := read_json(path).get("encoder")) != NgramModel.kind:
+    if not path.is_file():
+        return False
+    head = read_json(path)
+    head = head[LIBRARY_KEY] if isinstance(head.get(LIBRARY_KEY), dict) else head
+    if (kind := head.get("encoder", "none of ours")) != NgramModel.kind:
         raise PolysemeError(f"{out} holds a model of another kind ({kind}): choose another folder")
+    if not record.is_file():
+        raise PolysemeError(f"{out} holds a model of another run: choose another folder, or remove it first")
+    changed = differences(read_json(record)["options"], json.loads(json.dumps(options)))
+    if changed:
+        told = "; ".join(f"{name}: {how}" for name, how in changed.items())
+        raise PolysemeError(f"{out} holds a model with other settings ({told}); give the old ones, or choose another folder")
+    return True

@@ -7,10 +7,11 @@ The networks are those of the transformers library (extra `transformers`); batch
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import PolysemeError
@@ -30,6 +31,8 @@ from polyseme.training.checkpoint import has_begun
 from polyseme.training.config import TrainConfig
 from polyseme.training.loop import Result, Trainer
 from polyseme.training.optim import OptimConfig
+
+_log = logging.getLogger(__name__)
 
 SIZES = {"tiny": (2, 128), "mini": (4, 256), "small": (4, 512)}
 """Layers and width, as Turc et al. 2019 have them for BERT; a head for each 64 numbers."""
@@ -67,10 +70,14 @@ class PieceBatches(Batches, Protocol):
 class PieceTeaching(Config):
     """What is taught, and how."""
 
+    least: ClassVar[int] = 10
+    """Pieces, for the reason that `always` says."""
+    always: ClassVar[str] = "some are marks"
     size: Literal["tiny", "mini", "small"] = "tiny"
     """2 layers of 128, 4 of 256, 4 of 512."""
     pieces: int = 8000
-    """Pieces of the vocabulary at most, marks counted."""
+    """Pieces of the vocabulary, marks counted: fewer where the text gives no more, and more where its characters, which are
+    always among a BERT's pieces, are more."""
     length: int = 128
     """Pieces that are read together, marks counted: the positions of the network."""
     dropout: float = 0.1
@@ -82,8 +89,8 @@ class PieceTeaching(Config):
 
     def __post_init__(self) -> None:
         problems = []
-        if self.pieces < 10:
-            problems.append(f"pieces is {self.pieces}; some are marks, so at least 10")
+        if self.pieces < self.least:
+            problems.append(f"pieces is {self.pieces}; {self.always}, so at least {self.least}")
         if self.length < 8:
             problems.append(f"length is {self.length}; some are marks, so at least 8")
         if not 0 <= self.dropout < 1:
@@ -123,9 +130,11 @@ class PieceTeaching(Config):
         """Train on a corpus, whose lines are documents; `out` holds the best model at any moment, `out/run` the rest."""
         out = Path(out)
         library()  # a missing extra is told now
-        has_begun(out)  # or the model of another run is told
+        begun = has_begun(out)  # or the model of another run is told
         tokenizer = run_tokenizer(corpus, out / "run", self.pieces_settings(), self.learn)
         tokenizer.model_max_length = self.length
+        if run.first and not begun and len(tokenizer) > self.pieces:
+            _log.warning("%d pieces: the characters of the text alone are more than --pieces %d", len(tokenizer), self.pieces)
         shards = PieceShards.build(corpus, Pieces(tokenizer), out / "run", progress)
         train, held_out = _split(shards)
         run.seed_all()

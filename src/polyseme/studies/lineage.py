@@ -16,6 +16,7 @@ import json
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ WORDS = {"vocabulary": "50000"}
 USUAL: Mapping[str, Mapping[str, str]] = {"ngram": WORDS, "nnlm": WORDS, "ulmfit": WORDS}
 """Options that differ from those of `polyseme pretrain`: language models over words know as many as an ELMo."""
 BUDGETS = ("epochs", "minutes", "words")
+READING = ("--sentences", "--field")
+"""Options of training that a perplexity must have too: how a text is read, but for its words, which the model knows."""
 Tell = Callable[[str], None]
 
 
@@ -153,13 +156,19 @@ class Lineage:
         assert self.held_out is not None
         held = self.held_out.stat()
         asked = f"{self.held_out.resolve()} {held.st_size} {held.st_mtime_ns} {identity(self.folder(method))}"
+        asked = " ".join([asked, *self._reading(method)])
         key = hashlib.sha256(asked.encode()).hexdigest()[:8]
         return self.out / "models" / f"{method}-perplexity-{key}.log"
 
     def _start_measuring(self, method: str) -> Process:
         device = str(Run.from_environment(device=self.device).device)
         call = ["perplexity", str(self.held_out), "--model", str(self.folder(method)), "--device", device, "--json"]
-        return start_process([*PROGRAM, *call], self._measure_log(method))
+        return start_process([*PROGRAM, *call, *self._reading(method)], self._measure_log(method))
+
+    def _reading(self, method: str) -> list[str]:
+        """How its text was read when it was trained, which may be before this call."""
+        then = self._called(method) or self._call(method)
+        return [word for name, value in pairwise(then) if name in READING for word in (name, value)]
 
     def _measured(self, method: str) -> float | None:
         """What was measured on the held-out text; None: nothing yet."""

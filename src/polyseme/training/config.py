@@ -62,6 +62,8 @@ ROWS = "settings.rows"
 """What the rows of a run's tables stand for, among its settings."""
 JUDGED = "settings.judged"
 """The held-out data: scores by other data cannot be compared."""
+_TOLD = ("task", "adaptation", "word2vec", "fasttext", "glove")
+"""Names among the settings that say themselves what a run trains."""
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
@@ -78,10 +80,13 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str
 def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], *, accept_changes: bool) -> dict[str, str]:
     """Refuse to resume under other settings, naming them.
 
-    A change of the number of processes is never accepted, nor one of the text, or of what the rows of tables stand for (words,
-    labels, pieces): they would have the vectors of others.
+    A change of the number of processes is never accepted, nor one of what is trained, of the text, or of what the rows of
+    tables stand for (words, labels, pieces): they would have the vectors of others.
     """
     changed = differences(old, new)
+    before, now = kind_of(old), kind_of(new)
+    if None not in (before, now) and before != now:
+        raise PolysemeError(f"this folder holds a run of another kind ({before} in the run, {now} now): choose another folder")
     if any(name.startswith(ROWS) for name in changed):
         raise PolysemeError(
             "the words, labels or pieces of this run are not those that it began with; give the same data and options to go "
@@ -102,6 +107,23 @@ def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], *, accept_cha
             "with the new ones from its last checkpoint, or choose another folder"
         )
     return changed
+
+
+def kind_of(settings: Mapping[str, Any]) -> str | None:
+    """What a run trains, by its settings: a method of `polyseme pretrain`, an adaptation or a task; None: they do not say.
+
+    Three methods never told their names, and are known by what only they have.
+
+    >>> kind_of({"settings": {"pretraining": {"method": "taglm"}}}), kind_of({"settings": {"pretraining": {"size": "tiny"}}})
+    ('taglm', 'elmo')
+    """
+    own = settings.get("settings", settings)
+    taught = own.get("pretraining")
+    if taught is None:
+        return next((name for name in _TOLD if name in own), None)
+    pieces = "rows" in own
+    usual = "elmo" if not pieces else "bert" if "masking" in taught else "gpt"
+    return str(taught.get("method", usual))
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
