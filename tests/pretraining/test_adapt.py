@@ -237,6 +237,7 @@ def test_from_hdf5_and_back(corpus: Corpus, tmp_path: Path, words_only: bool, so
     assert home.perplexity(held_out(LINES)).mean == pytest.approx(adapted.after["perplexity"], rel=1e-4)
 
 
+@pytest.mark.slow  # models of the same format, which the tests write, are adapted in every run
 def test_published_hdf5(tmp_path: Path) -> None:
     """The golden model of bilm-tf has no output layer; with its new one it goes on a second time."""
     config = CONFIG.replace(train=FAST.replace(steps=60))

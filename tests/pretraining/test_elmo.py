@@ -133,8 +133,8 @@ def test_from_text_to_vectors(corpus: Corpus, tmp_path: Path, trunk: str, start:
 @pytest.mark.parametrize(
     ("trunk", "form"),
     [
-        ("lstm", "characters"),
-        pytest.param("lstm", "words", marks=pytest.mark.slow),  # in lanes they are learned in every run of the tests
+        pytest.param("lstm", "characters", marks=pytest.mark.slow),  # in lanes LSTMs are taught in every run of the tests
+        pytest.param("lstm", "words", marks=pytest.mark.slow),
         pytest.param("lstm", "both", marks=pytest.mark.slow),
         ("transformer", "characters"),
     ],

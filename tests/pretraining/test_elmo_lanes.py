@@ -53,8 +53,15 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.i
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("stream", [False, True], ids=["sentences", "stream"])
-@pytest.mark.parametrize("settings", [{}, {"input": "both", "output": "sampled", "negatives": 9}], ids=["full", "sampled"])
+@pytest.mark.parametrize(
+    ("settings", "stream"),
+    [
+        pytest.param({}, True, id="full-stream"),
+        pytest.param({"input": "both", "output": "sampled", "negatives": 9}, False, id="sampled-sentences"),
+        pytest.param({}, False, id="full-sentences", marks=pytest.mark.slow),
+        pytest.param({"input": "both", "output": "sampled", "negatives": 9}, True, id="sampled-stream", marks=pytest.mark.slow),
+    ],
+)
 def test_fifty_steps_the_plain_way_and_the_fast_way(
     shards: Shards, corpus: Corpus, settings: dict[str, object], stream: bool, device: str
 ) -> None:

@@ -248,7 +248,11 @@ def sentiments(count: int, seed: int) -> list[LabelledText]:
     return found
 
 
-@pytest.mark.parametrize("config", [{"network": "bcn"}, {"network": "pooled"}, {"network": "pooled", "layers": 0}], ids=str)
+@pytest.mark.parametrize(
+    "config",
+    [{"network": "bcn"}, pytest.param({"network": "pooled"}, marks=pytest.mark.slow), {"network": "pooled", "layers": 0}],
+    ids=str,
+)
 def test_a_toy_set_is_learned(config: dict[str, Any], tmp_path: Path) -> None:
     fitting = FitConfig(batch=16, epochs=30, patience=30, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
     outcome = fit(

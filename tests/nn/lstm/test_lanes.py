@@ -18,12 +18,18 @@ STEPS, LANES = 6, 5
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU Triton's kernels run in its interpreter
 
 
+NAMES = {True: "sentences", False: "stream"}
+
+
 def kernels() -> list[object]:
+    """Modules, each with sentences and as a stream; of Triton's interpreter the latter is slow."""
+    found = [pytest.param(through_time_torch, begins, id=f"torch-{NAMES[begins]}") for begins in (True, False)]
     try:
         from polyseme.nn.lstm import through_time_triton
     except ImportError:
-        return [through_time_torch, pytest.param(None, marks=pytest.mark.skip(reason="Triton is not installed"))]
-    return [pytest.param(through_time_torch, id="torch"), pytest.param(through_time_triton, id="triton")]
+        return [*found, pytest.param(None, True, marks=pytest.mark.skip(reason="Triton is not installed"))]
+    found.append(pytest.param(through_time_triton, True, id="triton-sentences"))
+    return [*found, pytest.param(through_time_triton, False, id="triton-stream", marks=pytest.mark.slow)]
 
 
 @pytest.fixture(params=CONFIGS.values(), ids=CONFIGS.keys())
@@ -57,8 +63,7 @@ class Task:
         return top.detach(), end, dict(zip(wanted, found, strict=True))
 
 
-@pytest.mark.parametrize("begins", [True, False], ids=["sentences", "stream"])
-@pytest.mark.parametrize("module", kernels())
+@pytest.mark.parametrize(("module", "begins"), kernels())
 def test_fused_equals_plain(config: LstmConfig, module: ModuleType, begins: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lstm_through_time, "kernels", lambda device: module)
     task = Task(config, begins=begins)
