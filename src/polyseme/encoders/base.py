@@ -315,7 +315,7 @@ class Encoder(nn.Module, ABC):
             batch_words = usual[0]
         if batch_size is None:  # carried states depend on it, so there it must not depend on the device
             batch_size = BATCH_CPU[1] if start == "carry" else usual[1]
-        words, rows = _whole_number(batch_words), _whole_number(batch_size)
+        words, rows = whole_number(batch_words), whole_number(batch_size)
         if words is None or rows is None or min(words, rows) < 1:
             given = f"batch_words is {batch_words!r} and batch_size {batch_size!r}"
             raise UsageError(f"{given}; both must be whole numbers of at least 1")
@@ -342,7 +342,7 @@ def _listed(sentences: Iterable[Sentence]) -> list[Sentence]:
     return list(found)
 
 
-def _whole_number(value: object) -> int | None:
+def whole_number(value: object) -> int | None:
     """A whole number of any library as Python's own; None for another thing."""
     try:
         return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
@@ -366,7 +366,7 @@ def choose_layers(choice: LayerChoice, count: int) -> slice | Literal["mean"]:
         return "mean"
     if choice == "all":
         return slice(0, count)
-    number = count - 1 if choice == "top" else _whole_number(choice)
+    number = count - 1 if choice == "top" else whole_number(choice)
     if number is None or not 0 <= number < count:
         raise UsageError(f"layers is {choice!r}; allowed: all, top, mean, or a number from 0 to {count - 1}")
     return slice(number, number + 1)

@@ -295,6 +295,11 @@ def words_of(text: Iterable[Piece]) -> list[Piece]:
     return list(text)
 
 
+def text_of(given: Sentence) -> str | list[str]:
+    """A text as it is asked about: a string that is to be split, or its words."""
+    return given if isinstance(given, str) else words_of(given)
+
+
 TASKS = {
     "tagging": "polyseme.tasks.tagging:Tagging",
     "classification": "polyseme.tasks.classification:Classification",

@@ -21,7 +21,7 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Sentence
 from polyseme.nn.moving import moved
-from polyseme.tasks.base import TaskConfig, split_text, words_of
+from polyseme.tasks.base import TaskConfig, split_text, text_of
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features
 from polyseme.tasks.mistakes import Mistake, place_in
@@ -183,8 +183,8 @@ class Choices(WholeTask):
             several = isinstance(each, Sized) and not isinstance(each, str) and len(each) in (2, 3)
             if not several or isinstance(each[1], str) or not each[1]:
                 raise UsageError(f"expected a question and its choices, such as ('Who sat?', ['cat', 'mat']); got {each!r}")
-            question, choices = _text(each[0]), tuple(_text(choice) for choice in each[1])
-            found.append(ChoiceQuestion(question, choices, context=_text(each[2]) if len(each) == 3 else None))
+            question, choices = text_of(each[0]), tuple(text_of(choice) for choice in each[1])
+            found.append(ChoiceQuestion(question, choices, context=text_of(each[2]) if len(each) == 3 else None))
         return self.answer(self.data(found))
 
     # ---- asked by `polyseme predict`
@@ -225,10 +225,6 @@ def _gold(examples: Sequence[ChoiceQuestion]) -> list[int]:
             f"{len(examples) - len(found)} of {len(examples)} questions have no answer; training and scores need all"
         )
     return found
-
-
-def _text(text: Sentence) -> str | list[str]:
-    return text if isinstance(text, str) else words_of(text)
 
 
 def _plain(text: Sentence) -> str:

@@ -29,7 +29,7 @@ from polyseme.nn.moving import moved
 from polyseme.nn.networks.bcn import Bcn
 from polyseme.nn.pooling import pool
 from polyseme.nn.recurrent import Recurrent, VariationalDropout
-from polyseme.tasks.base import TaskConfig, listed, split_text, words_of
+from polyseme.tasks.base import TaskConfig, listed, split_text, text_of
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
 from polyseme.tasks.whole import DIRECT, Direct, WholeConfig, WholeTask
@@ -267,8 +267,7 @@ class Classification(WholeTask):
 
     def predict(self, texts: Sequence[Sentence]) -> list[Choice]:
         """A label for each text, with the probabilities of all; a string is split into words."""
-        asked = [text if isinstance(text, str) else words_of(text) for text in listed(texts)]
-        return self.answer(self.data([LabelledText(text) for text in asked]))
+        return self.answer(self.data([LabelledText(text_of(text)) for text in listed(texts)]))
 
     # ---- errors
 

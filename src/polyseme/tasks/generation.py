@@ -34,7 +34,7 @@ from polyseme.nn.networks.beam import Hypothesis, beam_search
 from polyseme.nn.networks.sampling import sample
 from polyseme.nn.networks.seq2seq import DecoderSizes, DecoderState, Scoring, Seq2Seq, WordLosses
 from polyseme.nn.recurrent import Recurrent
-from polyseme.tasks.base import Task, TaskConfig, listed, split_text, words_of
+from polyseme.tasks.base import Task, TaskConfig, listed, split_text, text_of
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, place_in
@@ -441,7 +441,7 @@ class Generation(Task):
 
         >>> task.predict(["A dog runs ."], decoding=DecodingConfig(way="sample", top_p=0.9))   # doctest: +SKIP
         """
-        data = self.data([TextPair(text if isinstance(text, str) else words_of(text)) for text in listed(texts)])
+        data = self.data([TextPair(text_of(text)) for text in listed(texts)])
         usual, self.decoding = self.decoding, decoding or self.decoding
         try:
             return self.answer(data)

@@ -28,7 +28,7 @@ from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.correlation import pearson, spearman
 from polyseme.nn.moving import moved
 from polyseme.nn.networks.esim import Esim
-from polyseme.tasks.base import TaskConfig, split_text, words_of
+from polyseme.tasks.base import TaskConfig, split_text, text_of
 from polyseme.tasks.classification import (
     Choice,
     PoolingWay,
@@ -322,8 +322,7 @@ class Pairs(WholeTask, TwoTexts):
         for pair in pairs:
             if isinstance(pair, str) or not isinstance(pair, Sized) or len(pair) != 2:
                 raise UsageError(f"expected pairs of texts, such as ('It rains.', 'It is wet.'); got {pair!r}")
-            first, second = (text if isinstance(text, str) else words_of(text) for text in pair)
-            found.append(LabelledPair(first, second))
+            found.append(LabelledPair(text_of(pair[0]), text_of(pair[1])))
         return self.answer(self.data(found))
 
     # ---- errors

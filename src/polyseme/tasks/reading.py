@@ -31,7 +31,7 @@ from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.reading import Rules, answer_f1, exact_match
 from polyseme.nn.moving import moved
 from polyseme.nn.networks.bidaf import LOWEST, Bidaf, SpanScores, best_spans, shared_log_total
-from polyseme.tasks.base import Prepared, TaskConfig, split_text, words_of
+from polyseme.tasks.base import Prepared, TaskConfig, split_text, text_of, words_of
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.direct_spans import DirectSpans
 from polyseme.tasks.features import Features, TextInputs, TextVectors
@@ -317,8 +317,8 @@ class Reading(TwoTexts):
                 raise UsageError(f"expected a question and its paragraph, such as ('Who ran?', 'Ann ran.'); got {pair!r}")
             question, given = pair
             several = [given] if isinstance(given, str) else words_of(given)
-            paragraphs = tuple(text if isinstance(text, str) else words_of(text) for text in several)
-            found.append(Question(question if isinstance(question, str) else words_of(question), paragraphs))
+            paragraphs = tuple(text_of(text) for text in several)
+            found.append(Question(text_of(question), paragraphs))
         return self.answer(self.data(found))
 
     def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> tuple[Sentence, list[Sentence]]:

@@ -14,7 +14,6 @@ The score counts arguments as the CoNLL-2005 scorer (srl-eval.pl, also used for 
 
 from __future__ import annotations
 
-import operator
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence, Sized
@@ -29,7 +28,7 @@ from torch.nn import functional as F
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
-from polyseme.encoders.base import Sentence
+from polyseme.encoders.base import Sentence, whole_number
 from polyseme.metrics.classes import Confusion
 from polyseme.metrics.spans import SpanScores, spans
 from polyseme.nn.crf import Crf
@@ -291,9 +290,10 @@ def _compared(gold: Sequence[str], tags: Sequence[str]) -> dict[Pieces, tuple[st
 
 def _place(given: Any) -> int:
     """The place of a predicate; neither a number between two words nor a mask, which would be read as places 0 and 1."""
-    if isinstance(given, (bool, np.bool_)) or not hasattr(given, "__index__"):
+    place = whole_number(given)
+    if place is None:
         raise UsageError(f"got {given!r} for the place of a predicate; expected a whole number, from 0: ('Ann saw Bob', [1])")
-    return operator.index(given)
+    return place
 
 
 def _told(words: Sequence[str], pieces: Pieces) -> str:
