@@ -19,7 +19,7 @@ from polyseme.tasks.classification import Choice, Classification, Classification
 from polyseme.tasks.features import FeaturesConfig, TextVectors
 from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.labelled.excerpt import whole_of
+from polyseme.text.labelled.excerpt import document_of
 from polyseme.text.words import splitter
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
@@ -126,7 +126,7 @@ def test_phrases_are_read_in_their_sentence(tmp_path: Path, cached: bool) -> Non
 def test_whole_sentences_need_no_context(tmp_path: Path) -> None:
     for training in (False, True):
         first, second = (read(tmp_path, TREES, training=training, phrase_context=context) for context in (False, True))
-        assert first == second and [whole_of(each.text) for each in second] == [tuple(each.text) for each in first]
+        assert first == second and [document_of(each.text) for each in second] == [(tuple(each.text),) for each in first]
 
 
 # ---- configs and labels

@@ -18,7 +18,9 @@ from polyseme.tasks.folder import load
 from polyseme.tasks.tagging import Tagging, TaggingConfig
 from polyseme.tasks.words import WordsConfig
 from polyseme.text.labelled.conll import Tagged
+from polyseme.text.labelled.excerpt import document_of
 from polyseme.training.optim import OptimConfig
+from tests.encoders.small import elmo
 
 NAMES, PLACES = ["Anna", "Omar", "Lena", "Igor"], ["Paris", "Rome", "Oslo", "Lima"]
 SMALL = TaggingConfig(hidden=16, layers=1, dropout=0.0, features=FeaturesConfig(words=WordsConfig(dim=12)))
@@ -120,7 +122,81 @@ def test_one_tag_is_nothing_to_learn(tmp_path: Path, tag: str, told: str) -> Non
         fit(Tagging, data, data, tmp_path, SMALL, QUICK, Run())
 
 
+# ---- sentences in their documents
+
+ALONE = SMALL.replace(features=FeaturesConfig(words=WordsConfig(dim=12), layers="all", dropout=0.0))
+IN_DOCUMENTS = ALONE.replace(document_context=True)
+SPORT, TRAVEL = ["Football", "tonight", ":"], ["Weather", "today", ":"]
+
+
+def documents(tmp_path: Path, *, marks: bool = True) -> Path:
+    """Towns play in some documents, and are places in others; only the headline tells."""
+    lines = []
+    for number, (headline, kind) in enumerate([(SPORT, "ORG"), (TRAVEL, "LOC")] * 8):
+        lines += ["-DOCSTART- O", ""] if marks else []
+        lines += [*(f"{word} O" for word in headline), ""]
+        towns = PLACES[number // 2 % 4], PLACES[number // 4]  # each of them plays as often as it does not
+        lines += [f"{towns[0]} B-{kind}", "good O", "", f"{towns[1]} B-{kind}", "bad O", ""]
+    file = tmp_path / "documents.conll"
+    file.write_text("\n".join(lines))
+    return file
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_frozen_encoders_read_sentences_in_their_document(tmp_path: Path, cached: bool) -> None:
+    file, encoder = documents(tmp_path), elmo()
+    examples = Tagging.read(file, IN_DOCUMENTS)
+    assert examples == Tagging.read(file, SMALL)
+    task = Tagging.build(IN_DOCUMENTS, examples, [encoder])
+    data = task.data(examples)
+    if cached:
+        data.cache(task.features, tmp_path, kept="fp32")
+    read = [[sentence.words for sentence in examples[begin : begin + 3]] for begin in range(0, len(examples), 3)]
+    expected = [array for document in encoder.embed_documents(read) for array in document]
+    inputs = task.prepare(data.gather(range(len(data)))).inputs[0].frozen[0]
+    for row, array in enumerate(expected):
+        torch.testing.assert_close(inputs[:, row, : array.shape[1]], torch.from_numpy(array), atol=1e-6, rtol=0)
+    assert not torch.allclose(inputs[:, 1, :2], torch.from_numpy(encoder.embed([examples[1].words])[0]), atol=1e-3)
+
+
+def test_what_stands_before_a_sentence_is_learned_from(tmp_path: Path) -> None:
+    """Alone, no tagger can tell the town from the club."""
+    file = documents(tmp_path)
+    slow = QUICK.replace(epochs=60, patience=60, optim=QUICK.optim.replace(learning_rate=0.005))
+    encoder, scores = elmo(), {}
+    with torch.no_grad():
+        for weight in encoder.lstm.parameters():  # random ones are small, and remember little
+            weight.mul_(6)
+    for config in (ALONE, IN_DOCUMENTS):
+        data, out = Tagging.read(file, config), tmp_path / str(config.document_context)
+        outcome = fit(Tagging, data, data, out, config, slow, Run(seed=1), encoders=[encoder])
+        scores[config.document_context] = outcome.scores["dev"]["f1"]
+    assert scores[False] < 0.7 and scores[True] == 1.0
+    kept = load(tmp_path / "True")
+    assert isinstance(kept, Tagging)
+    told = kept.predict([SPORT, ["Rome", "good"], [], TRAVEL, ["Rome", "good"]])
+    assert [tagged.tags[:1] for tagged in told] == [["O"], ["B-ORG"], [], ["O"], ["B-LOC"]]
+
+
+def test_a_document_is_read_once_for_all_its_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    examples, encoder, read = Tagging.read(documents(tmp_path), IN_DOCUMENTS), elmo(), []
+    task = Tagging.build(IN_DOCUMENTS, examples, [encoder])
+    embed = type(encoder).embed
+    monkeypatch.setattr(type(encoder), "embed", lambda self, texts, **more: read.extend(texts) or embed(self, texts, **more))
+    answers = task.answer(task.data(examples))
+    assert len(read) == len(set(map(tuple, read))) and [len(tags) for tags in answers] == [len(e.words) for e in examples]
+
+
+def test_a_file_without_documents_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    examples = Tagging.read(documents(tmp_path, marks=False), IN_DOCUMENTS)
+    assert "documents.conll has no marks of documents" in caplog.text
+    assert {len(document_of(example.words)) for example in examples} == {len(examples)}
+
+
 def test_refusals() -> None:
+    for features in (FeaturesConfig(mode="finetune"), FeaturesConfig(covering=True)):
+        with pytest.raises(ConfigError, match="document_context is for frozen encoders that read the words as given"):
+            TaggingConfig(document_context=True, features=features)
     with pytest.raises(ConfigError, match="hidden"):
         TaggingConfig(hidden=0)
     with pytest.raises(ConfigError, match="between"):

@@ -212,6 +212,10 @@ class TaggingOptions(TrainOptions):
             "the text.",
         ),
     ] = None
+    document_context: Annotated[
+        bool | None,
+        _option("--document-context", panel=_ENCODERS, help="Frozen encoders read sentences in their document, not alone."),
+    ] = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

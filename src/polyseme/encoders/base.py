@@ -214,6 +214,39 @@ class Encoder(nn.Module, ABC):
                 collect()
         return results
 
+    @property
+    def between(self) -> tuple[str, ...]:
+        """The words that stand between two sentences of a document, where the system has marks for that."""
+        return ()
+
+    def embed_documents(
+        self,
+        documents: Sequence[Sequence[Sentence]],
+        *,
+        layers: LayerChoice = "all",
+        batch_words: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[list[np.ndarray]]:
+        """Vectors as `embed` gives them, of sentences that are read in their documents: for each document a list of arrays.
+
+        A document is a list of sentences, which are read as one text, the marks of the system between them; so each is known
+        with all that stands before and behind it, and not alone. `progress` is told how many documents each batch held.
+        """
+        if isinstance(documents, str):
+            raise UsageError("expected a list of documents, each a list of sentences; got one string")
+        texts = [self._texts(document) for document in documents]
+        joined = [[word for sentence in text for word in (*self.between, *sentence)][len(self.between) :] for text in texts]
+        arrays = self.embed(joined, layers=layers, batch_words=batch_words, progress=progress)
+        return [self._apart(array, text) for array, text in zip(arrays, texts, strict=True)]
+
+    def _apart(self, array: np.ndarray, sentences: list[list[str]]) -> list[np.ndarray]:
+        """The vectors of a joined document (layers, words with marks, dim) by sentences."""
+        found, begin = [], 0
+        for sentence in sentences:
+            found.append(array[:, begin : begin + len(sentence)])
+            begin += len(sentence) + len(self.between)
+        return found
+
     def encode(
         self,
         sentences: str | Sequence[Sentence],

@@ -1,10 +1,10 @@
 """The layers of frozen encoders, computed once and kept on the disk.
 
 A frozen encoder gives the same vectors in every epoch and every run, so a task that learns only the mix of its layers need not
-compute them again. All sentences lie one after another in one memory-mapped file, each word with all its layers, so that a
-sentence is one piece of the disk. The folder's name is a hash of the encoder and the sentences: other weights or other text
-never meet an old cache. It gets that name when it is whole. Of processes that want the same layers at once, one builds and
-the others wait; a build that was stopped goes on where it was.
+compute them again. All texts, each a sentence or several that are read as one document, lie one after another in one
+memory-mapped file, each word with all its layers, so that a text is one piece of the disk. The folder's name is a hash of the
+encoder and the texts: other weights or other text never meet an old cache. It gets that name when it is whole. Of processes
+that want the same layers at once, one builds and the others wait; a build that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -31,17 +31,19 @@ from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.text.shards.files import one_at_a_time, part_of
 
 STATES, PROGRESS = "states.npy", "progress.json"
-_AT_A_TIME = 512  # sentences between two notes of how far the build is
+_AT_A_TIME = 1 << 14  # words, about, between two notes of how far the build is
 _MORE_ON_CUDA = 8  # times as many, of which several large batches are made
 
+Document = Sequence[Sequence[str]]
+"""Sentences of words that are read together, mostly one."""
 Kept = Literal["fp16", "fp32"]
 _TYPES: dict[Kept, type] = {"fp16": np.float16, "fp32": np.float32}
 
 
 class LayerCache:
-    """All layers of some sentences; a row is the place of a sentence among them.
+    """All layers of some texts; a row is the place of a text among them.
 
-    >>> cache = LayerCache.of(encoder, sentences, Path("run/layers"))   # doctest: +SKIP
+    >>> cache = LayerCache.of(encoder, documents, Path("run/layers"))   # doctest: +SKIP
     >>> cache.batch([3, 8]).shape                                       # doctest: +SKIP
     torch.Size([3, 2, 17, 1024])
     """
@@ -50,28 +52,28 @@ class LayerCache:
         self._states, self._offsets = states, offsets
 
     @classmethod
-    def of(cls, encoder: Encoder, sentences: Sequence[Sequence[str]], folder: Path, *, kept: Kept = "fp16") -> Self:
-        """The cache of these sentences under `folder`, built where it is not there yet."""
-        lengths = np.array([len(words) for words in sentences], dtype=np.int64)
+    def of(cls, encoder: Encoder, documents: Sequence[Document], folder: Path, *, kept: Kept = "fp16") -> Self:
+        """The cache of these texts under `folder`, built where it is not there yet."""
+        lengths = np.array([sum(map(len, document)) for document in documents], dtype=np.int64)
         offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
         shape = (int(offsets[-1]), encoder.layers, encoder.dim)
         if not shape[0]:  # there is nothing to keep
             return cls(np.zeros(shape, dtype=_TYPES[kept]), offsets)
-        place = folder / f"layers-{_key(encoder, sentences, kept)}"
-        if _done(place) < len(sentences):
+        place = folder / f"layers-{_key(encoder, documents, kept)}"
+        if _done(place) < len(documents):
             with one_at_a_time(place) as alone:
-                if _done(place) < len(sentences):  # and no other has built it in the meantime
+                if _done(place) < len(documents):  # and no other has built it in the meantime
                     part = place.with_name(f"{place.name}.part") if alone else part_of(place)
                     with telling(place, "write"):
-                        _fill(encoder, sentences, _opened(part, shape, _TYPES[kept]), offsets, part)
-                        _named(part, place, len(sentences))
+                        _fill(encoder, documents, _opened(part, shape, _TYPES[kept]), offsets, part)
+                        _named(part, place, len(documents))
         return cls(_read(place, shape), offsets)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
     def batch(self, rows: Sequence[int], parts: Sequence[tuple[int, int]] | None = None) -> Tensor:
-        """The layers of some sentences, zero on padding: (layers, batch, words, dim), in the kept precision.
+        """The layers of some texts, zero on padding: (layers, batch, words, dim), in the kept precision.
 
         `parts`: of each its first word and how many are wanted; None: all.
         """
@@ -118,18 +120,20 @@ def _opened(part: Path, shape: tuple[int, ...], kind: type) -> np.memmap:
     return states
 
 
-def _fill(
-    encoder: Encoder, sentences: Sequence[Sequence[str]], states: np.memmap, offsets: NDArray[np.int64], part: Path
-) -> None:
+def _fill(encoder: Encoder, documents: Sequence[Document], states: np.memmap, offsets: NDArray[np.int64], part: Path) -> None:
     limit, done = float(np.finfo(states.dtype).max), _done(part)
-    with progress("computing frozen layers", len(sentences) - done, "sentences") as advance:
-        step = _AT_A_TIME * (_MORE_ON_CUDA if encoder.device.type == "cuda" else 1)
-        for begin in range(done, len(sentences), step):
-            some = sentences[begin : begin + step]
-            for row, array in enumerate(encoder.embed(some, progress=advance), start=begin):
-                states[offsets[row] : offsets[row + 1]] = np.clip(array, -limit, limit).transpose(1, 0, 2)
+    with progress("computing frozen layers", len(documents) - done, "texts") as advance:
+        words = _AT_A_TIME * (_MORE_ON_CUDA if encoder.device.type == "cuda" else 1)
+        while done < len(documents):
+            end = max(int(np.searchsorted(offsets, offsets[done] + words, "right")) - 1, done + 1)
+            for row, arrays in enumerate(encoder.embed_documents(documents[done:end], progress=advance), start=done):
+                place = int(offsets[row])
+                for array in arrays:
+                    states[place : place + array.shape[1]] = np.clip(array, -limit, limit).transpose(1, 0, 2)
+                    place += array.shape[1]
             states.flush()
-            write_text(part / PROGRESS, json.dumps({"sentences": begin + len(some)}))
+            done = end
+            write_text(part / PROGRESS, json.dumps({"sentences": done}))
 
 
 def _named(part: Path, place: Path, count: int) -> None:
@@ -149,8 +153,8 @@ def _done(place: Path) -> int:
     return int(read_json(note)["sentences"]) if note.exists() else 0
 
 
-def _key(encoder: Encoder, sentences: Sequence[Sequence[str]], kept: Kept) -> str:
+def _key(encoder: Encoder, documents: Sequence[Document], kept: Kept) -> str:
     whole = hashlib.sha256(f"{model_fingerprint(encoder)} {kept}\n".encode())
-    for words in sentences:
-        whole.update(json.dumps(list(words)).encode() + b"\n")
+    for document in documents:
+        whole.update(json.dumps(document[0] if len(document) == 1 else document).encode() + b"\n")
     return whole.hexdigest()[:16]

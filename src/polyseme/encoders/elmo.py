@@ -226,6 +226,11 @@ class Elmo(LanguageQuestions, Encoder):
 
     # ---- words -> tensors
 
+    @property
+    def between(self) -> tuple[str, ...]:
+        """The marks of an end and a begin, as in running text."""
+        return (self.config.end, self.config.begin)
+
     def words(self, sentence: Sentence) -> list[str]:
         if not self.config.plain_words:
             return super().words(sentence)

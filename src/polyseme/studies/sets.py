@@ -76,7 +76,7 @@ SETS = {
         train="ner_conll2003_en/eng.train",
         dev="ner_conll2003_en/eng.testa",
         test="ner_conll2003_en/eng.testb",
-        options=_NER | {"layers": "all", "norm": "words", "tune_words": False},
+        options=_NER | {"layers": "all", "norm": "words", "tune_words": False, "dropout": 0.4, "document_context": True},
         source="the CoNLL-2003 shared task; its text is Reuters news, by agreement with NIST",
     ),
     "pos": LabelledSet(

@@ -29,7 +29,7 @@ DATA = (
     *("text", "second", "label", "header", "kind", "strict", "goal", "longest"),
 )
 """Options that say how files are read, and what of them counts: those of the set hold in any case."""
-OF_FROZEN = ("covering", "phrase_context")
+OF_FROZEN = ("covering", "phrase_context", "document_context")
 """Switches for frozen encoders alone."""
 
 

@@ -187,8 +187,7 @@ class _Documents(TaskData):
     def _sentences(self, examples: list[Document], texts: list[list[str]]) -> Examples:
         cached = None
         if self._caches is not None:
-            places = [self._rows[tuple(text)] for text in texts]
-            cached = [[cache.batch(places) for cache in self._caches]]
+            cached = [[self._layers(cache, texts) for cache in self._caches]]
         return Examples(examples, [texts], cached)
 
 

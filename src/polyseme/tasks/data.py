@@ -19,7 +19,7 @@ from polyseme.base.errors import PolysemeError
 from polyseme.encoders.cache import Kept, LayerCache
 from polyseme.tasks.features import Features
 from polyseme.text.batching.batches import by_words
-from polyseme.text.labelled.excerpt import begin_of, whole_of
+from polyseme.text.labelled.excerpt import Document, Excerpt, begin_of, document_of
 
 WINDOW = 32  # batches' worth of examples that are sorted by length together
 
@@ -42,7 +42,7 @@ class TaskData:
         self.examples = list(examples)
         self.texts = [list(each) for each in texts]
         self._caches: list[LayerCache] | None = None
-        self._rows: dict[tuple[str, ...], int] = {}  # of distinct texts in the caches
+        self._rows: dict[Document, int] = {}  # of distinct texts in the caches
         self.lengths = [max((len(text) for text in each), default=0) for each in self.texts]
 
     def __len__(self) -> int:
@@ -60,9 +60,8 @@ class TaskData:
         """
         for texts in (among or self).texts:
             for text in texts:
-                self._rows.setdefault(whole_of(text), len(self._rows))
-        distinct = [list(text) for text in self._rows]
-        self._caches = [LayerCache.of(encoder, distinct, folder, kept=kept) for encoder in features.frozen]
+                self._rows.setdefault(document_of(text), len(self._rows))
+        self._caches = [LayerCache.of(encoder, list(self._rows), folder, kept=kept) for encoder in features.frozen]
 
     def gather(self, rows: Sequence[int]) -> Examples:
         """Some examples."""
@@ -74,13 +73,22 @@ class TaskData:
         return Examples([self.examples[row] for row in rows], texts, cached)
 
     def _layers(self, cache: LayerCache, texts: Sequence[Sequence[str]]) -> Tensor:
-        return cache.batch([self._rows[whole_of(text)] for text in texts], [(begin_of(text), len(text)) for text in texts])
+        rows = [self._rows[document_of(text)] for text in texts]
+        return cache.batch(rows, [(begin_of(text), len(text)) for text in texts])
 
     def by_length(self, *, words: int = 4096, rows: int = 256) -> Iterator[tuple[list[int], Examples]]:
-        """All examples once, those of like length together, with their places."""
-        for batch in by_words(self.lengths, words=words, rows=rows):
-            places = batch.tolist()
+        """All examples once, with their places: those of one document together, beside others of like length."""
+        groups = self._by_document()
+        for batch in by_words([sum(self.lengths[place] for place in group) for group in groups], words=words, rows=rows):
+            places = [place for group in batch.tolist() for place in groups[group]]
             yield places, self.gather(places)
+
+    def _by_document(self) -> list[list[int]]:
+        """The places of examples that are read in one document, whose layers are then computed once; others alone."""
+        groups: dict[Document | int, list[int]] = {}
+        for place, texts in enumerate(self.texts):
+            groups.setdefault(texts[0].document if texts and isinstance(texts[0], Excerpt) else place, []).append(place)
+        return list(groups.values())
 
 
 class ExampleBatches:

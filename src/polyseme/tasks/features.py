@@ -26,7 +26,7 @@ from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.mix import Mix
 from polyseme.nn.moving import moved
 from polyseme.tasks.words import DistinctWords, TaskWords, WordsConfig
-from polyseme.text.labelled.excerpt import begin_of, whole_of
+from polyseme.text.labelled.excerpt import begin_of, document_of
 from polyseme.training.base import Pace
 
 Position = Literal["input", "between", "output"]
@@ -212,11 +212,13 @@ class Features(nn.Module):
         )
 
     def _layers(self, encoder: Encoder, texts: Sequence[Sequence[str]]) -> Tensor:
-        arrays = encoder.embed([whole_of(text) for text in texts])
+        distinct = list(dict.fromkeys(map(document_of, texts)))
+        found = [np.concatenate(sentences, axis=1) for sentences in encoder.embed_documents(distinct)]
+        arrays = dict(zip(distinct, found, strict=True))
         out = np.zeros((encoder.layers, len(texts), max(map(len, texts), default=0), encoder.dim), dtype=np.float32)
-        for row, (text, array) in enumerate(zip(texts, arrays, strict=True)):
+        for row, text in enumerate(texts):
             begin = begin_of(text)
-            out[:, row, : len(text)] = array[:, begin : begin + len(text)]
+            out[:, row, : len(text)] = arrays[document_of(text)][:, begin : begin + len(text)]
         return torch.from_numpy(out)
 
     # ---- tensors -> vectors

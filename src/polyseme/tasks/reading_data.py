@@ -49,8 +49,7 @@ class ReadingData(TaskData):
         texts = [[self.texts[row][0] for row in rows], [text for row in rows for text in self.texts[row][1:]]]
         cached = None
         if self._caches is not None:
-            places = [[self._rows[tuple(text)] for text in several] for several in texts]
-            cached = [[cache.batch(some) for cache in self._caches] for some in places]
+            cached = [[self._layers(cache, several) for cache in self._caches] for several in texts]
         return Examples([self._asked[row] for row in rows], texts, cached)
 
 

@@ -10,8 +10,9 @@ CoNLL scorer counts it, else the accuracy by word.
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,10 @@ from polyseme.tasks.mistakes import (
 )
 from polyseme.tasks.tag_scheme import Scheme, allowed_moves, from_bioes, labels_of, scheme_of, to_bioes
 from polyseme.text.labelled.conll import Tagged, read_conll, refuse_one_tag
+from polyseme.text.labelled.excerpt import in_documents
 from polyseme.text.words import Splitter
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +67,9 @@ class TaggingConfig(TaskConfig):
     """Of the files: a name (upos) or a number; None: upos in CoNLL-U, else the last."""
     scheme: Scheme | None = None
     """How the tags of spans are written; None: as the training file has them."""
+    document_context: bool = False
+    """Whether frozen encoders read a sentence in its document, and not alone: what was said before tells a club from its town.
+    The network itself, and the word vectors, read sentences."""
 
     def __post_init__(self) -> None:
         if self.hidden < 1 or self.layers < 0 or not 0 <= self.dropout < 1:
@@ -72,6 +79,11 @@ class TaggingConfig(TaskConfig):
             )
         if "between" in self.features.positions and self.layers < 2:
             raise ConfigError("position 'between' needs at least 2 layers")
+        if self.document_context and (self.features.mode == "finetune" or self.features.covering):
+            raise ConfigError(
+                "document_context is for frozen encoders that read the words as given; leave out mode finetune, "
+                "covering, or document_context"
+            )
 
 
 class Tagging(Task):
@@ -116,7 +128,12 @@ class Tagging(Task):
         number = int(column) if column is not None and column.lstrip("-").isdecimal() else column
         sentences = read_conll(path, column=number)
         scheme_of(sentences, path, warn=True)  # tags that mix two ways are told by their line
-        return sentences
+        if not config.document_context:
+            return sentences
+        numbers = [sentence.document for sentence in sentences]
+        if len(set(numbers)) == 1 < len(numbers):
+            _log.warning("%s has no marks of documents (-DOCSTART-, # newdoc), so all of it is read as one", path)
+        return _placed(sentences, numbers)
 
     @classmethod
     def settle(cls, config: TaskConfig, examples: Sequence[Tagged]) -> TaggingConfig:
@@ -185,8 +202,13 @@ class Tagging(Task):
         return np.array([[sum(a == b for a, b in zip(right, found, strict=True)), len(right)] for right, found in pairs])
 
     def predict(self, sentences: Sequence[Sentence]) -> list[Tagged]:
-        """The words of each sentence with their tags; a string is split into words."""
+        """The words of each sentence with their tags; a string is split into words.
+
+        With `document_context` they are the sentences of a document, one after another; an empty one ends it.
+        """
         texts = [Tagged(self.words(sentence), []) for sentence in listed(sentences)]
+        if self.config.document_context:
+            texts = _placed(texts, list(itertools.accumulate(not text.words for text in texts)))
         answers = self.answer(self.data(texts))
         return [Tagged(text.words, tags) for text, tags in zip(texts, answers, strict=True)]
 
@@ -230,3 +252,9 @@ class Tagging(Task):
         assert isinstance(config, TaggingConfig)
         tags = (tag for example in examples for tag in placed_tags(example.tags, example.lines, path))
         return strangers(tags, labels) if config.scheme == "plain" else strange_types(tags, labels)
+
+
+def _placed(sentences: Sequence[Tagged], numbers: Sequence[int]) -> list[Tagged]:
+    """Sentences whose words are read in their documents."""
+    words = in_documents([sentence.words for sentence in sentences], numbers)
+    return [replace(sentence, words=placed) for sentence, placed in zip(sentences, words, strict=True)]

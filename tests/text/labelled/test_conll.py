@@ -40,6 +40,16 @@ def test_columns(write):
     assert [sentence.tags for sentence in read_conll(path, column=1)] == [["NNP", "NN"], ["NNP"]]
 
 
+def test_documents(write):
+    path = write(COLUMNS + "\nran VBD O O\n\n-DOCSTART- -X- O O\n\nTo TO O O\n")
+    assert [sentence.document for sentence in read_conll(path)] == [1, 2, 2, 3]
+    path = write(
+        "# newdoc id = a\n" + UNIVERSAL + "\n#newdoc\n# newdocument is another word\n1\t.\t.\tPUNCT\t.\t_\t0\troot\t_\t_\n"
+    )
+    assert [sentence.document for sentence in read_conll(path)] == [1, 1, 2]
+    assert [sentence.document for sentence in read_conll(write("a A\n\nb B\n"))] == [0, 0]
+
+
 def test_characters(write):
     path = write("\ufeff吴 B-NAME\r\n重 E-NAME\r\n\r\n， O\r\n")
     assert read_conll(path) == [Tagged(["吴", "重"], ["B-NAME", "E-NAME"]), Tagged(["，"], ["O"])]

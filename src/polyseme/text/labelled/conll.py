@@ -1,9 +1,10 @@
 """Sentences whose words carry tags: CoNLL columns, character files such as BMES, and CoNLL-U.
 
-In a CoNLL file a line is a word and its tags, divided by blanks or tabs, and a blank line ends a sentence; lines that begin
-with `-DOCSTART-` are passed over. CoNLL-U (Universal Dependencies) is told by its content: ten columns divided by tabs, of
-which the first is a number. Only there do columns have names, lines that begin with `#` are comments, and ranges of words
-that are written as one (`1-2`) and words that are not written (`1.1`) are passed over.
+In a CoNLL file a line is a word and its tags, divided by blanks or tabs, and a blank line ends a sentence; a line that begins
+with `-DOCSTART-` begins a document and is no word. CoNLL-U (Universal Dependencies) is told by its content: ten columns divided
+by tabs, of which the first is a number. Only there do columns have names, lines that begin with `#` are comments (and begin a
+document with `# newdoc`), and ranges of words that are written as one (`1-2`) and words that are not written (`1.1`) are passed
+over.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from polyseme.text.labelled.numbered_lines import numbered_lines
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 """The columns of CoNLL-U."""
 _NUMBER = re.compile(r"\d+(?:[-.]\d+)?")
+_DOCUMENT = re.compile(r"#\s*newdoc\b")
 _BLANKS = re.compile(r"[ \t]+")
 
 Column = int | str | None
 Line = tuple[int, str]
+Row = tuple[int, list[str] | None]
+"""The number of a line and its columns; none where a sentence ends, None where a document begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,8 @@ class Tagged:
     tags: list[str]
     lines: list[int] = field(default_factory=list, repr=False, compare=False)
     """Where each word stands in its file, for messages."""
+    document: int = field(default=0, repr=False, compare=False)
+    """The number of its document in the file."""
 
 
 def read_conll(path: str | Path, *, column: Column = None) -> list[Tagged]:
@@ -51,15 +57,16 @@ def read_conll(path: str | Path, *, column: Column = None) -> list[Tagged]:
     else:
         rows, place, word = _plain_rows(path, lines), _plain_place(path, column), 0
     sentences: list[Tagged] = []
-    fresh = True
+    fresh, document = True, 0
     for number, row in rows:
         if not row:
             fresh = True
+            document += row is None
             continue
         if not -len(row) <= place < len(row):
             raise FormatError(f"{path}:{number}", f"has {len(row)} columns; column {place} was asked for")
         if fresh:
-            sentences.append(Tagged([], []))
+            sentences.append(Tagged([], [], document=document))
             fresh = False
         sentences[-1].words.append(row[word])
         sentences[-1].tags.append(row[place])
@@ -98,13 +105,14 @@ def _plain_place(path: str | Path, column: Column) -> int:
     return -1 if column is None else column
 
 
-def _conllu_rows(path: str | Path, lines: list[Line]) -> Iterator[tuple[int, list[str]]]:
-    """The columns of each line; none where a sentence ends."""
+def _conllu_rows(path: str | Path, lines: list[Line]) -> Iterator[Row]:
     for number, line in lines:
         if not line.strip(" \t"):
             yield number, []
             continue
         if line.startswith("#"):
+            if _DOCUMENT.match(line):
+                yield number, None
             continue
         row = line.split("\t")
         if len(row) != len(NAMES) or not _NUMBER.fullmatch(row[0]):
@@ -114,13 +122,12 @@ def _conllu_rows(path: str | Path, lines: list[Line]) -> Iterator[tuple[int, lis
             yield number, row
 
 
-def _plain_rows(path: str | Path, lines: list[Line]) -> Iterator[tuple[int, list[str]]]:
-    """The columns of each line; none where a sentence ends."""
+def _plain_rows(path: str | Path, lines: list[Line]) -> Iterator[Row]:
     first: tuple[int, int] | None = None
     for number, line in lines:
         row = _BLANKS.split(line.strip(" \t"))
         if row == [""] or row[0] == "-DOCSTART-":
-            yield number, []
+            yield number, [] if row == [""] else None
             continue
         if len(row) < 2:
             raise FormatError(f"{path}:{number}", f"has one column, {row[0][:20]!r}; expected a word and at least one tag")

@@ -1,28 +1,59 @@
-"""Words that are read where they stand: a phrase in its sentence, where an encoder gives it other vectors than alone."""
+"""Words that are read where they stand, a phrase in its sentence or a sentence in its document, where an encoder gives them
+other vectors than alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+Document = tuple[tuple[str, ...], ...]
+"""Sentences that follow each other."""
+LONGEST = 1000
+"""Words of a document that are read together; what an LSTM knows of words further away is little."""
 
 
 class Excerpt(list[str]):
-    """Some words of a longer text, as a list; equal to any list of the same words.
+    """Some words of a sentence of a document, as a list; equal to any list of the same words.
 
-    >>> phrase = Excerpt(("not", "a", "good", "film"), 1, 4)
-    >>> phrase == ["a", "good", "film"], whole_of(phrase), begin_of(phrase)
-    (True, ('not', 'a', 'good', 'film'), 1)
+    >>> phrase = Excerpt((("A", "film", "."), ("Not", "a", "good", "film")), 1, 1, 4)
+    >>> phrase == ["a", "good", "film"], begin_of(phrase)
+    (True, 4)
     """
 
-    def __init__(self, whole: Sequence[str], begin: int, end: int) -> None:
-        super().__init__(whole[begin:end])
-        self.whole, self.begin = tuple(whole), begin
+    def __init__(self, document: Document, sentence: int = 0, begin: int = 0, end: int | None = None) -> None:
+        super().__init__(document[sentence][begin:end])
+        self.document, self.begin = document, sum(map(len, document[:sentence])) + begin
 
 
-def whole_of(text: Sequence[str]) -> tuple[str, ...]:
-    """What an encoder reads to know these words: the text around them, or they themselves."""
-    return text.whole if isinstance(text, Excerpt) else tuple(text)
+def document_of(text: Sequence[str]) -> Document:
+    """What an encoder reads to know these words: the document around them, or they themselves, as its only sentence."""
+    return text.document if isinstance(text, Excerpt) else (tuple(text),)
 
 
 def begin_of(text: Sequence[str]) -> int:
-    """Where they begin in it."""
+    """Where they begin in it, in words."""
     return text.begin if isinstance(text, Excerpt) else 0
+
+
+def in_documents(sentences: Sequence[Sequence[str]], numbers: Sequence[int], *, longest: int = LONGEST) -> list[Excerpt]:
+    """Sentences to be read in their documents; `numbers` tells the document of each.
+
+    A document of more than `longest` words is read in parts of that length at most, or of one sentence that is longer.
+
+    >>> parts = in_documents([["Ann", "ran"], ["She", "fell"], ["Rain"]], [0, 0, 1])
+    >>> [(part, len(part.document)) for part in parts]
+    [(['Ann', 'ran'], 2), (['She', 'fell'], 2), (['Rain'], 1)]
+    """
+    return [Excerpt(part, place) for part in _parts(sentences, numbers, longest) for place in range(len(part))]
+
+
+def _parts(sentences: Sequence[Sequence[str]], numbers: Sequence[int], longest: int) -> Iterator[Document]:
+    part: list[tuple[str, ...]] = []
+    now, words = None, 0
+    for sentence, number in zip(sentences, numbers, strict=True):
+        if part and (number != now or words + len(sentence) > longest):
+            yield tuple(part)
+            part, words = [], 0
+        part.append(tuple(sentence))
+        now, words = number, words + len(sentence)
+    if part:
+        yield tuple(part)

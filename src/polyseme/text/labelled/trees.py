@@ -36,7 +36,7 @@ class Phrase:
 
     def in_sentence(self) -> Excerpt:
         """The words, to be read in their sentence."""
-        return Excerpt(self.sentence, self.begin, self.begin + len(self.words))
+        return Excerpt((self.sentence,), 0, self.begin, self.begin + len(self.words))
 
 
 @dataclass(frozen=True, slots=True)
