@@ -174,8 +174,9 @@ def test_what_stands_before_a_sentence_is_learned_from(tmp_path: Path) -> None:
     assert scores[False] < 0.7 and scores[True] == 1.0
     kept = load(tmp_path / "True")
     assert isinstance(kept, Tagging)
-    told = kept.predict([SPORT, ["Rome", "good"], [], TRAVEL, ["Rome", "good"]])
-    assert [tagged.tags[:1] for tagged in told] == [["O"], ["B-ORG"], [], ["O"], ["B-LOC"]]
+    towns = [["Lima", "good"], ["Lima", "bad"]]  # as in the last two documents
+    told = kept.predict([SPORT, *towns, [], TRAVEL, *towns])
+    assert [tagged.tags[:1] for tagged in told] == [["O"], ["B-ORG"], ["B-ORG"], [], ["O"], ["B-LOC"], ["B-LOC"]]
 
 
 def test_a_document_is_read_once_for_all_its_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

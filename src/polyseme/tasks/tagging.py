@@ -204,11 +204,12 @@ class Tagging(Task):
     def predict(self, sentences: Sequence[Sentence]) -> list[Tagged]:
         """The words of each sentence with their tags; a string is split into words.
 
-        With `document_context` they are the sentences of a document, one after another; an empty one ends it.
+        With `document_context` they are the sentences of a document, one after another; an empty one ends it, and is in none.
         """
         texts = [Tagged(self.words(sentence), []) for sentence in listed(sentences)]
         if self.config.document_context:
-            texts = _placed(texts, list(itertools.accumulate(not text.words for text in texts)))
+            ended = itertools.accumulate(not text.words for text in texts)
+            texts = _placed(texts, [2 * count - (not text.words) for text, count in zip(texts, ended, strict=True)])
         answers = self.answer(self.data(texts))
         return [Tagged(text.words, tags) for text, tags in zip(texts, answers, strict=True)]
 
