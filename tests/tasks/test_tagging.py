@@ -132,10 +132,10 @@ SPORT, TRAVEL = ["Football", "tonight", ":"], ["Weather", "today", ":"]
 def documents(tmp_path: Path, *, marks: bool = True) -> Path:
     """Towns play in some documents, and are places in others; only the headline tells."""
     lines = []
-    for number, (headline, kind) in enumerate([(SPORT, "ORG"), (TRAVEL, "LOC")] * 8):
+    for number, (headline, kind) in enumerate([(SPORT, "ORG"), (TRAVEL, "LOC")] * 4):
         lines += ["-DOCSTART- O", ""] if marks else []
         lines += [*(f"{word} O" for word in headline), ""]
-        towns = PLACES[number // 2 % 4], PLACES[number // 4]  # each of them plays as often as it does not
+        towns = PLACES[number // 2], PLACES[number // 4]  # each of them plays as often as it does not
         lines += [f"{towns[0]} B-{kind}", "good O", "", f"{towns[1]} B-{kind}", "bad O", ""]
     file = tmp_path / "documents.conll"
     file.write_text("\n".join(lines))
@@ -162,11 +162,11 @@ def test_frozen_encoders_read_sentences_in_their_document(tmp_path: Path, cached
 def test_what_stands_before_a_sentence_is_learned_from(tmp_path: Path) -> None:
     """Alone, no tagger can tell the town from the club."""
     file = documents(tmp_path)
-    slow = QUICK.replace(epochs=60, patience=60, optim=QUICK.optim.replace(learning_rate=0.005))
+    slow = QUICK.replace(epochs=40, patience=40, optim=QUICK.optim.replace(learning_rate=0.01))
     encoder, scores = elmo(), {}
     with torch.no_grad():
         for weight in encoder.lstm.parameters():  # random ones are small, and remember little
-            weight.mul_(6)
+            weight.mul_(12)
     for config in (ALONE, IN_DOCUMENTS):
         data, out = Tagging.read(file, config), tmp_path / str(config.document_context)
         outcome = fit(Tagging, data, data, out, config, slow, Run(seed=1), encoders=[encoder])
@@ -174,7 +174,7 @@ def test_what_stands_before_a_sentence_is_learned_from(tmp_path: Path) -> None:
     assert scores[False] < 0.7 and scores[True] == 1.0
     kept = load(tmp_path / "True")
     assert isinstance(kept, Tagging)
-    towns = [["Lima", "good"], ["Lima", "bad"]]  # as in the last two documents
+    towns = [["Lima", "good"], ["Rome", "bad"]]  # as in the last two documents
     told = kept.predict([SPORT, *towns, [], TRAVEL, *towns])
     assert [tagged.tags[:1] for tagged in told] == [["O"], ["B-ORG"], ["B-ORG"], [], ["O"], ["B-LOC"], ["B-LOC"]]
 
