@@ -80,6 +80,16 @@ def test_no_more_is_unpacked_than_asked_for(tmp_path: Path) -> None:
             read_bytes(path, most=999)
 
 
+def test_where_nobody_says_only_packed_files_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyseme.base.files._PACKED", 999)
+    plain, packed = tmp_path / "plain", tmp_path / "vocabulary.gz"
+    plain.write_bytes(bytes(1000))
+    packed.write_bytes(gzip.compress(bytes(1000)))
+    assert read_bytes(plain) == bytes(1000)
+    with pytest.raises(FormatError, match=r"vocabulary\.gz: unpacks to more than 999 bytes"):
+        read_bytes(packed)
+
+
 def test_json_that_unpacks_to_very_much_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "options.json"
     path.write_bytes(gzip.compress(b"{" + b" " * 20_000_000 + b"}"))

@@ -31,6 +31,8 @@ _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMA
 _BAD_NAMES = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL, errno.ELOOP)
 
 _JSON = 1 << 24  # bytes that packed JSON may unpack to; configs have a few thousand
+_PACKED = 1 << 30  # bytes that another packed file may unpack to, where nobody says; vocabularies have a few million
+_PIECE = 1 << 20  # bytes that are unpacked at a time
 
 
 @contextlib.contextmanager
@@ -121,21 +123,31 @@ def starts_with(path: str | Path, magic: bytes) -> bool:
 def read_bytes(path: str | Path, *, most: int | None = None) -> bytes:
     """The content of a file, unpacked when it is gzip (told by content, not by name); more than `most` bytes are refused.
 
-    A small gzip file can hold a thousand times its size, so no more than `most` bytes are ever unpacked.
+    A small gzip file can hold a thousand times its size, so no more than `most` bytes are ever unpacked. None: a plain file may
+    be of any size, and a packed one holds 1 GB at most.
     """
-    asked = -1 if most is None else most + 1
     with telling(path, "read"), Path(path).open("rb") as file:
-        data = file.read(asked)
+        data = file.read(-1 if most is None else most + 1)
     packed = data.startswith(GZIP)
-    if packed and (most is None or len(data) <= most):
+    most = max(_PACKED, len(data)) if most is None else most
+    if packed and len(data) <= most:
         try:
-            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(asked)
+            data = _unpacked(data, most + 1)
         except (EOFError, OSError, zlib.error) as error:
             raise FormatError(path, f"is a damaged gzip file ({error})") from error
-    if most is not None and len(data) > most:
+    if len(data) > most:
         what = "unpacks to" if packed else "holds"
         raise FormatError(path, f"{what} more than {size(most)}, the most that is read of such a file: is it the right one?")
     return data
+
+
+def _unpacked(data: bytes, most: int) -> bytes:
+    """The first `most` bytes that gzip data holds."""
+    found = bytearray()
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        while len(found) < most and (piece := file.read(min(_PIECE, most - len(found)))):
+            found += piece
+    return bytes(found)
 
 
 def read_json(path: str | Path) -> dict[str, Any]:

@@ -77,14 +77,17 @@ class TaskData:
         return cache.batch(rows, [(begin_of(text), len(text)) for text in texts])
 
     def by_length(self, *, words: int = 4096, rows: int = 256) -> Iterator[tuple[list[int], Examples]]:
-        """All examples once, with their places: those of one document together, beside others of like length."""
-        groups = self._by_document()
+        """All examples once, those of like length together, with their places.
+
+        Where layers are not cached, those of one document stand together, too: so it is read once.
+        """
+        groups = self._by_document() if self._caches is None else [[place] for place in range(len(self))]
         for batch in by_words([sum(self.lengths[place] for place in group) for group in groups], words=words, rows=rows):
             places = [place for group in batch.tolist() for place in groups[group]]
             yield places, self.gather(places)
 
     def _by_document(self) -> list[list[int]]:
-        """The places of examples that are read in one document, whose layers are then computed once; others alone."""
+        """The places of examples that are read in one document; others alone."""
         groups: dict[Document | int, list[int]] = {}
         for place, texts in enumerate(self.texts):
             groups.setdefault(texts[0].document if texts and isinstance(texts[0], Excerpt) else place, []).append(place)
