@@ -8,8 +8,10 @@ import pytest
 
 import polyseme
 from polyseme.cli import predict
+from polyseme.encoders.elmo import Elmo
 from tests.cli.labelled import TINY, write_all
 from tests.cli.running import one_sentence
+from tests.encoders.small import elmo
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,24 @@ def test_many_lines_go_in_chunks(run, runs, tmp_path, monkeypatch):
     assert run("predict", runs / "tagger", "--input", tmp_path / "a.gz").out == whole.out
     said = run("predict", runs / "tagger", "--input", tmp_path / "a.gz", "--json").json
     assert [" ".join(each["words"]) for each in said] == texts
+
+
+def test_documents_are_the_same_whatever_the_chunks(run, runs, tmp_path, monkeypatch):
+    out = tmp_path / "tagger"
+    polyseme.train("tagging", runs / "train.conll", out=out, **{**TINY, "encoders": elmo()}, document_context=True)
+    texts = [f"line{number} " + "Ann " * 299 for number in range(11)]  # three are read together
+    texts[5] = ""
+    (tmp_path / "a.txt").write_text("".join(text + "\n" for text in texts))
+    embed, read = Elmo.embed, []
+    monkeypatch.setattr(Elmo, "embed", lambda self, texts, **more: read.extend(map(tuple, texts)) or embed(self, texts, **more))
+    expected = polyseme.load_task(out).predict(texts)
+    whole = sorted(read)
+    assert sorted(map(len, whole)) == [0, 602, 602, 904, 904]  # marks between sentences counted
+    for size in (2, 100):
+        read.clear()
+        monkeypatch.setattr(predict, "AT_A_TIME", size)
+        said = run("predict", out, "--input", tmp_path / "a.txt", "--json").json
+        assert sorted(read) == whole and [each["tags"] for each in said] == [each.tags for each in expected]
 
 
 def test_from_a_pipe(run, runs, monkeypatch):

@@ -87,8 +87,9 @@ def test_systems_without_such_marks_read_the_words_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"), [("a text", "list of documents"), (["a text"], "list of sentences, got one string")]
+    ("wrong", "told"),
+    [("a text", "list of documents"), (None, "list of documents"), (["a text"], "list of sentences, got one string")],
 )
-def test_strings_are_refused(wrong: object, told: str) -> None:
+def test_what_is_no_list_of_documents_is_refused(wrong: object, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         elmo().embed_documents(wrong)  # type: ignore[arg-type]

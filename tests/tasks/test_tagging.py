@@ -12,13 +12,12 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.run import Run
 from polyseme.metrics.spans import spans
-from polyseme.tasks.features import FeaturesConfig
+from polyseme.tasks.features import FeaturesConfig, TextInputs
 from polyseme.tasks.fit import FitConfig, _share, fit
 from polyseme.tasks.folder import load
 from polyseme.tasks.tagging import Tagging, TaggingConfig
 from polyseme.tasks.words import WordsConfig
 from polyseme.text.labelled.conll import Tagged
-from polyseme.text.labelled.excerpt import document_of
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
@@ -180,18 +179,69 @@ def test_what_stands_before_a_sentence_is_learned_from(tmp_path: Path) -> None:
 
 
 def test_a_document_is_read_once_for_all_its_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyseme.tasks.data.TOGETHER", 20)
     examples, encoder, read = Tagging.read(documents(tmp_path), IN_DOCUMENTS), elmo(), []
     task = Tagging.build(IN_DOCUMENTS, examples, [encoder])
+    cached = task.data(examples)
+    cached.cache(task.features, tmp_path, kept="fp32")
     embed = type(encoder).embed
     monkeypatch.setattr(type(encoder), "embed", lambda self, texts, **more: read.extend(texts) or embed(self, texts, **more))
-    answers = task.answer(task.data(examples))
-    assert len(read) == len(set(map(tuple, read))) and [len(tags) for tags in answers] == [len(e.words) for e in examples]
+    assert task.answer(cached) == task.answer(task.data(examples))
+    assert len(read) == len(set(map(tuple, read))) == 8
+
+
+def test_a_long_sentence_among_short_ones_and_many_blanks_fit_into_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oracle for equal answers is the sentence's own document, asked alone."""
+    task = Tagging.build(IN_DOCUMENTS, sentences(), [elmo()])
+    monkeypatch.setattr("polyseme.tasks.data.TOGETHER", 500)
+    prepare, sizes = task.features.prepare, []
+    monkeypatch.setattr(task.features, "prepare", lambda *given: sizes.append(_size(found := prepare(*given))) or found)
+    document = [["Rome"] * 400, *([["Anna", "saw"]] * 250), []]
+    found = task.predict([*document * 4, *[[]] * 500])
+    assert max(sizes) <= 4096 and len(found) == 4 * 252 + 500
+    assert found[252:503] == task.predict(document)[:251] and found[-1] == Tagged([], [])
+
+
+def _size(inputs: TextInputs) -> int:
+    return inputs.index.numel()
+
+
+def test_examples_that_come_from_no_file_are_read_in_their_documents_too() -> None:
+    examples, encoder = [Tagged(["Rome"], ["B-LOC"], document=n // 2) for n in range(4)], elmo()
+    task = Tagging.build(IN_DOCUMENTS, [*sentences(), *examples], [encoder])
+    data = task.data(examples)
+    expected = encoder.embed_documents([[["Rome"], ["Rome"]]])[0][1]
+    inputs = task.prepare(data.gather([3])).inputs[0].frozen[0]
+    torch.testing.assert_close(inputs[:, 0], torch.from_numpy(expected), atol=1e-6, rtol=0)
+
+
+def test_what_is_settled_has_the_same_answers_whatever_follows() -> None:
+    task = Tagging.build(IN_DOCUMENTS, sentences(), [elmo()])
+    asked = [["Anna"] * 300 for _ in range(8)]  # three of them are read together
+    assert [task.settled(asked[:count]) for count in range(9)] == [0, 0, 0, 0, 3, 3, 3, 6, 6]
+    assert task.settled([["Anna"], [], ["Rome"], ["saw"]]) == 2
+    assert Tagging.build(ALONE, sentences(), [elmo()]).settled(asked) == 8
+
+
+def test_other_documents_are_other_data(tmp_path: Path) -> None:
+    one, each = (tmp_path / name for name in ("one.conll", "each.conll"))
+    one.write_text("-DOCSTART- O\n\nRome B-LOC\n\nslept O\n")
+    each.write_text("-DOCSTART- O\n\nRome B-LOC\n\n-DOCSTART- O\n\nslept O\n")
+    first, second = (Tagging.read(file, IN_DOCUMENTS) for file in (one, each))
+    assert first == second
+    fit(Tagging, first, first, tmp_path / "run", IN_DOCUMENTS, QUICK.replace(epochs=1), Run(), encoders=[elmo()])
+    with pytest.raises(PolysemeError, match=r"settings\.data.*settings\.judged"):
+        fit(Tagging, second, second, tmp_path / "run", IN_DOCUMENTS, QUICK.replace(epochs=1), Run(), encoders=[elmo()])
 
 
 def test_a_file_without_documents_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    examples = Tagging.read(documents(tmp_path, marks=False), IN_DOCUMENTS)
+    Tagging.read(documents(tmp_path, marks=False), IN_DOCUMENTS)
     assert "documents.conll has no marks of documents" in caplog.text
-    assert {len(document_of(example.words)) for example in examples} == {len(examples)}
+    caplog.clear()
+    one = tmp_path / "one.conll"
+    one.write_text("-DOCSTART- O\n\nRome B-LOC\n\nslept O\n")
+    Tagging.read(one, IN_DOCUMENTS)
+    assert not caplog.text
 
 
 def test_refusals() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -64,26 +64,31 @@ def predict(
     if texts:
         lines = TextLines(task.lines_from(texts))
     name = "TEXT" if texts else str(input or "standard input")
-    done = 0
+    done, read = 0, 0
+    waiting: list[tuple[str, Any]] = []  # lines and what they ask
     for some in _chunks(lines):
-        if not texts and not done:
+        if some and not texts and not read:
             _tell_labelled(task, some, folder, name)
-        questions = [
-            task.question_of(line, f"{name}:{number}", split_on_spaces=split_on_spaces)
-            for number, line in enumerate(some, done + 1)
-        ]
-        for line, answer in zip(some, task.predict(questions), strict=True):
+        for number, line in enumerate(some, read + 1):
+            waiting.append((line, task.question_of(line, f"{name}:{number}", split_on_spaces=split_on_spaces)))
+        read += len(some)
+        questions = [question for _, question in waiting]
+        count = task.settled(questions) if some else len(questions)
+        for (line, _), answer in zip(waiting[:count], task.predict(questions[:count]) if count else [], strict=True):
             if json:
                 show.as_json(task.answer_values(line, answer))
             else:
                 _show(task.answer_lines(line, answer), apart=task.in_blocks and done > 0)
             done += 1
+        del waiting[:count]
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Some lines at a time, and none at the end."""
     source = iter(lines)
     while some := list(itertools.islice(source, AT_A_TIME)):
         yield some
+    yield []
 
 
 def _tell_labelled(task: Task, lines: list[str], folder: Path, name: str) -> None:

@@ -229,11 +229,12 @@ class Encoder(nn.Module, ABC):
     ) -> list[list[np.ndarray]]:
         """Vectors as `embed` gives them, of sentences that are read in their documents: for each document a list of arrays.
 
-        A document is a list of sentences, which are read as one text, the marks of the system between them; so each is known
-        with all that stands before and behind it, and not alone. `progress` is told how many documents each batch held.
+        A document is a list of sentences, which are read as one text (an ELMo has its marks between them, other systems read
+        on); so each is known with all that stands before and behind it, and not alone. `progress` is told how many documents
+        each batch held.
         """
-        if isinstance(documents, str):
-            raise UsageError("expected a list of documents, each a list of sentences; got one string")
+        if isinstance(documents, str) or not isinstance(documents, Iterable):
+            raise UsageError(f"expected a list of documents, each a list of sentences; got {documents!r}")
         texts = [self._texts(document) for document in documents]
         joined = [[word for sentence in text for word in (*self.between, *sentence)][len(self.between) :] for text in texts]
         arrays = self.embed(joined, layers=layers, batch_words=batch_words, progress=progress)

@@ -54,8 +54,7 @@ class LayerCache:
     @classmethod
     def of(cls, encoder: Encoder, documents: Sequence[Document], folder: Path, *, kept: Kept = "fp16") -> Self:
         """The cache of these texts under `folder`, built where it is not there yet."""
-        lengths = np.array([sum(map(len, document)) for document in documents], dtype=np.int64)
-        offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+        offsets = _offsets(documents)
         shape = (int(offsets[-1]), encoder.layers, encoder.dim)
         if not shape[0]:  # there is nothing to keep
             return cls(np.zeros(shape, dtype=_TYPES[kept]), offsets)
@@ -68,6 +67,14 @@ class LayerCache:
                         _fill(encoder, documents, _opened(part, shape, _TYPES[kept]), offsets, part)
                         _named(part, place, len(documents))
         return cls(_read(place, shape), offsets)
+
+    @classmethod
+    def in_memory(cls, encoder: Encoder, documents: Sequence[Document]) -> Self:
+        """The layers of these texts, computed now and kept nowhere else, in full precision."""
+        offsets = _offsets(documents)
+        states = np.zeros((int(offsets[-1]), encoder.layers, encoder.dim), dtype=np.float32)
+        _write(states, offsets, 0, encoder.embed_documents(documents))
+        return cls(states, offsets)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -85,6 +92,12 @@ class LayerCache:
             begin = self._offsets[row] + first
             out[place, :length] = self._states[begin : begin + length]
         return torch.from_numpy(out).permute(2, 0, 1, 3)
+
+
+def _offsets(documents: Sequence[Document]) -> NDArray[np.int64]:
+    """Where the words of each text begin, and where the last ones end."""
+    lengths = [sum(map(len, document)) for document in documents]
+    return np.cumsum([0, *lengths], dtype=np.int64)
 
 
 def _read(place: Path, shape: tuple[int, ...]) -> np.ndarray:
@@ -121,19 +134,24 @@ def _opened(part: Path, shape: tuple[int, ...], kind: type) -> np.memmap:
 
 
 def _fill(encoder: Encoder, documents: Sequence[Document], states: np.memmap, offsets: NDArray[np.int64], part: Path) -> None:
-    limit, done = float(np.finfo(states.dtype).max), _done(part)
+    done = _done(part)
     with progress("computing frozen layers", len(documents) - done, "texts") as advance:
         words = _AT_A_TIME * (_MORE_ON_CUDA if encoder.device.type == "cuda" else 1)
         while done < len(documents):
             end = max(int(np.searchsorted(offsets, offsets[done] + words, "right")) - 1, done + 1)
-            for row, arrays in enumerate(encoder.embed_documents(documents[done:end], progress=advance), start=done):
-                place = int(offsets[row])
-                for array in arrays:
-                    states[place : place + array.shape[1]] = np.clip(array, -limit, limit).transpose(1, 0, 2)
-                    place += array.shape[1]
+            _write(states, offsets, done, encoder.embed_documents(documents[done:end], progress=advance))
             states.flush()
             done = end
             write_text(part / PROGRESS, json.dumps({"sentences": done}))
+
+
+def _write(states: np.ndarray, offsets: NDArray[np.int64], first: int, found: Sequence[Sequence[np.ndarray]]) -> None:
+    """Lay the layers of texts down from that of number `first` on; numbers beyond the kept precision become its largest."""
+    limit = float(np.finfo(states.dtype).max)
+    for begin, sentences in zip(offsets[first:].tolist(), found, strict=False):
+        for array in sentences:
+            states[begin : begin + array.shape[1]] = np.clip(array, -limit, limit).transpose(1, 0, 2)
+            begin += array.shape[1]
 
 
 def _named(part: Path, place: Path, count: int) -> None:

@@ -103,6 +103,11 @@ class Task(Learner):
         """
 
     @classmethod
+    def in_context(cls, examples: Sequence[Any], config: TaskConfig) -> list[Any]:
+        """The examples with what stands around them, where the task wants that read, too."""
+        return list(examples)
+
+    @classmethod
     def settle(cls, config: TaskConfig, examples: Sequence[Any]) -> TaskConfig:
         """The config with what was left open chosen by the training data."""
         return config
@@ -216,10 +221,11 @@ class Task(Learner):
         """An answer for each example, in their order; texts of like length go together."""
         was, found = self.training, [None] * len(data)
         self.eval()
-        for places, batch in data.by_length():
-            texts = self.vectors(self._inputs(batch))
-            for place, answer in zip(places, self.answers(texts, batch.examples), strict=True):
-                found[place] = answer
+        for first, part in data.with_layers(self.features):
+            for places, batch in part.by_length():
+                texts = self.vectors(self._inputs(batch))
+                for place, answer in zip(places, self.answers(texts, batch.examples), strict=True):
+                    found[first + place] = answer
         self.train(was)
         return found
 
@@ -233,6 +239,10 @@ class Task(Learner):
         return {self.score_name: 1.0 - (0.0 if math.isnan(main) else main), **scores}
 
     # ---- asked by `polyseme predict`
+
+    def settled(self, questions: Sequence[Any]) -> int:
+        """How many of the questions, from the first on, get the same answers whatever is asked next."""
+        return len(questions)
 
     def lines_from(self, texts: Sequence[str]) -> list[str]:
         """The arguments of a command as lines, such as a file has: each is one."""

@@ -22,6 +22,7 @@ from polyseme.text.batching.batches import by_words
 from polyseme.text.labelled.excerpt import Document, Excerpt, begin_of, document_of
 
 WINDOW = 32  # batches' worth of examples that are sorted by length together
+TOGETHER = 1 << 13  # words of documents, about, whose layers stand in memory together where they are not cached
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,13 @@ class TaskData:
 
         `among`: data that holds these texts. All its layers are kept together then, where other parts of it find them.
         """
+        self._number(among)
+        self._caches = [LayerCache.of(encoder, list(self._rows), folder, kept=kept) for encoder in features.frozen]
+
+    def _number(self, among: TaskData | None = None) -> None:
         for texts in (among or self).texts:
             for text in texts:
                 self._rows.setdefault(document_of(text), len(self._rows))
-        self._caches = [LayerCache.of(encoder, list(self._rows), folder, kept=kept) for encoder in features.frozen]
 
     def gather(self, rows: Sequence[int]) -> Examples:
         """Some examples."""
@@ -77,21 +81,35 @@ class TaskData:
         return cache.batch(rows, [(begin_of(text), len(text)) for text in texts])
 
     def by_length(self, *, words: int = 4096, rows: int = 256) -> Iterator[tuple[list[int], Examples]]:
-        """All examples once, those of like length together, with their places.
-
-        Where layers are not cached, those of one document stand together, too: so it is read once.
-        """
-        groups = self._by_document() if self._caches is None else [[place] for place in range(len(self))]
-        for batch in by_words([sum(self.lengths[place] for place in group) for group in groups], words=words, rows=rows):
-            places = [place for group in batch.tolist() for place in groups[group]]
+        """All examples once, those of like length together, with their places."""
+        for batch in by_words(self.lengths, words=words, rows=rows):
+            places = batch.tolist()
             yield places, self.gather(places)
 
-    def _by_document(self) -> list[list[int]]:
-        """The places of examples that are read in one document; others alone."""
-        groups: dict[Document | int, list[int]] = {}
-        for place, texts in enumerate(self.texts):
-            groups.setdefault(texts[0].document if texts and isinstance(texts[0], Excerpt) else place, []).append(place)
-        return list(groups.values())
+    def with_layers(self, features: Features) -> Iterator[tuple[int, TaskData]]:
+        """All examples in parts, with the place of each part's first, so that every document is read once.
+
+        Only texts that are read in longer ones, and whose layers are not cached, have parts: some documents at a time, whose
+        layers then stand in memory. All others are one part as they are, whose batches are read when they come.
+        """
+        if self._caches is not None or not any(isinstance(text, Excerpt) for texts in self.texts for text in texts):
+            yield 0, self
+            return
+        begin, words = 0, 0
+        for end in range(1, len(self) + 1):
+            words += self.lengths[end - 1]
+            if end == len(self) or (words >= TOGETHER and not _share_a_document(self.texts[end - 1], self.texts[end])):
+                part = TaskData(self.examples[begin:end], self.texts[begin:end])
+                part._number()
+                part._caches = [LayerCache.in_memory(encoder, list(part._rows)) for encoder in features.frozen]
+                yield begin, part
+                begin, words = end, 0
+
+
+def _share_a_document(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]) -> bool:
+    """Whether texts of two examples are read in the same one."""
+    known = [text.document for text in first if isinstance(text, Excerpt)]
+    return any(text.document is document for text in second if isinstance(text, Excerpt) for document in known)
 
 
 class ExampleBatches:

@@ -23,8 +23,9 @@ from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.tasks.base import Task, TaskConfig
-from polyseme.tasks.data import ExampleBatches
+from polyseme.tasks.data import ExampleBatches, TaskData
 from polyseme.tasks.folder import is_task, load, save
+from polyseme.text.labelled.excerpt import Excerpt
 from polyseme.text.words import Splitter
 from polyseme.training.checkpoint import Checkpoints
 from polyseme.training.config import TrainConfig
@@ -103,6 +104,7 @@ def fit(
         raise PolysemeError(f"{out} holds a trained task of another run: choose another folder, or remove it first")
     if not train or not dev:
         raise PolysemeError(f"{len(train)} examples to train on and {len(dev)} to choose by; both are needed")
+    train, dev = kind.in_context(train, config), kind.in_context(dev, config)  # each by itself: none reads the other
     config = kind.settle(config, train)  # what all the data says holds for a share of it, which may be too little to tell
     chosen = _share(train, fitting.share, run.seed)
     run.seed_all()
@@ -118,8 +120,8 @@ def fit(
         "task": task.config.to_dict(),
         "fitting": {name: value for name, value in fitting.to_dict().items() if name != "optim"},
         "encoders": [model_fingerprint(encoder) for encoder in encoders],
-        "data": _fingerprint(chosen),
-        "judged": _fingerprint(dev),
+        "data": _fingerprint(chosen, *_contexts(data)),
+        "judged": _fingerprint(dev, *_contexts(judged)),
         "rows": _fingerprint(task.features.words.words, task.labels),
         "splitter": [task.splitter.name, getattr(task.splitter, "fingerprint", None)],
     }
@@ -175,6 +177,14 @@ def _fingerprint(*parts: Sequence[Any]) -> str:
             whole.update(repr(example).encode("utf-8", "surrogatepass") + b"\n")
         whole.update(b"\n")
     return whole.hexdigest()
+
+
+def _contexts(data: TaskData) -> list[list[Any]]:
+    """What stands around the texts of the data, each once, and where each text stands in it; nothing where nothing does."""
+    documents: dict[Any, int] = {}
+    texts = [text for texts in data.texts for text in texts if isinstance(text, Excerpt)]
+    places = [(documents.setdefault(text.document, len(documents)), text.begin) for text in texts]
+    return [list(documents), places] if places else []
 
 
 def _told(task: Task, result: Result, scores: dict[str, dict[str, float]], fitting: FitConfig, run: Run) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from polyseme.nn.crf import Crf
 from polyseme.nn.moving import moved
 from polyseme.nn.recurrent import Recurrent
 from polyseme.tasks.base import Task, TaskConfig, listed
+from polyseme.tasks.data import TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import (
     Mistake,
@@ -45,7 +46,7 @@ from polyseme.tasks.mistakes import (
 )
 from polyseme.tasks.tag_scheme import Scheme, allowed_moves, from_bioes, labels_of, scheme_of, to_bioes
 from polyseme.text.labelled.conll import Tagged, read_conll, refuse_one_tag
-from polyseme.text.labelled.excerpt import in_documents
+from polyseme.text.labelled.excerpt import Excerpt, document_of, in_documents
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
@@ -128,12 +129,21 @@ class Tagging(Task):
         number = int(column) if column is not None and column.lstrip("-").isdecimal() else column
         sentences = read_conll(path, column=number)
         scheme_of(sentences, path, warn=True)  # tags that mix two ways are told by their line
-        if not config.document_context:
-            return sentences
-        numbers = [sentence.document for sentence in sentences]
-        if len(set(numbers)) == 1 < len(numbers):
+        if config.document_context and len(sentences) > 1 and sentences[-1].document == 0:
             _log.warning("%s has no marks of documents (-DOCSTART-, # newdoc), so all of it is read as one", path)
-        return _placed(sentences, numbers)
+        return sentences
+
+    @classmethod
+    def in_context(cls, examples: Sequence[Tagged], config: TaskConfig) -> list[Tagged]:
+        """With `document_context`, sentences to be read in their documents; those that are already stay as they are."""
+        assert isinstance(config, TaggingConfig)
+        if not config.document_context or all(isinstance(example.words, Excerpt) for example in examples):
+            return list(examples)
+        words = in_documents([example.words for example in examples], [example.document for example in examples])
+        return [replace(example, words=placed) for example, placed in zip(examples, words, strict=True)]
+
+    def data(self, examples: Sequence[Tagged]) -> TaskData:
+        return super().data(self.in_context(examples, self.config))
 
     @classmethod
     def settle(cls, config: TaskConfig, examples: Sequence[Tagged]) -> TaggingConfig:
@@ -206,12 +216,22 @@ class Tagging(Task):
 
         With `document_context` they are the sentences of a document, one after another; an empty one ends it, and is in none.
         """
-        texts = [Tagged(self.words(sentence), []) for sentence in listed(sentences)]
-        if self.config.document_context:
-            ended = itertools.accumulate(not text.words for text in texts)
-            texts = _placed(texts, [2 * count - (not text.words) for text, count in zip(texts, ended, strict=True)])
+        texts = self._asked(sentences)
         answers = self.answer(self.data(texts))
         return [Tagged(text.words, tags) for text, tags in zip(texts, answers, strict=True)]
+
+    def _asked(self, sentences: Sequence[Sentence]) -> list[Tagged]:
+        """Sentences without tags; an empty one is a document by itself, and what follows it another."""
+        texts = [self.words(sentence) for sentence in listed(sentences)]
+        ended = itertools.accumulate(not words for words in texts)
+        return [Tagged(words, [], document=2 * count - (not words)) for words, count in zip(texts, ended, strict=True)]
+
+    def settled(self, questions: Sequence[Sentence]) -> int:
+        """All, or with `document_context` all up to the last part that is read together, which may go on."""
+        if not self.config.document_context or not questions:
+            return len(questions)
+        last = self.in_context(self._asked(questions), self.config)[-1]
+        return len(questions) - len(document_of(last.words))
 
     def answer_lines(self, asked: str, answer: Tagged) -> list[str]:
         """Words and their tags."""
@@ -253,9 +273,3 @@ class Tagging(Task):
         assert isinstance(config, TaggingConfig)
         tags = (tag for example in examples for tag in placed_tags(example.tags, example.lines, path))
         return strangers(tags, labels) if config.scheme == "plain" else strange_types(tags, labels)
-
-
-def _placed(sentences: Sequence[Tagged], numbers: Sequence[int]) -> list[Tagged]:
-    """Sentences whose words are read in their documents."""
-    words = in_documents([sentence.words for sentence in sentences], numbers)
-    return [replace(sentence, words=placed) for sentence, placed in zip(sentences, words, strict=True)]

@@ -48,6 +48,9 @@ def test_documents(write):
     )
     assert [sentence.document for sentence in read_conll(path)] == [1, 1, 2]
     assert [sentence.document for sentence in read_conll(write("a A\n\nb B\n"))] == [0, 0]
+    lines = UNIVERSAL.splitlines()
+    inside = read_conll(write("\n".join([*lines[:3], "# newdoc", *lines[3:]])))  # where it should not stand
+    assert [(len(sentence.words), sentence.document) for sentence in inside] == [(3, 0), (1, 1)]
 
 
 def test_characters(write):

@@ -1,10 +1,10 @@
 """Sentences whose words carry tags: CoNLL columns, character files such as BMES, and CoNLL-U.
 
-In a CoNLL file a line is a word and its tags, divided by blanks or tabs, and a blank line ends a sentence; a line that begins
-with `-DOCSTART-` begins a document and is no word. CoNLL-U (Universal Dependencies) is told by its content: ten columns divided
-by tabs, of which the first is a number. Only there do columns have names, lines that begin with `#` are comments (and begin a
-document with `# newdoc`), and ranges of words that are written as one (`1-2`) and words that are not written (`1.1`) are passed
-over.
+In a CoNLL file a line is a word and its tags, divided by blanks or tabs, and a blank line ends a sentence; a line whose first
+column is `-DOCSTART-` begins a document and is no word. CoNLL-U (Universal Dependencies) is told by its content: ten columns
+divided by tabs, of which the first is a number. Only there do columns have names, lines that begin with `#` are comments (and
+begin a document with `# newdoc`), and ranges of words that are written as one (`1-2`) and words that are not written (`1.1`)
+are passed over.
 """
 
 from __future__ import annotations
@@ -59,9 +59,11 @@ def read_conll(path: str | Path, *, column: Column = None) -> list[Tagged]:
     sentences: list[Tagged] = []
     fresh, document = True, 0
     for number, row in rows:
+        if row is None:
+            document += 1
+            continue
         if not row:
             fresh = True
-            document += row is None
             continue
         if not -len(row) <= place < len(row):
             raise FormatError(f"{path}:{number}", f"has {len(row)} columns; column {place} was asked for")
@@ -127,7 +129,9 @@ def _plain_rows(path: str | Path, lines: list[Line]) -> Iterator[Row]:
     for number, line in lines:
         row = _BLANKS.split(line.strip(" \t"))
         if row == [""] or row[0] == "-DOCSTART-":
-            yield number, [] if row == [""] else None
+            yield number, []
+            if row[0]:
+                yield number, None
             continue
         if len(row) < 2:
             raise FormatError(f"{path}:{number}", f"has one column, {row[0][:20]!r}; expected a word and at least one tag")
