@@ -163,3 +163,21 @@ def test_padded_and_packed_layers_are_the_same() -> None:
     assert not padded[~mask].any()
     padded.square().sum().backward()
     assert all(weight.grad is not None and weight.grad.abs().sum() > 0 for weight in network.parameters())
+
+
+def test_both_kernels_of_a_cpu_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """oneDNN's and PyTorch's own; what the machine is changes nothing but the time."""
+    torch.manual_seed(0)
+    model, vectors = Recurrent(5, 7, 2), torch.randn(3, 6, 5)
+    mask = torch.arange(6) < torch.tensor([[6], [2], [4]])
+    found, before = {}, torch.backends.mkldnn.enabled
+    for x86 in (False, True):
+        monkeypatch.setattr("polyseme.nn.recurrent._X86", x86)
+        model.zero_grad()
+        states = model(vectors, mask)
+        states.square().sum().backward()
+        found[x86] = [states.detach(), *(weight.grad.clone() for weight in model.parameters() if weight.grad is not None)]
+        assert torch.backends.mkldnn.enabled == before
+    assert len(found[True]) == 17
+    for one, other in zip(found[True], found[False], strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)

@@ -9,7 +9,9 @@ loses the same places of all its words. Between layers there is room for further
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import platform
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +22,8 @@ from polyseme.base.errors import UsageError
 from polyseme.nn.moving import moved
 from polyseme.nn.packing import Packing
 from polyseme.nn.pooling import pool
+
+_X86 = platform.machine().lower() in ("x86_64", "amd64")
 
 
 class VariationalDropout(nn.Module):
@@ -129,9 +133,20 @@ def _one_way(lstm: nn.Module, vectors: Tensor, suffix: str) -> Tensor:
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     weights = [getattr(lstm, name + suffix) for name in names]
     zero = vectors.new_zeros(1, len(vectors), weights[1].shape[1])
-    with own_precision(vectors.device):
+    with own_precision(vectors.device), _faster_kernels():
         states: Tensor = torch.lstm(vectors, (zero, zero), weights, True, 1, 0.0, lstm.training, False, True)[0]
     return states
+
+
+@contextmanager
+def _faster_kernels() -> Iterator[None]:
+    """A block in which LSTMs run by PyTorch's own kernels where oneDNN's are slower with gradients: on ARM, by a third."""
+    before = torch.backends.mkldnn.enabled
+    torch.backends.mkldnn.enabled = before and _X86  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.enabled = before
 
 
 def final_states(states: Tensor, mask: Tensor) -> Tensor:
