@@ -18,6 +18,7 @@ from polyseme.tasks.folder import load
 from polyseme.tasks.tagging import Tagging, TaggingConfig
 from polyseme.tasks.words import WordsConfig
 from polyseme.text.labelled.conll import Tagged
+from polyseme.text.labelled.excerpt import document_of
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
@@ -221,6 +222,14 @@ def test_what_is_settled_has_the_same_answers_whatever_follows() -> None:
     assert [task.settled(asked[:count]) for count in range(9)] == [0, 0, 0, 0, 3, 3, 3, 6, 6]
     assert task.settled([["Anna"], [], ["Rome"], ["saw"]]) == 2
     assert Tagging.build(ALONE, sentences(), [elmo()]).settled(asked) == 8
+
+
+def test_data_that_is_held_out_reads_nothing_of_what_is_learned(tmp_path: Path) -> None:
+    examples = Tagging.read(documents(tmp_path), IN_DOCUMENTS)
+    sides = [Tagging.in_context(some, IN_DOCUMENTS) for some in (examples[:-2], examples[-2:])]  # amid the last document
+    read = [[sentence for example in side for sentence in document_of(example.words)] for side in sides]
+    assert set(read[1]) == {tuple(example.words) for example in examples[-2:]}
+    assert {len(document_of(example.words)) for example in sides[0]} == {1, 3}
 
 
 def test_other_documents_are_other_data(tmp_path: Path) -> None:

@@ -35,14 +35,13 @@ def predict(
 ) -> None:
     """Ask a trained task: tags of words, labels of texts, labels or scores of pairs, answers to questions, roles of words.
 
-    One text a line. A tagger gives a word and its tag on each line, and a blank line between texts; one that was trained with
-    --document-context reads the lines as one document, which an empty line ends. A classifier gives the
-    label, its probability and the text, divided by tabs. For pairs, a line holds two texts divided by a tab, or TEXT is
-    given twice; for a reader these are a question and a paragraph, and it gives the answer, its score and the line; for
-    choices, a question and two choices or more. For roles, a line begins with the numbers of its predicates, from 0 and
-    divided by commas, then a blank and the text; each word comes with one tag for each predicate. Coreference marks and
-    lists what means the same; generation gives the text that it makes of each, with --answers several, and a blank line
-    between texts.
+    One text a line. A tagger gives a word and its tag on each line, and a blank line between texts; one that was trained
+    with --document-context reads the lines as one document, which an empty line ends. A classifier gives the label, its
+    probability and the text, divided by tabs. For pairs, a line holds two texts divided by a tab, or TEXT is given twice;
+    for a reader these are a question and a paragraph, and it gives the answer, its score and the line; for choices, a
+    question and two choices or more. For roles, a line begins with the numbers of its predicates, from 0 and divided by
+    commas, then a blank and the text; each word comes with one tag for each predicate. Coreference marks and lists what
+    means the same; generation gives the text that it makes of each, with --answers several, and a blank line between texts.
 
     Examples:
 

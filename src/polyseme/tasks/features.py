@@ -212,13 +212,11 @@ class Features(nn.Module):
         )
 
     def _layers(self, encoder: Encoder, texts: Sequence[Sequence[str]]) -> Tensor:
-        distinct = list(dict.fromkeys(map(document_of, texts)))
-        found = [np.concatenate(sentences, axis=1) for sentences in encoder.embed_documents(distinct)]
-        arrays = dict(zip(distinct, found, strict=True))
+        read = encoder.embed_documents([document_of(text) for text in texts])
         out = np.zeros((encoder.layers, len(texts), max(map(len, texts), default=0), encoder.dim), dtype=np.float32)
-        for row, text in enumerate(texts):
+        for row, (text, sentences) in enumerate(zip(texts, read, strict=True)):
             begin = begin_of(text)
-            out[:, row, : len(text)] = arrays[document_of(text)][:, begin : begin + len(text)]
+            out[:, row, : len(text)] = np.concatenate(sentences, axis=1)[:, begin : begin + len(text)]
         return torch.from_numpy(out)
 
     # ---- tensors -> vectors

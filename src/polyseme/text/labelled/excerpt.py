@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 Document = tuple[tuple[str, ...], ...]
 """Sentences that follow each other."""
 LONGEST = 1000
-"""Words of a document that are read together; what an LSTM knows of words further away is little."""
+"""Words of a document that are read together: a book is read in parts."""
 
 
 class Excerpt(list[str]):
