@@ -1,38 +1,142 @@
-"""Configurations: frozen, keyword-only dataclasses that read themselves strictly from JSON.
+"""Configs: frozen, keyword-only dataclasses whose settings are declared once.
 
-Chosen against a configuration library: the whole of it is a walk over type hints. All mistakes are reported at once, and
-an unknown key comes with the nearest known one, because a misspelt option that is silently ignored costs a training run.
+A setting is one line: name, type, default, help, range, group. From it come the checks of its value, the options of the
+command line with their help, the keyword arguments in Python and the strict reading from JSON. Chosen against a
+configuration library: all of it is a walk over type hints. All problems are reported at once, and an unknown key comes with
+the nearest known one, because a misspelt option that is silently ignored costs a training run.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from polyseme.base.errors import PolysemeError, nearest
+from polyseme.base import format1
+from polyseme.base.errors import PolysemeError, arg, nearest
 
 
 class ConfigError(PolysemeError):
-    """A configuration that cannot be used; the text lists every mistake."""
+    """A config that cannot be used; the text lists every problem."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What is declared of a setting besides its name, type and default."""
+
+    help: str = ""
+    """One or two sentences for `--help` and the documentation; without the default, which is added."""
+    min: float | None = None
+    """Smallest allowed value."""
+    max: float | None = None
+    """Largest allowed value."""
+    above: float | None = None
+    """Allowed values are larger than this."""
+    below: float | None = None
+    """Allowed values are smaller than this."""
+    group: str | None = None
+    """Panel of the help page."""
+    option: str | bool | None = None
+    """Name as a keyword argument and flag, where it is not the field's; False: internal, no option."""
+    also: str | None = None
+    """Another option that sets this field too, unless its own is given."""
+    metavar: str | None = None
+    """What stands for the value in the help: FILE, N."""
+    default_text: str | None = None
+    """What the default means, where it is None."""
+    flags: tuple[str, ...] = ()
+    """Short flags, such as `-n`."""
+
+    def range(self) -> str:
+        """The allowed numbers in words; empty where all are allowed.
+
+        >>> Setting(min=1).range(), Setting(above=0, max=1).range(), Setting(min=0, below=1).range()
+        ('1 or more', 'above 0, at most 1', '0 or more, below 1')
+        """
+        if self.min is not None and self.max is not None:
+            return f"{self.min:g} to {self.max:g}"
+        ends = [
+            None if self.min is None else f"{self.min:g} or more",
+            None if self.above is None else f"above {self.above:g}",
+            None if self.max is None else f"at most {self.max:g}",
+            None if self.below is None else f"below {self.below:g}",
+        ]
+        return ", ".join(filter(None, ends))
+
+    def allows(self, value: float) -> bool:
+        """Whether a number lies in the range; NaN never does."""
+        return (
+            value == value
+            and (self.min is None or value >= self.min)
+            and (self.above is None or value > self.above)
+            and (self.max is None or value <= self.max)
+            and (self.below is None or value < self.below)
+        )
+
+
+def setting(
+    default: Any = dataclasses.MISSING,
+    help: str = "",
+    *,
+    factory: Callable[[], Any] | None = None,
+    **declared: Any,
+) -> Any:
+    """Declare a setting of a `Config`: its default, its help, and the fields of `Setting`.
+
+    >>> @dataclasses.dataclass(frozen=True, kw_only=True)
+    ... class FitConfig(Config):
+    ...     batch_size: int = setting(32, "Examples per batch.", min=1)
+    >>> FitConfig(batch_size=0)
+    Traceback (most recent call last):
+    polyseme.base.config.ConfigError: batch_size is 0; allowed: 1 or more
+    """
+    metadata = {"setting": Setting(help=help, **declared)}
+    if factory is not None:
+        return dataclasses.field(default_factory=factory, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def setting_of(field: dataclasses.Field[Any]) -> Setting:
+    """The declaration of a dataclass field."""
+    return field.metadata.get("setting", Setting())
+
+
+@functools.cache
+def hints_of(config: type) -> dict[str, Any]:
+    """The types of a config's fields."""
+    return typing.get_type_hints(config)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Config:
-    """The base of all configurations.
+    """The base of all configs.
 
-    A subclass is a frozen keyword-only dataclass whose fields are plain JSON values, tuples, or further `Config`s.
+    A subclass is a frozen keyword-only dataclass whose fields are plain JSON values, tuples, or further `Config`s. Ranges
+    and choices are checked from the declarations; `problems` checks what depends on several fields.
     """
 
+    def __post_init__(self) -> None:
+        problems = list(_declared_problems(self)) or list(self.problems())
+        if problems:
+            raise ConfigError("; ".join(problems))
+
+    def problems(self) -> Iterable[str]:
+        """What is wrong with the fields together, a sentence each."""
+        return ()
+
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], where: str = "config") -> Self:
-        """Build it from parsed JSON, or raise one `ConfigError` that names every mistake in it."""
-        mistakes: list[str] = []
-        result = _build(cls, values, where, mistakes)
-        if mistakes:
-            raise ConfigError("; ".join(mistakes))
+    def from_dict(cls, values: Mapping[str, Any], where: str = "config", *, format: int = 2) -> Self:
+        """Build a config from parsed JSON, or raise one `ConfigError` that names every problem.
+
+        `format`: of the folder that it comes from; the names of format 1 are in `polyseme.base.format1`.
+        """
+        problems: list[str] = []
+        result = _build(cls, values, where, problems, format)
+        if problems:
+            raise ConfigError("; ".join(problems))
         return typing.cast(Self, result)
 
     def to_dict(self) -> dict[str, Any]:
@@ -44,6 +148,45 @@ class Config:
         return dataclasses.replace(self, **changes)
 
 
+def check_value(name: str, value: Any, hint: Any, declared: Setting) -> str | None:
+    """What is wrong with the value of a setting; None: nothing.
+
+    >>> check_value("epochs", 0, int, Setting(min=1))
+    'epochs is 0; allowed: 1 or more'
+    """
+    choices = choices_of(hint)
+    for each in value if isinstance(value, tuple) else (value,):
+        if choices and isinstance(each, str) and each not in choices:
+            return f"{arg(name)} is {each!r}; allowed: {', '.join(map(str, choices))}"
+        if isinstance(each, int | float) and not isinstance(each, bool) and not declared.allows(each):
+            return f"{arg(name)} is {each}; allowed: {declared.range() or 'numbers'}"
+    return None
+
+
+def choices_of(hint: Any) -> tuple[Any, ...]:
+    """The allowed names where the type is a `Literal`, or a tuple or an optional of one; nothing for other types.
+
+    >>> choices_of(typing.Literal["a", "b"] | None)
+    ('a', 'b')
+    """
+    if typing.get_origin(hint) is typing.Literal:
+        return typing.get_args(hint)
+    if typing.get_origin(hint) in (typing.Union, types.UnionType, tuple):
+        inner = [choices_of(each) for each in typing.get_args(hint) if each not in (type(None), Ellipsis)]
+        return sum(inner, ()) if all(inner) else ()
+    return ()
+
+
+def _declared_problems(config: Config) -> Iterator[str]:
+    hints = hints_of(type(config))
+    for field in dataclasses.fields(config):
+        declared = setting_of(field)
+        name = declared.option if isinstance(declared.option, str) else field.name
+        problem = check_value(name, getattr(config, field.name), hints[field.name], declared)
+        if problem is not None:
+            yield problem
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Config):
         return value.to_dict()
@@ -52,61 +195,66 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _build(cls: type, values: Any, where: str, mistakes: list[str]) -> Any:
+def _build(cls: type, values: Any, where: str, problems: list[str], format: int) -> Any:
     if not isinstance(values, Mapping):
-        mistakes.append(f"{where} is {values!r}; expected an object with the fields of {cls.__name__}")
+        problems.append(f"{where} is {values!r}; expected an object with the fields of {cls.__name__}")
         return None
+    if format == 1:
+        values = format1.translate(cls.__name__, values)
     fields = {field.name: field for field in dataclasses.fields(cls)}
-    hints = typing.get_type_hints(cls)
-    known = len(mistakes)
+    hints = hints_of(cls)
+    known = len(problems)
     for name in values:
         if name not in fields:
-            mistakes.append(f"{where} has an unknown field {name!r}{nearest(str(name), fields)}")
+            table = "; the names of format 1 are in polyseme.base.format1" if format == 1 else ""
+            problems.append(f"{where} has an unknown field {name!r}{nearest(str(name), fields)}{table}")
     given: dict[str, Any] = {}
     for name, field in fields.items():
         if name in values:
-            given[name] = _convert(hints[name], values[name], f"{where}.{name}", mistakes)
+            given[name] = convert(hints[name], values[name], f"{where}.{name}", problems, format)
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            mistakes.append(f"{where} lacks the field {name!r}")
-    if len(mistakes) > known:
+            problems.append(f"{where} lacks the field {name!r}")
+    if len(problems) > known:
         return None
     try:
         return cls(**given)
     except ConfigError as error:
-        mistakes.append(f"{where}: {error}")
+        problems.append(f"{where}: {error}")
         return None
 
 
-def _convert(hint: Any, value: Any, where: str, mistakes: list[str]) -> Any:
+def convert(hint: Any, value: Any, where: str, problems: list[str], format: int = 2) -> Any:
+    """A JSON value as a type; what does not fit is added to `problems`, with `where` it stands."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         if value is None and type(None) in arguments:
             return None
-        return _convert(next(part for part in arguments if part is not type(None)), value, where, mistakes)
+        return convert(next(each for each in arguments if each is not type(None)), value, where, problems, format)
     if origin is typing.Literal:
         if value not in arguments:
-            mistakes.append(f"{where} is {value!r}; allowed: {', '.join(map(repr, arguments))}")
+            problems.append(f"{where} is {value!r}; allowed: {', '.join(map(repr, arguments))}")
         return value
     if origin is tuple:
-        return _convert_tuple(arguments, value, where, mistakes)
+        return _convert_tuple(arguments, value, where, problems, format)
     if isinstance(hint, type) and issubclass(hint, Config):
-        return _build(hint, value, where, mistakes)
+        return _build(hint, value, where, problems, format)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
-        mistakes.append(f"{where} is {value!r}; expected {hint.__name__}")
+        problems.append(f"{where} is {value!r}; expected {hint.__name__}")
     return value
 
 
-def _convert_tuple(arguments: tuple[Any, ...], value: Any, where: str, mistakes: list[str]) -> Any:
+def _convert_tuple(arguments: tuple[Any, ...], value: Any, where: str, problems: list[str], format: int) -> Any:
     if not isinstance(value, list | tuple):
-        mistakes.append(f"{where} is {value!r}; expected a list")
+        problems.append(f"{where} is {value!r}; expected a list")
         return value
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         arguments = (arguments[0],) * len(value)
     if len(arguments) != len(value):
-        mistakes.append(f"{where} has {len(value)} entries; expected {len(arguments)}")
+        problems.append(f"{where} has {len(value)} entries; expected {len(arguments)}")
         return value
     return tuple(
-        _convert(hint, item, f"{where}[{i}]", mistakes) for i, (hint, item) in enumerate(zip(arguments, value, strict=True))
+        convert(hint, item, f"{where}[{i}]", problems, format)
+        for i, (hint, item) in enumerate(zip(arguments, value, strict=True))
     )

@@ -1,18 +1,23 @@
-"""What goes wrong, told to a person.
+"""Errors that a user can cause.
 
-Every error that a user can cause is a `PolysemeError` whose text is one sentence: what was given, what is allowed,
-what to do. The command line prints that sentence and nothing else; tracebacks are for bugs of ours.
+Every such error is a `PolysemeError` whose text is one sentence: what was given, what is allowed, what to do. The command
+line prints that sentence and nothing else; tracebacks are for our own bugs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+_NOT_GIVEN = object()
+_flags = False
+"""Whether messages name command-line flags instead of Python arguments."""
 
 
 class PolysemeError(Exception):
-    """The base of all errors that a user can cause and mend; the command line exits with 1."""
+    """The base of all errors that a user can cause and fix; the command line exits with 1."""
 
 
 class UsageError(PolysemeError):
@@ -20,10 +25,10 @@ class UsageError(PolysemeError):
 
 
 class FormatError(PolysemeError):
-    """A file is not what it should be.
+    """A file has the wrong format.
 
-    >>> str(FormatError("weights.hdf5", "holds no dataset 'char_embed'"))
-    "weights.hdf5: holds no dataset 'char_embed'"
+    >>> str(FormatError("weights.hdf5", "has no dataset 'char_embed'"))
+    "weights.hdf5: has no dataset 'char_embed'"
     """
 
     def __init__(self, path: str | Path, what: str) -> None:
@@ -35,13 +40,41 @@ class MissingExtraError(PolysemeError):
     """An optional package is not installed; the text names the command that installs it."""
 
     def __init__(self, need: str, extra: str) -> None:
-        super().__init__(f"{need}, which is not installed: pip install 'polyseme[{extra}]'")  # zsh wants the quotes
+        super().__init__(f"{need}, which is not installed: pip install 'polyseme[{extra}]'")  # zsh needs the quotes
+
+
+def arg(name: str, value: object = _NOT_GIVEN) -> str:
+    """Name an argument in a message: as a Python argument, or as a flag where the command line runs.
+
+    >>> arg("layers"), arg("layers", "top"), arg("force", True)
+    ('layers', "layers='top'", 'force=True')
+    >>> with flags_in_messages():
+    ...     arg("batch_size"), arg("layers", "top"), arg("force", True)
+    ('--batch-size', '--layers top', '--force')
+    """
+    if not _flags:
+        return name if value is _NOT_GIVEN else f"{name}={value!r}"
+    flag = name.replace("_", "-")
+    if value is False:
+        return f"--no-{flag}"
+    if value is _NOT_GIVEN or value is True:
+        return f"--{flag}"
+    return f"--{flag} {','.join(map(str, value)) if isinstance(value, list | tuple) else value}"
+
+
+@contextlib.contextmanager
+def flags_in_messages() -> Iterator[None]:
+    """Let `arg` name command-line flags for the time of a `with` block."""
+    global _flags
+    before, _flags = _flags, True
+    try:
+        yield
+    finally:
+        _flags = before
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """A hint to put behind an unknown name: ` (did you mean 'filters'?)`, or the list of what is known.
-
-    A name of another type (None, a number) is near to nothing.
+    """A hint to put behind an unknown name: ` (did you mean 'filters'?)`, or the list of known names.
 
     >>> nearest("filtres", ["filters", "dim"])
     " (did you mean 'filters'?)"

@@ -1,0 +1,38 @@
+"""The names of format 1: what model, task and run folders called things before format 2.
+
+Readers of `polyseme_format: 1` translate keys and values through these tables, and nothing else in the project knows the
+old names. Format 2 has the names of the config classes as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+KEYS: dict[str, dict[str, str]] = {}
+"""By config class: old key -> new key."""
+
+VALUES: dict[str, dict[str, dict[Any, Any]]] = {}
+"""By config class and new key: old value -> new value. Applies after the keys."""
+
+SPLITTERS: dict[str, str] = {}
+"""Old name of a splitter -> new name."""
+
+
+def translate(config: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a config of format 1 under their names of format 2.
+
+    >>> translate("NoSuchConfig", {"dim": 3})
+    {'dim': 3}
+    """
+    keys, changes = KEYS.get(config, {}), VALUES.get(config, {})
+    renamed = {keys.get(key, key): value for key, value in values.items()}
+    return {key: _changed(value, changes.get(key)) for key, value in renamed.items()}
+
+
+def _changed(value: Any, changes: Mapping[Any, Any] | None) -> Any:
+    if changes is None:
+        return value
+    if isinstance(value, list):
+        return [_changed(each, changes) for each in value]
+    return changes.get(value, value) if isinstance(value, str | int | float | bool | None) else value
