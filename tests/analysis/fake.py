@@ -55,5 +55,5 @@ class Fake(Encoder):
                 states[:, row, place] = torch.tensor(self.vectors(words, place))
         return Layers(states, batch.mask)
 
-    def parts(self) -> dict[str, nn.Module]:
+    def layer_groups(self) -> dict[str, nn.Module]:
         return {}

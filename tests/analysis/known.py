@@ -42,7 +42,7 @@ class Known(Encoder):
     def dim(self) -> int:
         return self.config.dim  # type: ignore[attr-defined]
 
-    def parts(self) -> dict[str, nn.Module]:
+    def layer_groups(self) -> dict[str, nn.Module]:
         return {}
 
     def own(self, word: str) -> np.ndarray:

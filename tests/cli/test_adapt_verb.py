@@ -9,7 +9,7 @@ import pytest
 
 import polyseme
 from tests.cli.running import one_sentence, tiny
-from tests.encoders.test_whole import ulmfit
+from tests.encoders.test_sequence import ulmfit
 from tests.oracle.make import write_bilm
 
 LINES = ["the stent of the river .", "a dose to the bank .", "the ward of a bank ."] * 30

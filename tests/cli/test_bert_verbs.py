@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import one_sentence
-from tests.encoders.small_pieces import bert, gpt
+from tests.encoders.small_subwords import bert, gpt
 
 pytest.importorskip("transformers", reason="needs the extra `transformers`")
 
@@ -55,7 +55,7 @@ def test_fill_says_what_is_wrong(run, tmp_path: Path) -> None:
 def test_published_checkpoints_everywhere(run, tmp_path: Path) -> None:
     model = gpt()
     model.network.save_pretrained(tmp_path)
-    model.pieces.tokenizer.save_pretrained(tmp_path)
+    model.subwords.tokenizer.save_pretrained(tmp_path)
     said = run("embed", "the bank of the river", "--model", str(tmp_path))
     assert said.code == 0 and "5 words" in said.out
     said = run("score", "the bank of the river", "--model", str(tmp_path))

@@ -8,7 +8,7 @@ import polyseme
 from polyseme.cli.task_options import ELSEWHERE, ChoicesOptions, HeadOptions
 from polyseme.studies.train import option_names, task_named
 from tests.cli.running import one_sentence
-from tests.encoders.small_pieces import bert, gpt
+from tests.encoders.small_subwords import bert, gpt
 
 SMALL = ["--epochs", "1", "--mode", "finetune", "--decay", "slanted", "--warmup", "0.1"]
 

@@ -42,7 +42,7 @@ def test_mistakes(tmp_path: Path, capsys) -> None:
 def test_transformers(tmp_path: Path, capsys) -> None:
     text, out = write(tmp_path / "t.txt"), str(tmp_path / "m")
     assert main(["pretrain", "elmo", "--corpus", text, "--out", out, *ARGUMENTS, "--trunk", "transformer"]) == 0
-    assert polyseme.load(out).config.trunk == "transformer"
+    assert polyseme.load(out).config.architecture == "transformer"
     assert "| trunk | transformer |" in (tmp_path / "m" / "README.md").read_text()
     capsys.readouterr()
     assert main(["info", out, "--json"]) == 0

@@ -7,7 +7,7 @@ import random
 import torch
 
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
+from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.nn.char_cnn import CharactersConfig
 from polyseme.nn.lstm.plain import LstmConfig
 from polyseme.nn.output.full import FullSoftmax
@@ -55,7 +55,7 @@ def elmo(
 ) -> Elmo:
     """A model that reads characters, words or both."""
     torch.manual_seed(seed)
-    words = WordsConfig(size=len(vocabulary()), dim=5) if form != "characters" else None
+    words = WordTableConfig(size=len(vocabulary()), dim=5) if form != "characters" else None
     config = ElmoConfig(
         characters=CHARACTERS if form != "words" else None,
         words=words,

@@ -17,7 +17,6 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES, TRANSFORMERS, ElmoConfig
-from polyseme.encoders.folder import describe
 from polyseme.formats import bilm
 from polyseme.nn.transformer import TransformerConfig
 from tests.encoders.small import TRANSFORMER, elmo, sentences
@@ -96,7 +95,7 @@ def test_gradients_reach_every_weight_and_freezing_stops_them() -> None:
     encoder(encoder.prepare(["the cat sat"])).states.square().sum().backward()
     trained = {name for name, p in encoder.named_parameters() if p.grad is not None}
     assert trained == {name for name, _ in encoder.named_parameters() if "_layers.2." in name}
-    inside = {id(p) for part in encoder.parts().values() for p in part.parameters()}
+    inside = {id(p) for part in encoder.layer_groups().values() for p in part.parameters()}
     assert inside == {id(p) for p in encoder.parameters()}
 
 
@@ -190,9 +189,9 @@ def test_bad_configs() -> None:
 
 
 def test_description() -> None:
-    facts = describe(model())
+    facts = model().info()
     assert facts["trunk"] == "transformer" and facts["lstm"] is None and facts["transformer"] == "2 heads, 16/8"
-    assert describe(elmo())["trunk"] == "lstm" and describe(elmo())["transformer"] is None
+    assert elmo().info()["trunk"] == "lstm" and elmo().info()["transformer"] is None
 
 
 def test_other_formats_cannot_hold_it(tmp_path: Path) -> None:
@@ -207,6 +206,6 @@ def test_every_size_has_its_transformers(size: str) -> None:
     config = SIZES[size].replace(transformer=TRANSFORMERS[size])
     assert config.output == SIZES[size].output and config.half == SIZES[size].half
     with torch.device("meta"):
-        transformers, lstms = (sum(p.numel() for p in Elmo(each).trunk.parameters()) for each in (config, SIZES[size]))
+        transformers, lstms = (sum(p.numel() for p in Elmo(each).contextualizer.parameters()) for each in (config, SIZES[size]))
     if size != "tiny":
-        assert transformers / lstms == pytest.approx(config.trunk_layers / 12, rel=0.02)
+        assert transformers / lstms == pytest.approx(config.num_layers / 12, rel=0.02)

@@ -71,7 +71,7 @@ def test_as_an_encoder(tmp_path: Path) -> None:
     model.save_pretrained(tmp_path / "m", precision="fp16")
     again = polyseme.load(tmp_path / "m")
     np.testing.assert_allclose(again.lookup(["oak"]).vectors, model.lookup(["oak"]).vectors, atol=2e-3)
-    assert again.facts()["unknown_words"] == "made of subwords of 3 to 6 letters" and again.facts()["subword_rows"] == 30
+    assert again.info()["unknown_words"] == "made of subwords of 3 to 6 letters" and again.info()["subword_rows"] == 30
     assert torch.equal(again.table.weight, model.table.weight.half().float())
 
 

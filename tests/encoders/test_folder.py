@@ -14,7 +14,6 @@ from safetensors.torch import load_file, save_file
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.folder import describe
 from polyseme.text.words import splitter
 from tests.encoders.small import elmo
 
@@ -66,7 +65,7 @@ def test_fp16_halves_the_file(tmp_path: Path) -> None:
 def test_card_and_description(tmp_path: Path) -> None:
     elmo(output=True).save_pretrained(tmp_path / "m", card="# Mine\n")
     assert Elmo.from_pretrained(tmp_path / "m").card == "# Mine\n"
-    facts = describe(elmo(output=True))
+    facts = elmo(output=True).info()
     assert facts["layers"] == 3 and facts["dim"] == 16 and facts["language_model"] is True
     assert facts["parameters"] == sum(p.numel() for p in elmo().parameters())
 

@@ -13,9 +13,9 @@ import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.encoders.language_model import LanguageModel
 from polyseme.encoders.ngram import NgramConfig, NgramModel
 from polyseme.encoders.ngram_table import Level, NgramTable
-from polyseme.encoders.questions import LanguageModel
 from polyseme.text.vocabulary import Vocabulary
 
 WORDS = ["<s>", "</s>", "<unk>", "a", "b"]
@@ -127,7 +127,7 @@ def test_vectors_know_their_model_and_nothing_of_it_learns() -> None:
     assert model_fingerprint(one) == model_fingerprint(other)
     other.table.levels[1].log_probs[0] -= 0.5
     assert model_fingerprint(one) != model_fingerprint(other)
-    assert one.parts() == {} and not list(one.parameters())
+    assert one.layer_groups() == {} and not list(one.parameters())
     assert one.encode("a b").shape == (6,) and np.isfinite(one.embed(["zebra"])[0]).all()
     rare = NgramTable(5, [level(dict.fromkeys(range(5), (1e-40, 1)))])
     assert (NgramModel(NgramConfig(order=1), vocabulary=one.vocabulary, table=rare).embed(["a b"])[0] == -30).all()
@@ -141,7 +141,7 @@ def test_folder(tmp_path: Path, precision: str) -> None:
     again = polyseme.load(model.save_pretrained(tmp_path / "m", precision=precision))
     assert isinstance(again, NgramModel) and again.config == model.config and again.vocabulary.words == WORDS
     assert again.table.difference(model.table) <= (0 if precision == "fp32" else 5e-2)
-    assert again.facts() == model.facts()
+    assert again.info() == model.info()
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import torch
 import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
+from polyseme.encoders.language_model import LanguageModel
 from polyseme.encoders.nnlm import Nnlm, NnlmConfig
-from polyseme.encoders.questions import LanguageModel
 from polyseme.text.vocabulary import Vocabulary
 
 WORDS = ["<s>", "</s>", "<unk>", "the", "bank", "of", "river", "a"]

@@ -15,7 +15,7 @@ import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
+from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.formats import bilm
 from polyseme.nn.output.adaptive import AdaptiveSoftmax
 from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
@@ -28,7 +28,7 @@ WORDS = len(vocabulary())
 
 def tied(*, form: str = "both", project: bool = True, rows: int = WORDS, dim: int = 8) -> Elmo:
     torch.manual_seed(0)
-    words, characters = WordsConfig(size=rows, dim=dim), CHARACTERS if form == "both" else None
+    words, characters = WordTableConfig(size=rows, dim=dim), CHARACTERS if form == "both" else None
     model = Elmo(ElmoConfig(characters=characters, words=words, dim=8, project=project, lstm=LSTM), vocabulary=vocabulary())
     torch.nn.init.normal_(model.tie_output().bias)
     return model.eval()

@@ -13,13 +13,12 @@ import polyseme
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
-from polyseme.encoders.folder import describe
-from polyseme.encoders.registry import KINDS, encoder_type
+from polyseme.encoders.registry import ENCODERS, encoder_class
 from polyseme.encoders.taglm import TagLm
 from polyseme.text.splitting.likeliest import LikeliestSplitter
 from tests.analysis.fake import Fake
 from tests.encoders.small import elmo
-from tests.encoders.small_pieces import bert, gpt
+from tests.encoders.small_subwords import bert, gpt
 from tests.encoders.test_fasttext import table as fasttext
 from tests.encoders.test_ngram import small as ngram
 from tests.encoders.test_nnlm import small as nnlm
@@ -41,14 +40,14 @@ SMALL: dict[str, Callable[[], Encoder]] = {
 TEXTS = [["the", "bank", "zebra"], [], ["River"]]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ENCODERS)
 def test_saved_and_loaded_it_embeds_the_same(tmp_path: Path, kind: str) -> None:
     model = SMALL[kind]()
-    assert type(model) is encoder_type(kind) and model.kind == kind
+    assert type(model) is encoder_class(kind) and model.kind == kind
     model.splitter = LikeliestSplitter(["的", "包袱"])
     folder = model.save_pretrained(tmp_path / "m")
     written = {file.name for file in folder.iterdir()}
-    assert written <= {"config.json", "README.md", "words.txt", *KINDS[kind].files}
+    assert written <= {"config.json", "README.md", "words.txt", *ENCODERS[kind].files}
     head = json.loads((folder / "config.json").read_text())
     assert head.get("polyseme", head)["encoder"] == kind
     again = polyseme.load(folder)
@@ -58,10 +57,10 @@ def test_saved_and_loaded_it_embeds_the_same(tmp_path: Path, kind: str) -> None:
         assert one.shape[::2] == (model.layers, model.dim)
         np.testing.assert_array_equal(one, other)
     assert model_fingerprint(again) == model_fingerprint(model)
-    assert describe(again) == describe(model)
+    assert again.info() == model.info()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ENCODERS)
 def test_padding_is_zero_and_texts_do_not_touch_each_other(kind: str) -> None:
     model = SMALL[kind]()
     layers = model(model.prepare(TEXTS))
@@ -71,16 +70,16 @@ def test_padding_is_zero_and_texts_do_not_touch_each_other(kind: str) -> None:
         np.testing.assert_allclose(vectors, model.embed([text])[0], atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ENCODERS)
 def test_what_it_is(kind: str) -> None:
-    facts = describe(SMALL[kind]())
+    facts = SMALL[kind]().info()
     assert facts["encoder"] == kind and facts["parameters"] > 0 and facts["splitter"] == "whitespace"
     assert facts["layers"] >= 1 and facts["dim"] >= 1
 
 
 def test_other_kinds(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no encoder called 'elmoo' \(did you mean 'elmo'\?\)"):
-        encoder_type("elmoo")
+        encoder_class("elmoo")
     with pytest.raises(PolysemeError, match=r"a known kind \(elmo, taglm, .*\); this is a fake"):
         Fake(lambda words, place: [[1.0]]).save_pretrained(tmp_path / "m")
     assert not (tmp_path / "m").exists()

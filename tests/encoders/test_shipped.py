@@ -40,8 +40,8 @@ def test_a_name_goes_before_a_path(models: Path) -> None:
     assert load("en").source == load().source == "en"
     for path in ("./en", "../here/en", "en/", Path("./en").resolve(), "es"):
         assert seed_of(load(path)) == 2, path
-    assert shipped.folder_of("en") == models / "en"
-    assert shipped.folder_of("./en") is shipped.folder_of("es") is shipped.folder_of("") is None
+    assert shipped.shipped_folder("en") == models / "en"
+    assert shipped.shipped_folder("./en") is shipped.shipped_folder("es") is shipped.shipped_folder("") is None
 
 
 def test_a_copy_without_the_weights_says_what_to_do(models: Path) -> None:

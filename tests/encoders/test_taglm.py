@@ -33,7 +33,7 @@ def test_its_vectors_are_the_top_layer_of_the_elmo_with_the_same_weights(options
     expected, found = whole(whole.prepare(TEXTS)), top(top.prepare(TEXTS))
     torch.testing.assert_close(found.states, expected.states[-1:])
     torch.testing.assert_close(found.ends, expected.ends[-1:])
-    assert [*top.parts()] == [*whole.parts()]
+    assert [*top.layer_groups()] == [*whole.layer_groups()]
 
 
 def test_it_is_a_language_model_from_both_sides() -> None:

@@ -12,7 +12,7 @@ import torch
 import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
-from polyseme.encoders.questions import LanguageModel
+from polyseme.encoders.language_model import LanguageModel
 from polyseme.encoders.ulmfit import Ulmfit, UlmfitConfig
 from polyseme.nn.awd_lstm import AwdDropout
 from polyseme.text.vocabulary import Vocabulary
@@ -122,7 +122,7 @@ def test_folder_and_parts(tmp_path: Path) -> None:
     again = polyseme.load(model.save_pretrained(tmp_path / "m"))
     np.testing.assert_array_equal(again.score(TEXTS), model.score(TEXTS))
     assert again.output.weight is again.table.weight  # type: ignore[attr-defined]
-    assert list(model.parts()) == ["table", "layer1", "layer2", "layer3", "output"]
+    assert list(model.layer_groups()) == ["table", "layer1", "layer2", "layer3", "output"]
     model.freeze("layer1")
     assert [p.requires_grad for p in model.lstm.layers[0].parameters()] == [False] * 3 and model.table.weight.requires_grad
 

@@ -66,14 +66,14 @@ def test_the_tables_own_unknown_vector(mark: str) -> None:
     model = table(["the", "bank", mark, "naïve", "漢字"])
     assert model.lookup(["tree", "oak", mark]).vectors.tolist() == [of("river")] * 3
     assert model.known(["tree", mark]).tolist() == [False, True]
-    assert model.facts()["unknown_words"] == f"vector of {mark}"
+    assert model.info()["unknown_words"] == f"vector of {mark}"
     assert model.known(["The"]).tolist() == [True]  # a mark is no word with capitals
 
 
 def test_without_one_it_is_the_mean() -> None:
     found = table().lookup(["tree", "oak"]).vectors
     np.testing.assert_allclose(found, np.tile(NUMBERS.astype(np.float64).mean(0), (2, 1)), rtol=1e-6)
-    assert table().facts()["unknown_words"] == "mean of all"
+    assert table().info()["unknown_words"] == "mean of all"
 
 
 def test_zeros() -> None:

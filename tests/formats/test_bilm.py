@@ -11,7 +11,7 @@ import torch
 
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
+from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.encoders.taglm import TagLm
 from polyseme.formats import bilm
 from polyseme.formats.load import load
@@ -117,7 +117,7 @@ def test_cached_word_vectors(tmp_path):
     cached = write_token_embeddings(tmp_path / "cache", oracle, VOCABULARY)
     model = load(folder, token_embeddings=cached, vocabulary=tmp_path / "cache" / "vocab.txt")
     assert model.config.characters is None
-    assert model.config.words == WordsConfig(size=len(VOCABULARY), dim=8)
+    assert model.config.words == WordTableConfig(size=len(VOCABULARY), dim=8)
     same_vectors(model, bilm_oracle(folder, embedding_path=cached))
     known = [["the", "<S>", "bank", "今天", "<UNK>"]]
     np.testing.assert_allclose(model.embed(known)[0], load(folder).embed(known)[0], atol=1e-5)
@@ -188,8 +188,8 @@ def test_models_that_the_format_cannot_hold_are_refused(tmp_path):
     points = CharactersConfig(alphabet="code_points", symbols=6, dim=4, filters=((1, 4),))
     refused = {
         "code points": elmo(points, alphabet=marks, dim=6, lstm=LSTM),
-        "at once": elmo(SMALL, WordsConfig(size=12, dim=4), Vocabulary(VOCABULARY), dim=6, lstm=LSTM),
-        "followed by a projection": elmo(None, WordsConfig(size=12, dim=4), Vocabulary(VOCABULARY), dim=6, lstm=LSTM),
+        "at once": elmo(SMALL, WordTableConfig(size=12, dim=4), Vocabulary(VOCABULARY), dim=6, lstm=LSTM),
+        "followed by a projection": elmo(None, WordTableConfig(size=12, dim=4), Vocabulary(VOCABULARY), dim=6, lstm=LSTM),
         "marks are <bos>": elmo(SMALL, dim=6, lstm=LSTM, begin="<bos>"),
         "words have size 6, its LSTM outputs 5": elmo(SMALL, dim=6, lstm=LSTM.replace(projection=5)),
         "are not projected": elmo(SMALL, dim=6, lstm=LSTM.replace(projection=None)),

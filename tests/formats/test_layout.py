@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
+from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.formats import names
 from polyseme.formats.layout import to_ours, to_theirs
 from polyseme.nn.char_cnn import CharactersConfig
@@ -13,7 +13,7 @@ from polyseme.text.vocabulary import Vocabulary
 
 CHARACTERS = CharactersConfig(dim=4, filters=((1, 3), (2, 5)), highways=2)
 CONFIG = ElmoConfig(characters=CHARACTERS, dim=6, lstm=LstmConfig(dim=10, projection=6))
-BOTH = CONFIG.replace(words=WordsConfig(size=3, dim=4))
+BOTH = CONFIG.replace(words=WordTableConfig(size=3, dim=4))
 RULES = {
     "bilm": (CONFIG, names.bilm_characters(CONFIG) + names.bilm_lstm(CONFIG)),
     "allennlp": (CONFIG, names.torch_words(names.ALLENNLP, CONFIG, "a.") + names.torch_lstm(CONFIG, "b.")),

@@ -18,7 +18,7 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.run import Run
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.growth import add_words
+from polyseme.encoders.vocabulary_extension import extend_vocabulary
 from polyseme.formats import bilm
 from polyseme.nn.output.adaptive import AdaptiveSoftmax
 from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
@@ -87,7 +87,7 @@ def test_models_of_ours(corpus: Corpus, tmp_path: Path, kind: str, caplog: pytes
     assert set(adapted.added) == new and len(adapted.added) == len(new) and len(old) == 8
     assert ("takes no new words: none are added" in caplog.text) is (kind == "adaptive")
     if kind != "adaptive":
-        add_words(expected, adapted.added)
+        extend_vocabulary(expected, adapted.added)
     said = expected.perplexity(held_out(LINES))
     assert adapted.before is not None
     assert adapted.before["perplexity"] == pytest.approx(said.mean, rel=1e-5)
@@ -174,7 +174,7 @@ def test_frozen_parts_stay(corpus: Corpus, tmp_path: Path) -> None:
     assert any("_layers.1." in name for name in moved) and "output.bias" in moved
     with pytest.raises(UsageError, match="unknown part 'layer9'"):
         adapt(elmo(output=True), corpus, tmp_path / "x", CONFIG.replace(freeze=("layer9",)), Run())
-    every = tuple(elmo(output=True).parts())
+    every = tuple(elmo(output=True).layer_groups())
     with pytest.raises(UsageError, match="nothing is left to train"):
         adapt(elmo(output=True), corpus, tmp_path / "y", CONFIG.replace(freeze=every), Run())
 

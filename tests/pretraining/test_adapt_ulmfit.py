@@ -15,8 +15,8 @@ import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
 from polyseme.base.run import Run
-from polyseme.encoders.growth import add_words
 from polyseme.encoders.ulmfit import Ulmfit
+from polyseme.encoders.vocabulary_extension import extend_vocabulary
 from polyseme.nn.awd_lstm import AwdDropout
 from polyseme.pretraining.adapt import adapt
 from polyseme.pretraining.adapt_ulmfit import UlmfitAdaptation, rows_of, slanted
@@ -26,7 +26,7 @@ from polyseme.text.shards.shards import Shards
 from polyseme.training.base import Loss
 from polyseme.training.config import TrainConfig
 from polyseme.training.optim import build_optimizer
-from tests.encoders.test_whole import ulmfit
+from tests.encoders.test_sequence import ulmfit
 from tests.training.compare import assert_same_run
 
 LINES = ["the stent of the river .", "a dose to the bank .", "the ward of a bank ."] * 20
@@ -44,7 +44,7 @@ def corpus(tmp_path: Path) -> Corpus:
 def test_new_words_begin_as_the_unknown_one() -> None:
     model, text = ulmfit(), ["the", "cat", "of", "."]
     before, unknown = model.log_probs([text])[0].forward, model.log_probs([["stent"]])[0].forward
-    add_words(model, ["stent", "ward", "dose"])
+    extend_vocabulary(model, ["stent", "ward", "dose"])
     assert len(model.vocabulary) == model.config.size == len(model.table.weight) == model.output.size
     assert model.output.weight is model.table.weight
     torch.testing.assert_close(model.log_probs([text])[0].forward, before, rtol=1e-5, atol=1e-6)
@@ -90,7 +90,7 @@ def test_frozen_parts_stay(corpus: Corpus, tmp_path: Path) -> None:
     found = adapt(start, corpus, tmp_path / "out", config, Run(seed=1))
     assert found.added == [] and torch.equal(start.lstm.stack()[0].input_weight, first)
     with pytest.raises(UsageError, match="every part is frozen"):
-        adapt(ulmfit(), corpus, tmp_path / "none", config.replace(freeze=tuple(start.parts())), Run())
+        adapt(ulmfit(), corpus, tmp_path / "none", config.replace(freeze=tuple(start.layer_groups())), Run())
 
 
 def test_stopped_and_taken_up(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

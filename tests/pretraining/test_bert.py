@@ -266,7 +266,7 @@ def model_of(pieces: Pieces) -> Bert:
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     config = transformers.BertConfig(vocab_size=len(pieces), max_position_embeddings=48, **sizes)
-    return Bert(Bert.usual(), network=transformers.BertForPreTraining(config), tokenizer=pieces.tokenizer).eval()
+    return Bert(Bert.default_config(), network=transformers.BertForPreTraining(config), tokenizer=pieces.tokenizer).eval()
 
 
 def test_the_loss_is_the_librarys(shards) -> None:

@@ -124,7 +124,7 @@ def test_from_text_to_vectors(corpus: Corpus, tmp_path: Path, trunk: str, start:
     result = pretrain(corpus, tmp_path / "model", config, Run(seed=1))
     assert result.ended == "budget" and result.scores["perplexity"] < 8
     model = polyseme.load(tmp_path / "model")
-    assert model.config.trunk == trunk and model.config.start == start and model.splitter.name == "whitespace"
+    assert model.config.architecture == trunk and model.config.start == start and model.splitter.name == "whitespace"
     assert model.embed(["the cat sat"])[0].shape == (3, 3, 32)
     held_out = [line.split() for line in (TEXT * 4).splitlines()[-1:]]
     assert model.perplexity(held_out).mean == pytest.approx(result.scores["perplexity"], rel=1e-4)

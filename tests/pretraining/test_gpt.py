@@ -18,7 +18,7 @@ from polyseme.text.corpus import Corpus
 from polyseme.text.pieces import Pieces, train_byte_pairs
 from polyseme.text.shards.pieces import PieceShards
 from polyseme.training.config import TrainConfig
-from tests.encoders.small_pieces import byte_pairs, gpt
+from tests.encoders.small_subwords import byte_pairs, gpt
 
 transformers = pytest.importorskip("transformers", reason="needs the extra `transformers`")
 

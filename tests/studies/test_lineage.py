@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.cli.app import app
 from polyseme.cli.lineage import _known
-from polyseme.encoders.registry import KINDS
+from polyseme.encoders.registry import ENCODERS
 from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.studies import lineage
 from polyseme.studies.lineage import METHODS, Lineage, arguments_of
@@ -74,7 +74,7 @@ def run(words: str) -> Any:
 
 def test_every_method_has_a_command() -> None:
     known = _known(METHODS)
-    assert set(METHODS) == {*KINDS, "glove"}
+    assert set(METHODS) == {*ENCODERS, "glove"}
     assert {method for method in METHODS if "minutes" in known[method]} == {"nnlm", "taglm", "elmo", "ulmfit", "gpt", "bert"}
     assert all("splitter" in names and not names & {"corpus", "out"} for names in known.values())
 

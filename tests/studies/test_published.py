@@ -12,8 +12,8 @@ import polyseme
 from polyseme.studies.published import PUBLISHED, published
 from polyseme.studies.train import configured, option_names, task_named
 from tests.encoders.small import elmo
-from tests.encoders.small_pieces import bert, gpt
-from tests.encoders.test_whole import ulmfit
+from tests.encoders.small_subwords import bert, gpt
+from tests.encoders.test_sequence import ulmfit
 
 
 @pytest.mark.parametrize("make", [bert, gpt, ulmfit])

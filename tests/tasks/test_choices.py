@@ -16,7 +16,7 @@ from polyseme.tasks.fit import fit
 from polyseme.tasks.folder import load
 from polyseme.text.labelled.choices import ChoiceQuestion, read_choices
 from tests.encoders.small import elmo
-from tests.encoders.small_pieces import gpt
+from tests.encoders.small_subwords import gpt
 from tests.tasks.test_contract import assert_same_answers
 from tests.tasks.test_direct import FITTING, NOUNS, TUNED, calm_bert
 

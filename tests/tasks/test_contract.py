@@ -19,8 +19,8 @@ import torch
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
-from polyseme.encoders.cache import Kept
 from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.encoders.layer_cache import Kept
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.char_cnn import CharactersConfig
 from polyseme.tasks.base import TASKS, Task, TaskConfig, task_type

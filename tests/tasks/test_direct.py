@@ -29,8 +29,8 @@ from polyseme.text.labelled.conll import Tagged
 from polyseme.text.labelled.squad import Question, Span
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
-from tests.encoders.small_pieces import bert, gpt, library, wordpieces
-from tests.encoders.test_whole import ulmfit
+from tests.encoders.small_subwords import bert, gpt, library, wordpieces
+from tests.encoders.test_sequence import ulmfit
 from tests.tasks.test_contract import assert_same_answers, encoders_of
 
 TUNED = FeaturesConfig(mode="finetune", encoder_rate=1.0)
@@ -103,8 +103,8 @@ def test_the_language_model_is_learned_beside(make: Callable[[], Encoder]) -> No
     batch = task.data(examples).gather(range(6))
     with torch.no_grad():
         found, alone = (each.eval().loss(each.prepare(batch)) for each in (task, plain))
-        inputs = task.network.encoder.prepare_whole([[example.text] for example in examples[:6]])
-        expected = task.network.encoder.whole(inputs, task.network.marks, predict=True).prediction
+        inputs = task.network.encoder.prepare_sequence([[example.text] for example in examples[:6]])
+        expected = task.network.encoder.encode_sequence(inputs, task.network.marks, predict=True).lm_loss
     torch.testing.assert_close(found.total - alone.total, weight * expected)
     assert set(found.parts) == {"task", "prediction"} and set(alone.parts) == {"task"}
 
@@ -160,7 +160,7 @@ def test_bert_is_what_the_library_fine_tunes() -> None:
     theirs.bert.load_state_dict(network.state_dict(), strict=False)  # which has no pooler
     theirs.qa_outputs.load_state_dict(reader.network.scores.state_dict())
     made = wordpieces()("the bank", "money in the river", return_token_type_ids=True, return_tensors="pt")
-    cut = [len(ids) for ids in reader.network.encoder.pieces.of(["money", "in", "the", "river"])]
+    cut = [len(ids) for ids in reader.network.encoder.subwords.of(["money", "in", "the", "river"])]
     begin = made["input_ids"].shape[1] - 1 - sum(cut)
     firsts = [begin + sum(cut[:word]) for word in range(len(cut))]
     with torch.no_grad():

@@ -11,7 +11,7 @@ import torch
 from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.folder import load
 from polyseme.tasks.tagging import Tagging, TaggingConfig
-from tests.encoders.small_pieces import bert, gpt
+from tests.encoders.small_subwords import bert, gpt
 
 CONLL = "Ann B-PER\nsaw O\nthe O\nbank B-LOC\n\nMoney O\nhelps O\nAnn B-PER\n"
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from polyseme.cli.options import AnyLanguageModel
-    from polyseme.encoders.ngram import Step
-    from polyseme.encoders.questions import WordLogProbs
+    from polyseme.encoders.language_model import WordLogProbs
+    from polyseme.encoders.ngram import ChainRuleStep
 
 
 def as_dicts(model: AnyLanguageModel, found: WordLogProbs) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def probability(log: float) -> str:
     return f"{math.exp(log - whole * math.log(10)):.3f}e{whole}"
 
 
-def _ngram_dicts(steps: list[Step]) -> Iterator[dict[str, Any]]:
+def _ngram_dicts(steps: list[ChainRuleStep]) -> Iterator[dict[str, Any]]:
     for step, product in zip(steps, _sums(each.log_prob for each in steps), strict=True):
         yield {
             "word": step.word,
@@ -72,14 +72,14 @@ def _ngram_dicts(steps: list[Step]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _show_ngrams(steps: list[Step]) -> None:
+def _show_ngrams(steps: list[ChainRuleStep]) -> None:
     show.line(f"{'probability':>16}{'product':>14}{'order':>8}  P(word | context)")
     for step, product in zip(steps, _sums(each.log_prob for each in steps), strict=True):
         numbers = f"{probability(step.log_prob):>16}{probability(product):>14}{step.order:>8}"
         show.line(f"{numbers}  {_factors(step)}{'' if step.known else f'  ({step.word} is not in the vocabulary)'}")
 
 
-def _factors(step: Step) -> str:
+def _factors(step: ChainRuleStep) -> str:
     """`P(c | a b) = 0.4 (a b) x 0.25 (b c)`: the back-off weight of each context, then the n-gram that was found.
 
     A context that is not told has never been seen, and costs nothing.
@@ -102,7 +102,7 @@ def _side(model: AnyLanguageModel, found: WordLogProbs, name: str) -> list[tuple
     from polyseme.encoders.gpt import Gpt
 
     if isinstance(model, Gpt):
-        mark = model.pieces.text(model.pieces.mark("eos", "bos"))
+        mark = model.subwords.text(model.subwords.mark("eos", "bos"))
     else:
         mark = model.config.end if name == "forward" else model.config.begin
     values = found.forward if name == "forward" else found.backward

@@ -42,11 +42,10 @@ def info(
 
 def _facts(name: str, model: Encoder) -> dict[str, Any]:
     from polyseme.base.card import licence_of
-    from polyseme.encoders.folder import describe
-    from polyseme.encoders.shipped import place_of
+    from polyseme.encoders.shipped import resolve_path
 
-    place = place_of(name)
-    facts = describe(model)
+    place = resolve_path(name)
+    facts = model.info()
     layer = getattr(model, "output", None)
     output = sum(value.numel() for value in layer.parameters()) if layer is not None else None
     return {

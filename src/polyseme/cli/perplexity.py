@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from polyseme.cli.options import AnyLanguageModel
-    from polyseme.encoders.questions import WordLogProbs
+    from polyseme.encoders.language_model import WordLogProbs
 
 Sources = Annotated[
     list[str],

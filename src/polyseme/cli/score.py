@@ -32,7 +32,7 @@ from polyseme.cli.options import (
 
 if TYPE_CHECKING:
     from polyseme.cli.options import AnyLanguageModel
-    from polyseme.encoders.questions import WordLogProbs
+    from polyseme.encoders.language_model import WordLogProbs
     from polyseme.formats.vectors.store import Settings
 
 EachWord = Annotated[bool, typer.Option("--words", help="Show every word, not only the sentence.")]

@@ -75,11 +75,11 @@ def verify(
         if names := [name for name, was in given.items() if was]:
             raise UsageError(f"{' and '.join(names)} say how --vectors were made: give --vectors and --input too")
     loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device)
-    from polyseme.encoders.shipped import place_of
+    from polyseme.encoders.shipped import resolve_path
     from polyseme.formats.vectors.check import check_file, check_reference, write_reference
     from polyseme.formats.vectors.store import Settings
 
-    folder = place_of(model)
+    folder = resolve_path(model)
     if write:
         if not folder.is_dir():
             raise PolysemeError(f"{model} is a file; reference vectors are kept in a folder: convert it first")

@@ -24,7 +24,7 @@ from polyseme.base.config import Config
 from polyseme.base.errors import PolysemeError, UsageError, nearest
 from polyseme.base.hub import push
 from polyseme.base.progress import progress
-from polyseme.encoders.whole import Whole, by_slot, compared
+from polyseme.encoders.sequence import SequenceOutput, combine_pair, split_texts
 from polyseme.nn.pooling import Pooling, concat_pool, pool
 from polyseme.text.batching.batches import by_words
 from polyseme.text.words import Splitter
@@ -74,7 +74,7 @@ class Encoder(nn.Module, ABC):
     kind: ClassVar[str]
     """The name in `config.json`."""
     config_type: ClassVar[type[Config]]
-    usual_position: ClassVar[Literal["input", "between", "output"]] = "input"
+    default_position: ClassVar[Literal["input", "between", "output"]] = "input"
     """Where its vectors stand in a task's network, where nobody says otherwise and the network has such a place."""
     has_own_vectors: ClassVar[bool] = True
     """Whether layer 0 is the word's own vector, whatever its sentence."""
@@ -107,7 +107,7 @@ class Encoder(nn.Module, ABC):
         """Run a batch, with gradients where they are asked for."""
 
     @abstractmethod
-    def parts(self) -> dict[str, nn.Module]:
+    def layer_groups(self) -> dict[str, nn.Module]:
         """The parts that can be frozen one by one, from the bottom up."""
 
     # ---- whole examples: a subclass that can do better than by words says so
@@ -117,24 +117,24 @@ class Encoder(nn.Module, ABC):
         """Whether `whole` can tell the loss of predicting the texts that it reads, word by word."""
         return False
 
-    def whole_dim(self, texts: int) -> int:
+    def sequence_dim(self, texts: int) -> int:
         """Size of the vector of an example that has so many texts."""
         return 3 * self.dim * (1 if texts == 1 else 4)
 
-    def whole_marks(self) -> Tensor | None:
+    def sequence_tokens(self) -> Tensor | None:
         """Vectors of marks (marks, dim) that `whole` needs beside the model's own, as they begin; who reads examples keeps
         them, and may let them learn. None: it needs none."""
         return None
 
-    def prepare_whole(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> Any:
+    def prepare_sequence(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> Any:
         """Examples of one text each, or of two each -> what `whole` eats, on the model's device.
 
         Where a network has a longest text, the longer one of an example loses its end, or with `keep_end` a first one its
         beginning: here are no windows.
         """
-        return [self.prepare(texts) for texts in by_slot(examples)]
+        return [self.prepare(texts) for texts in split_texts(examples)]
 
-    def whole(self, inputs: Any, marks: Tensor | None = None, *, predict: bool = False) -> Whole:
+    def encode_sequence(self, inputs: Any, marks: Tensor | None = None, *, predict: bool = False) -> SequenceOutput:
         """One vector for each example, with gradients where they are asked for; `predict`: the loss of its words, too.
 
         Here concat pooling of the top layer, [last; max; mean], each text read alone; of two u and v [u; v; |u - v|; u * v].
@@ -142,10 +142,10 @@ class Encoder(nn.Module, ABC):
         if predict:
             raise UsageError(f"a {self.kind} does not tell the next word of what it reads here; leave `predict` out")
         found = [self(batch) for batch in inputs]
-        pooled = [concat_pool(each.states[-1], each.mask, self.last_of(each)) for each in found]
-        return Whole(compared(pooled))
+        pooled = [concat_pool(each.states[-1], each.mask, self.final_state(each)) for each in found]
+        return SequenceOutput(combine_pair(pooled))
 
-    def last_of(self, layers: Layers) -> Tensor:
+    def final_state(self, layers: Layers) -> Tensor:
         """What the top layer knows at the end of each text, (batch, dim)."""
         return pool(layers.states[-1], layers.mask, "last")
 
@@ -215,7 +215,7 @@ class Encoder(nn.Module, ABC):
         return results
 
     @property
-    def between(self) -> tuple[str, ...]:
+    def separator_tokens(self) -> tuple[str, ...]:
         """The words that stand between two sentences of a document, where the system has marks for that."""
         return ()
 
@@ -236,7 +236,10 @@ class Encoder(nn.Module, ABC):
         if isinstance(documents, str) or not isinstance(documents, Iterable):
             raise UsageError(f"expected a list of documents, each a list of sentences; got {documents!r}")
         texts = [self._texts(document) for document in documents]
-        joined = [[word for sentence in text for word in (*self.between, *sentence)][len(self.between) :] for text in texts]
+        joined = [
+            [word for sentence in text for word in (*self.separator_tokens, *sentence)][len(self.separator_tokens) :]
+            for text in texts
+        ]
         arrays = self.embed(joined, layers=layers, batch_words=batch_words, progress=progress)
         return [self._apart(array, text) for array, text in zip(arrays, texts, strict=True)]
 
@@ -245,7 +248,7 @@ class Encoder(nn.Module, ABC):
         found, begin = [], 0
         for sentence in sentences:
             found.append(array[:, begin : begin + len(sentence)])
-            begin += len(sentence) + len(self.between)
+            begin += len(sentence) + len(self.separator_tokens)
         return found
 
     def encode(
@@ -306,7 +309,7 @@ class Encoder(nn.Module, ABC):
         """The encoder of that config whose weights and words `write_files` wrote."""
         raise PolysemeError(f"a {cls.kind} cannot be read from a folder")
 
-    def facts(self) -> dict[str, Any]:
+    def info(self) -> dict[str, Any]:
         """What the model is, as plain values: for its card and for `polyseme info`."""
         return {
             "encoder": self.kind,
@@ -321,19 +324,19 @@ class Encoder(nn.Module, ABC):
         with tempfile.TemporaryDirectory() as folder:
             return push(self.save_pretrained(Path(folder) / "model"), repo_id, private=private, token=token)
 
-    def freeze(self, part: str | None = None) -> None:
-        """No gradients for a part (see `parts`), or for all of them."""
-        self._set_gradients(part, False)
+    def freeze(self, group: str | None = None) -> None:
+        """Turn gradients off for a layer group (see `layer_groups`), or for all."""
+        self._set_gradients(group, False)
 
-    def unfreeze(self, part: str | None = None) -> None:
-        """Gradients again for a part (see `parts`), or for all of them."""
-        self._set_gradients(part, True)
+    def unfreeze(self, group: str | None = None) -> None:
+        """Turn gradients on for a layer group (see `layer_groups`), or for all."""
+        self._set_gradients(group, True)
 
-    def _set_gradients(self, part: str | None, on: bool) -> None:
-        parts = self.parts()
-        if part is not None and part not in parts:
-            raise UsageError(f"unknown part {part!r}{nearest(part, parts)}")
-        module = self if part is None else parts[part]
+    def _set_gradients(self, group: str | None, on: bool) -> None:
+        groups = self.layer_groups()
+        if group is not None and group not in groups:
+            raise UsageError(f"unknown layer group {group!r}{nearest(group, groups)}")
+        module = self if group is None else groups[group]
         for parameter in module.parameters():
             parameter.requires_grad_(on)
 

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.base import Batch, Sentence
-from polyseme.encoders.piece_library import part_of
-from polyseme.encoders.piece_model import PieceModel, typed
-from polyseme.encoders.whole import Whole, shortened
+from polyseme.encoders.sequence import SequenceOutput, truncate
+from polyseme.encoders.subword_library import part_of
+from polyseme.encoders.subword_model import SubwordModel, typed
 from polyseme.text.pieces import PairMarks
 
 MASK = "[MASK]"
@@ -27,7 +27,7 @@ FIRST_TEXT = 64  # pieces of a question that are read beside a paragraph
 
 
 @dataclass(frozen=True)
-class WholePieces:
+class BertSequenceInputs:
     """Whole examples as pieces, (examples, length) each."""
 
     ids: Tensor
@@ -44,28 +44,28 @@ class Filling:
     log_prob: float
 
 
-class Bert(PieceModel):
+class Bert(SubwordModel):
     """A bidirectional Transformer over pieces; see `polyseme.load` for how to get one."""
 
     kind = "bert"
     causal = False
 
     def _marks(self) -> tuple[list[int], list[int]]:
-        return [self.pieces.mark("cls", "bos")], [self.pieces.mark("sep", "eos")]
+        return [self.subwords.mark("cls", "bos")], [self.subwords.mark("sep", "eos")]
 
     # ---- two texts at once
 
     @functools.cached_property
     def pair_marks(self) -> PairMarks:
         """The marks around two texts: as the tokenizer has them, else one mark between."""
-        return self.pieces.pair_marks() or PairMarks(self.before, self.after, self.after)
+        return self.subwords.pair_marks() or PairMarks(self.before, self.after, self.after)
 
     @property
     def _types(self) -> tuple[int, int] | None:
         """The types of the first and the second text, where the network has them."""
         return self.pair_marks.types if getattr(self.network.config, "type_vocab_size", 1) > 1 else None
 
-    def prepare_beside(self, firsts: Sequence[Sentence], seconds: Sequence[Sentence]) -> Batch:
+    def prepare_pair(self, firsts: Sequence[Sentence], seconds: Sequence[Sentence]) -> Batch:
         """Pairs of texts read together, for `forward`, which then gives the words of the second ones.
 
         A long second text goes through in windows, each with the whole first text before it, of which 64 pieces are read at
@@ -83,32 +83,34 @@ class Bert(PieceModel):
         found = part_of(self.body, "pooler.dense")
         return found if isinstance(found, nn.Linear) else None
 
-    def prepare_whole(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> WholePieces:
+    def prepare_sequence(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> BertSequenceInputs:
         """[CLS] a [SEP], or [CLS] a [SEP] b [SEP], with marks and types as the model's own tokenizer has them."""
         rows, firsts, marks = [], [], self.pair_marks
         for texts in self._flat(examples):
             if len(texts) == 1:
                 room = self.window - len(self.before) - len(self.after)
-                rows.append([*self.before, *shortened(texts, room, keep_end=keep_end)[0], *self.after])
+                rows.append([*self.before, *truncate(texts, room, keep_end=keep_end)[0], *self.after])
                 firsts.append(self.window)
                 continue
             room = self.window - len(marks.before) - len(marks.between) - len(marks.after)
-            a, b = shortened(texts, room, keep_end=keep_end)
+            a, b = truncate(texts, room, keep_end=keep_end)
             rows.append([*marks.before, *a, *marks.between, *b, *marks.after])
             firsts.append(len(rows[-1]) - len(b) - len(marks.after))
         ids, attention = self.padded(rows)
         types = None
         if self._types is not None:
             types = typed(torch.tensor(firsts), ids.shape[1], self._types).to(self.device) * attention
-        return WholePieces(ids, attention, types)
+        return BertSequenceInputs(ids, attention, types)
 
-    def whole(self, inputs: WholePieces, marks: Tensor | None = None, *, predict: bool = False) -> Whole:
+    def encode_sequence(
+        self, inputs: BertSequenceInputs, marks: Tensor | None = None, *, predict: bool = False
+    ) -> SequenceOutput:
         """The top layer's vector of the mark that begins the example."""
         if predict:
             raise UsageError("a bert sees all of a text at once, so it predicts no next word; leave `predict` out")
         types = {} if inputs.types is None else {"token_type_ids": inputs.types}
         found = self.body(input_ids=inputs.ids, attention_mask=inputs.attention, **types)
-        return Whole(found.last_hidden_state[:, 0])
+        return SequenceOutput(found.last_hidden_state[:, 0])
 
     # ---- what it can be asked
 
@@ -123,13 +125,13 @@ class Bert(PieceModel):
             raise PolysemeError(f"{self.source} has no head for masked words, so it cannot fill them in: take a model that has")
         if count < 1:
             raise UsageError(f"count is {count}; it must be at least 1")
-        mask = self.pieces.mark("mask")
-        parts = re.split(f"{re.escape(MASK)}|{re.escape(str(self.pieces.tokenizer.mask_token))}", text)
+        mask = self.subwords.mark("mask")
+        parts = re.split(f"{re.escape(MASK)}|{re.escape(str(self.subwords.tokenizer.mask_token))}", text)
         if len(parts) < 2:
             raise UsageError(f"the text has no {MASK}, the place to fill: write it where a word is hidden")
         ids, places = list(self.before), []
         for number, part in enumerate(parts):
-            ids += [piece for word in self.pieces.of(self.words(part)) for piece in word]
+            ids += [piece for word in self.subwords.of(self.words(part)) for piece in word]
             if number < len(parts) - 1:
                 places.append(len(ids))
                 ids.append(mask)
@@ -139,7 +141,7 @@ class Bert(PieceModel):
         with torch.inference_mode():
             found = self.network(**dict(zip(("input_ids", "attention_mask"), self.padded([ids]), strict=True)))
             logits = found.logits if hasattr(found, "logits") else found.prediction_logits
-            size = len(self.pieces)  # a published table may have more rows, which are no pieces
+            size = len(self.subwords)  # a published table may have more rows, which are no pieces
             best = torch.log_softmax(logits[0, places, :size].float(), dim=-1).topk(min(count, size))
         rows = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        return [[Filling(self.pieces.text(piece), value) for piece, value in zip(*row, strict=True)] for row in rows]
+        return [[Filling(self.subwords.text(piece), value) for piece, value in zip(*row, strict=True)] for row in rows]

@@ -22,7 +22,7 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError, nearest
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence, pick, to_arrays
 from polyseme.encoders.elmo_config import ElmoConfig
-from polyseme.encoders.questions import LanguageQuestions
+from polyseme.encoders.language_model import BidirectionalLanguageModel
 from polyseme.encoders.word_cache import WordCache
 from polyseme.nn.char_cnn import CharCnn
 from polyseme.nn.lstm.plain import BiLstm, State
@@ -82,7 +82,7 @@ class ElmoInputs:
     """(batch, words + 2): distinct words, with the begin and end marks; on the CPU, where the layout is made."""
 
 
-class Elmo(LanguageQuestions, Encoder):
+class Elmo(BidirectionalLanguageModel, Encoder):
     """A bidirectional language model whose layers are vectors of words in their sentences; `polyseme.load` reads one.
 
     As any `nn.Module` it trains, moves and saves; `embed` gives arrays, the call itself tensors with gradients. Of its own,
@@ -142,17 +142,17 @@ class Elmo(LanguageQuestions, Encoder):
         """Forget all that was derived from the weights: for those who write them behind PyTorch's back, through `.data`."""
         self.cache.clear()
         self._warm = None
-        if self.config.trunk == "lstm":
+        if self.config.architecture == "lstm":
             self.lstm._prepared = None
 
     @property
-    def trunk(self) -> BiLstm | BiTransformer:
+    def contextualizer(self) -> BiLstm | BiTransformer:
         """What reads the words' vectors: the two stacks of LSTMs, or the two Transformers."""
-        return self.lstm if self.config.trunk == "lstm" else self.transformer
+        return self.lstm if self.config.architecture == "lstm" else self.transformer
 
     @property
     def layers(self) -> int:
-        return self.config.trunk_layers + 1
+        return self.config.num_layers + 1
 
     @property
     def dim(self) -> int:
@@ -164,13 +164,13 @@ class Elmo(LanguageQuestions, Encoder):
 
         Transformers have fp32 only.
         """
-        return self.lstm.precision if self.config.trunk == "lstm" else "fp32"
+        return self.lstm.precision if self.config.architecture == "lstm" else "fp32"
 
     @precision.setter
     def precision(self, value: Precision) -> None:
         if value not in get_args(Precision):
             raise UsageError(f"unknown precision {value!r}{nearest(value, get_args(Precision))}")
-        if self.config.trunk == "lstm":
+        if self.config.architecture == "lstm":
             self.lstm.precision = value
         elif value != "fp32":
             raise UsageError(f"precision is {value!r}, which is for LSTMs; this model has Transformers: leave fp32")
@@ -194,9 +194,11 @@ class Elmo(LanguageQuestions, Encoder):
         self.output = tied = TiedSoftmax(table)
         return tied
 
-    def parts(self) -> dict[str, nn.Module]:
+    def layer_groups(self) -> dict[str, nn.Module]:
         parts: dict[str, nn.Module] = {"tokens": self.tokens}
-        for level, pair in enumerate(zip(self.trunk.forward_layers, self.trunk.backward_layers, strict=True), start=1):
+        for level, pair in enumerate(
+            zip(self.contextualizer.forward_layers, self.contextualizer.backward_layers, strict=True), start=1
+        ):
             parts[f"layer{level}"] = nn.ModuleList(pair)
         if self.learned is not None:
             parts["start"] = self.learned
@@ -219,15 +221,15 @@ class Elmo(LanguageQuestions, Encoder):
         assert isinstance(found, cls)
         return found
 
-    def facts(self) -> dict[str, Any]:
-        from polyseme.encoders.elmo_folder import elmo_facts
+    def info(self) -> dict[str, Any]:
+        from polyseme.encoders.elmo_folder import elmo_info
 
-        return elmo_facts(self)
+        return elmo_info(self)
 
     # ---- words -> tensors
 
     @property
-    def between(self) -> tuple[str, ...]:
+    def separator_tokens(self) -> tuple[str, ...]:
         """The marks of an end and a begin, as in running text."""
         return (self.config.end, self.config.begin)
 
@@ -287,7 +289,7 @@ class Elmo(LanguageQuestions, Encoder):
         ends = torch.stack([full[:, :, 0], full[:, rows, lengths - 1]], dim=2)
         return Layers(states=states, mask=batch.mask, ends=ends)
 
-    def last_of(self, layers: Layers) -> Tensor:
+    def final_state(self, layers: Layers) -> Tensor:
         """Where each direction ends: the forward half at the last word, the backward half at the first."""
         return final_states(layers.states[-1], layers.mask)
 
@@ -319,12 +321,12 @@ class Elmo(LanguageQuestions, Encoder):
         reads on from the left while the backward one reads on from the right, and only the results are kept whole.
         Not so for Transformers, which look back at all words: their memory grows with the text, but only in proportion.
         """
-        if self.config.trunk == "transformer":
+        if self.config.architecture == "transformer":
             chunk = None
         half, width = self.config.half, self.config.output
         # padding is left unwritten, and so unread by callers; only layers narrower than others need their zeros
         make = torch.empty if self.config.dim == width else torch.zeros
-        out = make(self.config.trunk_layers + 1, *index.shape, 2 * half, device=self.device, dtype=state.cell.dtype)
+        out = make(self.config.num_layers + 1, *index.shape, 2 * half, device=self.device, dtype=state.cell.dtype)
         steps, every = index.shape[1], torch.arange(int(index.max()) + 1)
         for begin in range(0, steps, chunk or steps):
             alive = (lengths > begin).nonzero()[:, 0]
@@ -336,7 +338,7 @@ class Elmo(LanguageQuestions, Encoder):
             numbers, back = (every, wanted) if whole else torch.unique(wanted, return_inverse=True)
             table = vectors(numbers).to(out.dtype)  # under autocast the words come in fewer bits
             order = alive[packing.order].to(self.device)
-            read, end = self.trunk(table, back.to(self.device), packing.sizes, state.rows(order))
+            read, end = self.contextualizer(table, back.to(self.device), packing.sizes, state.rows(order))
             rows, places, back = rows.to(self.device), places.to(self.device), back.to(self.device)
             read = read.to(out.dtype)
             for d in (0, 1):
@@ -354,7 +356,7 @@ class Elmo(LanguageQuestions, Encoder):
         if start not in get_args(Start):
             raise UsageError(f"unknown start {start!r}{nearest(start, get_args(Start))}")
         if start == "zero":
-            return self.trunk.zero_state(rows)
+            return self.contextualizer.zero_state(rows)
         self._needs_states(start)
         if start == "carry":
             raise UsageError("start 'carry' belongs to embed, which keeps its rows in order")
@@ -365,7 +367,7 @@ class Elmo(LanguageQuestions, Encoder):
         return State(self.learned["hidden"], self.learned["cell"]).expand(rows)
 
     def _needs_states(self, start: Start) -> None:
-        if self.config.trunk == "transformer":
+        if self.config.architecture == "transformer":
             raise UsageError(f"start is {start!r}, but this model's Transformers have no state to start from; allowed: zero")
 
     def warm_state(self) -> State:

@@ -12,7 +12,7 @@ from polyseme.nn.transformer import TransformerConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordsConfig(Config):
+class WordTableConfig(Config):
     """A table with a vector for each word of vocabulary.txt."""
 
     size: int
@@ -33,7 +33,7 @@ class ElmoConfig(Config):
 
     characters: CharactersConfig | None = field(default_factory=CharactersConfig)
     """The character network; None: no characters."""
-    words: WordsConfig | None = None
+    words: WordTableConfig | None = None
     """The word table; None: no table. With both, their vectors are laid side by side, the table's first."""
     dim: int = 512
     """Size of a word's own vector, which the trunk reads."""
@@ -77,12 +77,12 @@ class ElmoConfig(Config):
         return (self.words.dim if self.words else 0) + (self.characters.output if self.characters else 0)
 
     @property
-    def trunk(self) -> Literal["lstm", "transformer"]:
+    def architecture(self) -> Literal["lstm", "transformer"]:
         """What reads the words' vectors."""
         return "lstm" if self.transformer is None else "transformer"
 
     @property
-    def trunk_layers(self) -> int:
+    def num_layers(self) -> int:
         """Layers of the trunk, in each direction."""
         return self.lstm.layers if self.transformer is None else self.transformer.layers
 

@@ -21,7 +21,7 @@ from polyseme.base.errors import FormatError
 from polyseme.base.files import read_bytes, write_text
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
-from polyseme.encoders.folder import fill, read_tensors, write_tensors
+from polyseme.encoders.folder import load_weights, read_tensors, write_tensors
 from polyseme.nn.lstm.plain import State
 from polyseme.nn.output.adaptive import AdaptiveSoftmax
 from polyseme.nn.output.full import FullSoftmax, OutputLayer
@@ -34,7 +34,7 @@ def write_elmo(model: Elmo, folder: Path, dtype: torch.dtype) -> None:
     """Write an ELMo's files."""
     weights = {name: value for name, value in model.state_dict().items() if not name.startswith("output.")}
     kept: dict[str, Tensor] = {}
-    if model.config.trunk == "lstm":
+    if model.config.architecture == "lstm":
         warm = _warm_state(model, dtype)
         kept = {"warm.hidden": warm.hidden, "warm.cell": warm.cell}
     write_tensors(weights, folder / "model.safetensors", dtype, exact=kept)
@@ -66,7 +66,7 @@ def read_elmo(folder: Path, config: ElmoConfig, splitter: Splitter, kind: type[E
     _check_words(folder, config, vocabulary, alphabet)
     weights = read_tensors(folder / "model.safetensors")
     warm: dict[str, Tensor] = {}
-    if config.trunk == "lstm":
+    if config.architecture == "lstm":
         warm = {name: weights.pop(f"warm.{name}") for name in ("hidden", "cell") if f"warm.{name}" in weights}
     model = assemble(
         config,
@@ -128,7 +128,7 @@ def _read_output(model: Elmo, path: Path) -> None:
     else:
         expected = "weight (vocabulary, dim) and bias, bias alone, or head and tails"
         raise FormatError(path, f"holds {sorted(names)}; expected {expected}")
-    fill(output, tensors, path)
+    load_weights(output, tensors, path)
     _attach(model, output, path)
 
 
@@ -161,7 +161,7 @@ def assemble(
     vocabulary: Vocabulary | None = parts.get("vocabulary")
     with unfilled():  # no time spent on random weights that are replaced at once
         model = kind(config, **parts)
-    fill(model, weights, where)
+    load_weights(model, weights, where)
     if output is not None:
         _attach(model, output, where)
     if config.words is not None and vocabulary is not None and len(vocabulary) > config.words.size:
@@ -179,7 +179,7 @@ def _attach(model: Elmo, output: OutputLayer, where: str | Path) -> None:
     model.output = output.train(model.training)
 
 
-def elmo_facts(model: Elmo) -> dict[str, Any]:
+def elmo_info(model: Elmo) -> dict[str, Any]:
     """What a model is, as plain values."""
     config, blocks = model.config, model.config.transformer
     encoder_parameters = sum(p.numel() for n, p in model.named_parameters() if not n.startswith("output."))
@@ -188,7 +188,7 @@ def elmo_facts(model: Elmo) -> dict[str, Any]:
         "layers": model.layers,
         "dim": model.dim,
         "parameters": encoder_parameters,
-        "trunk": config.trunk,
+        "trunk": config.architecture,
         "lstm": f"{config.lstm.dim}/{config.lstm.output}" if blocks is None else None,
         "transformer": f"{blocks.heads} heads, {blocks.inner}/{config.dim}" if blocks is not None else None,
         "characters": config.characters.alphabet if config.characters else None,

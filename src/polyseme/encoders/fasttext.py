@@ -122,9 +122,9 @@ class FastTextTable(WordVectorTable):
         write_tensors(tensors, folder / "model.safetensors", dtype, exact=exact)
         write_text(folder / "vocabulary.txt", self.vocabulary.to_text())
 
-    def facts(self) -> dict[str, Any]:
+    def info(self) -> dict[str, Any]:
         made = f"made of subwords of {self.config.shortest} to {self.config.longest} letters"
-        facts = super().facts()
+        facts = super().info()
         parameters = facts["parameters"] + self.subwords.numel()
         return facts | {"parameters": parameters, "unknown_words": made, "subword_rows": self.config.buckets}
 

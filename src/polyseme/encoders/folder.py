@@ -28,14 +28,14 @@ from polyseme.base.errors import FormatError, PolysemeError, nearest
 from polyseme.base.files import naming, read_bytes, read_json, telling, write_text
 from polyseme.encoders import shipped
 from polyseme.encoders.base import Encoder
-from polyseme.encoders.registry import KINDS, encoder_type
+from polyseme.encoders.registry import ENCODERS, encoder_class
 from polyseme.text.splitting.likeliest import LikeliestSplitter
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import LIKELIEST, Splitter, splitter, splitter_names
 
 FORMAT = 1
 LIBRARY_KEY = "polyseme"  # in a config.json that is another library's
-FILES = ("config.json", "words.txt", "README.md", *sorted({name for kind in KINDS.values() for name in kind.files}))
+FILES = ("config.json", "words.txt", "README.md", *sorted({name for kind in ENCODERS.values() for name in kind.files}))
 REFERENCE = "verify.safetensors"  # vectors of the weights as they were; other weights make them untrue
 COST = "pretraining.json"  # what their training cost, which its end writes
 _LOOKED_AT = 1 << 24  # numbers of a large tensor that are checked together
@@ -53,8 +53,8 @@ def save(model: Encoder, folder: str | Path, *, precision: str = "fp32", card: s
     """Write a model folder, whole or not at all; weights in fp32, or in fp16 to halve the files."""
     if precision not in _PRECISIONS:
         raise PolysemeError(f"precision is {precision!r}; a folder holds {' or '.join(_PRECISIONS)}")
-    if model.kind not in KINDS:
-        raise PolysemeError(f"a folder holds an encoder of a known kind ({', '.join(KINDS)}); this is a {model.kind}")
+    if model.kind not in ENCODERS:
+        raise PolysemeError(f"a folder holds an encoder of a known kind ({', '.join(ENCODERS)}); this is a {model.kind}")
     folder = Path(folder).expanduser()
     with telling(folder, "write"):
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ def _write_files(model: Encoder, folder: Path, dtype: torch.dtype, card: str | N
     if (folder / "config.json").exists():  # another library's, which opens the folder too: ours is a key of it
         config = {**read_json(folder / "config.json"), LIBRARY_KEY: config}
     write_text(folder / "config.json", json.dumps(config, indent=2, ensure_ascii=False) + "\n")
-    write_text(folder / "README.md", card or model.card or write_card(model.kind, describe(model)))
+    write_text(folder / "README.md", card or model.card or write_card(model.kind, model.info()))
 
 
 def write_tensors(tensors: dict[str, Tensor], path: Path, dtype: torch.dtype, exact: dict[str, Tensor] | None = None) -> None:
@@ -126,11 +126,11 @@ def _move(part: Path, folder: Path) -> None:
 
 def load(path: str | Path) -> Encoder:
     """Read a model folder or a hub id."""
-    folder = shipped.place_of(path)
+    folder = shipped.resolve_path(path)
     if not folder.is_dir() or not is_folder(folder):
         raise FormatError(folder, "is no polyseme model folder (polyseme.load reads other formats)")
     head = _head(folder)
-    kind = encoder_type(head["encoder"])
+    kind = encoder_class(head["encoder"])
     config = kind.config_type.from_dict(head["config"], where=f"{folder / 'config.json'}: config")
     model = kind.read_files(folder, config, _splitter(folder, head["splitter"]))
     if (folder / "README.md").exists():
@@ -161,8 +161,8 @@ def _head(folder: Path) -> dict[str, Any]:
         raise FormatError(path, f"has an unknown key {name!r}{nearest(name, known)}")
     if not isinstance(head["splitter"], str) or head["splitter"] not in splitter_names():
         raise FormatError(path, f"names the splitter {head['splitter']!r}; known: {', '.join(splitter_names())}")
-    if not isinstance(head["encoder"], str) or head["encoder"] not in KINDS:
-        raise FormatError(path, f"names the encoder {head['encoder']!r}; known: {', '.join(KINDS)}")
+    if not isinstance(head["encoder"], str) or head["encoder"] not in ENCODERS:
+        raise FormatError(path, f"names the encoder {head['encoder']!r}; known: {', '.join(ENCODERS)}")
     return head
 
 
@@ -176,7 +176,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise FormatError(path, f"is a damaged safetensors file ({error})") from error
 
 
-def fill(module: nn.Module, weights: dict[str, Tensor], where: str | Path) -> None:
+def load_weights(module: nn.Module, weights: dict[str, Tensor], where: str | Path) -> None:
     """Put tensors into a module strictly: each one expected, each expected one there, each of the right shape."""
     expected = module.state_dict()
     problems = [f"lacks {name}" for name in expected if name not in weights]
@@ -192,8 +192,3 @@ def fill(module: nn.Module, weights: dict[str, Tensor], where: str | Path) -> No
     module.load_state_dict(weights, assign=True)
     for parameter in module.parameters():
         parameter.requires_grad_(True)
-
-
-def describe(model: Encoder) -> dict[str, Any]:
-    """What a model is, as plain values: for the card and for `polyseme info`."""
-    return model.facts()

@@ -18,10 +18,10 @@ from torch import Tensor
 
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Sentence
-from polyseme.encoders.piece_model import PieceConfig, PieceModel
-from polyseme.encoders.piece_windows import Window, windows
-from polyseme.encoders.questions import Perplexity, WordLogProbs, perplexity_of
-from polyseme.encoders.whole import Whole, shortened
+from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
+from polyseme.encoders.sequence import SequenceOutput, truncate
+from polyseme.encoders.subword_model import SubwordConfig, SubwordModel
+from polyseme.encoders.subword_windows import Window, windows
 from polyseme.text.batching.batches import by_words
 
 _AT_A_TIME = 1024  # pieces whose scores, one for each piece of the vocabulary, stand in memory
@@ -31,7 +31,7 @@ DELIMITER, EXTRACT = 1, 2
 
 
 @dataclass(frozen=True)
-class MarkedPieces:
+class GptSequenceInputs:
     """Whole examples as pieces and marks."""
 
     ids: Tensor
@@ -48,18 +48,18 @@ class MarkedPieces:
     """(predictions,): these pieces."""
 
 
-class Gpt(PieceModel):
+class Gpt(SubwordModel):
     """A causal Transformer over pieces, which is a language model from left to right; `polyseme.load` gives one."""
 
     kind = "gpt"
     causal = True
 
     @classmethod
-    def usual(cls) -> PieceConfig:
-        return PieceConfig(pieces="last")
+    def default_config(cls) -> SubwordConfig:
+        return SubwordConfig(pieces="last")
 
     def _marks(self) -> tuple[list[int], list[int]]:
-        return [self.pieces.mark("bos", "eos")], []
+        return [self.subwords.mark("bos", "eos")], []
 
     # ---- whole examples
 
@@ -67,7 +67,7 @@ class Gpt(PieceModel):
     def predicts(self) -> bool:
         return self.network.get_output_embeddings() is not None
 
-    def whole_marks(self) -> Tensor:
+    def sequence_tokens(self) -> Tensor:
         """The delimiter and the mark at the end, (2, dim). Both begin as the mark that stood between texts in training.
 
         They are no pieces: a published tokenizer has no such two, and a row added to it and to the network's table would
@@ -76,14 +76,14 @@ class Gpt(PieceModel):
         row: Tensor = self.network.get_input_embeddings().weight[self.before[0]].detach()
         return row.repeat(2, 1)
 
-    def prepare_whole(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> MarkedPieces:
+    def prepare_sequence(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> GptSequenceInputs:
         """begin a EXTRACT, or begin a DELIMITER b EXTRACT, as Radford et al. 2018 transform inputs."""
         rows, kinds = [], []
         for texts in self._flat(examples):
             rows.append(list(self.before))
             kinds.append([0] * len(self.before))
             room = self.window - len(self.before) - len(texts)
-            for number, pieces in enumerate(shortened(texts, room, keep_end=keep_end), start=1):
+            for number, pieces in enumerate(truncate(texts, room, keep_end=keep_end), start=1):
                 rows[-1] += [*pieces, self.before[0]]  # a place for the mark, whose vector is laid over it
                 kinds[-1] += [0] * len(pieces) + [EXTRACT if number == len(texts) else DELIMITER]
         ids, attention = self.padded(rows)
@@ -95,14 +95,16 @@ class Gpt(PieceModel):
             torch.tensor([row * length + place - 1 for row, place in next_], dtype=torch.long),
             torch.tensor([rows[row][place] for row, place in next_], dtype=torch.long),
         )
-        return MarkedPieces(ids, attention, *(each.to(self.device) for each in tensors))
+        return GptSequenceInputs(ids, attention, *(each.to(self.device) for each in tensors))
 
-    def whole(self, inputs: MarkedPieces, marks: Tensor | None = None, *, predict: bool = False) -> Whole:
-        """The top layer's vector at the last mark; `marks` as `whole_marks` gives them.
+    def encode_sequence(
+        self, inputs: GptSequenceInputs, marks: Tensor | None = None, *, predict: bool = False
+    ) -> SequenceOutput:
+        """The top layer's vector at the last mark; `marks` as `sequence_tokens` gives them.
 
         The loss of `predict` is the mean over all pieces of the texts; the marks are read, and not predicted.
         """
-        marks = self.whole_marks() if marks is None else marks
+        marks = self.sequence_tokens() if marks is None else marks
         own: Tensor = self.network.get_input_embeddings()(inputs.ids)
         laid = F.embedding(inputs.kinds, F.pad(marks, (0, 0, 1, 0)))  # zeros where there is no mark
         vectors = torch.where((inputs.kinds > 0).unsqueeze(-1), laid.to(own.dtype), own)
@@ -110,13 +112,13 @@ class Gpt(PieceModel):
         states = found.last_hidden_state.flatten(0, 1)
         last = states.index_select(0, inputs.last)
         if not predict:
-            return Whole(last)
+            return SequenceOutput(last)
         output = self.network.get_output_embeddings()
         if output is None:
             raise PolysemeError(f"{self.source} has no head for the next word, so it cannot predict: take a model that has")
         scores = output(states.index_select(0, inputs.places)).float()
         total = F.cross_entropy(scores, inputs.targets, reduction="sum")
-        return Whole(last, total / max(len(inputs.targets), 1))
+        return SequenceOutput(last, total / max(len(inputs.targets), 1))
 
     # ---- as a language model
 
@@ -125,7 +127,7 @@ class Gpt(PieceModel):
         if self.network.get_output_embeddings() is None:
             raise PolysemeError(f"{self.source} has no head for the next word, so it cannot score words: take a model that has")
         texts = self._texts(sentences)
-        marked = [[*pieces, [self.pieces.mark("eos", "bos")]] for pieces in self._cut(texts)]
+        marked = [[*pieces, [self.subwords.mark("eos", "bos")]] for pieces in self._cut(texts)]
         found = [np.zeros(len(pieces)) for pieces in marked]
         spans = [_Span(row, *window) for row, pieces in enumerate(marked) for window in self._windows(pieces)]
         flat = [[piece for word in pieces for piece in word] for pieces in marked]

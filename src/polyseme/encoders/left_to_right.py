@@ -24,8 +24,8 @@ from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import write_text
 from polyseme.encoders.base import Batch, Encoder, Sentence
-from polyseme.encoders.folder import fill, read_tensors, write_tensors
-from polyseme.encoders.questions import Perplexity, WordLogProbs, perplexity_of
+from polyseme.encoders.folder import load_weights, read_tensors, write_tensors
+from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
 from polyseme.nn.output.full import FullSoftmax
 from polyseme.nn.unfilled import unfilled
 from polyseme.text.batching.batches import by_words
@@ -34,7 +34,7 @@ from polyseme.text.words import Splitter, splitter
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableConfig(Config):
+class LeftToRightConfig(Config):
     """The words that a model reads and predicts."""
 
     size: int
@@ -57,12 +57,12 @@ class TableConfig(Config):
 class LeftToRight(Encoder):
     """A language model over a word table, with an output layer."""
 
-    config: TableConfig
+    config: LeftToRightConfig
     output: FullSoftmax
 
     def __init__(
         self,
-        config: TableConfig,
+        config: LeftToRightConfig,
         *,
         vocabulary: Vocabulary,
         splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
@@ -173,9 +173,9 @@ class LeftToRight(Encoder):
             raise FormatError(words, str(error)) from error
         weights = read_tensors(folder / "model.safetensors")
         output = read_tensors(folder / "output.safetensors")
-        fill(model, weights | {f"output.{name}": value for name, value in output.items()}, folder)
+        load_weights(model, weights | {f"output.{name}": value for name, value in output.items()}, folder)
         return model.eval()
 
-    def facts(self) -> dict[str, Any]:
+    def info(self) -> dict[str, Any]:
         parameters = sum(value.numel() for name, value in self.named_parameters() if not name.startswith("output."))
-        return super().facts() | {"parameters": parameters, "vocabulary": len(self.vocabulary), "language_model": True}
+        return super().info() | {"parameters": parameters, "vocabulary": len(self.vocabulary), "language_model": True}

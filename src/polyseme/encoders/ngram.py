@@ -30,8 +30,8 @@ from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import telling, write_text
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
-from polyseme.encoders.ngram_table import ZERO, Level, NgramTable, Reading
-from polyseme.encoders.questions import Perplexity, WordLogProbs, perplexity_of
+from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
+from polyseme.encoders.ngram_table import ZERO, Level, NgramMatches, NgramTable
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, splitter
 
@@ -60,7 +60,7 @@ class NgramConfig(Config):
 
 
 @dataclass(frozen=True)
-class Backoff:
+class BackoffWeight:
     """A context whose n-gram was not found, and by what the lower order counts."""
 
     context: tuple[str, ...]
@@ -69,7 +69,7 @@ class Backoff:
 
 
 @dataclass(frozen=True)
-class Step:
+class ChainRuleStep:
     """One factor of the chain rule: P(word | context)."""
 
     word: str
@@ -81,7 +81,7 @@ class Step:
     """Of the n-gram that was found."""
     found: float
     """Natural log of that n-gram's probability."""
-    backoffs: tuple[Backoff, ...]
+    backoffs: tuple[BackoffWeight, ...]
     """Longest context first; a context that the model has never seen has no weight and costs nothing."""
 
     @property
@@ -145,7 +145,7 @@ class NgramModel(Encoder):
         """Perplexity over all sentences; their end marks are predicted too, and words outside the vocabulary as `<unk>`."""
         return perplexity_of(self.log_probs(sentences))
 
-    def steps(self, sentence: Sentence) -> list[Step]:
+    def steps(self, sentence: Sentence) -> list[ChainRuleStep]:
         """The chain rule step by step: a factor for each word and one for the end mark, and how each came about."""
         (text,) = self._texts([sentence])
         reading, _ = self._read([text])
@@ -162,19 +162,21 @@ class NgramModel(Encoder):
         found[self._begin] = ZERO  # files of others give it any number, for nobody asks for it
         return found
 
-    def _step(self, reading: Reading, marked: list[str], place: int) -> Step:
+    def _step(self, reading: NgramMatches, marked: list[str], place: int) -> ChainRuleStep:
         longest = min(place, self.config.order - 1)
         lengths = [n for n in range(longest, 0, -1) if not np.isnan(reading.weights[n - 1, place])]
-        return Step(
+        return ChainRuleStep(
             word=marked[place],
             known=place == len(marked) - 1 or self._is_known(marked[place]),
             context=tuple(marked[place - longest : place]),
             order=int(reading.order[place]),
             found=float(reading.found[place]),
-            backoffs=tuple(Backoff(tuple(marked[place - n : place]), float(reading.weights[n - 1, place])) for n in lengths),
+            backoffs=tuple(
+                BackoffWeight(tuple(marked[place - n : place]), float(reading.weights[n - 1, place])) for n in lengths
+            ),
         )
 
-    def _read(self, texts: list[list[str]]) -> tuple[Reading, NDArray[np.int64]]:
+    def _read(self, texts: list[list[str]]) -> tuple[NgramMatches, NDArray[np.int64]]:
         """What the table says of texts with their marks, laid end to end; and where each begins."""
         stream, begins = self._laid(texts)
         return self.table.read(stream, begins), begins
@@ -218,7 +220,7 @@ class NgramModel(Encoder):
     def device(self) -> torch.device:
         return torch.device("cpu")
 
-    def parts(self) -> dict[str, nn.Module]:
+    def layer_groups(self) -> dict[str, nn.Module]:
         return {}
 
     @property
@@ -290,7 +292,7 @@ class NgramModel(Encoder):
         except ConfigError as error:
             raise FormatError(folder, str(error)) from error
 
-    def facts(self) -> dict[str, Any]:
+    def info(self) -> dict[str, Any]:
         return {
             "encoder": self.kind,
             "layers": self.layers,

@@ -33,7 +33,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Reading:
+class NgramMatches:
     """What a table says of every place of a text, (places,) each; what it says where a sentence begins has no meaning."""
 
     order: NDArray[np.int64]
@@ -77,7 +77,7 @@ class NgramTable:
         places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         return np.where((keys[places] == wanted) & (contexts >= 0), places, -1)
 
-    def read(self, words: NDArray[np.int64], begins: NDArray[np.int64]) -> Reading:
+    def read(self, words: NDArray[np.int64], begins: NDArray[np.int64]) -> NgramMatches:
         """The probability of every word of some sentences laid end to end, (places,); `begins`: where each begins."""
         ends = self._ending(words, begins)
         total = len(words)
@@ -92,7 +92,7 @@ class NgramTable:
             asked = np.flatnonzero((order[1:] <= number) & (places[:-1] >= 0))
             weights[number - 1, asked + 1] = self.levels[number - 1].backoffs[places[asked]]
         weights[:, begins] = np.nan
-        return Reading(order, found, weights)
+        return NgramMatches(order, found, weights)
 
     def _ending(self, words: NDArray[np.int64], begins: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         """For every order the place of the n-gram that ends at each word, or -1."""

@@ -21,14 +21,14 @@ from torch import Tensor, nn
 
 from polyseme.base.config import ConfigError
 from polyseme.encoders.base import Batch, Layers
-from polyseme.encoders.left_to_right import LeftToRight, TableConfig
+from polyseme.encoders.left_to_right import LeftToRight, LeftToRightConfig
 from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, splitter
 
 
 @dataclass(frozen=True, kw_only=True)
-class NnlmConfig(TableConfig):
+class NnlmConfig(LeftToRightConfig):
     """What such a model is made of."""
 
     order: int = 5
@@ -86,7 +86,7 @@ class Nnlm(LeftToRight):
     def dim(self) -> int:
         return self.config.dim
 
-    def parts(self) -> dict[str, nn.Module]:
+    def layer_groups(self) -> dict[str, nn.Module]:
         return {"table": self.table, "hidden": self.hidden, "output": self.output}
 
     def forward(self, batch: Batch) -> Layers:
@@ -104,6 +104,6 @@ class Nnlm(LeftToRight):
         hidden = F.dropout(torch.tanh(self.hidden(vectors)), self.dropout, self.training)
         return torch.cat([hidden, vectors.to(hidden.dtype)], dim=1) if self.config.direct else hidden
 
-    def facts(self) -> dict[str, Any]:
+    def info(self) -> dict[str, Any]:
         config = self.config
-        return super().facts() | {"order": config.order, "hidden": config.hidden, "direct": config.direct}
+        return super().info() | {"order": config.order, "hidden": config.hidden, "direct": config.direct}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Kind:
+class EncoderType:
     """A kind of encoder."""
 
     home: str
@@ -28,28 +28,30 @@ class Kind:
 
 _LIBRARY = ("model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
 _ELMO = ("model.safetensors", "output.safetensors", "vocabulary.txt", "characters.txt")
-KINDS = {
-    "elmo": Kind("polyseme.encoders.elmo:Elmo", files=_ELMO),
-    "taglm": Kind("polyseme.encoders.taglm:TagLm", files=_ELMO),
-    "word2vec": Kind("polyseme.encoders.word2vec:WordVectorTable", files=("model.safetensors", "vocabulary.txt")),
-    "fasttext": Kind("polyseme.encoders.fasttext:FastTextTable", files=("model.safetensors", "vocabulary.txt")),
-    "ngram": Kind("polyseme.encoders.ngram:NgramModel", files=("model.safetensors", "vocabulary.txt")),
-    "nnlm": Kind("polyseme.encoders.nnlm:Nnlm", files=("model.safetensors", "output.safetensors", "vocabulary.txt")),
-    "ulmfit": Kind("polyseme.encoders.ulmfit:Ulmfit", files=("model.safetensors", "output.safetensors", "vocabulary.txt")),
-    "bert": Kind("polyseme.encoders.bert:Bert", files=_LIBRARY),
-    "gpt": Kind("polyseme.encoders.gpt:Gpt", files=_LIBRARY),
+ENCODERS = {
+    "elmo": EncoderType("polyseme.encoders.elmo:Elmo", files=_ELMO),
+    "taglm": EncoderType("polyseme.encoders.taglm:TagLm", files=_ELMO),
+    "word2vec": EncoderType("polyseme.encoders.word2vec:WordVectorTable", files=("model.safetensors", "vocabulary.txt")),
+    "fasttext": EncoderType("polyseme.encoders.fasttext:FastTextTable", files=("model.safetensors", "vocabulary.txt")),
+    "ngram": EncoderType("polyseme.encoders.ngram:NgramModel", files=("model.safetensors", "vocabulary.txt")),
+    "nnlm": EncoderType("polyseme.encoders.nnlm:Nnlm", files=("model.safetensors", "output.safetensors", "vocabulary.txt")),
+    "ulmfit": EncoderType(
+        "polyseme.encoders.ulmfit:Ulmfit", files=("model.safetensors", "output.safetensors", "vocabulary.txt")
+    ),
+    "bert": EncoderType("polyseme.encoders.bert:Bert", files=_LIBRARY),
+    "gpt": EncoderType("polyseme.encoders.gpt:Gpt", files=_LIBRARY),
 }
 """By the name in `config.json`."""
 
 
-def encoder_type(kind: str) -> type[Encoder]:
+def encoder_class(kind: str) -> type[Encoder]:
     """The class of a kind.
 
-    >>> encoder_type("elmo").__name__
+    >>> encoder_class("elmo").__name__
     'Elmo'
     """
-    if kind not in KINDS:
-        raise UsageError(f"there is no encoder called {kind!r}{nearest(kind, KINDS)}")
-    module, name = KINDS[kind].home.split(":")
+    if kind not in ENCODERS:
+        raise UsageError(f"there is no encoder called {kind!r}{nearest(kind, ENCODERS)}")
+    module, name = ENCODERS[kind].home.split(":")
     found: type[Encoder] = getattr(importlib.import_module(module), name)
     return found

@@ -15,7 +15,7 @@ NAMES = ("en", "zh")
 """English, which is what `polyseme.load()` gives, and Chinese."""
 
 
-def folder_of(name: str | Path) -> Path | None:
+def shipped_folder(name: str | Path) -> Path | None:
     """The folder of a shipped model; None where it is no such name."""
     if name not in NAMES:
         return None
@@ -28,6 +28,6 @@ def folder_of(name: str | Path) -> Path | None:
     return folder
 
 
-def place_of(name: str | Path) -> Path:
+def resolve_path(name: str | Path) -> Path:
     """Where a model lies: a shipped one by its name, else a path, or the local copy of a hub repository."""
-    return folder_of(name) or fetch(name, NAMES)
+    return shipped_folder(name) or fetch(name, NAMES)

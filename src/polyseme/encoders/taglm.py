@@ -21,7 +21,7 @@ class TagLm(Elmo):
     """Two language models, of which a word has one vector: the top layers of both; see `polyseme.load` for how to get one."""
 
     kind = "taglm"
-    usual_position = "between"
+    default_position = "between"
     has_own_vectors = False
 
     @property

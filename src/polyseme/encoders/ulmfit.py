@@ -24,9 +24,9 @@ from torch import Tensor, nn
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
 from polyseme.encoders.base import Batch, Layers, Sentence
-from polyseme.encoders.left_to_right import LeftToRight, TableConfig
-from polyseme.encoders.questions import Perplexity, WordLogProbs, perplexity_of
-from polyseme.encoders.whole import Whole, by_slot
+from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
+from polyseme.encoders.left_to_right import LeftToRight, LeftToRightConfig
+from polyseme.encoders.sequence import SequenceOutput, split_texts
 from polyseme.nn.awd_lstm import AwdDropout, AwdLstm, Reading, State, drop_words
 from polyseme.nn.output.full import TiedSoftmax
 from polyseme.nn.pooling import concat_pool
@@ -38,7 +38,7 @@ _CARRIED = 1024  # words that are read at a time, where the state is carried
 
 
 @dataclass(frozen=True, kw_only=True)
-class UlmfitConfig(TableConfig):
+class UlmfitConfig(LeftToRightConfig):
     """What such a model is made of; the usual sizes are the published ones."""
 
     dim: int = 400
@@ -55,7 +55,7 @@ class UlmfitConfig(TableConfig):
 
 
 @dataclass(frozen=True)
-class WholeRows:
+class UlmfitSequenceInputs:
     """Whole examples, ready to be read."""
 
     rows: Tensor
@@ -118,7 +118,7 @@ class Ulmfit(LeftToRight):
     def dim(self) -> int:
         return max(self.config.dim, self.config.hidden) if self.config.layers > 1 else self.config.dim
 
-    def parts(self) -> dict[str, nn.Module]:
+    def layer_groups(self) -> dict[str, nn.Module]:
         levels = {f"layer{level}": layer for level, layer in enumerate(self.lstm.stack(), start=1)}
         return {"table": self.table, **levels, "output": self.output}
 
@@ -138,12 +138,12 @@ class Ulmfit(LeftToRight):
     def predicts(self) -> bool:
         return True
 
-    def whole_dim(self, texts: int) -> int:
+    def sequence_dim(self, texts: int) -> int:
         return 3 * self.config.dim
 
-    def prepare_whole(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> WholeRows:
+    def prepare_sequence(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> UlmfitSequenceInputs:
         """Two texts are joined by the end mark, which stood between sentences in the model's training."""
-        slots = [self._texts(texts) for texts in by_slot(examples)]
+        slots = [self._texts(texts) for texts in split_texts(examples)]
         joined = [np.concatenate([self._closed(text) for text in texts]) for texts in zip(*slots, strict=True)]
         lengths = torch.tensor([len(rows) for rows in joined])
         rows = np.full((len(joined), int(lengths.max())), self.end, dtype=np.int64)
@@ -153,21 +153,23 @@ class Ulmfit(LeftToRight):
         inside = steps < lengths[:, None]  # with the end mark at the end, which is predicted and not read
         read = torch.from_numpy(rows)
         tensors = (read, steps < lengths[:, None] - 1, inside.flatten().nonzero()[:, 0], read[inside])
-        return WholeRows(*(each.to(self.device) for each in tensors))
+        return UlmfitSequenceInputs(*(each.to(self.device) for each in tensors))
 
     def _closed(self, text: list[str]) -> NDArray[np.int64]:
         """The rows of a text, and the end mark."""
         return np.append(self.rows(text), self.end)
 
-    def whole(self, inputs: WholeRows, marks: Tensor | None = None, *, predict: bool = False) -> Whole:
+    def encode_sequence(
+        self, inputs: UlmfitSequenceInputs, marks: Tensor | None = None, *, predict: bool = False
+    ) -> SequenceOutput:
         """Concat pooling of the last layer, [last; max; mean], over all that was read behind the first mark."""
         first = inputs.rows.new_full((len(inputs.rows), 1), self.first)
         reading = self.read(torch.cat([first, inputs.rows[:, :-1]], dim=1), self.lstm.zero_state(len(inputs.rows)))
         vectors = concat_pool(reading.layers[-1][:, 1:], inputs.mask[:, :-1])
         if not predict:
-            return Whole(vectors)
+            return SequenceOutput(vectors)
         states = reading.top.flatten(0, 1).index_select(0, inputs.places)
-        return Whole(vectors, self.output.loss(states, inputs.targets)[0] / len(inputs.targets))
+        return SequenceOutput(vectors, self.output.loss(states, inputs.targets)[0] / len(inputs.targets))
 
     def top_states(self, rows: Tensor) -> Tensor:
         return self.read(rows, self.lstm.zero_state(len(rows))).top
@@ -221,5 +223,5 @@ class Ulmfit(LeftToRight):
         self._carried = state
         return np.concatenate([np.zeros(0), *found])
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"lstm": f"{self.config.hidden}/{self.config.dim}"}
+    def info(self) -> dict[str, Any]:
+        return super().info() | {"lstm": f"{self.config.hidden}/{self.config.dim}"}

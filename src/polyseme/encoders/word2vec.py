@@ -24,7 +24,7 @@ from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import write_text
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
-from polyseme.encoders.folder import fill, read_tensors, write_tensors
+from polyseme.encoders.folder import load_weights, read_tensors, write_tensors
 from polyseme.nn.unfilled import unfilled
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import WordVectors
@@ -138,7 +138,7 @@ class WordVectorTable(Encoder):
     ) -> Self:
         with unfilled():  # no second table, of random numbers
             model = cls(config, vocabulary=vocabulary, splitter=splitter)
-        fill(model, weights, where)
+        load_weights(model, weights, where)
         model.freeze()
         return model.eval()
 
@@ -150,7 +150,7 @@ class WordVectorTable(Encoder):
     def dim(self) -> int:
         return self.config.dim
 
-    def parts(self) -> dict[str, nn.Module]:
+    def layer_groups(self) -> dict[str, nn.Module]:
         return {"table": self.table}
 
     # ---- words -> vectors
@@ -256,9 +256,9 @@ class WordVectorTable(Encoder):
         path = folder / "model.safetensors"
         return cls._assemble(config, read_tensors(path), path, vocabulary, splitter)
 
-    def facts(self) -> dict[str, Any]:
+    def info(self) -> dict[str, Any]:
         own = "mean of all" if self._unknown_row is None else f"vector of {self.vocabulary[self._unknown_row]}"
-        return super().facts() | {
+        return super().info() | {
             "vocabulary": len(self.vocabulary),
             "unknown_words": own if self.config.unknown == "vector" else self.config.unknown,
             "lower_case": self._lowers,

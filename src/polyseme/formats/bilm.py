@@ -19,9 +19,9 @@ from torch import Tensor
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import folder_at_once, write_text
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
+from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.encoders.elmo_folder import assemble
-from polyseme.encoders.folder import fill, is_folder
+from polyseme.encoders.folder import is_folder, load_weights
 from polyseme.formats import hdf5, names
 from polyseme.formats.layout import Rule, Shape, check, to_ours, to_theirs
 from polyseme.formats.options import BilmOptions, bilm_options, telling_mistakes
@@ -92,7 +92,7 @@ def elmo_config(options: BilmOptions, found: Mapping[str, Shape], words: int | N
         projected = lstm.projection_dim < lstm.dim or any(name.endswith("LSTMCell/W_P_0") for name in found)
         return ElmoConfig(
             characters=characters,
-            words=None if words is None else WordsConfig(size=words, dim=lstm.projection_dim),
+            words=None if words is None else WordTableConfig(size=words, dim=lstm.projection_dim),
             dim=lstm.projection_dim,
             project=project,
             lstm=LstmConfig(
@@ -159,7 +159,7 @@ def _output(
         words = _vocabulary(vocabulary, rows, f"softmax/W of {softmax.name}")
     with unfilled():
         output = FullSoftmax(rows, dim)
-    fill(output, _tensors(names.bilm_output(rows, dim), softmax), softmax)
+    load_weights(output, _tensors(names.bilm_output(rows, dim), softmax), softmax)
     return words, output
 
 

@@ -1,7 +1,7 @@
 """Checkpoints of the `transformers` library: a folder with `config.json`, safetensors and a tokenizer, as the hub has them.
 
 BERT and its like become a `Bert`, GPT and its like a `Gpt`; which one is told by the `model_type`. Nothing in a folder is run.
-There is no `write`: what a `Bert` or `Gpt` saves is such a folder already (`polyseme.encoders.piece_model`).
+There is no `write`: what a `Bert` or `Gpt` saves is such a folder already (`polyseme.encoders.subword_model`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 from polyseme.base.files import read_bytes
 from polyseme.encoders.bert import Bert
 from polyseme.encoders.gpt import Gpt
-from polyseme.encoders.piece_library import family_of
-from polyseme.encoders.piece_model import PieceModel
+from polyseme.encoders.subword_library import family_of
+from polyseme.encoders.subword_model import SubwordModel
 from polyseme.formats import scan
 
 
@@ -22,10 +22,10 @@ def is_checkpoint(folder: Path) -> bool:
     return path.is_file() and bool({"model_type", "architectures"} & (scan.json_object(path) or {}).keys())
 
 
-def read(folder: Path) -> PieceModel:
+def read(folder: Path) -> SubwordModel:
     """The model in a folder."""
-    kind: type[PieceModel] = Gpt if family_of(folder).causal else Bert
-    model = kind.read_library(folder)
+    kind: type[SubwordModel] = Gpt if family_of(folder).causal else Bert
+    model = kind.from_library(folder)
     if (folder / "README.md").is_file():
         model.card = read_bytes(folder / "README.md").decode("utf-8", "replace")
     return model

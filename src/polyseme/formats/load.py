@@ -112,7 +112,7 @@ def load(
         if name is not None and not name.is_file():
             raise PolysemeError(f"{name}: no such file")
     with telling(path, "read"):
-        place = shipped.place_of(path)
+        place = shipped.resolve_path(path)
     with torch.inference_mode(False):  # weights that are made in it could never be trained
         model = (_read_folder(place, given) if place.is_dir() else _read_file(place, given)).to(target).eval()
     model.source = f"{path} ({model.source})" if model.source == allennlp.ASSUMED else str(path)
@@ -126,9 +126,9 @@ def load(
 
 
 def _choose_pieces(model: Encoder, pieces: str) -> None:
-    from polyseme.encoders.piece_model import PieceModel
+    from polyseme.encoders.subword_model import SubwordModel
 
-    if not isinstance(model, PieceModel):
+    if not isinstance(model, SubwordModel):
         raise UsageError(f"pieces was given, but {model.source} is of kind {model.kind}, which reads whole words; leave it out")
     model.config = model.config.replace(pieces=pieces)
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from polyseme.base.errors import FormatError
 from polyseme.base.files import read_bytes, read_json
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
+from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.encoders.elmo_folder import assemble
 from polyseme.formats import names
 from polyseme.formats.layout import Rule, Shape, check, to_ours
@@ -177,7 +177,7 @@ def _config(options: ManyLangsOptions, words: Vocabulary | None, characters: lis
             )
         return ElmoConfig(
             characters=cnn,
-            words=None if words is None else WordsConfig(size=len(words), dim=tokens.word_dim, cut=room),
+            words=None if words is None else WordTableConfig(size=len(words), dim=tokens.word_dim, cut=room),
             dim=encoder.projection_dim,
             lstm=LstmConfig(
                 dim=encoder.dim,

@@ -1,7 +1,7 @@
 """From a model and a domain's text to a model of that domain: more words, then more of the same training.
 
 Any ELMo can go on: ours or a published one, with its output layer or without. One with an output layer takes the text's
-frequent words into its vocabulary (`encoders/growth` says how) and is compared with itself, before and after, on held-out
+frequent words into its vocabulary (`encoders/vocabulary_extension`) and is compared with itself, before and after, on held-out
 text and over the same words. One without gets a new output layer, trained from random numbers together with the rest.
 
 What differs from system to system is an `Adaptation`: here ELMo's, in `adapt_ulmfit` that of ULMFiT.
@@ -30,9 +30,8 @@ from polyseme.base.run import Run
 from polyseme.encoders import shipped
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
-from polyseme.encoders.folder import describe
-from polyseme.encoders.growth import add_output, add_words, can_grow, known_vocabulary
 from polyseme.encoders.ulmfit import Ulmfit
+from polyseme.encoders.vocabulary_extension import add_output_layer, can_extend, extend_vocabulary, require_vocabulary
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.teaching import SKIP_NORM, KnownWords, Layout, Teaching, prepare, split, told, validation
@@ -96,14 +95,14 @@ class ElmoAdaptation(Teaching):
         allowed = layouts(model.config)
         layout = self.layout or allowed[0]
         if layout not in allowed:
-            what = "Transformers" if model.config.trunk == "transformer" else f"the start state {model.config.start!r}"
+            what = "Transformers" if model.config.architecture == "transformer" else f"the start state {model.config.start!r}"
             raise ConfigError(f"layout is {layout!r}, but this model has {what}; allowed: {', '.join(allowed)}")
         new_words = self.new_words
         if new_words is None:
-            new_words = NEW_WORDS if can_grow(model) else 0
+            new_words = NEW_WORDS if can_extend(model) else 0
             if not new_words:
                 _log.warning("the adaptive output layer of this model takes no new words: none are added")
-        elif new_words and not can_grow(model):
+        elif new_words and not can_extend(model):
             raise ConfigError(f"new_words is {new_words}, but an adaptive output layer cannot take new words: set it to 0")
         return self.replace(layout=layout, new_words=new_words, batch_words=self.fitting(words, run))
 
@@ -111,7 +110,7 @@ class ElmoAdaptation(Teaching):
         """Give a model the words and the output layer that it lacks; gives the words that joined its vocabulary."""
         added = [] if model.vocabulary is None else join_words(model, shards, self.new_words or 0, self.min_count)
         if model.output is None:
-            add_output(model, shards.most_frequent(self.vocabulary))
+            add_output_layer(model, shards.most_frequent(self.vocabulary))
         return added
 
     def objective(
@@ -156,7 +155,7 @@ def layouts(config: ElmoConfig) -> tuple[Layout, ...]:
     start state, spares computing it anew in each step. Published models learned from streams, and begin from zeros here:
     lanes teach them that beginning; a stream is for those that go back to programs which carry the state on.
     """
-    if config.trunk == "transformer":
+    if config.architecture == "transformer":
         return ("sentences",)
     if config.start == "learned":
         return ("lanes", "sentences")
@@ -199,7 +198,7 @@ def adapt(
     if own and out.exists() and out.samefile(str(model.source)):
         raise UsageError(f"{out} is the model that would be adapted: choose another folder for the result")
     if model.vocabulary is not None:
-        known_vocabulary(model)
+        require_vocabulary(model)
     built = Shards.build(corpus, out / "run", progress, only_known=has_begun(out))
     shards = config.known(built, model)
     train, held_out = split(shards)
@@ -215,7 +214,7 @@ def adapt(
     before = _before(objective, dev, out / "run" / "before.json", settings, run) if began_with_output else None
     story = Story(
         title=out.resolve().name,
-        model=describe(model),
+        model=model.info(),
         text={
             "adapted_from": Path(model.source).resolve().name if model.source else None,
             "words_added": len(added),
@@ -261,8 +260,8 @@ def lacking(shards: Shards, vocabulary: Vocabulary, *, limit: int, min_count: in
 
 def join_words(model: Elmo | Ulmfit, shards: Shards, limit: int, min_count: int) -> list[str]:
     """Take a text's frequent words into a model's vocabulary; gives them."""
-    added = lacking(shards, known_vocabulary(model), limit=limit, min_count=min_count)
-    add_words(model, added)
+    added = lacking(shards, require_vocabulary(model), limit=limit, min_count=min_count)
+    extend_vocabulary(model, added)
     return added
 
 
@@ -270,7 +269,7 @@ def _freeze(model: Elmo | Ulmfit, parts: tuple[str, ...]) -> None:
     for part in parts:
         model.freeze(part)
     if not any(weight.requires_grad for weight in model.parameters()):
-        raise UsageError(f"every part is frozen ({', '.join(model.parts())}), so nothing is left to train: freeze fewer")
+        raise UsageError(f"every part is frozen ({', '.join(model.layer_groups())}), so nothing is left to train: freeze fewer")
 
 
 def _before(objective: Learner, dev: Any, place: Path, settings: Mapping[str, Any], run: Run) -> dict[str, float]:

@@ -19,8 +19,8 @@ from torch import Tensor
 from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
 from polyseme.encoders.bert import Bert
-from polyseme.encoders.piece_library import library, quiet
-from polyseme.encoders.piece_model import PieceConfig
+from polyseme.encoders.subword_library import library, quiet
+from polyseme.encoders.subword_model import SubwordConfig
 from polyseme.nn.moving import moved
 from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, MaskingConfig
 from polyseme.pretraining.piece_teaching import SIZES, PieceObjective, PieceTeaching
@@ -64,7 +64,7 @@ class BertPretraining(PieceTeaching):
                 pad_token_id=tokenizer.pad_token_id,
             )
             network = library().BertForPreTraining(sizes)
-        return Bert(PieceConfig(), network=network, tokenizer=tokenizer, splitter=splitter)
+        return Bert(SubwordConfig(), network=network, tokenizer=tokenizer, splitter=splitter)
 
     def objective(self, model: Bert) -> BertObjective:
         return BertObjective(model)

@@ -48,7 +48,7 @@ class ElmoObjective(Learner):
         super().__init__()
         assert model.output is not None and model.vocabulary is not None
         self.model = model
-        self.dropout, model.trunk.dropout = dropout, dropout
+        self.dropout, model.contextualizer.dropout = dropout, dropout
         self.card = card
         self._words = TypeTables(model, shards)
         self._sampled = SampledSoftmax(model.output, negatives) if negatives is not None else None

@@ -21,7 +21,7 @@ from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.progress import progress
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
-from polyseme.encoders.folder import describe, save
+from polyseme.encoders.folder import save
 from polyseme.pretraining.card import facts_card, machine
 from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.pretraining.teaching import told
@@ -94,7 +94,7 @@ class Epochs:
 def write_model(fitted: Fitted, corpus: Corpus, shards: Shards, run: Run, options: Mapping[str, Any]) -> Fitted:
     """Write the model folder with its card."""
     facts = {
-        **describe(fitted.model),
+        **fitted.model.info(),
         **told(corpus, shards),
         "options": {**options, "seed": run.seed},
         "loss": None if fitted.loss is None else f"{fitted.loss:.4f}",

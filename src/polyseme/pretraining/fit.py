@@ -17,8 +17,7 @@ from polyseme.base.errors import UsageError
 from polyseme.base.progress import Advance
 from polyseme.base.run import Run
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.elmo_config import SIZES, TRANSFORMERS, ElmoConfig, WordsConfig
-from polyseme.encoders.folder import describe
+from polyseme.encoders.elmo_config import SIZES, TRANSFORMERS, ElmoConfig, WordTableConfig
 from polyseme.nn.output.adaptive import AdaptiveSoftmax
 from polyseme.nn.output.full import FullSoftmax
 from polyseme.pretraining.card import Story, write_finished
@@ -98,7 +97,7 @@ class ElmoPretraining(Teaching):
         word_dim = self.word_dim or (base.output if self.tied else WORD_DIM)
         return base.replace(
             characters=base.characters if self.input != "words" else None,
-            words=WordsConfig(size=words, dim=word_dim) if self.input != "characters" else None,
+            words=WordTableConfig(size=words, dim=word_dim) if self.input != "characters" else None,
             start="zero" if self.trunk == "transformer" else "warm" if self.layout == "stream" else "learned",
         )
 
@@ -142,7 +141,7 @@ def pretrain(
     dev = validation(shards, held_out)
     story = Story(
         title=out.resolve().name,
-        model=describe(model),
+        model=model.info(),
         text=told(corpus, shards) | {"vectors_to_start_from": found and found.told(len(model.vocabulary or ()))},
         options=config.to_dict() | {"seed": run.seed},
         run=run,

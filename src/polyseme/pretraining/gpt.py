@@ -20,7 +20,7 @@ from torch import Tensor
 
 from polyseme.base.run import Run
 from polyseme.encoders.gpt import Gpt
-from polyseme.encoders.piece_library import library, quiet
+from polyseme.encoders.subword_library import library, quiet
 from polyseme.nn.moving import moved
 from polyseme.pretraining.piece_teaching import SIZES, PieceObjective, PieceTeaching
 from polyseme.text.pieces import BYTES_AND_MARK, Pieces, train_byte_pairs
@@ -61,7 +61,7 @@ class GptPretraining(PieceTeaching):
                 eos_token_id=mark,
             )
             network = library().GPT2LMHeadModel(sizes)
-        return Gpt(Gpt.usual(), network=network, tokenizer=tokenizer, splitter=splitter)
+        return Gpt(Gpt.default_config(), network=network, tokenizer=tokenizer, splitter=splitter)
 
     def objective(self, model: Gpt) -> GptObjective:
         return GptObjective(model)

@@ -21,7 +21,6 @@ from torch import Tensor
 from polyseme.base.config import Config
 from polyseme.base.progress import Advance
 from polyseme.base.run import Run
-from polyseme.encoders.folder import describe
 from polyseme.encoders.left_to_right import LeftToRight
 from polyseme.nn.moving import moved
 from polyseme.nn.output.sampled import SampledSoftmax
@@ -173,7 +172,7 @@ class LeftToRightPretraining(Config):
         objective, batches = config.learner(model, ids), config.batches(shards, train, run)
         story = Story(
             title=out.resolve().name,
-            model=describe(model),
+            model=model.info(),
             text=told(corpus, shards),
             options=config.to_dict() | {"seed": run.seed},
             run=run,

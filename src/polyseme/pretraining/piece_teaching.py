@@ -17,9 +17,8 @@ from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import PolysemeError
 from polyseme.base.progress import Advance
 from polyseme.base.run import Run
-from polyseme.encoders.folder import describe
-from polyseme.encoders.piece_library import library
-from polyseme.encoders.piece_model import PieceModel
+from polyseme.encoders.subword_library import library
+from polyseme.encoders.subword_model import SubwordModel
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.piece_tokenizer import run_tokenizer
 from polyseme.text.corpus import Corpus
@@ -50,7 +49,7 @@ class PieceObjective(Learner):
 
     score_name = "loss"
 
-    def __init__(self, model: PieceModel) -> None:
+    def __init__(self, model: SubwordModel) -> None:
         super().__init__()
         self.model = model
         self.card: str | None = None
@@ -110,7 +109,7 @@ class PieceTeaching(Config):
         """What decides the tokenizer besides the text."""
         raise NotImplementedError
 
-    def build(self, tokenizer: Any, splitter: Splitter) -> PieceModel:
+    def build(self, tokenizer: Any, splitter: Splitter) -> SubwordModel:
         """A new model."""
         raise NotImplementedError
 
@@ -140,12 +139,12 @@ class PieceTeaching(Config):
         run.seed_all()
         model = self.build(tokenizer, corpus.cutter.words)
         size = self.batch_pieces or (BATCH_CUDA if run.device.type == "cuda" else BATCH_CPU)
-        batches = self.batches(shards, train, model.pieces, size, run)
-        dev = self.batches(shards, held_out, model.pieces, size, None).once()
+        batches = self.batches(shards, train, model.subwords, size, run)
+        dev = self.batches(shards, held_out, model.subwords, size, None).once()
         text = {"documents_of_text": len(shards), "words_of_text": shards.words(range(len(shards)))}
         story = Story(
             title=out.resolve().name,
-            model=describe(model),
+            model=model.info(),
             text={"text": corpus.source.names, **text},
             options=self.to_dict() | {"seed": run.seed},
             run=run,
@@ -155,7 +154,7 @@ class PieceTeaching(Config):
         objective = self.objective(model)
         objective.card = story.unfinished()
         taught = {name: value for name, value in self.to_dict().items() if name != "train"} | {"batch_pieces": size}
-        settings = {"pretraining": taught, "corpus": corpus.fingerprint(), "rows": model.pieces.fingerprint}
+        settings = {"pretraining": taught, "corpus": corpus.fingerprint(), "rows": model.subwords.fingerprint}
         result = Trainer(self.train, run).fit(objective, batches, dev, out, settings=settings, accept_changes=accept_changes)
         if run.first:
             told = {f"held_out_{name}": f"{value:.4f}" for name, value in result.scores.items()}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from polyseme.encoders.piece_library import library, quiet
+from polyseme.encoders.subword_library import library, quiet
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.files import one_at_a_time, published
 from polyseme.text.shards.pieces import documents

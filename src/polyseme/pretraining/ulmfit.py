@@ -15,7 +15,7 @@ from torch import Tensor
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.run import Run
-from polyseme.encoders.paces import part_paces
+from polyseme.encoders.lr_multipliers import lr_multipliers
 from polyseme.encoders.ulmfit import Ulmfit, UlmfitConfig
 from polyseme.nn.awd_lstm import AwdDropout, Reading, State, activation_loss
 from polyseme.pretraining.left_to_right import Ids, LeftToRightObjective, LeftToRightPretraining
@@ -89,7 +89,7 @@ class UlmfitObjective(LeftToRightObjective):
         return reading
 
     def paces(self) -> list[Pace]:
-        return [] if self.layer_decay == 1.0 else part_paces(self.model, "model.", decay=self.layer_decay)
+        return [] if self.layer_decay == 1.0 else lr_multipliers(self.model, "model.", decay=self.layer_decay)
 
     def carried(self) -> dict[str, Tensor]:
         """The state of every row."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from polyseme.base.run import Run
 from polyseme.encoders import folder as models
-from polyseme.encoders.shipped import folder_of
+from polyseme.encoders.shipped import shipped_folder
 from polyseme.studies.copies import share_copies
 from polyseme.studies.sets import labelled_set
 from polyseme.studies.train import Files, Job, task_named
@@ -108,7 +108,7 @@ def _splitter(name: str | None, language: str) -> Splitter:
     """The same for all encoders: by name, else that of the language's shipped model."""
     if name is not None or language == "en":
         return splitter(name or "english")
-    folder = folder_of(language)
+    folder = shipped_folder(language)
     assert folder is not None
     return models.load(folder).splitter
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.encoders.shipped import place_of
+from polyseme.encoders.shipped import resolve_path
 from polyseme.studies.cell import CELL, Cell, write_cell
 from polyseme.studies.identity import identity
 from polyseme.studies.options import Use, check_words, holding, mistakes
@@ -143,7 +143,7 @@ class Study:
     def check_models(self) -> None:
         """Complain about models that cells to be trained need and that are missing; those of the hub are fetched."""
         for name in sorted({each for cell in self.cells() if not cell.done for each in named_in(cell.encoders)}):
-            place_of(name)
+            resolve_path(name)
 
     def run(self, *, jobs: int = 1, device: str | None = None, tell: Tell = print) -> list[Cell]:
         """Train all cells that are not done, `jobs` at a time; gives them all, or an error that names those that failed.

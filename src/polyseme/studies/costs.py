@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from polyseme.base.amounts import duration
-from polyseme.encoders.shipped import folder_of
+from polyseme.encoders.shipped import shipped_folder
 from polyseme.pretraining.cost import Cost, read_cost
 from polyseme.studies.train import NONE, named_in
 
@@ -18,7 +18,7 @@ HEAD = ("encoders", "pre-training", "words seen", "words/s", "parameters", "devi
 
 def cost_of(encoders: str) -> Cost | None:
     """Of all encoders that are joined by `+`; None where one of them does not tell."""
-    found = [read_cost(folder_of(name) or Path(name).expanduser()) for name in named_in(encoders)]
+    found = [read_cost(shipped_folder(name) or Path(name).expanduser()) for name in named_in(encoders)]
     told = [cost for cost in found if cost is not None]
     if len(told) < len(found):
         return None

@@ -197,7 +197,7 @@ def placed(config: TaskConfig, encoders: Sequence[Encoder], tell: Tell) -> TaskC
 
     Encoders that differ in it, and networks without such a place, have them at the input.
     """
-    usual = {encoder.usual_position for encoder in split_encoders(encoders)[1]}
+    usual = {encoder.default_position for encoder in split_encoders(encoders)[1]}
     if len(usual) != 1 or usual <= set(config.features.positions):
         return config
     position = usual.pop()

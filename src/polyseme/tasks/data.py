@@ -16,7 +16,7 @@ import numpy as np
 from torch import Tensor
 
 from polyseme.base.errors import PolysemeError
-from polyseme.encoders.cache import Kept, LayerCache
+from polyseme.encoders.layer_cache import Kept, LayerCache
 from polyseme.tasks.features import Features
 from polyseme.text.batching.batches import by_words
 from polyseme.text.labelled.excerpt import Document, Excerpt, begin_of, document_of

@@ -66,7 +66,7 @@ class DirectSpans(nn.Module):
 
     def prepare(self, questions: Sequence[list[str]], paragraphs: Sequence[list[str]]) -> BesideInputs:
         """As many questions as paragraphs."""
-        batch = self.encoder.prepare_beside(questions, paragraphs)
+        batch = self.encoder.prepare_pair(questions, paragraphs)
         empty = batch.mask.new_zeros(len(paragraphs), 1)
         lengths = torch.tensor([len(a) + len(b) for a, b in zip(questions, paragraphs, strict=True)])
         return BesideInputs(batch, batch.mask if batch.mask.shape[1] else empty, lengths)

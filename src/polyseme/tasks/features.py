@@ -20,9 +20,9 @@ from torch.nn import functional as F
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.encoders.base import Batch, Encoder
-from polyseme.encoders.covering import Covering
-from polyseme.encoders.paces import Thaw, part_paces
+from polyseme.encoders.lr_multipliers import Unfreeze, lr_multipliers
 from polyseme.encoders.word2vec import WordVectorTable
+from polyseme.encoders.word_features import WordFeatures
 from polyseme.nn.mix import Mix
 from polyseme.nn.moving import moved
 from polyseme.tasks.words import DistinctWords, TaskWords, WordsConfig
@@ -52,7 +52,7 @@ class FeaturesConfig(Config):
     over all words of a batch (bilm), or none."""
     covering: bool = False
     """Whether encoders and loaded vectors read the words that cover the given ones, as each cuts the text: for data that is
-    cut into single characters (`polyseme.encoders.covering`)."""
+    cut into single characters (`polyseme.encoders.word_features`)."""
     l2: float = 0.001
     """Strength of the pull of the mix's weights towards equal ones."""
     dropout: float = 0.5
@@ -61,7 +61,7 @@ class FeaturesConfig(Config):
     """Rate of a fine-tuned encoder, times the task's."""
     layer_decay: float = 1.0
     """Each part of it moves so many times slower than the one above (2.6 in ULMFiT)."""
-    thaw: Thaw = "all"
+    thaw: Unfreeze = "all"
     """What is fine-tuned: all parts, the top one alone, or from the top down, a further part each tenth of the run."""
 
     def __post_init__(self) -> None:
@@ -136,17 +136,17 @@ class Features(nn.Module):
         self.encoders = list(encoders) if config.mode == "frozen" else []  # a list: their weights are not this module's
         self.tuned = nn.ModuleList(encoders if config.mode == "finetune" else [])
         for encoder in self.tuned:
-            if not encoder.parts():  # type: ignore[operator]
+            if not encoder.layer_groups():  # type: ignore[operator]
                 raise ConfigError(
                     f"mode is finetune, but an encoder of kind {encoder.kind} has nothing that could learn: give mode frozen"
                 )
             encoder.requires_grad_(False)
-            for name, part in encoder.parts().items():  # type: ignore[operator]
+            for name, part in encoder.layer_groups().items():  # type: ignore[operator]
                 if name != "output":  # which predicts words, and nobody asks it to
                     part.requires_grad_(True)
         read: list[Encoder] = list(encoders)
         if config.covering:  # loaded vectors have words, too, beside the rows of their table for the given ones
-            read = [Covering(encoder) for encoder in ([words.loaded] if words.loaded is not None else []) + read]
+            read = [WordFeatures(encoder) for encoder in ([words.loaded] if words.loaded is not None else []) + read]
         self.readers = read
         """What gives the layers of texts: the encoders themselves, or what reads them through another cut."""
         self.mixes = nn.ModuleDict(
@@ -250,7 +250,7 @@ class Features(nn.Module):
         config = self.config
         speeds: dict[str, Any] = {"rate": config.encoder_rate, "decay": config.layer_decay, "thaw": config.thaw}
         tuned: list[Encoder] = list(self.tuned)  # type: ignore[arg-type]
-        return [pace for n, encoder in enumerate(tuned) for pace in part_paces(encoder, f"{prefix}tuned.{n}.", **speeds)]
+        return [pace for n, encoder in enumerate(tuned) for pace in lr_multipliers(encoder, f"{prefix}tuned.{n}.", **speeds)]
 
 
 def _bytes(word: str) -> int:

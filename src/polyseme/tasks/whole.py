@@ -1,7 +1,7 @@
 """Nothing but an encoder and a head: fine-tuning as ULMFiT, GPT and BERT were published (`network="direct"`).
 
 No table of words, no characters, no LSTM of the task's own: the encoder reads the whole example in its own way
-(`polyseme.encoders.whole`) and gives one vector, from which a head makes scores. Three heads, each of its paper:
+(`polyseme.encoders.sequence`) and gives one vector, from which a head makes scores. Three heads, each of its paper:
 
 linear    one layer (Radford et al. 2018)
 tanh      a layer with tanh before it (Devlin et al. 2019), which begins as the one that the model was pre-trained with, and
@@ -121,10 +121,10 @@ class Direct(nn.Module):
         self._encoder = [encoder]  # in a list: its weights are the features'
         if isinstance(encoder, Ulmfit) and self.tuned:
             encoder.set_dropout(AwdDropout().times(config.encoder_dropout))
-        marks = encoder.whole_marks()
+        marks = encoder.sequence_tokens()
         self.marks = None if marks is None else nn.Parameter(marks, requires_grad=self.tuned)
         kind = config.head or ("tanh" if isinstance(encoder, Bert) else "linear" if isinstance(encoder, Gpt) else "hidden")
-        dim = encoder.whole_dim(texts)
+        dim = encoder.sequence_dim(texts)
         self.dense = _dense(encoder, dim) if kind == "tanh" else None
         self.head = _hidden(dim, hidden, outputs, dropout) if kind == "hidden" else _linear(dim, outputs, dropout)
 
@@ -137,15 +137,15 @@ class Direct(nn.Module):
         """Examples of one text each, or of two each."""
         orders = [examples, [list(reversed(texts)) for texts in examples]] if self.both_orders else [examples]
         lengths = torch.tensor([sum(map(len, texts)) for texts in examples])
-        return WholeInputs([self.encoder.prepare_whole(each, keep_end=self.keep_end) for each in orders], lengths)
+        return WholeInputs([self.encoder.prepare_sequence(each, keep_end=self.keep_end) for each in orders], lengths)
 
     def read(self, inputs: WholeInputs, *, learning: bool) -> WholeVectors:
         """Their vectors, those of both orders added; where it learns, the language-model loss, too."""
         predict = learning and self.config.lm_weight > 0
         with nullcontext() if self.tuned else torch.no_grad():
-            found = [self.encoder.whole(each, self.marks, predict=predict) for each in inputs.orders]
+            found = [self.encoder.encode_sequence(each, self.marks, predict=predict) for each in inputs.orders]
         vectors = torch.stack([each.vectors.float() for each in found]).sum(0)
-        losses = [each.prediction for each in found if each.prediction is not None]
+        losses = [each.lm_loss for each in found if each.lm_loss is not None]
         return WholeVectors(vectors, torch.stack(losses).mean() if losses else None)
 
     def forward(self, whole: WholeVectors) -> Tensor:
@@ -205,7 +205,7 @@ def only_encoder(features: Features) -> Encoder:
         given = ", ".join(encoder.kind for encoder in features.contextual) or "none"
         raise ConfigError(f"network is 'direct', an encoder and a head; give one encoder that knows sentences, not {given}")
     (encoder,) = features.contextual
-    if not encoder.parts():
+    if not encoder.layer_groups():
         raise ConfigError(f"network is 'direct', but an encoder of kind {encoder.kind} is no network: give another network")
     return encoder
 

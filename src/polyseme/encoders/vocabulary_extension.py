@@ -21,16 +21,16 @@ from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
 from polyseme.text.vocabulary import Vocabulary
 
 
-def add_words(model: Elmo | Ulmfit, words: Sequence[str]) -> None:
+def extend_vocabulary(model: Elmo | Ulmfit, words: Sequence[str]) -> None:
     """Put words at the end of a model's vocabulary, with their rows; the model is changed in place."""
     if not words:
         return
-    vocabulary = known_vocabulary(model)
+    vocabulary = require_vocabulary(model)
     repeated = [word for word in words if word in vocabulary]
     if repeated or len(set(words)) < len(words):
         what = f"{repeated[0]!r} is in the vocabulary already" if repeated else "a word is given twice"
         raise UsageError(f"cannot add {len(words)} words: {what}; give new words, each once")
-    if not can_grow(model):
+    if not can_extend(model):
         raise PolysemeError(
             "an adaptive output layer cannot take new words: its clusters are of the words that it has; add none (new_words 0)"
         )
@@ -58,7 +58,7 @@ def add_words(model: Elmo | Ulmfit, words: Sequence[str]) -> None:
         model.refresh()
 
 
-def add_output(model: Elmo, words: Sequence[str]) -> None:
+def add_output_layer(model: Elmo, words: Sequence[str]) -> None:
     """Give a model that has none an output layer, random as for a new model; its words are `words` if it has none either."""
     if model.output is not None:
         raise UsageError("this model has an output layer already")
@@ -68,12 +68,12 @@ def add_output(model: Elmo, words: Sequence[str]) -> None:
     model.output = FullSoftmax(len(model.vocabulary), config.output).to(model.device).train(model.training)
 
 
-def can_grow(model: Elmo | Ulmfit) -> bool:
+def can_extend(model: Elmo | Ulmfit) -> bool:
     """Whether a model's output layer, where it has one, can take new words."""
     return model.output is None or isinstance(model.output, FullSoftmax)
 
 
-def known_vocabulary(model: Elmo | Ulmfit) -> Vocabulary:
+def require_vocabulary(model: Elmo | Ulmfit) -> Vocabulary:
     """A model's vocabulary, which must have the unknown word that stands for all others."""
     vocabulary = model.vocabulary
     if vocabulary is None:

@@ -11,8 +11,8 @@ import torch
 import polyseme
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.elmo_config import ElmoConfig, WordsConfig
-from polyseme.encoders.growth import add_output, add_words
+from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
+from polyseme.encoders.vocabulary_extension import add_output_layer, extend_vocabulary
 from polyseme.nn.output.adaptive import AdaptiveSoftmax
 from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
 from polyseme.text.vocabulary import Vocabulary
@@ -23,7 +23,7 @@ NEW = ["glucose", "stent", "漢方", "-"]
 
 def tied() -> Elmo:
     torch.manual_seed(1)
-    config = ElmoConfig(characters=None, words=WordsConfig(size=len(vocabulary()), dim=8), dim=8, lstm=LSTM)
+    config = ElmoConfig(characters=None, words=WordTableConfig(size=len(vocabulary()), dim=8), dim=8, lstm=LSTM)
     model = Elmo(config, vocabulary=vocabulary())
     torch.nn.init.normal_(model.tie_output().bias)
     return model.eval()
@@ -50,7 +50,7 @@ def test_the_unknown_word_shares_its_probability(kind: str) -> None:
     states = torch.randn(50, 8, dtype=torch.float64)
     assert model.output is not None
     old = model.double().output(states).exp()  # type: ignore[misc]
-    add_words(model, NEW)
+    extend_vocabulary(model, NEW)
     new = model.output(states).exp()
     size, unknown = old.shape[1], 2
     assert model.output.size == new.shape[1] == size + len(NEW) == len(model.vocabulary or [])
@@ -66,8 +66,8 @@ def test_vectors_stay_and_the_folder_holds_it(kind: str, tmp_path: Path) -> None
     model = MODELS[kind]()
     texts = [*sentences(5), ["the", *NEW, "cat"]]
     before = model.embed(texts)
-    add_words(model, NEW[:2])
-    add_words(model, NEW[2:])
+    extend_vocabulary(model, NEW[:2])
+    extend_vocabulary(model, NEW[2:])
     assert model.vocabulary is not None and model.vocabulary.words[-4:] == NEW and model.vocabulary.ids(["stent"]) == [22]
     assert all(weight.requires_grad for weight in model.parameters())
     for found in (model, polyseme.load(model.save_pretrained(tmp_path / "m"))):
@@ -81,37 +81,37 @@ def test_vectors_stay_and_the_folder_holds_it(kind: str, tmp_path: Path) -> None
 
 def test_rows_that_no_word_had_are_taken() -> None:
     torch.manual_seed(0)
-    config = ElmoConfig(characters=None, words=WordsConfig(size=30, dim=5), dim=8, lstm=LSTM)
+    config = ElmoConfig(characters=None, words=WordTableConfig(size=30, dim=5), dim=8, lstm=LSTM)
     model = Elmo(config, vocabulary=vocabulary())
-    add_words(model, NEW)
+    extend_vocabulary(model, NEW)
     table = model.tokens.words.weight  # type: ignore[union-attr]
     assert len(table) == 25 and all(torch.equal(table[row], table[2]) for row in range(21, 25))
 
 
 def test_a_new_output_layer() -> None:
     model = elmo()
-    add_output(model, ["<S>", "</S>", "<UNK>", "a", "b"])
+    add_output_layer(model, ["<S>", "</S>", "<UNK>", "a", "b"])
     assert model.vocabulary is not None and len(model.vocabulary) == 5 and model.output is not None
-    assert model.perplexity([["a", "c"]]).mean < 50 and "output" in model.parts()
+    assert model.perplexity([["a", "c"]]).mean < 50 and "output" in model.layer_groups()
     table = elmo(form="words")
-    add_output(table, ["never", "looked", "at"])
+    add_output_layer(table, ["never", "looked", "at"])
     assert table.output is not None and table.output.size == len(vocabulary())
     with pytest.raises(UsageError, match="an output layer already"):
-        add_output(table, [])
+        add_output_layer(table, [])
 
 
 def test_mistakes() -> None:
     with pytest.raises(UsageError, match="'cat' is in the vocabulary already"):
-        add_words(elmo(output=True), ["new", "cat"])
+        extend_vocabulary(elmo(output=True), ["new", "cat"])
     with pytest.raises(UsageError, match="given twice"):
-        add_words(elmo(output=True), ["new", "new"])
+        extend_vocabulary(elmo(output=True), ["new", "new"])
     with pytest.raises(PolysemeError, match="no vocabulary"):
-        add_words(elmo(), ["new"])
+        extend_vocabulary(elmo(), ["new"])
     clusters = elmo(output=True)
     clusters.output = AdaptiveSoftmax(len(vocabulary()), 8)
     with pytest.raises(PolysemeError, match="adaptive output layer cannot take new words"):
-        add_words(clusters, ["new"])
+        extend_vocabulary(clusters, ["new"])
     lost = elmo(output=True)
     lost.vocabulary = Vocabulary([word.replace("<UNK>", "<other>") for word in vocabulary()])
     with pytest.raises(PolysemeError, match="lacks the unknown word '<UNK>'"):
-        add_words(lost, ["new"])
+        extend_vocabulary(lost, ["new"])

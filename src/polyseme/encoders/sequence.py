@@ -1,8 +1,8 @@
 """Whole examples: one text or two become one vector, in each system's own way. What the ways share.
 
 A task that is nothing but an encoder and a small head (Howard and Ruder 2018, Radford et al. 2018, Devlin et al. 2019) asks for
-no vectors of words. Each encoder says itself how it reads an example (`Encoder.prepare_whole`, `Encoder.whole`): BERT and GPT
-put marks between two texts and around them, ULMFiT its end mark, and all others read each text alone. Windows cannot help
+no vectors of words. Each encoder reads an example its own way (`prepare_sequence`, `encode_sequence`): BERT and GPT
+put special tokens between two texts and around them, ULMFiT its end mark, and all others read each text alone. Windows cannot help
 here, since there is one vector: where a network has a longest text, the longer of two texts loses its end, or, where the first
 ends in what matters (a question behind its context), its beginning.
 """
@@ -22,19 +22,19 @@ Text = TypeVar("Text")
 
 
 @dataclass(frozen=True)
-class Whole:
+class SequenceOutput:
     """What an encoder makes of whole examples."""
 
     vectors: Tensor
     """(examples, dim)."""
-    prediction: Tensor | None = None
+    lm_loss: Tensor | None = None
     """The mean loss of telling each next word or piece of the same texts, where it was asked for."""
 
 
-def by_slot(examples: Sequence[Sequence[Text]]) -> list[list[Text]]:
+def split_texts(examples: Sequence[Sequence[Text]]) -> list[list[Text]]:
     """Examples of one text or two -> all first texts, and all second ones.
 
-    >>> by_slot([["a", "b"], ["c", "d"]])
+    >>> split_texts([["a", "b"], ["c", "d"]])
     [['a', 'c'], ['b', 'd']]
     """
     counts = {len(texts) for texts in examples}
@@ -46,7 +46,7 @@ def by_slot(examples: Sequence[Sequence[Text]]) -> list[list[Text]]:
     return [[texts[slot] for texts in examples] for slot in range(counts.pop())]
 
 
-def compared(vectors: Sequence[Tensor]) -> Tensor:
+def combine_pair(vectors: Sequence[Tensor]) -> Tensor:
     """Vectors of texts that were read alone, (examples, dim) each -> themselves, or [u; v; |u - v|; u * v] of two."""
     if len(vectors) == 1:
         return vectors[0]
@@ -54,12 +54,12 @@ def compared(vectors: Sequence[Tensor]) -> Tensor:
     return torch.cat([u, v, (u - v).abs(), u * v], dim=1)
 
 
-def shortened(texts: Sequence[list[int]], room: int, *, keep_end: bool = False) -> list[list[int]]:
+def truncate(texts: Sequence[list[int]], room: int, *, keep_end: bool = False) -> list[list[int]]:
     """Texts that have `room` places together: while there are more, the longest loses its last piece, of equals the later.
 
     `keep_end`: what the first text loses is its beginning.
 
-    >>> shortened([[1, 2, 3, 4], [5, 6]], 4), shortened([[1, 2, 3, 4], [5, 6]], 4, keep_end=True)
+    >>> truncate([[1, 2, 3, 4], [5, 6]], 4), truncate([[1, 2, 3, 4], [5, 6]], 4, keep_end=True)
     ([[1, 2], [5, 6]], [[3, 4], [5, 6]])
     """
     lengths = [len(text) for text in texts]

@@ -3,7 +3,7 @@
 The networks are those of the `transformers` library, and so are the folders: what is saved here opens there, and the other way
 round. Layer 0 is what the network reads (pieces and positions), layer l the output of its block l. A word of several pieces has
 the vectors of one of them, or their mean. Texts longer than the network's positions go through in windows that overlap
-(`polyseme.encoders.piece_windows`): no word is left out. Padding is masked, so a vector does not depend on its batch.
+(`polyseme.encoders.subword_windows`): no word is left out. Padding is masked, so a vector does not depend on its batch.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
-from polyseme.encoders.piece_library import FAMILIES, family_of, part_of, read_network, read_tokenizer, write_network
-from polyseme.encoders.piece_windows import windows
-from polyseme.encoders.whole import by_slot
+from polyseme.encoders.sequence import split_texts
+from polyseme.encoders.subword_library import FAMILIES, family_of, part_of, read_network, read_tokenizer, write_network
+from polyseme.encoders.subword_windows import windows
 from polyseme.text.pieces import Pieces
 from polyseme.text.words import Splitter, splitter
 
@@ -33,7 +33,7 @@ _NO_VECTOR_NEEDS = ("architectures", "dtype", "transformers_version", "_name_or_
 
 
 @dataclass(frozen=True, kw_only=True)
-class PieceConfig(Config):
+class SubwordConfig(Config):
     """How words and pieces come together; the network's own config is the library's."""
 
     pieces: WordPart = "first"
@@ -56,7 +56,7 @@ class PieceConfig(Config):
 
 
 @dataclass(frozen=True)
-class PieceInputs:
+class SubwordInputs:
     """Texts as windows of pieces, and which pieces are whose."""
 
     ids: Tensor
@@ -77,16 +77,16 @@ class PieceInputs:
     """(windows, length): which of two texts a piece belongs to, where the network is told."""
 
 
-class PieceModel(Encoder):
+class SubwordModel(Encoder):
     """A network of the transformers library around which words come and go; `Bert` and `Gpt` are the two kinds."""
 
-    config_type: ClassVar[type[Config]] = PieceConfig
-    config: PieceConfig
+    config_type: ClassVar[type[Config]] = SubwordConfig
+    config: SubwordConfig
     causal: ClassVar[bool]
 
     def __init__(
         self,
-        config: PieceConfig,
+        config: SubwordConfig,
         *,
         network: Any,
         tokenizer: Any,
@@ -97,9 +97,9 @@ class PieceModel(Encoder):
         if self.family.causal != self.causal:
             raise ConfigError(f"a {network.config.model_type} is no {self.kind}: polyseme.load chooses the kind by itself")
         self.network = network
-        self.pieces = Pieces(tokenizer)
+        self.subwords = Pieces(tokenizer)
         self.before, self.after = self._marks()
-        rows, size = network.get_input_embeddings().weight.shape[0], len(self.pieces)
+        rows, size = network.get_input_embeddings().weight.shape[0], len(self.subwords)
         if size > rows:
             raise ConfigError(f"the tokenizer has {size} pieces, the network's table {rows} rows: are both of one model?")
 
@@ -134,14 +134,14 @@ class PieceModel(Encoder):
         """A hash of what decides the vectors besides the weights: the tokenizer and the network's own config."""
         values = json.loads(self.network.config.to_json_string(use_diff=False))
         kept = {name: value for name, value in values.items() if name not in _NO_VECTOR_NEEDS}
-        return hashlib.sha256((self.pieces.fingerprint + json.dumps(kept, sort_keys=True)).encode()).hexdigest()
+        return hashlib.sha256((self.subwords.fingerprint + json.dumps(kept, sort_keys=True)).encode()).hexdigest()
 
     def _blocks(self) -> nn.ModuleList:
         blocks = part_of(self.body, self.family.blocks)
         assert isinstance(blocks, nn.ModuleList)
         return blocks
 
-    def parts(self) -> dict[str, nn.Module]:
+    def layer_groups(self) -> dict[str, nn.Module]:
         below, above = (
             [part for path in paths if (part := part_of(self.body, path)) is not None]
             for paths in (self.family.embeddings, self.family.top)
@@ -197,12 +197,12 @@ class PieceModel(Encoder):
         if types is not None:
             heads = torch.tensor([len(before[owner]) for owner in owners])
             told = typed(heads, attention.shape[1], types).to(self.device) * attention
-        inputs = PieceInputs(padded, attention, rows, columns, places, bounds, whose.to(self.device), told)
+        inputs = SubwordInputs(padded, attention, rows, columns, places, bounds, whose.to(self.device), told)
         return Batch(inputs, mask.to(self.device), lengths.to(self.device))
 
     def _cut(self, texts: list[list[str]]) -> list[list[list[int]]]:
         """For each text the pieces of each word."""
-        found = iter(self.pieces.of([word for text in texts for word in text]))
+        found = iter(self.subwords.of([word for text in texts for word in text]))
         return [[next(found) for _ in text] for text in texts]
 
     def _taken(self, pieces: list[list[int]]) -> tuple[list[int], list[tuple[int, int]]]:
@@ -227,7 +227,7 @@ class PieceModel(Encoder):
     # ---- pieces -> layers
 
     def forward(self, batch: Batch) -> Layers:
-        inputs: PieceInputs = batch.inputs
+        inputs: SubwordInputs = batch.inputs
         pieces, marks = self._read(inputs)
         count, words = batch.mask.shape
         states = pieces.new_zeros(self.layers, count * words, self.dim)
@@ -239,7 +239,7 @@ class PieceModel(Encoder):
         summary = None if self.causal else _means(marks, inputs.texts, count)
         return Layers(states.view(self.layers, count, words, self.dim), batch.mask, summary=summary)
 
-    def _read(self, inputs: PieceInputs) -> tuple[Tensor, Tensor]:
+    def _read(self, inputs: SubwordInputs) -> tuple[Tensor, Tensor]:
         """All layers of the pieces that make words (layers, taken, dim), the top of each window's first mark (windows, dim)."""
         count, length = inputs.ids.shape
         step = count if torch.is_grad_enabled() else max(1, _AT_A_TIME // length)
@@ -266,25 +266,25 @@ class PieceModel(Encoder):
 
     # ---- whole examples
 
-    def whole_dim(self, texts: int) -> int:
+    def sequence_dim(self, texts: int) -> int:
         return self.dim
 
     def _flat(self, examples: Sequence[Sequence[Sentence]]) -> list[list[list[int]]]:
         """For each example the pieces of each of its texts."""
-        slots = [self._cut(self._texts(texts)) for texts in by_slot(examples)]
+        slots = [self._cut(self._texts(texts)) for texts in split_texts(examples)]
         return [[[piece for word in text for piece in word] for text in texts] for texts in zip(*slots, strict=True)]
 
     # ---- in a folder
 
     def write_files(self, folder: Path, dtype: torch.dtype) -> None:
-        write_network(self.network, self.pieces.tokenizer, folder, dtype)
+        write_network(self.network, self.subwords.tokenizer, folder, dtype)
 
     @classmethod
-    def read_files(cls, folder: Path, config: PieceConfig, splitter: Splitter) -> Self:
-        return cls.read_library(folder, config, splitter)
+    def read_files(cls, folder: Path, config: SubwordConfig, splitter: Splitter) -> Self:
+        return cls.from_library(folder, config, splitter)
 
     @classmethod
-    def read_library(cls, folder: Path, config: PieceConfig | None = None, cut: Splitter | None = None) -> Self:
+    def from_library(cls, folder: Path, config: SubwordConfig | None = None, cut: Splitter | None = None) -> Self:
         """The model in a folder of the transformers library.
 
         Where nobody says otherwise, text is split as suits the tokenizer: at blanks where these are part of its pieces, else
@@ -295,22 +295,22 @@ class PieceModel(Encoder):
             raise FormatError(folder / "config.json", f"is not of a {cls.kind}: polyseme.load chooses the kind by itself")
         network, tokenizer = read_network(folder, family), read_tokenizer(folder)
         try:
-            model = cls(config or cls.usual(), network=network, tokenizer=tokenizer)
+            model = cls(config or cls.default_config(), network=network, tokenizer=tokenizer)
         except PolysemeError as error:
             raise FormatError(folder, str(error)) from error
-        model.splitter = cut or splitter("whitespace" if model.pieces.byte_level else "characters")
+        model.splitter = cut or splitter("whitespace" if model.subwords.byte_level else "characters")
         return model.eval()
 
     @classmethod
-    def usual(cls) -> PieceConfig:
+    def default_config(cls) -> SubwordConfig:
         """The config where nobody says otherwise."""
-        return PieceConfig()
+        return SubwordConfig()
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {
+    def info(self) -> dict[str, Any]:
+        return super().info() | {
             "parameters": sum(weight.numel() for weight in self.body.parameters()),
             "network": self.network.config.model_type,
-            "pieces_of_vocabulary": len(self.pieces),
+            "pieces_of_vocabulary": len(self.subwords),
             "pieces_of_a_word": self.config.pieces,
             "window": self.window,
             "language_model": self.causal and self.network.get_output_embeddings() is not None,

@@ -20,13 +20,13 @@ from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.text.splitting.alignment import join, overlaps
 
-ALONE, FIRST, INSIDE, LAST = range(4)
-PLACES = 4
+SINGLE, BEGIN, INSIDE, END = range(4)
+POSITION_TAGS = 4
 """Numbers of a vector that tell the token's place in its word."""
 
 
 @dataclass(frozen=True)
-class Cover:
+class WordAlignment:
     """Tokens and the words that cover them."""
 
     words: list[str]
@@ -37,7 +37,7 @@ class Cover:
 
 
 @dataclass(frozen=True)
-class CoveredInputs:
+class WordFeatureInputs:
     """What `forward` needs besides the encoder's own batch."""
 
     inner: Batch
@@ -47,8 +47,8 @@ class CoveredInputs:
     """(batch, tokens): its place there."""
 
 
-class Covering(Encoder):
-    """An encoder whose sentences are tokens of another cut; see `cover`."""
+class WordFeatures(Encoder):
+    """An encoder whose sentences are tokens of another cut; see `align_to_words`."""
 
     kind = "covering"
 
@@ -67,7 +67,7 @@ class Covering(Encoder):
 
     @property
     def dim(self) -> int:
-        return self.inner.dim + PLACES
+        return self.inner.dim + POSITION_TAGS
 
     @property
     def device(self) -> torch.device:
@@ -78,11 +78,11 @@ class Covering(Encoder):
         """What decides the vectors: the encoder."""
         return model_fingerprint(self.inner)
 
-    def parts(self) -> dict[str, nn.Module]:
-        return self.inner.parts()
+    def layer_groups(self) -> dict[str, nn.Module]:
+        return self.inner.layer_groups()
 
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
-        covers = [cover(text, self.inner) for text in self._texts(sentences)]
+        covers = [align_to_words(text, self.inner) for text in self._texts(sentences)]
         lengths = torch.tensor([len(each.index) for each in covers])
         index, places = torch.zeros(2, len(covers), int(lengths.max()), dtype=torch.long)
         for row, each in enumerate(covers):
@@ -90,48 +90,48 @@ class Covering(Encoder):
             places[row, : len(each.index)] = torch.tensor(each.places, dtype=torch.long)
         mask = torch.arange(index.shape[1]) < lengths[:, None]
         inner, device = self.inner.prepare([each.words for each in covers]), self.device
-        inputs = CoveredInputs(inner, index.to(device), places.to(device))
+        inputs = WordFeatureInputs(inner, index.to(device), places.to(device))
         return Batch(inputs, mask.to(device), lengths.to(device))
 
     def forward(self, batch: Batch) -> Layers:
-        inputs: CoveredInputs = batch.inputs
+        inputs: WordFeatureInputs = batch.inputs
         words = self.inner(inputs.inner).states  # (layers, batch, words, dim)
         if not words.shape[2]:  # only empty texts
             return Layers(words.new_zeros(*words.shape[:2], inputs.index.shape[1], self.dim), batch.mask)
         index = inputs.index[None, :, :, None].expand(self.layers, -1, -1, words.shape[3])
-        places = F.one_hot(inputs.places, PLACES).to(words.dtype).expand(self.layers, -1, -1, -1)
+        places = F.one_hot(inputs.places, POSITION_TAGS).to(words.dtype).expand(self.layers, -1, -1, -1)
         states = torch.cat([words.gather(2, index), places], dim=3)
         return Layers(states.masked_fill(~batch.mask[..., None], 0.0), batch.mask)
 
     def _embed_batch(
         self, texts: list[list[str]], choose: slice | Literal["mean"], start: str | None, batch_words: int
     ) -> Callable[[], list[np.ndarray]]:
-        covers = [cover(text, self.inner) for text in texts]
+        covers = [align_to_words(text, self.inner) for text in texts]
         begun = self.inner._embed_batch([each.words for each in covers], choose, start, batch_words)
-        marks = np.eye(PLACES, dtype=np.float32)
+        marks = np.eye(POSITION_TAGS, dtype=np.float32)
 
         def arrays() -> list[np.ndarray]:
             found = []
             for each, words in zip(covers, begun(), strict=True):
-                places = np.broadcast_to(marks[each.places], (len(words), len(each.places), PLACES))
+                places = np.broadcast_to(marks[each.places], (len(words), len(each.places), POSITION_TAGS))
                 found.append(np.concatenate([words[:, each.index], places], axis=2))
             return found
 
         return arrays
 
 
-def cover(tokens: Sequence[str], encoder: Encoder) -> Cover:
+def align_to_words(tokens: Sequence[str], encoder: Encoder) -> WordAlignment:
     """The words of the text that the tokens spell, as the encoder cuts it, and where each token is in them.
 
     The tokens are the words themselves where the encoder cuts at white space, of which they have none, and where one of them
     is white space.
     """
     if encoder.splitter.name == "whitespace" or not all(token.strip() for token in tokens):
-        return Cover(list(tokens), list(range(len(tokens))), [ALONE] * len(tokens))
+        return WordAlignment(list(tokens), list(range(len(tokens))), [SINGLE] * len(tokens))
     words = encoder.words(join(tokens))
     index = [each.start for each in overlaps(tokens, words)]
     begins = [place == 0 or index[place - 1] != word for place, word in enumerate(index)]
     ends = [place + 1 == len(index) or index[place + 1] != word for place, word in enumerate(index)]
-    names = {(True, True): ALONE, (True, False): FIRST, (False, True): LAST, (False, False): INSIDE}
+    names = {(True, True): SINGLE, (True, False): BEGIN, (False, True): END, (False, False): INSIDE}
     places = [names[each] for each in zip(begins, ends, strict=True)]
-    return Cover(words, index, places)
+    return WordAlignment(words, index, places)

@@ -8,16 +8,18 @@ from typing import Literal
 from polyseme.encoders.base import Encoder
 from polyseme.training.base import Pace
 
-Thaw = Literal["all", "top", "gradual"]
+Unfreeze = Literal["all", "top", "gradual"]
 
 
-def part_paces(encoder: Encoder, prefix: str, *, rate: float = 1.0, decay: float = 1.0, thaw: Thaw = "all") -> list[Pace]:
+def lr_multipliers(
+    encoder: Encoder, prefix: str, *, rate: float = 1.0, decay: float = 1.0, thaw: Unfreeze = "all"
+) -> list[Pace]:
     """A pace for each weight of each part, from `rate` at the top, each part `decay` times slower than the one above.
 
     `prefix` is the name of the encoder in the learner. `thaw`: all parts move, the top one alone, or from the top down a
     further one each tenth of the run. A start state goes with the top; an output layer has no pace here.
     """
-    parts = encoder.parts()
+    parts = encoder.layer_groups()
     depths = {name: depth for depth, name in enumerate(reversed([name for name in parts if name not in ("start", "output")]))}
     found = []
     for name, depth in (depths | ({"start": 0} if "start" in parts else {})).items():

@@ -10,7 +10,7 @@ import torch
 
 from polyseme.encoders.bert import Bert
 from polyseme.encoders.gpt import Gpt
-from polyseme.encoders.piece_model import PieceConfig
+from polyseme.encoders.subword_model import SubwordConfig
 from polyseme.text.pieces import train_byte_pairs, train_wordpiece
 
 TEXT = ["the bank of the river", "money in the bank", "a zebra sat on the mat , naïve", "漢 字 of river rivers banks"]
@@ -38,7 +38,7 @@ def bert(*, positions: int = 24, head: str = "BertForPreTraining", seed: int = 0
     torch.manual_seed(seed)
     sizes = {**SIZES, "vocab_size": len(wordpieces()), "max_position_embeddings": positions, "initializer_range": 0.5}
     network = getattr(library(), head)(library().BertConfig(**sizes))
-    return Bert(PieceConfig(**settings), network=network, tokenizer=wordpieces()).eval()
+    return Bert(SubwordConfig(**settings), network=network, tokenizer=wordpieces()).eval()
 
 
 def gpt(*, positions: int = 24, head: str = "GPT2LMHeadModel", seed: int = 0, **settings: Any) -> Gpt:
@@ -48,4 +48,4 @@ def gpt(*, positions: int = 24, head: str = "GPT2LMHeadModel", seed: int = 0, **
     mark = byte_pairs().eos_token_id
     config = library().GPT2Config(**sizes, initializer_range=0.5, bos_token_id=mark, eos_token_id=mark)
     network = getattr(library(), head)(config)
-    return Gpt(PieceConfig(**{"pieces": "last", **settings}), network=network, tokenizer=byte_pairs()).eval()
+    return Gpt(SubwordConfig(**{"pieces": "last", **settings}), network=network, tokenizer=byte_pairs()).eval()

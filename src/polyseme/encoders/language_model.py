@@ -1,7 +1,8 @@
-"""What a language model can be asked: how likely are these words, and which others could stand here?
+"""The language-model API: probabilities of words and sentences, perplexity, and substitutes for a word.
 
-`LanguageModel` is the protocol that all language models share; `LanguageQuestions` answers it for a bidirectional model with
-an output layer. Probabilities are of the full vocabulary, never of a sample; words outside it count as its unknown word.
+`LanguageModel` is the protocol of all language models. `BidirectionalLanguageModel` implements it for an encoder with two
+directions and an output layer. Probabilities are over the full vocabulary, never a sample. Words outside the vocabulary count
+as its unknown word.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def perplexity_of(found: Sequence[WordLogProbs]) -> Perplexity:
     return Perplexity(float(np.exp(forward)), float(np.exp(back)), float(np.exp((forward + back) / 2)), count)
 
 
-class LanguageQuestions:
+class BidirectionalLanguageModel:
     """Answers for an encoder that reads from both sides and has an output layer."""
 
     config: ElmoConfig

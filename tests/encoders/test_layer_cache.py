@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.encoders.cache import PROGRESS, LayerCache
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
+from polyseme.encoders.layer_cache import PROGRESS, LayerCache
 
 SENTENCES = [["The", "bank"], [], ["A", "river", "bank", "."], ["Money"]]
 TEXTS = [[sentence] for sentence in SENTENCES]
@@ -68,7 +68,7 @@ def test_other_weights_or_text_have_another_cache(encoder: Elmo, tmp_path: Path)
 
 
 def test_a_stopped_build_goes_on(encoder: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyseme.encoders.cache._AT_A_TIME", 1)
+    monkeypatch.setattr("polyseme.encoders.layer_cache._AT_A_TIME", 1)
     embed, asked = Elmo.embed, []
 
     def stop(self: Elmo, sentences: list[list[str]], **options: object) -> list[np.ndarray]:
@@ -111,7 +111,7 @@ _TOGETHER = """
 import sys, time
 from pathlib import Path
 import torch
-from polyseme.encoders import cache
+from polyseme.encoders import layer_cache as cache
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
 from polyseme.text.shards import files as shard_files

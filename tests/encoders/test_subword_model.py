@@ -16,9 +16,9 @@ from polyseme.base.errors import FormatError, MissingExtraError, PolysemeError, 
 from polyseme.encoders.bert import Bert
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.gpt import Gpt
-from polyseme.encoders.piece_windows import windows
-from polyseme.encoders.questions import LanguageModel
-from tests.encoders.small_pieces import bert, byte_pairs, gpt, library, wordpieces
+from polyseme.encoders.language_model import LanguageModel
+from polyseme.encoders.subword_windows import windows
+from tests.encoders.small_subwords import bert, byte_pairs, gpt, library, wordpieces
 
 BOTH = [bert, gpt]
 TEXTS = [["the", "bank", "of", "the", "rivers"], ["zebra"], [], ["", "\udc80", "漢", "naïve", "antidisestablishment"]]
@@ -135,7 +135,7 @@ def test_a_window_is_read_as_the_library_reads_it() -> None:
 def test_parts_freeze_one_by_one(make) -> None:
     model = make()
     own = [] if model.causal else ["output"]  # GPT's head is the table of its embeddings and has no weights of its own
-    assert list(model.parts()) == ["embeddings", "layer1", "layer2", *own]
+    assert list(model.layer_groups()) == ["embeddings", "layer1", "layer2", *own]
     model.freeze()
     model.unfreeze("layer2")
     layers = model(model.prepare([["the", "bank"]]))
@@ -146,7 +146,7 @@ def test_parts_freeze_one_by_one(make) -> None:
     for part in own:
         model.freeze(part)  # tied to the embeddings, which stay as they are
     assert model.network.get_input_embeddings().weight.requires_grad
-    with pytest.raises(UsageError, match="unknown part 'layer3'"):
+    with pytest.raises(UsageError, match="unknown layer group 'layer3'"):
         model.freeze("layer3")
 
 
@@ -163,7 +163,7 @@ def test_the_folder_opens_in_both_libraries(tmp_path: Path, make, head: str) -> 
     assert library().AutoTokenizer.from_pretrained(folder)("the bank")["input_ids"]
     again = polyseme.load(folder)
     assert type(again) is type(model) and again.config == model.config
-    assert list(again.parts()) == list(model.parts())
+    assert list(again.layer_groups()) == list(model.layer_groups())
     assert (again.network.get_output_embeddings() is not None) == (head != "BertModel")
     assert model_fingerprint(again) == model_fingerprint(model) == model_fingerprint(polyseme.load(folder))
     np.testing.assert_array_equal(again.embed(TEXTS)[0], model.embed(TEXTS)[0])
@@ -177,7 +177,7 @@ def test_the_folder_opens_in_both_libraries(tmp_path: Path, make, head: str) -> 
 def test_published_folders(tmp_path: Path, make) -> None:
     model = make()
     model.network.save_pretrained(tmp_path)
-    model.pieces.tokenizer.save_pretrained(tmp_path)
+    model.subwords.tokenizer.save_pretrained(tmp_path)
     found = polyseme.load(tmp_path)
     assert type(found) is type(model) and found.source == str(tmp_path) and not found.training
     assert found.splitter.name == ("whitespace" if make is gpt else "characters")
@@ -195,7 +195,7 @@ def test_a_fine_tuned_model_keeps_its_body_and_no_random_weights(tmp_path: Path)
     model.network.save_pretrained(tmp_path)
     wordpieces().save_pretrained(tmp_path)
     found, again = polyseme.load(tmp_path), polyseme.load(tmp_path)
-    assert "output" not in found.parts() and not any("pooler" in name for name, _ in found.named_parameters())
+    assert "output" not in found.layer_groups() and not any("pooler" in name for name, _ in found.named_parameters())
     np.testing.assert_array_equal(found.embed(TEXTS)[0], model.embed(TEXTS)[0])
     assert model_fingerprint(found) == model_fingerprint(again)
 
@@ -218,9 +218,9 @@ def test_other_families(tmp_path: Path, kind: str) -> None:
     tokenizer.save_pretrained(tmp_path)
     model = polyseme.load(tmp_path)
     assert isinstance(model, Gpt if kind.startswith("GPT") else Bert) and model.layers == 3 and model.dim == 8
-    assert list(model.parts()) == ["embeddings", "layer1", "layer2"]
+    assert list(model.layer_groups()) == ["embeddings", "layer1", "layer2"]
     assert model.window == (18 if "oberta" in kind or kind == "Camembert" else 20)
-    inside = {id(weight) for part in model.parts().values() for weight in part.parameters()}
+    inside = {id(weight) for part in model.layer_groups().values() for weight in part.parameters()}
     outside = [name for name, weight in model.body.named_parameters() if id(weight) not in inside]
     assert all("pooler" in name for name in outside)
     texts = [["the", "bank"] * 20, ["zebra"], []]
