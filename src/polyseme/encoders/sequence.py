@@ -1,10 +1,10 @@
-"""Whole examples: one text or two become one vector, in each system's own way. What the ways share.
+"""Sequence representations: one vector for an example of one text or of two (a sentence pair).
 
-A task that is nothing but an encoder and a small head (Howard and Ruder 2018, Radford et al. 2018, Devlin et al. 2019) asks for
-no vectors of words. Each encoder reads an example its own way (`prepare_sequence`, `encode_sequence`): BERT and GPT
-put special tokens between two texts and around them, ULMFiT its end mark, and all others read each text alone. Windows cannot help
-here, since there is one vector: where a network has a longest text, the longer of two texts loses its end, or, where the first
-ends in what matters (a question behind its context), its beginning.
+A linear head on an encoder (Howard and Ruder 2018, Radford et al. 2018, Devlin et al. 2019) needs no vectors of words. Each
+encoder reads an example in its own way (`Encoder.prepare_sequence`, `Encoder.encode_sequence`): BERT and GPT add special
+tokens around and between the texts, ULMFiT its end token, and all others read each text alone. Windows cannot help here. Where
+a network has a maximum length, the longer of two texts is truncated at its end, or with `keep_end` (a question behind its
+context) the first at its beginning.
 """
 
 from __future__ import annotations
