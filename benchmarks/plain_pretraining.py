@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from polyseme.nn.lstm.lanes import plain_layer, read_lanes
+from polyseme.nn.lstm.packed_rows import plain_layer, run_packed_rows
 from polyseme.pretraining.elmo_lanes import LaneObjective, LaneTensors
 from polyseme.training.base import Loss
 
@@ -25,5 +25,5 @@ class PlainObjective(LaneObjective):
         vectors = projection(x).view(*batch.index.shape, -1)
         start = model.start_state("learned", 1)
         carried = self._carried if self._carried is not None else start.expand(batch.index.shape[2])
-        top, self._carried = read_lanes(model.lstm, vectors, batch.begins, start, carried, layer=plain_layer)
+        top, self._carried = run_packed_rows(model.lstm, vectors, batch.begins, start, carried, layer=plain_layer)
         return self.mean_loss(top.flatten(1, 2), batch.targets.flatten(1), batch.words)

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from polyseme.encoders.elmo import Elmo
-from polyseme.nn.lstm.plain import LstmLayer
+from polyseme.nn.lstm.layers import LstmLayer
 
 
 @torch.no_grad()

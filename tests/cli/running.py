@@ -10,8 +10,7 @@ from pathlib import Path
 import torch
 
 from polyseme.encoders.elmo import Elmo, ElmoConfig
-from polyseme.nn.char_cnn import CharactersConfig
-from polyseme.nn.lstm.plain import LstmConfig
+from polyseme.nn.config import CharactersConfig, LstmConfig
 from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import splitter

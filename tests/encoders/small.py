@@ -8,10 +8,8 @@ import torch
 
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
-from polyseme.nn.char_cnn import CharactersConfig
-from polyseme.nn.lstm.plain import LstmConfig
+from polyseme.nn.config import CharactersConfig, LstmConfig, TransformerConfig
 from polyseme.nn.output.full import FullSoftmax
-from polyseme.nn.transformer import TransformerConfig
 from polyseme.text.vocabulary import Vocabulary
 
 WORDS = [

@@ -16,7 +16,8 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES, ElmoConfig
-from polyseme.nn.lstm.plain import LstmConfig, plain_only
+from polyseme.nn.config import LstmConfig
+from polyseme.nn.lstm.layers import plain_only
 from tests.encoders.small import CHARACTERS, WORDS, elmo, sentences
 
 TEXTS = sentences(40)
@@ -100,7 +101,7 @@ def test_a_long_text_needs_little_beyond_its_vectors() -> None:
     """20,000 words: the vectors are 15 MB; without chunks the input products alone would take more than that."""
     code = (
         "import resource\n"
-        "from polyseme.nn.lstm.plain import LstmConfig\n"
+        "from polyseme.nn.lstm.elmo_lstm import LstmConfig\n"
         "from tests.encoders.small import elmo\n"
         "model = elmo(lstm=LstmConfig(dim=64, projection=32)); model.embed([['cat'] * 5000])\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"

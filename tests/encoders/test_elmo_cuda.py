@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from polyseme.nn.lstm.cuda import CudaLstm
-from polyseme.nn.lstm.plain import plain_only
+from polyseme.nn.lstm.layers import plain_only
 from tests.encoders.small import elmo, sentences
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

@@ -18,7 +18,7 @@ from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES, TRANSFORMERS, ElmoConfig
 from polyseme.formats import bilm
-from polyseme.nn.transformer import TransformerConfig
+from polyseme.nn.config import TransformerConfig
 from tests.encoders.small import TRANSFORMER, elmo, sentences
 
 TEXTS = sentences(40)

@@ -14,7 +14,7 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
 from polyseme.encoders.language_model import LanguageModel
 from polyseme.encoders.ulmfit import Ulmfit, UlmfitConfig
-from polyseme.nn.awd_lstm import AwdDropout
+from polyseme.nn.config import AwdDropout
 from polyseme.text.vocabulary import Vocabulary
 
 WORDS = ["<s>", "</s>", "<unk>", "the", "bank", "of", "river", "a"]

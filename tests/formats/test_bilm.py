@@ -16,8 +16,7 @@ from polyseme.encoders.taglm import TagLm
 from polyseme.formats import bilm
 from polyseme.formats.load import load
 from polyseme.formats.vectors.check import difference
-from polyseme.nn.char_cnn import CharactersConfig
-from polyseme.nn.lstm.plain import LstmConfig
+from polyseme.nn.config import CharactersConfig, LstmConfig
 from polyseme.text.vocabulary import Vocabulary
 from tests.formats.compare import SENTENCES, bilm_oracle, lines, same_log_probs, same_vectors
 from tests.oracle.make import VOCABULARY, write_bilm, write_hdf5, write_token_embeddings

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from polyseme.formats.load import load
-from polyseme.nn.lstm.plain import plain_only
+from polyseme.nn.lstm.layers import plain_only
 from tests.formats.compare import lines
 from tests.golden_path import golden
 

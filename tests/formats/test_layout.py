@@ -7,8 +7,7 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.formats import names
 from polyseme.formats.layout import to_ours, to_theirs
-from polyseme.nn.char_cnn import CharactersConfig
-from polyseme.nn.lstm.plain import LstmConfig
+from polyseme.nn.config import CharactersConfig, LstmConfig
 from polyseme.text.vocabulary import Vocabulary
 
 CHARACTERS = CharactersConfig(dim=4, filters=((1, 3), (2, 5)), highways=2)

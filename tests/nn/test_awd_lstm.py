@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from polyseme.base.config import ConfigError
-from polyseme.nn.awd_lstm import AwdDropout, AwdLstm, Reading, WeightDropLstm, activation_loss, drop_words
+from polyseme.nn.awd_lstm import AwdLstm, AwdLstmOutput, WeightDropLstm, activation_loss, drop_words
+from polyseme.nn.config import AwdDropout
 
 
 def state(layer: WeightDropLstm, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -133,9 +134,9 @@ def test_words_are_dropped_wherever_they_stand() -> None:
 
 def test_activation_loss_by_hand() -> None:
     raw = torch.tensor([[[1.0, 2.0], [3.0, 2.0]]])
-    reading = Reading([raw], torch.tensor([[[2.0, 0.0], [6.0, 0.0]]]), [])
+    reading = AwdLstmOutput([raw], torch.tensor([[[2.0, 0.0], [6.0, 0.0]]]), [])
     assert activation_loss(reading, size=2.0, change=3.0).item() == pytest.approx(2 * 40 / 4 + 3 * 4 / 2)
-    short = Reading([raw[:, :1]], raw[:, :1], [])
+    short = AwdLstmOutput([raw[:, :1]], raw[:, :1], [])
     assert activation_loss(short, size=1.0, change=3.0).item() == pytest.approx(2.5)
 
 

@@ -8,7 +8,8 @@ import torch
 
 from polyseme.base.config import ConfigError
 from polyseme.nn import char_cnn
-from polyseme.nn.char_cnn import CharactersConfig, CharCnn, Highway
+from polyseme.nn.char_cnn import CharCnn, Highway
+from polyseme.nn.config import CharactersConfig
 
 FILTERS = ((1, 3), (2, 4), (5, 6))
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from polyseme.nn import char_cnn
-from polyseme.nn.char_cnn import CharactersConfig, CharCnn
+from polyseme.nn.char_cnn import CharCnn
+from polyseme.nn.config import CharactersConfig
 
 pytest.importorskip("triton")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

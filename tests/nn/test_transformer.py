@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from polyseme.base.config import ConfigError
+from polyseme.nn.config import TransformerConfig
 from polyseme.nn.packing import Packing
-from polyseme.nn.transformer import BiTransformer, Block, TransformerConfig
+from polyseme.nn.transformer import BiTransformer, TransformerBlock
 
 DIM = 8
 CONFIGS = {
@@ -74,7 +75,7 @@ def turned(x: np.ndarray, position: int) -> np.ndarray:
     return np.concatenate([pairs.real, pairs.imag])
 
 
-def block(xs: list[np.ndarray], layer: Block, heads: int, top: bool) -> list[np.ndarray]:
+def block(xs: list[np.ndarray], layer: TransformerBlock, heads: int, top: bool) -> list[np.ndarray]:
     """Word by word, head by head, in float64."""
     weights = {name: value.double().detach().numpy() for name, value in layer.named_parameters()}
     parts = [np.split(linear(norm(x, weights, "attention_norm"), weights, "attention_in"), 3) for x in xs]

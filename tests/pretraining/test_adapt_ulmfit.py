@@ -17,7 +17,7 @@ from polyseme.base.errors import UsageError
 from polyseme.base.run import Run
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.encoders.vocabulary_extension import extend_vocabulary
-from polyseme.nn.awd_lstm import AwdDropout
+from polyseme.nn.config import AwdDropout
 from polyseme.pretraining.adapt import adapt
 from polyseme.pretraining.adapt_ulmfit import UlmfitAdaptation, rows_of, slanted
 from polyseme.pretraining.ulmfit import UlmfitObjective

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from polyseme.nn.lstm.plain import plain_only
+from polyseme.nn.lstm.layers import plain_only
 from polyseme.pretraining.elmo_lanes import LaneObjective
 from polyseme.pretraining.fit import ElmoPretraining, build
 from polyseme.text.batching.lanes import LaneBatches

@@ -13,7 +13,7 @@ import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.run import Run
 from polyseme.encoders.ulmfit import Ulmfit
-from polyseme.nn.awd_lstm import AwdDropout
+from polyseme.nn.config import AwdDropout
 from polyseme.pretraining.ngram import number
 from polyseme.pretraining.ulmfit import UlmfitObjective, UlmfitPretraining, optim
 from polyseme.text.batching.passages import PassageBatches, Passages

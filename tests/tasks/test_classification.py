@@ -14,7 +14,7 @@ import torch
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.base.run import Run
-from polyseme.nn.char_cnn import CharactersConfig
+from polyseme.nn.config import CharactersConfig
 from polyseme.tasks.classification import Choice, Classification, ClassificationConfig, LabelledText, TextPooling
 from polyseme.tasks.features import FeaturesConfig, TextVectors
 from polyseme.tasks.fit import FitConfig, fit

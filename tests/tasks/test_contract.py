@@ -22,7 +22,7 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.layer_cache import Kept
 from polyseme.encoders.word2vec import WordVectorTable
-from polyseme.nn.char_cnn import CharactersConfig
+from polyseme.nn.config import CharactersConfig
 from polyseme.tasks.base import TASKS, Task, TaskConfig, task_type
 from polyseme.tasks.choices import ChoicesConfig, Chosen
 from polyseme.tasks.classification import Choice, ClassificationConfig

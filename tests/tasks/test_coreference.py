@@ -17,8 +17,8 @@ import polyseme.tasks.coreference as module
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.run import Run
-from polyseme.nn.networks.bidaf import LOWEST
-from polyseme.nn.networks.span_ranking import Ranking
+from polyseme.nn.attention import MASKED_SCORE
+from polyseme.nn.networks.span_ranking import SpanRanking
 from polyseme.tasks.coreference import Coreference, CoreferenceConfig, PlacedMention, Resolved
 from polyseme.tasks.data import Examples
 from polyseme.tasks.features import FeaturesConfig
@@ -201,14 +201,14 @@ def test_cut_layers_are_those_of_the_sentences_that_are_left(tmp_path: Path) -> 
 def fixed(scores: list[list[float]], antecedents: list[list[int]], spans: list[tuple[int, int]], mention: list[float]) -> Any:
     """A network that gives these scores."""
     first, last = torch.tensor(spans).T
-    given = Ranking(first, last, torch.tensor(mention), torch.tensor(antecedents), torch.tensor(scores))
+    given = SpanRanking(first, last, torch.tensor(mention), torch.tensor(antecedents), torch.tensor(scores))
     return lambda words, wanted=None: given
 
 
 def test_clusters_follow_the_links() -> None:
     task = built(stories(2, 1))
     spans = [(0, 0), (0, 2), (2, 2), (4, 5), (6, 6)]
-    scores = [[LOWEST, LOWEST], [-1.0, LOWEST], [0.5, 2.0], [1.0, 0.5], [-3.0, -1.0]]
+    scores = [[MASKED_SCORE, MASKED_SCORE], [-1.0, MASKED_SCORE], [0.5, 2.0], [1.0, 0.5], [-3.0, -1.0]]
     task.ranker.forward = fixed(scores, [[0, 0], [0, 0], [1, 0], [2, 0], [3, 0]], spans, [1.0, -1.0, 1.0, 1.0, 1.0])
     document = told("a b c d e f g")
     assert task.answer(task.data([document])) == [[[(0, 0), (2, 2), (4, 5)]]]

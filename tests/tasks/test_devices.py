@@ -1,4 +1,4 @@
-"""Every task on a GPU, as far as that can be told without one (`tests.pretended_cuda`)."""
+"""Every task on a GPU, as far as that can be told without one (`tests.fake_cuda`)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from polyseme.nn.recurrent import Recurrent
+from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.tasks.whole import DirectConfig
 from polyseme.text.labelled.conll import Tagged
-from tests.pretended_cuda import DEVICE, PretendedTensor, pretended_cuda
+from tests.fake_cuda import DEVICE, FakeCudaTensor, fake_cuda
 from tests.tasks.test_contract import BARE, CASES, COMBINED, assert_same_answers, built
 
 pytestmark = [
@@ -37,7 +37,7 @@ def test_a_step_and_answers(name: str, mode: str, tmp_path: Path) -> None:
     data.cache(task.features, tmp_path)
     answers = task.answer(data)
     expected = float(task.eval().loss(task.prepare(data.gather(range(10)))).total.detach())
-    with pretended_cuda() as gpu:
+    with fake_cuda() as gpu:
         task.to(DEVICE)
         assert_same_answers(task.answer(data), answers, 1e-4)
         for precision, tolerance in (("fp32", 1e-4), ("bf16", 0.02)):
@@ -52,7 +52,7 @@ def test_a_step_and_answers(name: str, mode: str, tmp_path: Path) -> None:
         total.backward()
         waits = sum(gpu.waits.values())
     for weight in (weight for weight in task.parameters() if weight.requires_grad):
-        assert isinstance(weight.grad, PretendedTensor) and weight.grad.dtype == torch.float32
+        assert isinstance(weight.grad, FakeCudaTensor) and weight.grad.dtype == torch.float32
         assert bool(weight.grad.held.isfinite().all())
     if mode != "finetune" and name not in BARE:  # whose encoders lay out their words on the CPU
         assert waits <= (10 * CHOOSING if CASES[name].kind == "coreference" else 0), gpu.waits
@@ -63,7 +63,7 @@ def test_a_tagger_is_not_all_launches(tmp_path: Path) -> None:
     task, _ = built("tagging", "frozen", tmp_path)
     data = task.data([Tagged(["cat"] * 40, ["O"] * 40)] * 16)
     data.cache(task.features, tmp_path)
-    with pretended_cuda() as gpu:
+    with fake_cuda() as gpu:
         task.to(DEVICE).train()
         batch = task.prepare(data.gather(range(16)))
         gpu.clear()
@@ -73,14 +73,14 @@ def test_a_tagger_is_not_all_launches(tmp_path: Path) -> None:
 
 
 def test_what_a_gpu_would_refuse_is_refused() -> None:
-    with pretended_cuda() as gpu:
+    with fake_cuda() as gpu:
         x = torch.ones(2, 3, device=DEVICE)
         assert x.device == DEVICE and x.is_cuda and (x @ x.T).tolist() == [[3.0, 3.0], [3.0, 3.0]]
         assert sum(gpu.waits.values()) == 1
         with pytest.raises(TypeError, match="to numpy"):
             x.numpy()
         with pytest.raises(AssertionError, match="a state or weight is on the CPU"):
-            Recurrent(3, 2)(x.unsqueeze(0), torch.ones(1, 2, dtype=torch.bool, device=DEVICE))
+            StackedBiLstm(3, 2)(x.unsqueeze(0), torch.ones(1, 2, dtype=torch.bool, device=DEVICE))
         with torch.autocast("cuda", dtype=torch.bfloat16), pytest.raises(RuntimeError, match="Unexpected floating"):
             states, _ = torch.nn.LSTM(3, 2).to(DEVICE)(x.unsqueeze(0))  # in float16
             torch.cat([states, states])
@@ -94,7 +94,7 @@ def test_whole_examples_wait_for_nothing(name: str, most: int) -> None:
     task, examples = direct("pairs", KINDS[name](), direct=DirectConfig(lm_weight=0.5 if name == "ulmfit" else 0.0))
     data = task.data(examples)
     expected = float(task.eval().loss(task.prepare(data.gather(range(8)))).total.detach())
-    with pretended_cuda() as gpu:
+    with fake_cuda() as gpu:
         batch = task.to(DEVICE).prepare(data.gather(range(8)))
         assert task.loss(batch).total.tolist() == pytest.approx(expected, rel=1e-4)
         task.train()
@@ -104,4 +104,4 @@ def test_whole_examples_wait_for_nothing(name: str, most: int) -> None:
         total.backward()
         assert total.dtype == torch.float32 and sum(gpu.waits.values()) <= most, gpu.waits
     weights = [weight for path, weight in task.named_parameters() if weight.requires_grad and ".decoder." not in path]
-    assert all(isinstance(weight.grad, PretendedTensor) for weight in weights)  # what is tied is not, on a pretended GPU
+    assert all(isinstance(weight.grad, FakeCudaTensor) for weight in weights)  # what is tied is not, on a pretended GPU

@@ -22,7 +22,7 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, MissingExtraError, PolysemeError, UsageError
 from polyseme.base.run import Run
 from polyseme.encoders.word2vec import WordVectorTable
-from polyseme.nn.char_cnn import CharactersConfig
+from polyseme.nn.config import CharactersConfig
 from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.folder import load
@@ -177,13 +177,13 @@ class Fixed:
         self.words, self.places = words, places
 
     def step(self, words: torch.Tensor, state: Any) -> Any:
-        from polyseme.nn.networks.beam import Step
+        from polyseme.nn.networks.beam import DecoderStep
 
         step = int(state.feed[0, 0])
         log_probs = torch.full((len(words), 20), -100.0)
         log_probs[:, self.words[step]] = -0.5
         feed = state.feed + 1
-        return Step(log_probs, torch.full((len(words),), self.places[step]), dataclasses.replace(state, feed=feed))
+        return DecoderStep(log_probs, torch.full((len(words),), self.places[step]), dataclasses.replace(state, feed=feed))
 
 
 def test_unknown_words_are_copied() -> None:

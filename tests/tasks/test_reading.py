@@ -16,8 +16,9 @@ import torch
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.run import Run
-from polyseme.nn.char_cnn import CharactersConfig
-from polyseme.nn.networks.bidaf import LOWEST, SpanScores
+from polyseme.nn.attention import MASKED_SCORE
+from polyseme.nn.config import CharactersConfig
+from polyseme.nn.networks.bidaf import AnswerScores
 from polyseme.tasks.errors import report
 from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, fit
@@ -54,12 +55,12 @@ class Fixed(torch.nn.Module):
         super().__init__()
         self.given = start, end, none
 
-    def forward(self, vectors: Any, masks: Any, *others: Any) -> SpanScores:
-        start, end = (torch.full(masks[1].shape, LOWEST) for _ in range(2))
+    def forward(self, vectors: Any, masks: Any, *others: Any) -> AnswerScores:
+        start, end = (torch.full(masks[1].shape, MASKED_SCORE) for _ in range(2))
         for scores, given in ((start, self.given[0]), (end, self.given[1])):
             for row, numbers in enumerate(given):
                 scores[row, : len(numbers)] = torch.tensor(numbers)
-        return SpanScores(start, end, None if self.given[2] is None else torch.tensor(self.given[2]))
+        return AnswerScores(start, end, None if self.given[2] is None else torch.tensor(self.given[2]))
 
 
 # ---- reading

@@ -32,7 +32,7 @@ from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.base.progress import Advance
 from polyseme.encoders.base import Encoder, Sentence
 from polyseme.encoders.fingerprint import model_fingerprint, text_fingerprint
-from polyseme.nn.stamp import Stamp, stamp
+from polyseme.nn.weight_version import WeightVersion, weight_version
 from polyseme.text.shards.files import one_at_a_time, published
 
 ContextLayer = Literal["top", "mean"] | int
@@ -65,7 +65,7 @@ class Index:
         """(types, dim): the word's own vector (layer 0), of length 1."""
         self.counts: NDArray[np.int64] = arrays["counts"]
         """(types,): how often the text has the word, repeated sentences counted."""
-        self._checked: Stamp | None = None
+        self._checked: WeightVersion | None = None
 
     @classmethod
     def open(cls, folder: str | Path) -> Index:
@@ -105,7 +105,7 @@ class Index:
         else:
             key = hashlib.sha256(json.dumps([FORMAT, choice], sort_keys=True).encode()).hexdigest()
             found = cls._kept(encoder, sentences, Path(folder) / f"index-{key[:16]}", choice, progress)
-        found._checked = stamp(encoder)
+        found._checked = weight_version(encoder)
         return found
 
     @classmethod
@@ -153,7 +153,7 @@ class Index:
 
     def check(self, encoder: Encoder) -> None:
         """An error where the index was built by another model: its vectors cannot be compared."""
-        now = stamp(encoder)
+        now = weight_version(encoder)
         if now == self._checked:
             return
         if model_fingerprint(encoder) != self.manifest.model:

@@ -22,7 +22,7 @@ from polyseme.cli.training_options import (
 )
 
 if TYPE_CHECKING:
-    from polyseme.nn.awd_lstm import AwdDropout
+    from polyseme.nn.config import AwdDropout
 
 _TRAINING = "Training"
 Order = Annotated[int, typer.Option("--order", min=2, help="Words of an n-gram: a word depends on one less.")]
@@ -180,7 +180,7 @@ def ulmfit(
 
 def dropout_by(factor: float) -> AwdDropout:
     """All published shares of dropout by a factor, which must leave each below 1."""
-    from polyseme.nn.awd_lstm import AwdDropout
+    from polyseme.nn.config import AwdDropout
 
     usual = AwdDropout()
     largest = max(usual.to_dict().values())

@@ -25,7 +25,8 @@ from polyseme.base.errors import PolysemeError, UsageError, nearest
 from polyseme.base.hub import push
 from polyseme.base.progress import progress
 from polyseme.encoders.sequence import SequenceOutput, combine_pair, split_texts
-from polyseme.nn.pooling import Pooling, concat_pool, pool
+from polyseme.nn.config import Pooling
+from polyseme.nn.pooling import concat_pool, pool
 from polyseme.text.batching.batches import by_words
 from polyseme.text.words import Splitter
 

@@ -25,13 +25,14 @@ from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.encoders.language_model import BidirectionalLanguageModel
 from polyseme.encoders.word_cache import WordCache
 from polyseme.nn.char_cnn import CharCnn
-from polyseme.nn.lstm.plain import BiLstm, State
+from polyseme.nn.config import Precision
+from polyseme.nn.lstm.elmo_lstm import ElmoLstm
+from polyseme.nn.lstm.layers import LstmState
 from polyseme.nn.output.full import OutputLayer, TiedSoftmax
 from polyseme.nn.packing import Packing
-from polyseme.nn.products import Precision
-from polyseme.nn.recurrent import final_states
-from polyseme.nn.stamp import stamp
+from polyseme.nn.stacked_bilstm import final_states
 from polyseme.nn.transformer import BiTransformer
+from polyseme.nn.weight_version import weight_version
 from polyseme.text.batching.batches import in_order
 from polyseme.text.characters import CodePointCharacters, Utf8Characters
 from polyseme.text.vocabulary import Vocabulary
@@ -88,8 +89,8 @@ class Elmo(BidirectionalLanguageModel, Encoder):
     As any `nn.Module` it trains, moves and saves; `embed` gives arrays, the call itself tensors with gradients. Of its own,
     made from a config, it has random weights.
 
-    >>> from polyseme.nn.char_cnn import CharactersConfig
-    >>> from polyseme.nn.lstm.plain import LstmConfig
+    >>> from polyseme.nn.config import CharactersConfig
+    >>> from polyseme.nn.config import LstmConfig
     >>> characters = CharactersConfig(dim=4, filters=((1, 8), (2, 8)))
     >>> model = Elmo(ElmoConfig(characters=characters, dim=8, lstm=LstmConfig(dim=16, projection=8)))
     >>> [vectors.shape for vectors in model.eval().embed(["A river bank", ["Money"]])]    # layers, words, numbers
@@ -120,7 +121,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         self.speller = _speller(config, self.alphabet)
         self.tokens = WordEncoder(config)
         if config.transformer is None:  # a model has one of the two: `trunk` is the one that it has
-            self.lstm = BiLstm(config.dim, config.lstm)
+            self.lstm = ElmoLstm(config.dim, config.lstm)
         else:
             self.transformer = BiTransformer(config.dim, config.transformer)
         self.output = output
@@ -131,8 +132,8 @@ class Elmo(BidirectionalLanguageModel, Encoder):
                 {"hidden": torch.zeros(*shape, config.lstm.output), "cell": torch.zeros(*shape, config.lstm.dim)}
             )
         self.cache = WordCache()
-        self._warm: tuple[Any, State] | None = None
-        self._carried: State | None = None
+        self._warm: tuple[Any, LstmState] | None = None
+        self._carried: LstmState | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies compute the warm state anew and carry nothing over."""
@@ -146,7 +147,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
             self.lstm._prepared = None
 
     @property
-    def contextualizer(self) -> BiLstm | BiTransformer:
+    def contextualizer(self) -> ElmoLstm | BiTransformer:
         """What reads the words' vectors: the two stacks of LSTMs, or the two Transformers."""
         return self.lstm if self.config.architecture == "lstm" else self.transformer
 
@@ -312,9 +313,9 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         vectors: Callable[[Tensor], Tensor],
         index: Tensor,
         lengths: Tensor,
-        state: State,
+        state: LstmState,
         chunk: int | None = None,
-    ) -> tuple[Tensor, State]:
+    ) -> tuple[Tensor, LstmState]:
         """Numbered words (batch, words with marks) -> all layers (layers, batch, words with marks, dim), end state.
 
         Long texts go through in chunks of steps: a direction never needs what the other one knows, so the forward one
@@ -345,12 +346,12 @@ class Elmo(BidirectionalLanguageModel, Encoder):
                 out[0, rows, places[d], d * half : d * half + self.config.dim] = table[back[d]]
                 out[1:, rows, places[d], d * half : d * half + width] = read[:, d]
             hidden, cell = end.hidden.to(state.hidden.dtype), end.cell.to(state.cell.dtype)
-            state = State(state.hidden.index_copy(2, order, hidden), state.cell.index_copy(2, order, cell))
+            state = LstmState(state.hidden.index_copy(2, order, hidden), state.cell.index_copy(2, order, cell))
         return out, state
 
     # ---- start states
 
-    def start_state(self, start: Start | None, rows: int) -> State:
+    def start_state(self, start: Start | None, rows: int) -> LstmState:
         """The state from which every one of `rows` sentences begins."""
         start = self.config.start if start is None else start
         if start not in get_args(Start):
@@ -364,16 +365,16 @@ class Elmo(BidirectionalLanguageModel, Encoder):
             return self.warm_state().expand(rows)
         if self.learned is None:
             raise UsageError("this model has not learned a start state; allowed: zero, warm, carry")
-        return State(self.learned["hidden"], self.learned["cell"]).expand(rows)
+        return LstmState(self.learned["hidden"], self.learned["cell"]).expand(rows)
 
     def _needs_states(self, start: Start) -> None:
         if self.config.architecture == "transformer":
             raise UsageError(f"start is {start!r}, but this model's Transformers have no state to start from; allowed: zero")
 
-    def warm_state(self) -> State:
+    def warm_state(self) -> LstmState:
         """The state after reading "<S> . </S>" fifty times, computed once for given weights."""
         self._needs_states("warm")
-        now = stamp(self)
+        now = weight_version(self)
         if self._warm is None or self._warm[0] != now:
             with torch.no_grad():
                 words, index, lengths = self._number([["."]])
@@ -384,31 +385,31 @@ class Elmo(BidirectionalLanguageModel, Encoder):
             self._warm = (now, state)
         return self._warm[1]
 
-    def set_warm_state(self, state: State) -> None:
+    def set_warm_state(self, state: LstmState) -> None:
         """Take a warm state that was computed before with the weights as they are now."""
-        self._warm = (stamp(self), state)
+        self._warm = (weight_version(self), state)
 
     def reset_state(self) -> None:
         """Forget what `start="carry"` has carried; the next batch begins from zeros."""
         self._carried = None
 
-    def _carry(self, rows: int) -> State:
+    def _carry(self, rows: int) -> LstmState:
         """The first `rows` rows of the carried state, grown by zeros where there were fewer."""
         self._needs_states("carry")
         zero = self.lstm.zero_state(0)
         carried = self._carried or zero
-        carried = State(carried.hidden.to(zero.hidden), carried.cell.to(zero.cell))  # the model may have moved
+        carried = LstmState(carried.hidden.to(zero.hidden), carried.cell.to(zero.cell))  # the model may have moved
         have = carried.cell.shape[2]
         if have < rows:
             more = self.lstm.zero_state(rows - have)
-            carried = State(torch.cat([carried.hidden, more.hidden], 2), torch.cat([carried.cell, more.cell], 2))
+            carried = LstmState(torch.cat([carried.hidden, more.hidden], 2), torch.cat([carried.cell, more.cell], 2))
         self._carried = carried
-        return State(carried.hidden[:, :, :rows], carried.cell[:, :, :rows])
+        return LstmState(carried.hidden[:, :, :rows], carried.cell[:, :, :rows])
 
-    def _keep(self, state: State) -> None:
+    def _keep(self, state: LstmState) -> None:
         assert self._carried is not None
         rows = state.cell.shape[2]
-        self._carried = State(
+        self._carried = LstmState(
             torch.cat([state.hidden, self._carried.hidden[:, :, rows:]], 2),
             torch.cat([state.cell, self._carried.cell[:, :, rows:]], 2),
         )
@@ -433,7 +434,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         Words seen before come from the cache.
         """
         words, index, lengths = self._number(texts)
-        now = stamp(self.tokens)
+        now = weight_version(self.tokens)
 
         def vectors(numbers: Tensor) -> Tensor:
             wanted = [self._read_part(words[number]) for number in numbers.tolist()]

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from polyseme.base.config import Config, ConfigError
-from polyseme.nn.char_cnn import CharactersConfig
-from polyseme.nn.lstm.plain import LstmConfig
-from polyseme.nn.transformer import TransformerConfig
+from polyseme.nn.config import CharactersConfig, LstmConfig, TransformerConfig
 
 
 @dataclass(frozen=True, kw_only=True)

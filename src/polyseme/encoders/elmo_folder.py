@@ -22,10 +22,10 @@ from polyseme.base.files import read_bytes, write_text
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.encoders.folder import load_weights, read_tensors, write_tensors
-from polyseme.nn.lstm.plain import State
+from polyseme.nn.lstm.layers import LstmState
+from polyseme.nn.meta_init import meta_init
 from polyseme.nn.output.adaptive import AdaptiveSoftmax
 from polyseme.nn.output.full import FullSoftmax, OutputLayer
-from polyseme.nn.unfilled import unfilled
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 
@@ -46,7 +46,7 @@ def write_elmo(model: Elmo, folder: Path, dtype: torch.dtype) -> None:
         write_text(folder / "characters.txt", "".join(f"{symbol}\n" for symbol in model.alphabet))
 
 
-def _warm_state(model: Elmo, dtype: torch.dtype) -> State:
+def _warm_state(model: Elmo, dtype: torch.dtype) -> LstmState:
     """Of the weights as they will be read: those in fewer bits have a warm state of their own."""
     if dtype != torch.float32:
         model = copy.deepcopy(model)
@@ -83,7 +83,7 @@ def read_elmo(folder: Path, config: ElmoConfig, splitter: Splitter, kind: type[E
         zero = model.lstm.zero_state(1)
         if warm["hidden"].shape != zero.hidden.shape or warm["cell"].shape != zero.cell.shape:
             raise FormatError(folder / "model.safetensors", "has a warm state of another size than its LSTMs")
-        model.set_warm_state(State(warm["hidden"], warm["cell"]))
+        model.set_warm_state(LstmState(warm["hidden"], warm["cell"]))
     return model
 
 
@@ -121,7 +121,7 @@ def _read_output(model: Elmo, path: Path) -> None:
         except ConfigError as error:
             raise FormatError(path, f"holds a bias alone, as if tied to the word table: {error}") from error
     elif names == {"weight", "bias"} and tensors["weight"].dim() == 2:
-        with unfilled():
+        with meta_init():
             output = FullSoftmax(*tensors["weight"].shape)
     elif "head.weight" in names and tensors["head.weight"].dim() == 2:
         output = _adaptive(tensors, path)
@@ -142,7 +142,7 @@ def _adaptive(tensors: dict[str, Tensor], path: Path) -> AdaptiveSoftmax:
     sizes = [rows - len(names), *(tensors[name].numel() for name in names)]
     ends = tuple(itertools.accumulate(sizes))
     try:
-        with unfilled():
+        with meta_init():
             return AdaptiveSoftmax(ends[-1], dim, ends)
     except ConfigError as error:
         raise FormatError(path, f"has {rows} rows in its head and {len(names)} tails: {error}") from error
@@ -159,7 +159,7 @@ def assemble(
     """An ELMo from its config and weights under our names, ready to use (in evaluation mode)."""
     output: OutputLayer | None = parts.pop("output", None)
     vocabulary: Vocabulary | None = parts.get("vocabulary")
-    with unfilled():  # no time spent on random weights that are replaced at once
+    with meta_init():  # no time spent on random weights that are replaced at once
         model = kind(config, **parts)
     load_weights(model, weights, where)
     if output is not None:

@@ -26,8 +26,8 @@ from polyseme.base.files import write_text
 from polyseme.encoders.base import Batch, Encoder, Sentence
 from polyseme.encoders.folder import load_weights, read_tensors, write_tensors
 from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
+from polyseme.nn.meta_init import meta_init
 from polyseme.nn.output.full import FullSoftmax
-from polyseme.nn.unfilled import unfilled
 from polyseme.text.batching.batches import by_words
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, splitter
@@ -167,7 +167,7 @@ class LeftToRight(Encoder):
             raise FormatError(folder, "lacks vocabulary.txt, the words of its table")
         vocabulary = Vocabulary.read(words, unknown=config.unknown, begin=config.begin, end=config.end)
         try:
-            with unfilled():  # no time spent on random weights that are replaced at once
+            with meta_init():  # no time spent on random weights that are replaced at once
                 model = cls(config, vocabulary=vocabulary, splitter=splitter)
         except ConfigError as error:
             raise FormatError(words, str(error)) from error

@@ -27,7 +27,8 @@ from polyseme.encoders.base import Batch, Layers, Sentence
 from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
 from polyseme.encoders.left_to_right import LeftToRight, LeftToRightConfig
 from polyseme.encoders.sequence import SequenceOutput, split_texts
-from polyseme.nn.awd_lstm import AwdDropout, AwdLstm, Reading, State, drop_words
+from polyseme.nn.awd_lstm import AwdLstm, AwdLstmOutput, AwdLstmState, drop_words
+from polyseme.nn.config import AwdDropout
 from polyseme.nn.output.full import TiedSoftmax
 from polyseme.nn.pooling import concat_pool
 from polyseme.text.vocabulary import Vocabulary
@@ -95,7 +96,7 @@ class Ulmfit(LeftToRight):
         self.lstm = AwdLstm(dim=config.dim, hidden=config.hidden, layers=config.layers)
         self.output = TiedSoftmax(self.table)
         self._words_dropped = 0.0
-        self._carried: State | None = None
+        self._carried: AwdLstmState | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies carry nothing over."""
@@ -174,10 +175,10 @@ class Ulmfit(LeftToRight):
     def top_states(self, rows: Tensor) -> Tensor:
         return self.read(rows, self.lstm.zero_state(len(rows))).top
 
-    def read(self, rows: Tensor, state: State) -> Reading:
+    def read(self, rows: Tensor, state: AwdLstmState) -> AwdLstmOutput:
         """Rows of the table (batch, steps), read on from a state."""
         vectors = drop_words(self.table, rows, self._words_dropped, self.training)
-        reading: Reading = self.lstm(vectors, state)
+        reading: AwdLstmOutput = self.lstm(vectors, state)
         return reading
 
     # ---- what it can be asked

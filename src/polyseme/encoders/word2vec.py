@@ -25,7 +25,7 @@ from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import write_text
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
 from polyseme.encoders.folder import load_weights, read_tensors, write_tensors
-from polyseme.nn.unfilled import unfilled
+from polyseme.nn.meta_init import meta_init
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import WordVectors
 from polyseme.text.words import Splitter, splitter
@@ -136,7 +136,7 @@ class WordVectorTable(Encoder):
     def _assemble(
         cls, config: WordVectorConfig, weights: dict[str, Tensor], where: str | Path, vocabulary: Vocabulary, splitter: Splitter
     ) -> Self:
-        with unfilled():  # no second table, of random numbers
+        with meta_init():  # no second table, of random numbers
             model = cls(config, vocabulary=vocabulary, splitter=splitter)
         load_weights(model, weights, where)
         model.freeze()

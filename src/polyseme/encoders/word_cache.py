@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from polyseme.nn.stamp import Stamp
+from polyseme.nn.weight_version import WeightVersion
 
 
 class WordCache:
@@ -38,18 +38,18 @@ class WordCache:
         self._words: list[str] = []
         self._used = np.zeros(0, dtype=np.int64)
         self._table: Tensor | None = None
-        self._stamp: Stamp | None = None
+        self._stamp: WeightVersion | None = None
         self._clock = 0
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def lookup(self, words: list[str], stamp: Stamp, compute: Callable[[list[str]], Tensor]) -> Tensor:
+    def lookup(self, words: list[str], stamp: WeightVersion, compute: Callable[[list[str]], Tensor]) -> Tensor:
         """Vectors of these words, each distinct word computed at most once; one caller at a time."""
         with self._lock:
             return self._lookup(words, stamp, compute)
 
-    def _lookup(self, words: list[str], stamp: Stamp, compute: Callable[[list[str]], Tensor]) -> Tensor:
+    def _lookup(self, words: list[str], stamp: WeightVersion, compute: Callable[[list[str]], Tensor]) -> Tensor:
         if stamp != self._stamp:
             self.clear()
             self._stamp = stamp

@@ -25,8 +25,7 @@ from polyseme.formats.layout import Shape, check, to_ours
 from polyseme.formats.options import BilmOptions, bilm_options, telling_mistakes
 from polyseme.formats.pickles import read_tensors
 from polyseme.formats.scan import is_options
-from polyseme.nn.char_cnn import CharactersConfig
-from polyseme.nn.lstm.plain import LstmConfig
+from polyseme.nn.config import CharactersConfig, LstmConfig
 from polyseme.text.words import splitter
 
 log = logging.getLogger(__name__)

@@ -25,10 +25,9 @@ from polyseme.encoders.folder import is_folder, load_weights
 from polyseme.formats import hdf5, names
 from polyseme.formats.layout import Rule, Shape, check, to_ours, to_theirs
 from polyseme.formats.options import BilmOptions, bilm_options, telling_mistakes
-from polyseme.nn.char_cnn import CharactersConfig
-from polyseme.nn.lstm.plain import LstmConfig
+from polyseme.nn.config import CharactersConfig, LstmConfig
+from polyseme.nn.meta_init import meta_init
 from polyseme.nn.output.full import FullSoftmax
-from polyseme.nn.unfilled import unfilled
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import splitter
 
@@ -157,7 +156,7 @@ def _output(
         return None, None
     if words is None and vocabulary is not None:
         words = _vocabulary(vocabulary, rows, f"softmax/W of {softmax.name}")
-    with unfilled():
+    with meta_init():
         output = FullSoftmax(rows, dim)
     load_weights(output, _tensors(names.bilm_output(rows, dim), softmax), softmax)
     return words, output

@@ -25,8 +25,7 @@ from polyseme.formats import names
 from polyseme.formats.layout import Rule, Shape, check, to_ours
 from polyseme.formats.options import ManyLangsOptions, parse, telling_mistakes
 from polyseme.formats.pickles import read_tensors
-from polyseme.nn.char_cnn import ORIGINAL_FILTERS, CharactersConfig
-from polyseme.nn.lstm.plain import LstmConfig
+from polyseme.nn.config import ORIGINAL_FILTERS, CharactersConfig, LstmConfig
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import splitter
 

@@ -23,7 +23,7 @@ from polyseme.formats.layout import (
     Rule,
     kernel,
 )
-from polyseme.nn.char_cnn import CharactersConfig
+from polyseme.nn.config import CharactersConfig
 
 BYTES = 261  # rows of a bilm-tf character table: 256 bytes and five marks
 CNN = "tokens.characters"

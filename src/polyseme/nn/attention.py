@@ -9,6 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+MASKED_SCORE = -1e30
+"""The score of a position that does not exist. It is finite because gradients through -inf are NaN."""
+
 
 def masked_softmax(scores: Tensor, mask: Tensor, dim: int = -1) -> Tensor:
     """Softmax over the places where the mask (boolean, any shape that fits) is true, zero elsewhere, also where none is.

@@ -23,42 +23,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from polyseme.base.config import Config, ConfigError
-from polyseme.nn.recurrent import VariationalDropout, own_precision
+from polyseme.nn.config import AwdDropout
+from polyseme.nn.dropout import VariationalDropout
+from polyseme.nn.stacked_bilstm import without_autocast
 
-State = list[tuple[Tensor, Tensor]]
+AwdLstmState = list[tuple[Tensor, Tensor]]
 """For each layer its hidden state and its cell, (batch, units of the layer) each."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AwdDropout(Config):
-    """Shares that are dropped in training; the usual ones are those published for the Penn Treebank."""
-
-    words: float = 0.1
-    """Of the words of the vocabulary, with their whole vectors."""
-    input: float = 0.4
-    """Of what the first layer reads."""
-    hidden: float = 0.25
-    """Of what goes from layer to layer."""
-    output: float = 0.4
-    """Of what the output layer reads."""
-    weight: float = 0.5
-    """Of the weights from state to gate."""
-
-    def __post_init__(self) -> None:
-        problems = [
-            f"{name} is {rate}; allowed: from 0 to below 1" for name, rate in self.to_dict().items() if not 0 <= rate < 1
-        ]
-        if problems:
-            raise ConfigError("; ".join(problems))
-
-    def times(self, factor: float) -> AwdDropout:
-        """All shares by a factor, as ULMFiT turns them up and down together.
-
-        >>> AwdDropout().times(0.5).weight
-        0.25
-        """
-        return AwdDropout(**{name: rate * factor for name, rate in self.to_dict().items()})
 
 
 class WeightDropLstm(nn.Module):
@@ -91,7 +61,7 @@ class WeightDropLstm(nn.Module):
 
     def forward(self, vectors: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         weights = self._in_one_piece(self.dropped())
-        with own_precision(vectors.device):
+        with without_autocast(vectors.device):
             kind = self.bias.dtype
             start = [each.to(kind).unsqueeze(0) for each in state]
             keeps = torch.is_grad_enabled()  # what gradients need, in evaluation too
@@ -121,14 +91,14 @@ class WeightDropLstm(nn.Module):
 
 
 @dataclass(frozen=True)
-class Reading:
+class AwdLstmOutput:
     """What an AWD-LSTM made of some words."""
 
     layers: list[Tensor]
     """(batch, steps, units) for each layer, nothing dropped."""
     top: Tensor
     """(batch, steps, dim): the last one as the output layer reads it, in training with its dropout."""
-    end: State
+    end: AwdLstmState
 
 
 class AwdLstm(nn.Module):
@@ -155,22 +125,22 @@ class AwdLstm(nn.Module):
         """The layers, from the bottom up."""
         return list(self.layers)  # type: ignore[arg-type]
 
-    def zero_state(self, rows: int) -> State:
+    def zero_state(self, rows: int) -> AwdLstmState:
         """A state of zeros."""
         bias = self.stack()[0].bias
         return [(bias.new_zeros(rows, layer.units), bias.new_zeros(rows, layer.units)) for layer in self.stack()]
 
-    def forward(self, vectors: Tensor, state: State) -> Reading:
+    def forward(self, vectors: Tensor, state: AwdLstmState) -> AwdLstmOutput:
         """Words' vectors (batch, steps, dim) and the state before them."""
         outputs: list[Tensor] = []
-        end: State = []
+        end: AwdLstmState = []
         read = self.input(vectors)
         for number, (layer, before) in enumerate(zip(self.stack(), state, strict=True)):
             output, after = layer(read if number == 0 else self.between(read), before)
             outputs.append(output)
             end.append(after)
             read = output
-        return Reading(outputs, self.output(read), end)
+        return AwdLstmOutput(outputs, self.output(read), end)
 
 
 def drop_words(table: nn.Embedding, rows: Tensor, rate: float, training: bool) -> Tensor:
@@ -182,7 +152,7 @@ def drop_words(table: nn.Embedding, rows: Tensor, rate: float, training: bool) -
     return vectors * kept[rows].unsqueeze(-1)
 
 
-def activation_loss(reading: Reading, *, size: float, change: float) -> Tensor:
+def activation_loss(reading: AwdLstmOutput, *, size: float, change: float) -> Tensor:
     """Keeps the top layer's activations small (AR: those that are not dropped) and slow (TAR: from step to step)."""
     raw = reading.layers[-1].float()
     loss = size * reading.top.float().square().mean()

@@ -10,58 +10,15 @@ that counts in the maximum, so padding may be cut, but one window of it must sta
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from polyseme.base.config import Config, ConfigError
-from polyseme.nn.moving import moved
+from polyseme.nn.config import CharactersConfig
+from polyseme.nn.to_device import to_device
 
 BLOCK_CPU, BLOCK_CUDA = 64, 2048  # words convolved at once: what stays in a core's cache, and what fills a GPU
-ORIGINAL_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
-
-
-@dataclass(frozen=True, kw_only=True)
-class CharactersConfig(Config):
-    """How a word's characters become a vector."""
-
-    alphabet: Literal["utf8", "code_points"] = "utf8"
-    """utf8: the bytes of the word, 262 symbols; code_points: its characters, looked up in characters.txt."""
-    symbols: int = 262
-    """Rows of the character table."""
-    dim: int = 16
-    """Size of a character's vector."""
-    filters: tuple[tuple[int, int], ...] = ORIGINAL_FILTERS
-    """Pairs of (width in characters, number of filters)."""
-    activation: Literal["relu", "tanh"] = "relu"
-    """Applied to the maximum over places."""
-    highways: int = 2
-    """Highway layers after the convolutions."""
-    max_length: int = 50
-    """Characters (or bytes) of a word, begin and end marks counted; longer words are cut."""
-
-    def __post_init__(self) -> None:
-        if not self.filters or any(width < 1 or count < 1 for width, count in self.filters):
-            raise ConfigError(f"filters are {self.filters}; each is (width, count), both at least 1")
-        if self.max_length < max(3, self.widest):
-            raise ConfigError(f"max_length is {self.max_length}; it must be at least 3 and the widest filter ({self.widest})")
-        if self.alphabet == "utf8" and self.symbols != 262:
-            raise ConfigError(f"symbols is {self.symbols}; the utf8 alphabet has 262")
-        if self.dim < 1 or self.highways < 0:
-            raise ConfigError(f"dim is {self.dim} and highways {self.highways}; allowed: at least 1 and at least 0")
-
-    @property
-    def widest(self) -> int:
-        """Width of the widest filter."""
-        return max(width for width, _ in self.filters)
-
-    @property
-    def output(self) -> int:
-        """Filters in all: the size of the result."""
-        return sum(count for _, count in self.filters)
 
 
 class Highway(nn.Module):
@@ -80,7 +37,7 @@ class Highway(nn.Module):
         return torch.addcmul(x, torch.sigmoid(gate), torch.relu(candidate) - x)
 
 
-class Filters(nn.Module):
+class CharFilters(nn.Module):
     """All filters of one width: weight (count, dim, width), bias (count,)."""
 
     def __init__(self, dim: int, count: int, width: int) -> None:
@@ -106,11 +63,11 @@ class CharCnn(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = nn.Parameter(torch.empty(config.symbols, config.dim).uniform_(-1, 1))
-        self.convolutions = nn.ModuleList(Filters(config.dim, count, width) for width, count in config.filters)
+        self.convolutions = nn.ModuleList(CharFilters(config.dim, count, width) for width, count in config.filters)
         self.highways = nn.ModuleList(Highway(config.output) for _ in range(config.highways))
 
     @property
-    def filters(self) -> list[Filters]:
+    def filters(self) -> list[CharFilters]:
         """The filters by width, in the order of the config."""
         return list(self.convolutions)  # type: ignore[arg-type]
 
@@ -153,7 +110,7 @@ class CharCnn(nn.Module):
         if not len(ids):
             return weight.new_empty(0, len(weight), dtype=kind)
         longest = [*lengths[WORDS - 1 :: WORDS].tolist(), int(lengths[-1])][: -(-len(ids) // WORDS)]
-        places = moved(torch.tensor([length + 1 for length in longest], dtype=torch.int32), ids.device)
+        places = to_device(torch.tensor([length + 1 for length in longest], dtype=torch.int32), ids.device)
         x = F.embedding(ids[:, : longest[-1] + self.config.widest], self.embedding).to(kind)
         found: Tensor = HighestWindows.apply(x, weight.to(kind), places, longest[-1] + 1)
         return found

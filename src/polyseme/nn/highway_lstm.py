@@ -17,9 +17,10 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.moving import moved
+from polyseme.nn.dropout import VariationalDropout
 from polyseme.nn.packing import Packing
-from polyseme.nn.recurrent import VariationalDropout, own_precision
+from polyseme.nn.stacked_bilstm import without_autocast
+from polyseme.nn.to_device import to_device
 
 
 class HighwayLstm(nn.Module):
@@ -47,9 +48,9 @@ class HighwayLstm(nn.Module):
         if not bool(lengths.any()):
             return vectors.new_zeros(batch, width, self.dim)
         packing, device = Packing(lengths), vectors.device
-        places = moved(packing.rows * width + packing.steps, device)  # of each packed word among the padded ones
-        rows = moved(packing.rows, device)
-        turned = moved(_turned(packing, lengths, width), device)
+        places = to_device(packing.rows * width + packing.steps, device)  # of each packed word among the padded ones
+        rows = to_device(packing.rows, device)
+        turned = to_device(_turned(packing, lengths, width), device)
         sizes = torch.tensor(packing.sizes)
         states = vectors.flatten(0, 1).index_select(0, places)  # (packed, inputs)
         for number, layer in enumerate(self.layers):
@@ -79,7 +80,7 @@ class _Layer(nn.Module):
     def forward(self, vectors: Tensor, sizes: Tensor, turned: Tensor | None) -> Tensor:
         vectors = vectors.to(self.gate.weight.dtype)
         read = vectors if turned is None else vectors.index_select(0, turned)
-        with own_precision(read.device):
+        with without_autocast(read.device):
             states = self.lstm(PackedSequence(read, sizes))[0].data
         states = states if turned is None else states.index_select(0, turned)
         gate = torch.sigmoid(self.gate(torch.cat([vectors, states], dim=1)))

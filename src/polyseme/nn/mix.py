@@ -9,15 +9,15 @@ for each layer, `bilm` over the words alone (epsilon 1e-12), `allennlp` over the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from polyseme.base.errors import UsageError
+from polyseme.nn.config import MixNorm
 
-Norm = Literal["words", "bilm", "allennlp"]
 _EPSILON = {"words": 1e-5, "bilm": 1e-12, "allennlp": 1e-13}
 
 
@@ -36,7 +36,7 @@ class Mix(nn.Module):
         self,
         layers: int,
         *,
-        norm: Norm | None = None,
+        norm: MixNorm | None = None,
         weights: Sequence[float] | None = None,
         gamma: float = 1.0,
         learn: bool = True,
@@ -46,8 +46,8 @@ class Mix(nn.Module):
         super().__init__()
         if layers < 1:
             raise UsageError(f"a mix of {layers} layers was asked for; it needs at least 1")
-        if norm is not None and norm not in get_args(Norm):
-            raise UsageError(f"norm is {norm!r}; allowed: {', '.join(get_args(Norm))} or None")
+        if norm is not None and norm not in get_args(MixNorm):
+            raise UsageError(f"norm is {norm!r}; allowed: {', '.join(get_args(MixNorm))} or None")
         if weights is not None and len(weights) != layers:
             raise UsageError(f"{len(weights)} weights were given for {layers} layers")
         self.norm, self.l2 = norm, l2

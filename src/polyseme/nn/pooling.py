@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor
 
 from polyseme.base.errors import UsageError, nearest
-
-Pooling = Literal["mean", "max", "first", "last", "ends"]
+from polyseme.nn.config import Pooling
 
 
 def pool(vectors: Tensor, mask: Tensor, how: Pooling = "mean") -> Tensor:

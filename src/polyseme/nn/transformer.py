@@ -9,43 +9,18 @@ read before and nothing else; padding stands behind the words, where a causal at
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from polyseme.base.config import Config, ConfigError
-from polyseme.nn.lstm.plain import State
+from polyseme.nn.config import TransformerConfig
+from polyseme.nn.lstm.layers import LstmState
 from polyseme.nn.packing import padded
 
 WAVELENGTH = 10_000.0  # of the slowest pair of a head, over 2 pi, in words
 
 
-@dataclass(frozen=True, kw_only=True)
-class TransformerConfig(Config):
-    """Sizes of the two Transformers; their width is that of the words which they read."""
-
-    layers: int = 6
-    """Blocks in each direction."""
-    heads: int = 8
-    """Heads of the attention; the width is divided among them."""
-    inner: int = 2048
-    """Size inside the feed-forward part."""
-
-    def __post_init__(self) -> None:
-        for name in ("layers", "heads", "inner"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
-
-    def head_size(self, dim: int) -> int:
-        """Numbers of each head at a given width; even, since rotary positions turn pairs."""
-        if dim % (2 * self.heads):
-            raise ConfigError(f"dim is {dim}; with {self.heads} heads it must be a multiple of {2 * self.heads}")
-        return dim // self.heads
-
-
-class Block(nn.Module):
+class TransformerBlock(nn.Module):
     """One layer of one direction: attention and feed-forward part, each added to what went in; `top`: a norm at the end."""
 
     def __init__(self, dim: int, config: TransformerConfig, *, top: bool) -> None:
@@ -72,7 +47,7 @@ class Block(nn.Module):
         """(rows, steps, dim) -> what each word takes from itself and those before it, (rows, steps, dim)."""
         parts = self.attention_in(x).unflatten(2, (3, self.heads, self.size))
         query, key, value = parts.permute(2, 0, 3, 1, 4)  # (rows, heads, steps, size) each
-        found = F.scaled_dot_product_attention(turn(query, *turns), turn(key, *turns), value, is_causal=True)
+        found = F.scaled_dot_product_attention(rotate(query, *turns), rotate(key, *turns), value, is_causal=True)
         return self.attention_out(found.transpose(1, 2).flatten(2))
 
     def forward(self, x: Tensor, turns: tuple[Tensor, Tensor], dropout: float) -> Tensor:
@@ -98,22 +73,22 @@ class BiTransformer(nn.Module):
         self.dropout = 0.0
         """On the words' vectors and on what each part of a block adds, in training only."""
         tops = [level == config.layers - 1 for level in range(config.layers)]
-        self.forward_layers = nn.ModuleList(Block(dim, config, top=top) for top in tops)
-        self.backward_layers = nn.ModuleList(Block(dim, config, top=top) for top in tops)
+        self.forward_layers = nn.ModuleList(TransformerBlock(dim, config, top=top) for top in tops)
+        self.backward_layers = nn.ModuleList(TransformerBlock(dim, config, top=top) for top in tops)
 
-    def stacks(self) -> list[list[Block]]:
+    def stacks(self) -> list[list[TransformerBlock]]:
         """The blocks, forward direction first."""
         return [list(self.forward_layers), list(self.backward_layers)]  # type: ignore[arg-type]
 
-    def zero_state(self, rows: int) -> State:
+    def zero_state(self, rows: int) -> LstmState:
         """A state of `rows` rows that holds nothing: all that a Transformer knows is the text before it."""
         weight = self.stacks()[0][0].attention_in.weight
         nothing = weight.new_zeros(2, self.config.layers, rows, 0)
-        return State(nothing, nothing)
+        return LstmState(nothing, nothing)
 
-    def forward(self, distinct: Tensor, index: Tensor, sizes: list[int], state: State) -> tuple[Tensor, State]:
+    def forward(self, distinct: Tensor, index: Tensor, sizes: list[int], state: LstmState) -> tuple[Tensor, LstmState]:
         places, packed = (each.to(distinct.device) for each in padded(sizes))
-        turns = positions(len(sizes), self.stacks()[0][0].size, distinct)
+        turns = rotary_angles(len(sizes), self.stacks()[0][0].size, distinct)
         outputs = []
         for direction, blocks in enumerate(self.stacks()):
             x = F.embedding(index[direction][places], distinct)  # (rows, steps, dim)
@@ -126,7 +101,7 @@ class BiTransformer(nn.Module):
         return torch.stack(outputs, dim=1), state
 
 
-def positions(steps: int, size: int, like: Tensor) -> tuple[Tensor, Tensor]:
+def rotary_angles(steps: int, size: int, like: Tensor) -> tuple[Tensor, Tensor]:
     """Cosines and sines of the angles by which the pairs of a head are turned at each step: (steps, size / 2) each.
 
     The angles are made in double precision: in single, those of the hundred-thousandth word would be wrong by 0.004.
@@ -136,7 +111,7 @@ def positions(steps: int, size: int, like: Tensor) -> tuple[Tensor, Tensor]:
     return angles.cos().to(like.device, like.dtype), angles.sin().to(like.device, like.dtype)
 
 
-def turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Turn the pairs (number i of the first half, number i of the second) of (rows, heads, steps, size)."""
     first, second = x.chunk(2, dim=-1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)

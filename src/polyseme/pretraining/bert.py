@@ -21,7 +21,7 @@ from polyseme.base.run import Run
 from polyseme.encoders.bert import Bert
 from polyseme.encoders.subword_library import library, quiet
 from polyseme.encoders.subword_model import SubwordConfig
-from polyseme.nn.moving import moved
+from polyseme.nn.to_device import to_device
 from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, MaskingConfig
 from polyseme.pretraining.piece_teaching import SIZES, PieceObjective, PieceTeaching
 from polyseme.text.pieces import Pieces, train_wordpiece
@@ -96,9 +96,9 @@ class BertObjective(PieceObjective):
         flat = batch.targets.reshape(-1)
         told = np.flatnonzero(flat != IGNORED)
         named = {"input_ids": batch.ids, "token_type_ids": batch.segments, "attention_mask": batch.attention}
-        inputs = {name: moved(torch.from_numpy(value), device) for name, value in named.items()}
+        inputs = {name: to_device(torch.from_numpy(value), device) for name, value in named.items()}
         places, wanted, unrelated = (
-            moved(torch.from_numpy(value), device) for value in (told, flat[told], (~batch.related).astype(np.int64))
+            to_device(torch.from_numpy(value), device) for value in (told, flat[told], (~batch.related).astype(np.int64))
         )
         return _Prepared(inputs, places, wanted, unrelated, batch.words)
 

@@ -14,8 +14,8 @@ from typing import Any
 from torch import Tensor
 
 from polyseme.encoders.elmo import Elmo, WordInputs
-from polyseme.nn.lstm.lane_graph import GraphedLanes, recording
-from polyseme.nn.lstm.plain import State
+from polyseme.nn.lstm.layers import LstmState
+from polyseme.nn.lstm.packed_rows_graph import GraphedPackedRows, recording
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.text.batching.lanes import LaneBatch
 from polyseme.text.shards.shards import Shards
@@ -42,8 +42,8 @@ class LaneObjective(ElmoObjective):
     def __init__(self, model: Elmo, shards: Shards, *, stream: bool = False, **options: Any) -> None:
         super().__init__(model, shards, **options)
         self._stream = stream
-        self._carried: State | None = None
-        self._read = GraphedLanes(model.lstm)
+        self._carried: LstmState | None = None
+        self._read = GraphedPackedRows(model.lstm)
 
     def prepare(self, batch: LaneBatch) -> LaneTensors:  # type: ignore[override]
         """Type ids -> tensors on the model's device."""
@@ -74,4 +74,4 @@ class LaneObjective(ElmoObjective):
         self._carried = None
         if carried:
             device = self.model.device
-            self._carried = State(carried["hidden"].to(device).clone(), carried["cell"].to(device).clone())
+            self._carried = LstmState(carried["hidden"].to(device).clone(), carried["cell"].to(device).clone())

@@ -21,7 +21,7 @@ from torch import Tensor
 from polyseme.base.run import Run
 from polyseme.encoders.gpt import Gpt
 from polyseme.encoders.subword_library import library, quiet
-from polyseme.nn.moving import moved
+from polyseme.nn.to_device import to_device
 from polyseme.pretraining.piece_teaching import SIZES, PieceObjective, PieceTeaching
 from polyseme.text.pieces import BYTES_AND_MARK, Pieces, train_byte_pairs
 from polyseme.text.shards.pieces import PieceShards
@@ -176,7 +176,7 @@ class GptObjective(PieceObjective):
     """The next piece, around a model with the library's head for it."""
 
     def prepare(self, batch: GptBatch) -> _Prepared:
-        ids, targets = (moved(torch.from_numpy(array), self.model.device) for array in (batch.ids, batch.targets))
+        ids, targets = (to_device(torch.from_numpy(array), self.model.device) for array in (batch.ids, batch.targets))
         return _Prepared(ids, targets, batch.words)
 
     def total(self, batch: _Prepared) -> Tensor:

@@ -22,8 +22,8 @@ from polyseme.base.config import Config
 from polyseme.base.progress import Advance
 from polyseme.base.run import Run
 from polyseme.encoders.left_to_right import LeftToRight
-from polyseme.nn.moving import moved
 from polyseme.nn.output.sampled import SampledSoftmax
+from polyseme.nn.to_device import to_device
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.ngram import number
 from polyseme.pretraining.ngram_counts import UNKNOWN
@@ -95,7 +95,7 @@ class LeftToRightObjective(Learner):
 
     def move(self, values: np.ndarray) -> Tensor:
         """An array on the model's device; to a GPU without waiting for it."""
-        return moved(torch.from_numpy(np.ascontiguousarray(values)), self.model.device)
+        return to_device(torch.from_numpy(np.ascontiguousarray(values)), self.model.device)
 
 
 @dataclass(frozen=True, kw_only=True)

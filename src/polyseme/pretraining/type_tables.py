@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from polyseme.encoders.elmo import Elmo, WordInputs
-from polyseme.nn.moving import moved
+from polyseme.nn.to_device import to_device
 from polyseme.text.shards.shards import Shards
 from polyseme.text.shards.spelling import Spelling
 
@@ -52,7 +52,7 @@ class TypeTables:
 
     def move(self, values: np.ndarray) -> Tensor:
         """An array on the model's device; to a GPU without waiting for it."""
-        return moved(torch.from_numpy(values), self._model.device)
+        return to_device(torch.from_numpy(values), self._model.device)
 
     def _characters(self, spelling: Spelling, distinct: np.ndarray) -> Tensor:
         if self._model.device.type != "cuda":

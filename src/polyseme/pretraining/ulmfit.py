@@ -17,7 +17,8 @@ from polyseme.base.config import Config, ConfigError
 from polyseme.base.run import Run
 from polyseme.encoders.lr_multipliers import lr_multipliers
 from polyseme.encoders.ulmfit import Ulmfit, UlmfitConfig
-from polyseme.nn.awd_lstm import AwdDropout, Reading, State, activation_loss
+from polyseme.nn.awd_lstm import AwdLstmOutput, AwdLstmState, activation_loss
+from polyseme.nn.config import AwdDropout
 from polyseme.pretraining.left_to_right import Ids, LeftToRightObjective, LeftToRightPretraining
 from polyseme.pretraining.teaching import SKIP_NORM
 from polyseme.text.batching.passages import PassageBatch, PassageBatches, Passages
@@ -62,7 +63,7 @@ class UlmfitObjective(LeftToRightObjective):
         """Each layer moves so many times slower than the one above."""
         model.set_dropout(dropout)
         self._activation, self._change = activation, activation_change
-        self._carried: State | None = None
+        self._carried: AwdLstmState | None = None
 
     def prepare(self, batch: PassageBatch) -> PassageTensors:
         """Type ids -> tensors on the model's device."""
@@ -81,7 +82,7 @@ class UlmfitObjective(LeftToRightObjective):
         tensors = self.prepare(batch)
         return self._read(tensors).top.flatten(0, 1), tensors.rows[:, 1:].flatten()
 
-    def _read(self, batch: PassageTensors) -> Reading:
+    def _read(self, batch: PassageTensors) -> AwdLstmOutput:
         """Read on from the batch before; the loop puts back what evaluation carried."""
         state = None if batch.fresh else self._carried
         reading = self.model.read(batch.rows[:, :-1], state or self.model.lstm.zero_state(len(batch.rows)))

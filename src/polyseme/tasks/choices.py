@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Sentence
-from polyseme.nn.moving import moved
+from polyseme.nn.to_device import to_device
 from polyseme.tasks.base import TaskConfig, split_text, text_of
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features
@@ -135,7 +135,7 @@ class Choices(WholeTask):
 
     def targets_of(self, examples: Sequence[ChoiceQuestion], inputs: list[WholeInputs]) -> _Targets:  # type: ignore[override]
         places, there = self._places(examples)
-        answers = moved(torch.tensor(_gold(examples)), self.features.device)
+        answers = to_device(torch.tensor(_gold(examples)), self.features.device)
         return _Targets(places, there, answers)
 
     def _places(self, examples: Sequence[ChoiceQuestion]) -> tuple[Tensor, Tensor]:
@@ -144,7 +144,7 @@ class Choices(WholeTask):
         steps = torch.arange(int(counts.max()))
         there = steps < counts[:, None]
         places = (counts.cumsum(0) - counts)[:, None] + steps
-        return moved(places * there, self.features.device), moved(there, self.features.device)
+        return to_device(places * there, self.features.device), to_device(there, self.features.device)
 
     # ---- network
 

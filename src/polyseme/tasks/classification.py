@@ -25,10 +25,11 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.base import Sentence
 from polyseme.metrics.classes import Confusion, confusion
-from polyseme.nn.moving import moved
+from polyseme.nn.dropout import VariationalDropout
 from polyseme.nn.networks.bcn import Bcn
 from polyseme.nn.pooling import pool
-from polyseme.nn.recurrent import Recurrent, VariationalDropout
+from polyseme.nn.stacked_bilstm import StackedBiLstm
+from polyseme.nn.to_device import to_device
 from polyseme.tasks.base import TaskConfig, listed, split_text, text_of
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
@@ -134,7 +135,7 @@ class TextPooling(nn.Module):
     ) -> None:
         super().__init__()
         self.ways: tuple[Literal["mean", "max"], ...] = ("mean", "max") if pooling == "both" else (pooling,)
-        self.recurrent = Recurrent(inputs, hidden, layers, dropout=dropout) if layers else None
+        self.recurrent = StackedBiLstm(inputs, hidden, layers, dropout=dropout) if layers else None
         self.dropout = VariationalDropout(dropout)
         self.dim = len(self.ways) * ((self.recurrent.dim if self.recurrent else inputs) + output_inputs)
 
@@ -358,7 +359,7 @@ def numbers_of(labels: Sequence[str | None], ids: dict[str, int], device: torch.
     strange = sorted({label for label in gold_labels(labels) if label not in ids})
     if strange:
         raise UsageError(f"the network has no label {strange[0]!r}; it gives {', '.join(ids)}")
-    return moved(torch.tensor([ids[label] for label in gold_labels(labels)]), device)
+    return to_device(torch.tensor([ids[label] for label in gold_labels(labels)]), device)
 
 
 def choices(scores: Tensor, labels: Sequence[str]) -> list[Choice]:

@@ -29,9 +29,9 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.metrics.coreference import conll_score, coreference_qualities, coreference_statistics
 from polyseme.metrics.spans import SpanScores
-from polyseme.nn.moving import moved
-from polyseme.nn.networks.span_ranking import DocumentWords, Ranking, SpanRanker
-from polyseme.nn.recurrent import Recurrent
+from polyseme.nn.networks.span_ranking import DocumentWords, SpanRanker, SpanRanking
+from polyseme.nn.stacked_bilstm import StackedBiLstm
+from polyseme.nn.to_device import to_device
 from polyseme.tasks.base import Prepared, Task, TaskConfig, listed
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors
@@ -203,7 +203,7 @@ class Coreference(Task):
 
     def __init__(self, config: CoreferenceConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__(config, features, labels, cut)
-        self.recurrent = Recurrent(features.width("input"), config.hidden, config.layers, dropout=config.dropout)
+        self.recurrent = StackedBiLstm(features.width("input"), config.hidden, config.layers, dropout=config.dropout)
         self.ranker = SpanRanker(
             self.recurrent.dim + features.width("output"),
             features.words.dim,
@@ -265,7 +265,7 @@ class Coreference(Task):
         speakers = torch.tensor([numbers.get(name, 0) for name in document.speakers] or [0] * len(sentences), dtype=torch.int64)
         clusters = {mention: number for number, cluster in enumerate(document.clusters, 1) for mention in cluster}
         device = self.features.device
-        return _Target(moved(sentences, device), moved(speakers, device), clusters)
+        return _Target(to_device(sentences, device), to_device(speakers, device), clusters)
 
     # ---- learning
 
@@ -291,7 +291,7 @@ class Coreference(Task):
         for target, ranking in zip(targets, self._rankings(texts[0], targets, taught=taught), strict=True):
             mentions = zip(ranking.first.tolist(), ranking.last.tolist(), strict=True)
             numbers = [target.clusters.get(mention, 0) for mention in mentions]
-            cluster = moved(torch.tensor(numbers, dtype=torch.int64), ranking.mention.device)
+            cluster = to_device(torch.tensor(numbers, dtype=torch.int64), ranking.mention.device)
             total = total + ranking.loss(cluster)
             if taught:
                 right = (cluster > 0).float()
@@ -306,13 +306,15 @@ class Coreference(Task):
             states = torch.cat([states, text.at_output.float()], dim=2)
         return states, self.recurrent.dropout(text.at_input[:, :, : self.features.words.dim].float())
 
-    def _rankings(self, text: TextVectors, targets: Sequence[_Target], *, taught: bool = False) -> Iterator[Ranking]:
+    def _rankings(self, text: TextVectors, targets: Sequence[_Target], *, taught: bool = False) -> Iterator[SpanRanking]:
         """Of each document; with `taught`, all right mentions are looked at."""
         words = _places(text.lengths, text.mask.shape[1], text.mask.device)
         states, own = (vectors.flatten(0, 1).index_select(0, words) for vectors in self._vectors(text))  # of all documents
         return self._ranked(states, own, targets, taught=taught)
 
-    def _ranked(self, states: Tensor, own: Tensor, targets: Sequence[_Target], *, taught: bool = False) -> Iterator[Ranking]:
+    def _ranked(
+        self, states: Tensor, own: Tensor, targets: Sequence[_Target], *, taught: bool = False
+    ) -> Iterator[SpanRanking]:
         counts = [len(target.sentences) for target in targets]
         for target, some, heads in zip(targets, states.split(counts), own.split(counts), strict=True):
             words = DocumentWords(some, heads, target.sentences, target.speakers)
@@ -354,7 +356,7 @@ class Coreference(Task):
                 vectors[at[mask]] = some[mask]
         return whole[0], whole[1]
 
-    def _clusters(self, ranking: Ranking) -> Clusters:
+    def _clusters(self, ranking: SpanRanking) -> Clusters:
         """Spans that are linked are in one cluster; with singletons, so is a likely mention alone."""
         owner: list[int] = []
         clusters: dict[int, list[Mention]] = {}
@@ -436,7 +438,7 @@ class Coreference(Task):
 
 def _places(lengths: Tensor, width: int, device: torch.device) -> Tensor:
     """(words,): where the words of sentences stand among (sentences * width) places; lengths (sentences,) are on the CPU."""
-    return moved((torch.arange(width) < lengths[:, None]).flatten().nonzero().squeeze(1), device)
+    return to_device((torch.arange(width) < lengths[:, None]).flatten().nonzero().squeeze(1), device)
 
 
 def _tell_long_ones(path: str | Path, lengths: Sequence[int], longest: int) -> None:

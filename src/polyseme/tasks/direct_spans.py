@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from polyseme.base.config import ConfigError
 from polyseme.encoders.base import Batch
 from polyseme.encoders.bert import Bert
-from polyseme.nn.networks.bidaf import LOWEST, SpanScores
+from polyseme.nn.attention import MASKED_SCORE
+from polyseme.nn.networks.bidaf import AnswerScores
 from polyseme.tasks.features import Features
 from polyseme.tasks.whole import new_layer, only_encoder
 
@@ -45,7 +46,7 @@ class BesideVectors:
 
 
 class DirectSpans(nn.Module):
-    """Paragraphs beside their questions -> `SpanScores`."""
+    """Paragraphs beside their questions -> `AnswerScores`."""
 
     def __init__(self, features: Features, *, dropout: float, none: bool) -> None:
         super().__init__()
@@ -80,7 +81,7 @@ class DirectSpans(nn.Module):
             words = words.new_zeros(len(words), 1, words.shape[2])
         return BesideVectors(words, layers.summary, inputs.mask)
 
-    def forward(self, vectors: BesideVectors) -> SpanScores:
-        scores = self.scores(self.dropout(vectors.words)).float().masked_fill(~vectors.mask.unsqueeze(2), LOWEST)
+    def forward(self, vectors: BesideVectors) -> AnswerScores:
+        scores = self.scores(self.dropout(vectors.words)).float().masked_fill(~vectors.mask.unsqueeze(2), MASKED_SCORE)
         none = None if self.none is None else self.none(self.dropout(vectors.summary)).float().squeeze(1)
-        return SpanScores(scores[:, :, 0], scores[:, :, 1], none)
+        return AnswerScores(scores[:, :, 0], scores[:, :, 1], none)

@@ -24,7 +24,7 @@ from polyseme.encoders.lr_multipliers import Unfreeze, lr_multipliers
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.encoders.word_features import WordFeatures
 from polyseme.nn.mix import Mix
-from polyseme.nn.moving import moved
+from polyseme.nn.to_device import to_device
 from polyseme.tasks.words import DistinctWords, TaskWords, WordsConfig
 from polyseme.text.labelled.excerpt import begin_of, document_of
 from polyseme.training.base import Pace
@@ -204,10 +204,10 @@ class Features(nn.Module):
         layers = [self._layers(encoder, texts) for encoder in self.frozen] if cached is None else cached
         return TextInputs(
             distinct=self.words.prepare(distinct or [""]).to(device),
-            index=moved(torch.from_numpy(index), device),
-            mask=moved(torch.from_numpy(mask), device),
+            index=to_device(torch.from_numpy(index), device),
+            mask=to_device(torch.from_numpy(mask), device),
             lengths=torch.from_numpy(lengths),
-            frozen=[moved(_at_least_one_word(each), device) for each in layers],
+            frozen=[to_device(_at_least_one_word(each), device) for each in layers],
             tuned=[encoder.prepare(texts) for encoder in self.readers] if self.tuned else [],
         )
 

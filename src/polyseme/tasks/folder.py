@@ -31,7 +31,7 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.shipped import NAMES
 from polyseme.encoders.word2vec import WordVectorTable
-from polyseme.nn.stamp import Stamp, stamp
+from polyseme.nn.weight_version import WeightVersion, weight_version
 from polyseme.tasks.base import Task, task_type
 from polyseme.tasks.features import Features
 from polyseme.tasks.words import TaskWords
@@ -107,12 +107,12 @@ def _kept(encoder: Encoder, name: str, folder: Path) -> dict[str, Any]:
     return {"folder": name, "sha256": content}
 
 
-_known: weakref.WeakKeyDictionary[Encoder, tuple[tuple[Stamp, Splitter, str], str]] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[Encoder, tuple[tuple[WeightVersion, Splitter, str], str]] = weakref.WeakKeyDictionary()
 
 
 def _content(encoder: Encoder) -> str:
     """The fingerprint of a frozen encoder, computed once while it stays as it is: a run saves often."""
-    now = (stamp(encoder), encoder.splitter, getattr(encoder, "precision", "fp32"))
+    now = (weight_version(encoder), encoder.splitter, getattr(encoder, "precision", "fp32"))
     if encoder not in _known or _known[encoder][0] != now:
         _known[encoder] = (now, model_fingerprint(encoder))
     return _known[encoder][1]

@@ -29,11 +29,12 @@ from polyseme.encoders import folder as models
 from polyseme.encoders.base import Encoder, Sentence
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.metrics.translation import Words, bleu, bleu_score, bleu_statistics, chrf, sacrebleu_metrics
-from polyseme.nn.moving import moved
+from polyseme.nn.config import AttentionScore
 from polyseme.nn.networks.beam import Hypothesis, beam_search
 from polyseme.nn.networks.sampling import sample
-from polyseme.nn.networks.seq2seq import DecoderSizes, DecoderState, Scoring, Seq2Seq, WordLosses
-from polyseme.nn.recurrent import Recurrent
+from polyseme.nn.networks.seq2seq import DecoderConfig, DecoderState, Seq2Seq, WordLosses
+from polyseme.nn.stacked_bilstm import StackedBiLstm
+from polyseme.nn.to_device import to_device
 from polyseme.tasks.base import Task, TaskConfig, listed, split_text, text_of
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors
@@ -114,7 +115,7 @@ class GenerationConfig(TaskConfig):
     target_encoder: str | None = None
     """Where the vectors of target words start from: a model folder of the target language, its word vectors or the first layer
     of its ELMo; None: random numbers."""
-    attention: Scoring = "general"
+    attention: AttentionScore = "general"
     """How states and source words are compared: a product (Luong), or a hidden layer (Bahdanau: additive)."""
     input_feeding: bool = False
     """Whether each step is given what the one before read out; training then goes word by word."""
@@ -229,14 +230,14 @@ class Generation(Task):
         self.decoding = config.decoding
         self._target_cut, self._bleu_words = splitter(config.target_splitter), config.bleu_words
         self._ids = {label: number for number, label in enumerate(self.labels) if number >= len(MARKS)}
-        reader = Recurrent(
+        reader = StackedBiLstm(
             features.width("input"),
             config.hidden,
             config.layers,
             dropout=config.dropout,
             extra_inputs=features.width("between"),
         )
-        sizes = DecoderSizes(
+        sizes = DecoderConfig(
             vocabulary=len(self.labels),
             words=config.target_dim,
             hidden=reader.dim,
@@ -346,7 +347,7 @@ class Generation(Task):
             words[row, : len(target)] = target
         places = np.concatenate([row * words.shape[1] + np.arange(len(target)) for row, target in enumerate(targets)])
         device = self.features.device
-        return _Targets(moved(torch.from_numpy(words), device), moved(torch.from_numpy(places), device))
+        return _Targets(to_device(torch.from_numpy(words), device), to_device(torch.from_numpy(places), device))
 
     # ---- network
 
@@ -373,7 +374,7 @@ class Generation(Task):
 
     def _decode(self, state: DecoderState, limits: Tensor, examples: Sequence[_Asked]) -> list[list[Hypothesis]]:
         """For each text as many answers as are asked for, best first or as they were drawn."""
-        chosen, limits = self.decoding, moved(limits, self.features.device)
+        chosen, limits = self.decoding, to_device(limits, self.features.device)
         step, count = self.network.decoder.step, chosen.answers
         if chosen.way == "beam":
             found = beam_search(

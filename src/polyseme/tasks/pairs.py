@@ -26,8 +26,8 @@ from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.base import Sentence
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.correlation import pearson, spearman
-from polyseme.nn.moving import moved
 from polyseme.nn.networks.esim import Esim
+from polyseme.nn.to_device import to_device
 from polyseme.tasks.base import TaskConfig, split_text, text_of
 from polyseme.tasks.classification import (
     Choice,
@@ -267,7 +267,7 @@ class Pairs(WholeTask, TwoTexts):
             return numbers_of(labels, self._ids, self.features.device)
         low, high = self._range
         shares = [(number - low) / (high - low) for number in _numbers(labels)]
-        return moved(torch.tensor(shares, dtype=torch.float32), self.features.device)
+        return to_device(torch.tensor(shares, dtype=torch.float32), self.features.device)
 
     @property
     def _range(self) -> tuple[float, float]:

@@ -29,8 +29,9 @@ from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Sentence
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.reading import Rules, answer_f1, exact_match
-from polyseme.nn.moving import moved
-from polyseme.nn.networks.bidaf import LOWEST, Bidaf, SpanScores, best_spans, shared_log_total
+from polyseme.nn.attention import MASKED_SCORE
+from polyseme.nn.networks.bidaf import AnswerScores, Bidaf, best_spans, shared_log_total
+from polyseme.nn.to_device import to_device
 from polyseme.tasks.base import Prepared, TaskConfig, split_text, text_of, words_of
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.direct_spans import DirectSpans
@@ -241,7 +242,11 @@ class Reading(TwoTexts):
             row += len(asked.paragraphs)
         device = self.features.device
         return _Targets(
-            counts, _owner(counts, device), moved(start, device), moved(end, device), [moved(some, device) for some in spans]
+            counts,
+            _owner(counts, device),
+            to_device(start, device),
+            to_device(end, device),
+            [to_device(some, device) for some in spans],
         )
 
     def losses(self, texts: list[TextVectors], targets: _Targets) -> tuple[Tensor, int]:
@@ -252,12 +257,12 @@ class Reading(TwoTexts):
             found = [scores.start[some[:, 0], some[:, 1]] + scores.end[some[:, 0], some[:, 2]] for some in targets.spans]
             right = torch.stack([each.logsumexp(0) if len(each) else none[row] for row, each in enumerate(found)])
         else:
-            right = shared_log_total(scores.start.masked_fill(~targets.start, LOWEST), counts)
-            right = right + shared_log_total(scores.end.masked_fill(~targets.end, LOWEST), counts)
+            right = shared_log_total(scores.start.masked_fill(~targets.start, MASKED_SCORE), counts)
+            right = right + shared_log_total(scores.end.masked_fill(~targets.end, MASKED_SCORE), counts)
         return (total - right).sum(), len(counts)
 
-    def _scores(self, texts: list[Any], owner: Tensor) -> SpanScores:
-        scores: SpanScores
+    def _scores(self, texts: list[Any], owner: Tensor) -> AnswerScores:
+        scores: AnswerScores
         if isinstance(self.network, DirectSpans):
             scores = self.network(*texts)
             return scores
@@ -395,10 +400,10 @@ def _rules(gold: Sequence[Sequence[str]]) -> Rules:
 
 def _owner(counts: Sequence[int], device: torch.device) -> Tensor:
     """(paragraphs,): the question of each."""
-    return moved(torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts, dtype=torch.int64)), device)
+    return to_device(torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts, dtype=torch.int64)), device)
 
 
-def _log_total(scores: SpanScores, counts: Sequence[int]) -> Tensor:
+def _log_total(scores: AnswerScores, counts: Sequence[int]) -> Tensor:
     """What the scores of each question are normalised by, (questions,): all starts times all ends of its paragraphs.
 
     Where "no answer" is one of the choices, starts are paired with the ends of their own paragraph only.

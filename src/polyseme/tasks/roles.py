@@ -33,7 +33,7 @@ from polyseme.metrics.classes import Confusion
 from polyseme.metrics.spans import SpanScores, spans
 from polyseme.nn.crf import Crf
 from polyseme.nn.highway_lstm import HighwayLstm
-from polyseme.nn.moving import moved
+from polyseme.nn.to_device import to_device
 from polyseme.tasks.base import Task, TaskConfig
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, Wrong, confusion_of_types, matched, place_in, placed_tags, strange_types
@@ -145,13 +145,13 @@ class Roles(Task):
         tags = np.zeros(tuple(inputs[0].mask.shape), dtype=np.int64)
         for row, example in enumerate(examples):
             tags[row, : len(example.tags)] = [self._ids[tag] for tag in to_bioes(example.tags, "BIO")]
-        return RoleTargets(self._marks(examples, tags.shape[1]), moved(torch.from_numpy(tags), self.features.device))
+        return RoleTargets(self._marks(examples, tags.shape[1]), to_device(torch.from_numpy(tags), self.features.device))
 
     def _marks(self, examples: Sequence[RoleExample], width: int) -> Tensor:
         """(batch, words): 1 at each example's predicate."""
         marks = np.zeros((len(examples), width), dtype=np.int64)
         marks[np.arange(len(examples)), [example.place for example in examples]] = 1
-        return moved(torch.from_numpy(marks), self.features.device)
+        return to_device(torch.from_numpy(marks), self.features.device)
 
     # ---- network
 

@@ -28,8 +28,8 @@ from polyseme.metrics.bootstrap import span_statistics
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.spans import span_scores, spans
 from polyseme.nn.crf import Crf
-from polyseme.nn.moving import moved
-from polyseme.nn.recurrent import Recurrent
+from polyseme.nn.stacked_bilstm import StackedBiLstm
+from polyseme.nn.to_device import to_device
 from polyseme.tasks.base import Task, TaskConfig, listed
 from polyseme.tasks.data import TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors
@@ -103,7 +103,7 @@ class Tagging(Task):
         self.dropout = nn.Dropout(config.dropout)  # where there are no layers, which have their own
         self.recurrent = None
         if config.layers:
-            self.recurrent = Recurrent(
+            self.recurrent = StackedBiLstm(
                 features.width("input"),
                 config.hidden,
                 config.layers,
@@ -164,7 +164,7 @@ class Tagging(Task):
         targets = np.zeros(tuple(inputs[0].mask.shape), dtype=np.int64)
         for row, example in enumerate(examples):
             targets[row, : len(example.tags)] = [self._ids[tag] for tag in to_bioes(example.tags, self.scheme)]
-        return moved(torch.from_numpy(targets), self.features.device)
+        return to_device(torch.from_numpy(targets), self.features.device)
 
     # ---- network
 

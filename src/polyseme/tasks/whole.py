@@ -28,7 +28,7 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.bert import Bert
 from polyseme.encoders.gpt import Gpt
 from polyseme.encoders.ulmfit import Ulmfit
-from polyseme.nn.awd_lstm import AwdDropout
+from polyseme.nn.config import AwdDropout
 from polyseme.nn.maxout import BatchNorm
 from polyseme.tasks.base import Task, TaskConfig
 from polyseme.tasks.data import Examples

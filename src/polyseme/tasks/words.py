@@ -20,8 +20,9 @@ from torch import Tensor, nn
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.encoders.word2vec import WordVectorTable
-from polyseme.nn.char_cnn import CharactersConfig, CharCnn
-from polyseme.nn.moving import moved
+from polyseme.nn.char_cnn import CharCnn
+from polyseme.nn.config import CharactersConfig
+from polyseme.nn.to_device import to_device
 from polyseme.text.characters import Utf8Characters
 from polyseme.text.vocabulary import Vocabulary
 
@@ -67,9 +68,9 @@ class DistinctWords:
 
     def to(self, device: torch.device) -> DistinctWords:
         """The same on a device; to a GPU without waiting for it."""
-        characters = None if self.characters is None else moved(self.characters, device)
-        outside = None if self.outside is None else moved(self.outside, device)
-        return DistinctWords(characters, self.lengths, moved(self.rows, device), outside)
+        characters = None if self.characters is None else to_device(self.characters, device)
+        outside = None if self.outside is None else to_device(self.outside, device)
+        return DistinctWords(characters, self.lengths, to_device(self.rows, device), outside)
 
 
 class TaskWords(nn.Module):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.networks.beam import Hypothesis, Step, beam_search
+from polyseme.nn.networks.beam import DecoderStep, Hypothesis, beam_search
 from polyseme.nn.networks.sampling import draw, sample
 
 BEGIN, END, WORDS = 0, 1, 4
@@ -44,10 +44,10 @@ class Random:
     def __init__(self, seed: int, sharpness: float = 1.0) -> None:
         self.seed, self.sharpness = seed, sharpness
 
-    def __call__(self, words: Tensor, state: Seen) -> Step:
+    def __call__(self, words: Tensor, state: Seen) -> DecoderStep:
         written = torch.cat([state.words, words.unsqueeze(1)], dim=1)
         found = [self.chances(int(text), row) for text, row in zip(state.text, written[:, 1:].tolist(), strict=True)]
-        return Step(torch.stack(found), words * 10, Seen(state.text, written))
+        return DecoderStep(torch.stack(found), words * 10, Seen(state.text, written))
 
     def chances(self, text: int, before: list[int]) -> Tensor:
         """Log-probabilities behind some words of a text."""

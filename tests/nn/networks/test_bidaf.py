@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import UsageError
+from polyseme.nn.attention import MASKED_SCORE
 from polyseme.nn.networks import bidaf as module
-from polyseme.nn.networks.bidaf import LOWEST, Bidaf, Pair, Trilinear, best_spans, shared_log_total
+from polyseme.nn.networks.bidaf import Bidaf, Pair, Trilinear, best_spans, shared_log_total
 
 OWNER = torch.tensor([0, 0, 1, 2, 3, 3, 3])
 LENGTHS = torch.tensor([3, 1, 0, 2]), torch.tensor([5, 2, 1, 4, 0, 3, 5])
@@ -77,7 +78,7 @@ def test_as_the_equations_say(none: bool, own: int, output_inputs: int, cells: i
         found = net(words(), MASKS, OWNER, LENGTHS, extra)
         again = net(words(), MASKS, OWNER, at_output=extra)
     assert torch.equal(again.start, found.start) and (found.none is not None) is none
-    assert bool((found.start[~MASKS[1]] == LOWEST).all()) and bool((found.end[~MASKS[1]] == LOWEST).all())
+    assert bool((found.start[~MASKS[1]] == MASKED_SCORE).all()) and bool((found.end[~MASKS[1]] == MASKED_SCORE).all())
     assert bool(torch.isfinite(found.start).all())
     for row, (owner, length) in enumerate(zip(OWNER.tolist(), LENGTHS[1].tolist(), strict=True)):
 

@@ -12,10 +12,10 @@ from torch.nn import functional as F
 
 from polyseme.base.errors import UsageError
 from polyseme.nn.networks.beam import beam_search
-from polyseme.nn.networks.seq2seq import Attention, DecoderSizes, DecoderState, Seq2Seq
-from polyseme.nn.recurrent import Recurrent
+from polyseme.nn.networks.seq2seq import DecoderAttention, DecoderConfig, DecoderState, Seq2Seq
+from polyseme.nn.stacked_bilstm import StackedBiLstm
 
-SIZES = DecoderSizes(vocabulary=11, words=6, hidden=8, memory=8)
+SIZES = DecoderConfig(vocabulary=11, words=6, hidden=8, memory=8)
 LENGTHS = torch.tensor([5, 3, 0, 1])
 TARGETS = torch.tensor([[4, 5, 6, 1], [7, 1, 1, 1], [1, 1, 1, 1], [8, 9, 1, 1]])
 COUNTS = torch.tensor([4, 2, 1, 3])
@@ -30,7 +30,7 @@ kinds = pytest.mark.parametrize(
 def network(changes: dict[str, Any] | None = None, **others: Any) -> Seq2Seq:
     torch.manual_seed(0)
     sizes = replace(SIZES, **(changes or {}))
-    return Seq2Seq(Recurrent(3, 4, dropout=sizes.dropout), sizes, begin=0, **others).eval()
+    return Seq2Seq(StackedBiLstm(3, 4, dropout=sizes.dropout), sizes, begin=0, **others).eval()
 
 
 def texts(rows: slice = slice(None)) -> tuple[Tensor, Tensor, Tensor]:
@@ -110,7 +110,7 @@ def test_label_smoothing_is_that_of_torch(tied: bool) -> None:
 @torch.no_grad()
 def test_attention_by_hand(scoring: Any) -> None:
     torch.manual_seed(2)
-    attention, states, values = Attention(4, 3, scoring), torch.randn(2, 5, 4), torch.randn(2, 6, 3)
+    attention, states, values = DecoderAttention(4, 3, scoring), torch.randn(2, 5, 4), torch.randn(2, 6, 3)
     mask = torch.tensor([[True, True, True, False, False, False], [False] * 6])
     context, weights = attention(states, attention.remember(values, mask))
     for step in range(5):
@@ -130,7 +130,7 @@ def test_attention_by_hand(scoring: Any) -> None:
 
 def test_an_unknown_way_to_look() -> None:
     with pytest.raises(UsageError, match="attention is 'dot'; allowed: general, additive"):
-        Attention(4, 3, "dot")  # type: ignore[arg-type]
+        DecoderAttention(4, 3, "dot")  # type: ignore[arg-type]
 
 
 @torch.no_grad()

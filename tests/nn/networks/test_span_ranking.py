@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import UsageError
+from polyseme.nn.attention import MASKED_SCORE as NONE
 from polyseme.nn.networks import span_ranking
 from polyseme.nn.networks.span_ranking import (
-    LOWEST,
     DocumentWords,
-    Ranking,
     SpanRanker,
+    SpanRanking,
     best_antecedents,
     chosen_spans,
     distance_class,
@@ -53,7 +53,7 @@ def test_every_span_of_a_sentence_is_scored() -> None:
     for first, width in itertools.product(range(10), range(4)):
         last = first + width
         if last >= 10 or words.sentences[first] != words.sentences[last]:
-            assert found[first, width] == LOWEST
+            assert found[first, width] == NONE
             continue
         weights = torch.softmax(network.head(words.states[first : last + 1]).squeeze(1), dim=0)
         head = (weights[:, None] * words.own[first : last + 1]).sum(0)
@@ -75,7 +75,7 @@ def brute_force(scores: Tensor, count: int) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for a, b in ranked:
         crosses = any(a < c <= b < d or c < a <= d < b for c, d in found)
-        if scores[a, b - a] > LOWEST / 2 and not crosses and len(found) < count:
+        if scores[a, b - a] > NONE / 2 and not crosses and len(found) < count:
             found.append((a, b))
     return sorted(found)
 
@@ -85,8 +85,8 @@ def test_spans_are_chosen_as_brute_force_does(count: int) -> None:
     for seed in range(10):
         torch.manual_seed(seed)
         scores = torch.randn(25, 5)
-        scores[torch.arange(25)[:, None] + torch.arange(5) >= 25] = LOWEST
-        scores[torch.rand(25, 5) < 0.1] = LOWEST
+        scores[torch.arange(25)[:, None] + torch.arange(5) >= 25] = NONE
+        scores[torch.rand(25, 5) < 0.1] = NONE
         first, last = chosen_spans(scores, count)
         assert list(zip(first.tolist(), last.tolist(), strict=True)) == brute_force(scores, count)
 
@@ -104,7 +104,7 @@ def test_what_is_wanted_is_kept() -> None:
 
 
 def test_equal_scores_are_chosen_alike() -> None:
-    first, last = chosen_spans(torch.zeros(4, 2).index_fill(0, torch.tensor([3]), LOWEST), 3)
+    first, last = chosen_spans(torch.zeros(4, 2).index_fill(0, torch.tensor([3]), NONE), 3)
     assert (first.tolist(), last.tolist()) == ([0, 0, 1], [0, 1, 1])
 
 
@@ -115,7 +115,7 @@ def coarse(left: Tensor, right: Tensor, mention: Tensor, prior: Tensor) -> Tenso
     """All pairs at once."""
     steps = torch.arange(len(left))[:, None] - torch.arange(len(left))
     scores = left @ right.T + mention + prior[distance_class(steps.clamp(min=0))]
-    return scores.masked_fill(steps <= 0, LOWEST)
+    return scores.masked_fill(steps <= 0, NONE)
 
 
 @pytest.mark.parametrize("block", [(512, 4096), (4, 3), (1, 1), (7, 2)])
@@ -144,14 +144,14 @@ def test_little_documents(lengths: tuple[int, ...]) -> None:
 # ---- scores
 
 
-def by_hand(network: SpanRanker, words: DocumentWords, ranking: Ranking) -> Tensor:
+def by_hand(network: SpanRanker, words: DocumentWords, ranking: SpanRanking) -> Tensor:
     """(spans, antecedents), pair by pair from what the paper says."""
     vectors = network.vectors(words, ranking.first, ranking.last)
     mention = network.mention(vectors).squeeze(1)
-    out = torch.full(ranking.scores.shape, LOWEST)
+    out = torch.full(ranking.scores.shape, NONE)
     for span, place in itertools.product(*map(range, ranking.scores.shape)):
         before = int(ranking.antecedents[span, place])
-        if ranking.scores[span, place] <= LOWEST / 2:
+        if ranking.scores[span, place] <= NONE / 2:
             continue
         who, whom = (int(words.speakers[ranking.first[each]]) for each in (span, before))
         kind = 0 if 0 in (who, whom) else 1 if who == whom else 2
@@ -182,7 +182,7 @@ def test_some_at_a_time_is_the_same(monkeypatch: pytest.MonkeyPatch, cells: int)
     monkeypatch.setattr(span_ranking, "_BLOCK", (5, 6))
     found = network(words)
     assert torch.equal(found.first, expected.first) and torch.equal(found.last, expected.last)
-    assert torch.equal(found.antecedents[found.scores > LOWEST], expected.antecedents[expected.scores > LOWEST])
+    assert torch.equal(found.antecedents[found.scores > NONE], expected.antecedents[expected.scores > NONE])
     torch.testing.assert_close(found.scores, expected.scores, atol=1e-5, rtol=1e-5)
     assert found.links() == expected.links()
 
@@ -195,15 +195,16 @@ def test_classes_of_distances() -> None:
 # ---- the loss and the links, by hand
 
 
-def ranking(scores: list[list[float]], antecedents: list[list[int]]) -> Ranking:
+def ranking(scores: list[list[float]], antecedents: list[list[int]]) -> SpanRanking:
     count = len(scores)
     places = torch.arange(count)
-    return Ranking(places, places, torch.zeros(count), torch.tensor(antecedents), torch.tensor(scores))
+    return SpanRanking(places, places, torch.zeros(count), torch.tensor(antecedents), torch.tensor(scores))
 
 
 def test_the_loss_by_hand() -> None:
     found = ranking(
-        [[LOWEST, LOWEST], [2.0, LOWEST], [1.0, 3.0], [0.5, -1.0], [1.0, 1.5]], [[0, 0], [0, 0], [1, 0], [2, 1], [1, 2]]
+        [[NONE, NONE], [2.0, NONE], [1.0, 3.0], [0.5, -1.0], [1.0, 1.5]],
+        [[0, 0], [0, 0], [1, 0], [2, 1], [1, 2]],
     )
     e = math.exp
     # span 1 begins its cluster, as 0 does; 2 goes with 0 or 1; 3 is no mention; 4 has no antecedent among those two
@@ -219,7 +220,7 @@ def test_the_loss_by_hand() -> None:
 
 
 def test_links() -> None:
-    found = ranking([[LOWEST, LOWEST], [2.0, LOWEST], [-1.0, 3.0], [-0.5, 0.0]], [[0, 0], [0, 0], [1, 0], [2, 1]])
+    found = ranking([[NONE, NONE], [2.0, NONE], [-1.0, 3.0], [-0.5, 0.0]], [[0, 0], [0, 0], [1, 0], [2, 1]])
     assert found.links() == [-1, 0, 0, -1]
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from polyseme.nn.output.exponentials import plain_exponentials_
+from polyseme.nn.output.inplace_softmax import plain_softmax_
 
 triton = pytest.importorskip("triton")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -15,7 +15,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize("words", [1, 7, 5000])
 def test_exponentials(words: int, own: bool) -> None:
-    from polyseme.nn.output.exponentials_triton import exponentials_
+    from polyseme.nn.output.inplace_softmax_triton import softmax_
 
     torch.manual_seed(0)
     scores = 10 * torch.randn(6, words, device=DEVICE)
@@ -24,8 +24,8 @@ def test_exponentials(words: int, own: bool) -> None:
     if words == 1 and not own:
         scores[1, 0] = 0.0  # a row must have something finite
     expected, other = scores.clone(), scores.clone()
-    top = plain_exponentials_(expected, mine)
-    torch.testing.assert_close(exponentials_(other, mine), top, rtol=1e-5, atol=1e-5)
+    top = plain_softmax_(expected, mine)
+    torch.testing.assert_close(softmax_(other, mine), top, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(other, expected, rtol=1e-4, atol=1e-7)
     total = expected.sum(1) + (torch.exp(mine - top) if mine is not None else 0.0)
     torch.testing.assert_close(total, torch.ones_like(total), rtol=1e-4, atol=1e-4)

@@ -18,9 +18,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from polyseme.nn.lstm.plain import BiLstm, LstmLayer, State
+from polyseme.nn.config import Precision
+from polyseme.nn.lstm.layers import LstmLayer, LstmState
+from polyseme.nn.matmul import ARM, prepare_matmul
 from polyseme.nn.packing import blocks, last_words
-from polyseme.nn.products import ARM, Precision, product
 
 BLOCK = 256  # words whose input products are made at once
 SIDE_BY_SIDE = 32  # rows from which a thread for each direction beats all threads in one: below, Python's lock is in the way
@@ -30,19 +31,19 @@ CURVE: Curve = "sigmoid" if ARM else "tanh"  # tanh costs three times sigmoid on
 
 
 class CpuLstm:
-    """The weights of a `BiLstm`, prepared; call it like one. It must be made anew when they change."""
+    """The weights of an `ElmoLstm`, prepared; call it like one. It must be made anew when they change."""
 
-    def __init__(self, lstm: BiLstm, precision: Precision = "fp32", curve: Curve = CURVE) -> None:
+    def __init__(self, stacks: list[list[LstmLayer]], precision: Precision = "fp32", curve: Curve = CURVE) -> None:
         self._stacks = [
-            _Stack([_Prepared(layer, precision, curve) for layer in layers], lstm.config.residual, curve)
-            for layers in lstm.stacks()
+            _Stack([_Prepared(layer, precision, curve) for layer in layers], layers[0].config.residual, curve)
+            for layers in stacks
         ]
         self._lock = threading.Lock()  # the buffers serve one call at a time
 
-    def __call__(self, distinct: Tensor, index: Tensor, sizes: list[int], state: State) -> tuple[Tensor, State]:
+    def __call__(self, distinct: Tensor, index: Tensor, sizes: list[int], state: LstmState) -> tuple[Tensor, LstmState]:
         layers, width = state.hidden.shape[1], state.hidden.shape[3]
         outputs = torch.empty(layers, 2, index.shape[1], width)
-        end = State(torch.empty_like(state.hidden), state.cell.clone(memory_format=torch.contiguous_format))
+        end = LstmState(torch.empty_like(state.hidden), state.cell.clone(memory_format=torch.contiguous_format))
 
         def run(d: int) -> None:
             with torch.inference_mode(), torch.autocast("cpu", enabled=False):  # the buffers are of 32 bits
@@ -64,12 +65,12 @@ class _Prepared:
             factor = torch.ones(len(order), 1)
             factor[: 3 * len(i)] = 0.5 if curve == "tanh" else 1.0
             factor[3 * len(i) :] = 1.0 if curve == "tanh" else 2.0
-            self.input = product(layer.input_weight[order] * factor, precision, layer.bias[order] * factor[:, 0])
-            self.recurrent = product(layer.recurrent_weight[order] * factor, precision)
+            self.input = prepare_matmul(layer.input_weight[order] * factor, precision, layer.bias[order] * factor[:, 0])
+            self.recurrent = prepare_matmul(layer.recurrent_weight[order] * factor, precision)
             last = 0.5 if curve == "tanh" else 2.0
             self.scale = last if layer.projection_weight is None else 1.0
             self.projection = (
-                product(layer.projection_weight * last, precision) if layer.projection_weight is not None else None
+                prepare_matmul(layer.projection_weight * last, precision) if layer.projection_weight is not None else None
             )
         self.dim = len(i)
         self.cell_clip, self.projection_clip = layer.cell_clip, layer.projection_clip
@@ -121,13 +122,13 @@ class _Stack:
                 size = len(gates)
                 c, m, h = cell[:size], y[:size], hidden[:size]
             if offset or bool(h.any()):
-                gates = layer.recurrent.plus(h, gates)
+                gates = layer.recurrent.add(h, gates)
             self._cell(gates, c, m, dim, layer.cell_clip)
             h = out[offset : offset + size]
             if layer.projection is None:
                 torch.mul(m, layer.scale, out=h)
             else:
-                projected = layer.projection.times(m, h)
+                projected = layer.projection.multiply(m, h)
                 if layer.projection_clip is not None:
                     torch.clamp(projected, -layer.projection_clip, layer.projection_clip, out=h)
                 elif projected is not h:
@@ -155,7 +156,7 @@ class _Stack:
             offset = places.stop
 
     def _products(self, layer: _Prepared, rows: Tensor, name: str) -> Tensor:
-        return layer.input.times(rows, self._buffer(name, len(rows), 4 * layer.dim))
+        return layer.input.multiply(rows, self._buffer(name, len(rows), 4 * layer.dim))
 
     def _buffer(self, name: str, rows: int, width: int) -> Tensor:
         """(rows, width) of a buffer that grows and is never given back."""

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.lstm.plain import BiLstm, LstmLayer, State
+from polyseme.nn.config import Precision
+from polyseme.nn.lstm.layers import LstmLayer, LstmState
 from polyseme.nn.packing import blocks, last_words
-from polyseme.nn.products import Precision
 
 NUMBERS = 1 << 28  # in one table of input products (1 GiB of fp32); more words than fit go block by block
 _TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -35,16 +35,16 @@ class _Layer:
 
 
 class CudaLstm:
-    """The weights of a `BiLstm`, prepared; call it like one. It must be made anew when they change."""
+    """The weights of an `ElmoLstm`, prepared; call it like one. It must be made anew when they change."""
 
-    def __init__(self, lstm: BiLstm, precision: Precision = "fp32", cell_step: CellStep | None = None) -> None:
+    def __init__(self, stacks: list[list[LstmLayer]], precision: Precision = "fp32", cell_step: CellStep | None = None) -> None:
         if precision not in _TYPES:
             raise UsageError(f"precision {precision!r} is for the CPU; on a GPU allowed: {', '.join(_TYPES)}")
         self._type = _TYPES[precision]
-        self._config = lstm.config
+        self._config = stacks[0][0].config
         self._step = cell_step or _cell_step()
         with torch.no_grad():
-            self._layers = [self._prepare(pair) for pair in zip(*lstm.stacks(), strict=True)]
+            self._layers = [self._prepare(pair) for pair in zip(*stacks, strict=True)]
 
     def _prepare(self, pair: tuple[LstmLayer, ...]) -> _Layer:
         def both(name: str) -> Tensor:
@@ -54,10 +54,10 @@ class CudaLstm:
         projection = both("projection_weight") if self._config.projection is not None else None
         return _Layer(both("input_weight"), both("recurrent_weight"), bias, projection)
 
-    def __call__(self, distinct: Tensor, index: Tensor, sizes: list[int], state: State) -> tuple[Tensor, State]:
+    def __call__(self, distinct: Tensor, index: Tensor, sizes: list[int], state: LstmState) -> tuple[Tensor, LstmState]:
         shape = (len(self._layers), 2, index.shape[1], self._config.output)
         outputs = torch.empty(shape, device=distinct.device, dtype=self._type)
-        end = State(torch.empty_like(state.hidden), torch.empty_like(state.cell))
+        end = LstmState(torch.empty_like(state.hidden), torch.empty_like(state.cell))
         last = last_words(sizes).to(distinct.device)
         distinct = distinct.to(self._type)
         for level, layer in enumerate(self._layers):
@@ -121,7 +121,7 @@ class _Products:
 
 def _cell_step() -> CellStep:
     if importlib.util.find_spec("triton") is None:
-        from polyseme.nn.lstm.cell_plain import cell_step as plain
+        from polyseme.nn.lstm.cell_torch import cell_step as plain
 
         return plain
     from polyseme.nn.lstm.cell_triton import cell_step

@@ -14,7 +14,7 @@ from polyseme.base.errors import UsageError
 from polyseme.nn.attention import SelfAttentivePooling, attend
 from polyseme.nn.maxout import Maxout
 from polyseme.nn.pooling import pool
-from polyseme.nn.recurrent import Recurrent
+from polyseme.nn.stacked_bilstm import StackedBiLstm
 
 
 class Bcn(nn.Module):
@@ -42,8 +42,8 @@ class Bcn(nn.Module):
         super().__init__()
         self.output_inputs = output_inputs
         self.before = nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(dropout))
-        self.encoder = Recurrent(hidden, hidden)
-        self.integrator = Recurrent(3 * self.encoder.dim, hidden)
+        self.encoder = StackedBiLstm(hidden, hidden)
+        self.integrator = StackedBiLstm(3 * self.encoder.dim, hidden)
         pooled = self.integrator.dim + output_inputs
         self.attentive = SelfAttentivePooling(pooled)
         self.classifier = nn.Sequential(

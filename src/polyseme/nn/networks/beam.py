@@ -30,7 +30,7 @@ class Hypothesis:
     """Its log-probability, divided by a power of its length (the end mark counted)."""
 
 
-class State(Protocol):
+class BeamState(Protocol):
     """What a decoder carries from word to word, a row for each sequence."""
 
     def spread(self, count: int) -> Self:
@@ -44,7 +44,7 @@ class State(Protocol):
 
 
 @dataclass(frozen=True)
-class Step:
+class DecoderStep:
     """What a decoder says of the next word."""
 
     log_probs: Tensor
@@ -52,13 +52,13 @@ class Step:
     places: Tensor
     """(rows,): the word of the source that is looked at most."""
     state: Any
-    """The `State` behind this word."""
+    """The `BeamState` behind this word."""
 
 
-class Stepper(Protocol):
+class StepFunction(Protocol):
     """A decoder: the last words (rows,) and the state before them -> the next."""
 
-    def __call__(self, words: Tensor, state: Any, /) -> Step: ...
+    def __call__(self, words: Tensor, state: Any, /) -> DecoderStep: ...
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class _Sequences:
 
 @torch.no_grad()
 def beam_search(
-    step: Stepper, state: State, limits: Tensor, *, begin: int, end: int, beam: int, length_penalty: float = 1.0
+    step: StepFunction, state: BeamState, limits: Tensor, *, begin: int, end: int, beam: int, length_penalty: float = 1.0
 ) -> list[list[Hypothesis]]:
     """For each text its `beam` best sequences, best first; fewer where there are not so many.
 
@@ -149,7 +149,7 @@ class _Search:
         scores[:, 0] = torch.where(limits > 0, 0.0, -torch.inf)  # one empty sequence a text
         self.opened = dataclasses.replace(self.closed, scores=scores)
 
-    def grow(self, made: Step, length: int) -> Tensor:
+    def grow(self, made: DecoderStep, length: int) -> Tensor:
         """Let all sequences become so long: (rows,), which row each of the new ones comes from."""
         found, parents = self._followed(made, length)
         scale = length**self._penalty
@@ -164,7 +164,7 @@ class _Search:
         self.opened = dataclasses.replace(opened, scores=sums.masked_fill(done, -torch.inf))
         return (parents + self._beam * torch.arange(len(parents), device=parents.device).unsqueeze(1)).flatten()
 
-    def _followed(self, made: Step, length: int) -> tuple[_Sequences, Tensor]:
+    def _followed(self, made: DecoderStep, length: int) -> tuple[_Sequences, Tensor]:
         """The best sequences of one word more, twice as many (as many may end), and of which beam each comes: (texts, some)."""
         texts, beam = self.opened.scores.shape
         vocabulary = made.log_probs.shape[1]

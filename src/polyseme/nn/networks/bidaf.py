@@ -25,20 +25,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.attention import SelfAttentivePooling, masked_softmax
-from polyseme.nn.recurrent import Recurrent, VariationalDropout
+from polyseme.nn.attention import MASKED_SCORE, SelfAttentivePooling, masked_softmax
+from polyseme.nn.dropout import VariationalDropout
+from polyseme.nn.stacked_bilstm import StackedBiLstm
 
 Pair = tuple[Tensor, Tensor]
 """The same of the questions and of the paragraphs."""
-LOWEST = -1e30
-"""The score of what cannot be; not minus infinity, of which gradients are not numbers."""
 _CELLS = 1 << 24
 """Scores between words that stand in memory at a time."""
 
 
 @dataclass(frozen=True)
-class SpanScores:
-    """Scores of all words of paragraphs; `LOWEST` on padding."""
+class AnswerScores:
+    """Scores of all words of paragraphs; `MASKED_SCORE` on padding."""
 
     start: Tensor
     """(paragraphs, words): that the answer begins there."""
@@ -80,7 +79,7 @@ class Biattention(nn.Module):
         scores = self.score(paragraph, question)  # (rows, words, others)
         beside = masked_softmax(scores, mask.unsqueeze(2) & question_mask.unsqueeze(1)) @ question
         if question.shape[1]:
-            best = scores.float().masked_fill(~question_mask.unsqueeze(1), LOWEST).amax(2)
+            best = scores.float().masked_fill(~question_mask.unsqueeze(1), MASKED_SCORE).amax(2)
             best = best.masked_fill(~question_mask.any(1)[:, None], 0.0)  # no question: all words alike
         else:
             best = scores.new_zeros(mask.shape)
@@ -112,7 +111,7 @@ class SelfAttention(nn.Module):
 
 
 class Bidaf(nn.Module):
-    """Words of questions (batch, words, inputs) and of paragraphs (paragraphs, words, inputs), under masks -> `SpanScores`.
+    """Words of questions (batch, words, inputs) and of paragraphs (paragraphs, words, inputs), under masks -> `AnswerScores`.
 
     `owner` (paragraphs,): the question of each paragraph. Lengths, each on the CPU, spare a GPU a wait. The first `own`
     numbers of a vector are the word itself, out of context: they are normalised and laid beside what leaves the encoder,
@@ -141,20 +140,20 @@ class Bidaf(nn.Module):
             raise UsageError(f"{own} of {inputs} numbers are the word itself; allowed: from 0 to all of them")
         self.own, self.output_inputs = own, output_inputs
         self.dropout = VariationalDropout(dropout)
-        self.encoder = Recurrent(inputs, hidden)
+        self.encoder = StackedBiLstm(inputs, hidden)
         encoded, dim = self.encoder.dim + own + output_inputs, 2 * hidden
         self.biattention = Biattention(encoded)
         self.projection = nn.Sequential(nn.Linear(4 * encoded, dim), nn.ReLU())
-        self.modelling = Recurrent(dim, hidden)
+        self.modelling = StackedBiLstm(dim, hidden)
         self.self_attention = SelfAttention(dim)
         self.self_projection = nn.Sequential(nn.Linear(3 * dim, dim), nn.ReLU())
-        self.start_states, self.end_states = Recurrent(dim, hidden), Recurrent(2 * dim, hidden)
+        self.start_states, self.end_states = StackedBiLstm(dim, hidden), StackedBiLstm(2 * dim, hidden)
         self.start, self.end = (nn.Linear(dim, 1) for _ in range(2))
         self.none = _NoAnswer(dim, hidden) if none else None
 
     def forward(
         self, vectors: Pair, masks: Pair, owner: Tensor, lengths: Pair | None = None, at_output: Pair | None = None
-    ) -> SpanScores:
+    ) -> AnswerScores:
         given = 0 if at_output is None else at_output[0].shape[2]
         if given != self.output_inputs:
             raise UsageError(f"the network takes {self.output_inputs} further numbers a word at its output; {given} came in")
@@ -172,9 +171,11 @@ class Bidaf(nn.Module):
         x = x + self.self_projection(self.self_attention(self.dropout(states), mask))
         first = self.start_states(self.dropout(x), mask, words)
         second = self.end_states(self.dropout(torch.cat([first, x], dim=2)), mask, words)
-        start, end = (score.squeeze(2).float().masked_fill(~mask, LOWEST) for score in (self.start(first), self.end(second)))
+        start, end = (
+            score.squeeze(2).float().masked_fill(~mask, MASKED_SCORE) for score in (self.start(first), self.end(second))
+        )
         none = None if self.none is None else self.none(x, first, second, start, end, mask)
-        return SpanScores(start, end, none)
+        return AnswerScores(start, end, none)
 
     def _itself(self, vectors: Tensor) -> Tensor:
         """Words out of context, alike in size whatever table they come from: (rows, words, inputs) -> (rows, words, own)."""

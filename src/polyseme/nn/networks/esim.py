@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from polyseme.base.errors import UsageError
 from polyseme.nn.attention import align
+from polyseme.nn.dropout import VariationalDropout
 from polyseme.nn.pooling import pool
-from polyseme.nn.recurrent import Recurrent, VariationalDropout
+from polyseme.nn.stacked_bilstm import StackedBiLstm
 
 Pair = tuple[Tensor, Tensor]
 """The same of the first texts and of the second ones; the numbers of words may differ."""
@@ -36,9 +37,9 @@ class Esim(nn.Module):
         super().__init__()
         self.output_inputs = output_inputs
         self.dropout = VariationalDropout(dropout)
-        self.encoder = Recurrent(inputs, hidden)
+        self.encoder = StackedBiLstm(inputs, hidden)
         self.projection = nn.Sequential(nn.Linear(4 * (self.encoder.dim + output_inputs), hidden), nn.ReLU())
-        self.composition = Recurrent(hidden, hidden)
+        self.composition = StackedBiLstm(hidden, hidden)
         self.classifier = nn.Sequential(
             nn.Dropout(dropout),
             nn.Linear(4 * self.composition.dim, hidden),

@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.networks.beam import Hypothesis, State, Stepper
+from polyseme.nn.networks.beam import BeamState, Hypothesis, StepFunction
 
 
 @torch.no_grad()
 def sample(
-    step: Stepper,
-    state: State,
+    step: StepFunction,
+    state: BeamState,
     limits: Tensor,
     seeds: Sequence[Any],
     *,

@@ -9,22 +9,22 @@ on attention, and training runs over all words at once; with it, word by word.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from polyseme.base.errors import UsageError
 from polyseme.nn.attention import masked_softmax
-from polyseme.nn.networks.beam import Step
+from polyseme.nn.config import AttentionScore
+from polyseme.nn.dropout import VariationalDropout
+from polyseme.nn.networks.beam import DecoderStep
 from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
-from polyseme.nn.recurrent import Recurrent, VariationalDropout, final_states, own_precision
-
-Scoring = Literal["general", "additive"]
+from polyseme.nn.stacked_bilstm import StackedBiLstm, final_states, without_autocast
 
 
 @dataclass(frozen=True)
-class Memory:
+class AttentionMemory:
     """What a decoder looks at."""
 
     keys: Tensor
@@ -39,7 +39,7 @@ class Memory:
 class DecoderState:
     """What the decoder carries from word to word."""
 
-    memory: Memory
+    memory: AttentionMemory
     hidden: Tensor
     """(layers, rows, dim)."""
     cell: Tensor
@@ -50,7 +50,7 @@ class DecoderState:
     def spread(self, count: int) -> DecoderState:
         """Each row `count` times, one behind the other."""
         parts = (self.memory.keys, self.memory.values, self.memory.mask)
-        memory = Memory(*(part.repeat_interleave(count, dim=0) for part in parts))
+        memory = AttentionMemory(*(part.repeat_interleave(count, dim=0) for part in parts))
         hidden, cell = (part.repeat_interleave(count, dim=1) for part in (self.hidden, self.cell))
         return DecoderState(memory, hidden, cell, self.feed.repeat_interleave(count, dim=0))
 
@@ -60,7 +60,7 @@ class DecoderState:
 
     def select(self, rows: Tensor | slice) -> DecoderState:
         """Some rows, with their memory."""
-        memory = Memory(self.memory.keys[rows], self.memory.values[rows], self.memory.mask[rows])
+        memory = AttentionMemory(self.memory.keys[rows], self.memory.values[rows], self.memory.mask[rows])
         hidden, cell = (part[:, rows].contiguous() for part in (self.hidden, self.cell))
         return DecoderState(memory, hidden, cell, self.feed[rows])
 
@@ -74,10 +74,10 @@ class WordLosses(NamedTuple):
     """Without label smoothing and without gradients: perplexity is made of it."""
 
 
-class Attention(nn.Module):
+class DecoderAttention(nn.Module):
     """How well states and memory match: by a bilinear product (Luong's general), or a hidden layer (Bahdanau's additive)."""
 
-    def __init__(self, dim: int, memory: int, scoring: Scoring = "general") -> None:
+    def __init__(self, dim: int, memory: int, scoring: AttentionScore = "general") -> None:
         super().__init__()
         if scoring not in ("general", "additive"):
             raise UsageError(f"attention is {scoring!r}; allowed: general, additive")
@@ -85,11 +85,11 @@ class Attention(nn.Module):
         self.query = nn.Linear(dim, dim) if scoring == "additive" else None
         self.score = nn.Linear(dim, 1, bias=False) if scoring == "additive" else None
 
-    def remember(self, states: Tensor, mask: Tensor) -> Memory:
+    def remember(self, states: Tensor, mask: Tensor) -> AttentionMemory:
         """The states of a text (rows, words, size) as a memory."""
-        return Memory(self.key(states), states, mask)
+        return AttentionMemory(self.key(states), states, mask)
 
-    def forward(self, states: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+    def forward(self, states: Tensor, memory: AttentionMemory) -> tuple[Tensor, Tensor]:
         """States (rows, steps, dim) -> what each looks at (rows, steps, size), and with which weights (rows, steps, words)."""
         if self.query is not None and self.score is not None:
             both = torch.tanh(self.query(states).unsqueeze(2) + memory.keys.unsqueeze(1))  # (rows, steps, words, dim)
@@ -101,7 +101,7 @@ class Attention(nn.Module):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecoderSizes:
+class DecoderConfig:
     """The sizes of a decoder, and its kind."""
 
     vocabulary: int
@@ -114,7 +114,7 @@ class DecoderSizes:
     """Size of a vector of the memory."""
     layers: int = 1
     dropout: float = 0.0
-    scoring: Scoring = "general"
+    scoring: AttentionScore = "general"
     input_feeding: bool = False
     tied: bool = False
     """Whether words are scored by the vectors that they are read by."""
@@ -123,7 +123,7 @@ class DecoderSizes:
 class Decoder(nn.Module):
     """Words so far, and a memory -> readouts (rows, steps, size of a word's vector), which `output` turns into chances."""
 
-    def __init__(self, sizes: DecoderSizes, begin: int) -> None:
+    def __init__(self, sizes: DecoderConfig, begin: int) -> None:
         super().__init__()
         self.begin, self.input_feeding = begin, sizes.input_feeding
         self.table = nn.Embedding(sizes.vocabulary, sizes.words)
@@ -132,12 +132,12 @@ class Decoder(nn.Module):
         fed = sizes.words if sizes.input_feeding else 0
         between = sizes.dropout if sizes.layers > 1 else 0.0
         self.lstm = nn.LSTM(sizes.words + fed, sizes.hidden, sizes.layers, batch_first=True, dropout=between)
-        self.attention = Attention(sizes.hidden, sizes.memory, sizes.scoring)
+        self.attention = DecoderAttention(sizes.hidden, sizes.memory, sizes.scoring)
         self.readout = nn.Linear(sizes.hidden + sizes.memory, sizes.words, bias=False)
         self.dropout = VariationalDropout(sizes.dropout)
         self.output = TiedSoftmax(self.table) if sizes.tied else FullSoftmax(sizes.vocabulary, sizes.words)
 
-    def start(self, hidden: Tensor, cell: Tensor, memory: Memory) -> DecoderState:
+    def start(self, hidden: Tensor, cell: Tensor, memory: AttentionMemory) -> DecoderState:
         """The state before the first word."""
         return DecoderState(memory, hidden, cell, hidden.new_zeros(hidden.shape[1], self.readout.out_features))
 
@@ -157,18 +157,18 @@ class Decoder(nn.Module):
     def _run(self, vectors: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
         dtype = next(self.lstm.parameters()).dtype
         before = (state.hidden.to(dtype).contiguous(), state.cell.to(dtype).contiguous())
-        with own_precision(vectors.device):
+        with without_autocast(vectors.device):
             states, (hidden, cell) = self.lstm(vectors.to(dtype), before)
         context, weights = self.attention(states, state.memory)
         readouts = torch.tanh(self.readout(torch.cat([states.to(context.dtype), context], dim=2)))
         return readouts, weights, DecoderState(state.memory, hidden, cell, readouts[:, -1])
 
-    def step(self, words: Tensor, state: DecoderState) -> Step:
+    def step(self, words: Tensor, state: DecoderState) -> DecoderStep:
         """The last words (rows,) -> the next; the begin mark is never one of them."""
         readouts, weights, state = self(words.unsqueeze(1), state)
         log_probs = self.output(readouts[:, 0]).float()
         log_probs[:, self.begin] = -torch.inf
-        return Step(log_probs, weights[:, 0].argmax(1), state)
+        return DecoderStep(log_probs, weights[:, 0].argmax(1), state)
 
 
 class Seq2Seq(nn.Module):
@@ -177,7 +177,7 @@ class Seq2Seq(nn.Module):
     Beside the reader's states further vectors can stand in the memory. The writer begins with where both directions ended.
     """
 
-    def __init__(self, reader: Recurrent, sizes: DecoderSizes, *, begin: int, label_smoothing: float = 0.0) -> None:
+    def __init__(self, reader: StackedBiLstm, sizes: DecoderConfig, *, begin: int, label_smoothing: float = 0.0) -> None:
         super().__init__()
         self.reader, self.label_smoothing = reader, label_smoothing
         self.bridge = nn.Linear(reader.dim, 2 * sizes.layers * sizes.hidden)

@@ -25,8 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.attention import masked_softmax
-from polyseme.nn.networks.bidaf import LOWEST
+from polyseme.nn.attention import MASKED_SCORE, masked_softmax
 
 _CELLS_CPU, _CELLS_CUDA = 1 << 20, 1 << 26
 """Numbers of one tensor that stands in memory at a time: what a CPU's cache likes, and what keeps a GPU busy."""
@@ -52,7 +51,7 @@ class DocumentWords:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class SpanRanking:
     """The spans that were kept, in the order of the text, and what each may mean again."""
 
     first: Tensor
@@ -64,7 +63,7 @@ class Ranking:
     antecedents: Tensor
     """(spans, antecedents): numbers of earlier spans."""
     scores: Tensor
-    """(spans, antecedents): that it means the same; `LOWEST` where there is no such antecedent. None of them has 0."""
+    """(spans, antecedents): that it means the same; `MASKED_SCORE` where there is no such antecedent. None of them has 0."""
 
     def loss(self, cluster: Tensor) -> Tensor:
         """The summed marginal loss, () from (spans,): the number of each span's cluster, 0 where it is in none.
@@ -73,10 +72,10 @@ class Ranking:
         """
         if not len(cluster):
             return self.scores.sum()
-        right = (cluster[self.antecedents] == cluster[:, None]) & (cluster[:, None] > 0) & (self.scores > LOWEST / 2)
+        right = (cluster[self.antecedents] == cluster[:, None]) & (cluster[:, None] > 0) & (self.scores > MASKED_SCORE / 2)
         right = torch.cat([~right.any(1, keepdim=True), right], dim=1)
         scores = torch.cat([self.scores.new_zeros(len(cluster), 1), self.scores], dim=1)
-        return (scores.logsumexp(1) - scores.masked_fill(~right, LOWEST).logsumexp(1)).sum()
+        return (scores.logsumexp(1) - scores.masked_fill(~right, MASKED_SCORE).logsumexp(1)).sum()
 
     def links(self) -> list[int]:
         """For each span the earlier one that it means again, -1 where there is none."""
@@ -140,7 +139,7 @@ class SpanRanker(nn.Module):
         self.left, self.right = (nn.Linear(self.dim, hidden, bias=False) for _ in range(2))
         self.prior = nn.Parameter(torch.zeros(len(_STEPS) + 1))  # of each class of distances
 
-    def forward(self, words: DocumentWords, wanted: Tensor | None = None) -> Ranking:
+    def forward(self, words: DocumentWords, wanted: Tensor | None = None) -> SpanRanking:
         """`wanted` (spans, 2), first and last words: spans that are kept besides, so that they can be learned.
 
         The best of the others are kept all the same: of wanted ones alone, nothing would be learned of what is no mention.
@@ -154,13 +153,13 @@ class SpanRanker(nn.Module):
         near, there = best_antecedents(kept.left, kept.right, kept.mention, self.prior, self.antecedents)
         found = [kept.mention.new_zeros(0, near.shape[1])]
         found += [self._pairs(kept, some, near[some]) for some in _slices(len(near), near.shape[1] * self.dim, near.device)]
-        return Ranking(first, last, kept.mention, near, torch.cat(found).masked_fill(~there, LOWEST))
+        return SpanRanking(first, last, kept.mention, near, torch.cat(found).masked_fill(~there, MASKED_SCORE))
 
     # ---- spans
 
     @torch.no_grad()
     def candidates(self, words: DocumentWords) -> Tensor:
-        """(words, longest): how good a mention begins at each word, by its length; `LOWEST` where its sentence is over.
+        """(words, longest): how good a mention begins at each word, by its length; `MASKED_SCORE` where its sentence is over.
 
         The same as `mention(vectors(...))` without dropout, for every span.
         """
@@ -181,14 +180,14 @@ class SpanRanker(nn.Module):
             score = heads + by_first[begin, None] + _rows(by_last, near) + by_width
             for layer in rest:
                 score = layer(score)
-            found.append(score.squeeze(2).float().masked_fill(~inside, LOWEST))
+            found.append(score.squeeze(2).float().masked_fill(~inside, MASKED_SCORE))
         return torch.cat(found)
 
     def _raised(self, scores: Tensor, wanted: Tensor) -> Tensor:
         """Scores of candidates with those that are wanted above all others; what is too long stays out."""
         wanted = wanted[wanted[:, 1] - wanted[:, 0] < self.longest].to(scores.device)
         places = wanted[:, 0], wanted[:, 1] - wanted[:, 0]
-        return scores.index_put(places, scores[places].masked_fill(scores[places] > LOWEST / 2, math.inf))
+        return scores.index_put(places, scores[places].masked_fill(scores[places] > MASKED_SCORE / 2, math.inf))
 
     def vectors(self, words: DocumentWords, first: Tensor, last: Tensor) -> Tensor:
         """(spans, dim): first and last word, what lies between as the network sees its head, and how wide it is."""
@@ -275,12 +274,12 @@ def chosen_spans(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
     The best comes first, then the next best that crosses none of those before it. Given back in the order of the text.
 
-    >>> chosen_spans(torch.tensor([[1.0, 9.0], [2.0, 8.0], [3.0, LOWEST]]), 3)   # words 0 and 1; they cross words 1 and 2
+    >>> chosen_spans(torch.tensor([[1.0, 9.0], [2.0, 8.0], [3.0, MASKED_SCORE]]), 3)   # words 0 and 1; they cross words 1 and 2
     (tensor([0, 1, 2]), tensor([1, 1, 2]))
     """
     words, longest = scores.shape
     flat = scores.flatten()
-    order = flat.argsort(descending=True, stable=True)[: int((flat > LOWEST / 2).sum())].cpu()
+    order = flat.argsort(descending=True, stable=True)[: int((flat > MASKED_SCORE / 2).sum())].cpu()
     furthest, nearest = [-1] * words, [words] * words  # of chosen spans: by first word the last, by last word the first one
     found: list[tuple[int, int]] = []
     for place in (place for some in order.split(1 << 16) for place in some.tolist()):
@@ -310,14 +309,14 @@ def best_antecedents(left: Tensor, right: Tensor, mention: Tensor, prior: Tensor
     found, there = [numbers.new_zeros(0, count)], [numbers.new_zeros(0, count, dtype=torch.bool)]
     for begin in range(0, spans, _BLOCK[0]):
         rows = numbers[begin : begin + _BLOCK[0]]
-        best, which = left.new_full((len(rows), count), LOWEST, dtype=torch.float32), numbers.new_zeros(len(rows), count)
+        best, which = left.new_full((len(rows), count), MASKED_SCORE, dtype=torch.float32), numbers.new_zeros(len(rows), count)
         for columns in numbers[: begin + len(rows) - 1].split(_BLOCK[1]):
             steps = rows[:, None] - columns
             scores = (left[rows] @ right[columns].T).float() + mention[columns] + by_distance[steps.clamp(min=0)]
-            scores = scores.masked_fill(steps <= 0, LOWEST)
+            scores = scores.masked_fill(steps <= 0, MASKED_SCORE)
             score, place = scores.topk(min(count, len(columns)), dim=1)
             best, kept = torch.cat([best, score], dim=1).topk(count, dim=1)
             which = torch.cat([which, columns[place]], dim=1).gather(1, kept)
         found.append(which)
-        there.append(best > LOWEST / 2)
+        there.append(best > MASKED_SCORE / 2)
     return torch.cat(found), torch.cat(there)

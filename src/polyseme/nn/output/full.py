@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from polyseme.nn.output.exponentials import exponentials_
+from polyseme.nn.output.inplace_softmax import softmax_
 
 SCORES = 1 << 24  # scores that stand in memory at a time
 WIDEST = 128  # states for the fused loss on a GPU; a core's fast memory holds no wider ones beside their gradients
@@ -130,7 +130,7 @@ class _SlicedLoss(torch.autograd.Function):
                 x, wanted = states[i : i + step], targets[i : i + step, None]
                 scores = torch.addmm(offset, x, rows.t())
                 own = scores.gather(1, wanted)[:, 0]
-                each[i : i + step] = exponentials_(scores) - own
+                each[i : i + step] = softmax_(scores) - own
                 scores.scatter_add_(1, wanted, scores.new_full((1, 1), -1.0).expand_as(wanted))
                 torch.mm(scores, rows, out=grad_states[i : i + step])
                 grad_weight += scores.t() @ x

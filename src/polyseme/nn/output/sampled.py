@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from polyseme.base.config import ConfigError
-from polyseme.nn.moving import moved
-from polyseme.nn.output.exponentials import exponentials_
 from polyseme.nn.output.full import SCORES, FullSoftmax, Losses, OutputLayer
+from polyseme.nn.output.inplace_softmax import softmax_
+from polyseme.nn.to_device import to_device
 
 SCORES_CPU = 1 << 20  # scores at a time on a CPU, which keeps them in its caches
 
@@ -41,7 +41,7 @@ class SampledSoftmax:
         if self.negatives == self.output.size:
             return self.output.loss(states, targets)
         drawn, tries = self.draw()
-        drawn = moved(drawn, states.device)
+        drawn = to_device(drawn, states.device)
         number = torch.full((self.output.size,), -1, device=states.device)  # a word's place in the sample
         number[drawn] = torch.arange(len(drawn), device=states.device)
         ids = torch.cat([drawn, targets])
@@ -90,7 +90,7 @@ class _SampledLoss(torch.autograd.Function):
                 # a draw that hits the target does not count; where none does, its first score stays as it is
                 kept = scores.gather(1, hit.clamp(min=0))
                 scores.scatter_(1, hit.clamp(min=0), kept.masked_fill(hit >= 0, -torch.inf))
-                top = exponentials_(scores, mine).to(own.dtype)
+                top = softmax_(scores, mine).to(own.dtype)
                 each[i : i + step] = top - mine
                 grad_own[i : i + step] = torch.exp(mine - top) - 1
                 torch.mm(scores, rows, out=grad_states[i : i + step])

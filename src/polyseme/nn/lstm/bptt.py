@@ -1,11 +1,11 @@
-"""One LSTM layer of both directions over lanes, with back-propagation through time written out.
+"""One LSTM layer of both directions over packed rows, with back-propagation through time written out.
 
 Against PyTorch's own gradients of a loop, which keep every small result of every step: here a step keeps its gates, cell and
 output, in place of each other where that can be; a step is two batched products and two element-wise kernels in each
 direction of the pass; and the products with inputs and for weight gradients are made for all steps at once. What a step does
-is Triton's on a GPU (`through_time_triton`) and PyTorch's elsewhere (`through_time_torch`).
+is Triton's on a GPU (`bptt_triton`) and PyTorch's elsewhere (`bptt_torch`).
 
-Shapes: D = 2 directions, T steps, L lanes; I inputs, H cells, P outputs. Cells are kept in the type of the cell state, which is
+Shapes: D = 2 directions, T steps, R rows; I inputs, H cells, P outputs. Cells are kept in the type of the cell state, which is
 float32 in any precision.
 """
 
@@ -24,17 +24,17 @@ Clips = tuple[float | None, float | None]
 def kernels(device: torch.device) -> types.ModuleType:
     """What a step is made of, for a device."""
     if device.type == "cuda" and importlib.util.find_spec("triton") is not None:
-        from polyseme.nn.lstm import through_time_triton
+        from polyseme.nn.lstm import bptt_triton
 
-        return through_time_triton
-    from polyseme.nn.lstm import through_time_torch
+        return bptt_triton
+    from polyseme.nn.lstm import bptt_torch
 
-    return through_time_torch
+    return bptt_torch
 
 
-class ThroughTime(torch.autograd.Function):
-    """inputs (D, T, L, I), weights (D, 4H, I), (D, 4H, P), bias (D, 4H), projection (D, P, H) or None, state (D, L, P) and
-    (D, L, H), start state (D, 1, P) and (D, 1, H), begins (T, L) or None, clips -> outputs (D, T, L, P), end state."""
+class Bptt(torch.autograd.Function):
+    """inputs (D, T, R, I), weights (D, 4H, I), (D, 4H, P), bias (D, 4H), projection (D, P, H) or None, state (D, R, P) and
+    (D, R, H), start state (D, 1, P) and (D, 1, H), begins (T, R) or None, clips -> outputs (D, T, R, P), end state."""
 
     @staticmethod
     @torch.amp.custom_fwd(device_type="cuda")
@@ -53,25 +53,25 @@ class ThroughTime(torch.autograd.Function):
         clips: Clips,
     ) -> tuple[Tensor, Tensor, Tensor]:
         step = kernels(inputs.device)
-        directions, steps, lanes, width = inputs.shape
+        directions, steps, rows, width = inputs.shape
         dim = cell.shape[2]
-        flat = inputs.reshape(directions, steps * lanes, width)
-        gates = step.input_products(flat, input_weight.mT, bias[:, None]).view(directions, steps, lanes, 4 * dim)
-        cells = cell.new_empty(directions, steps, lanes, dim)
-        middle = inputs.new_empty(directions, steps, lanes, dim)  # what a cell gives, before the projection
-        before = inputs.new_empty(directions, steps, lanes, hidden.shape[2])  # the state that a step begins from
+        flat = inputs.reshape(directions, steps * rows, width)
+        gates = step.input_matmul(flat, input_weight.mT, bias[:, None]).view(directions, steps, rows, 4 * dim)
+        cells = cell.new_empty(directions, steps, rows, dim)
+        middle = inputs.new_empty(directions, steps, rows, dim)  # what a cell gives, before the projection
+        before = inputs.new_empty(directions, steps, rows, hidden.shape[2])  # the state that a step begins from
         outputs = torch.empty_like(before)
         start_hidden, start_cell = start_hidden.contiguous(), start_cell.contiguous()
         recurrent = recurrent_weight.mT
         step.begin(hidden, start_hidden, None if begins is None else begins[0], before[:, 0])
         for t in range(steps):
             now = gates[:, t]
-            step.add_product(before[:, t], recurrent, now)
+            step.add_matmul(before[:, t], recurrent, now)
             anew = None if begins is None else begins[t]
             step.cell_forward(now, cell if t == 0 else cells[:, t - 1], start_cell, anew, cells[:, t], middle[:, t], clips[0])
             given = middle[:, t]
             if projection is not None:
-                given = step.product(given, projection.mT, outputs[:, t])
+                given = step.matmul(given, projection.mT, outputs[:, t])
             following = before[:, t + 1] if t + 1 < steps else None
             anew = None if begins is None or following is None else begins[t + 1]
             clip = clips[1] if projection is not None else None
@@ -92,14 +92,14 @@ class ThroughTime(torch.autograd.Function):
         )
         step = kernels(flat.device)
         cell_clip, hidden_clip = ctx.clips
-        directions, steps, lanes, dim = cells.shape
+        directions, steps, rows, dim = cells.shape
         width = before.shape[3]
         grad_outputs = grads[0].contiguous()
         grad_hidden = torch.empty_like(before)
         grad_before = torch.empty_like(before)  # of the state that a step begins from
         grad_middle = torch.empty_like(middle[:, 0])
         grad_cell = torch.zeros_like(cell)
-        grad_start = torch.zeros_like(cell)  # of the start state's cell, for each lane
+        grad_start = torch.zeros_like(cell)  # of the start state's cell, for each row
         grad_gates = gates  # each step's gates are read once and overwritten by their gradient
         for t in reversed(range(steps)):
             later = grad_before[:, t + 1] if t + 1 < steps else None
@@ -108,12 +108,12 @@ class ThroughTime(torch.autograd.Function):
             step.hidden_backward(grad_outputs[:, t], later, anew, outputs[:, t], grad_hidden[:, t], clip)
             above = grad_hidden[:, t]
             if projection is not None:
-                above = step.product(above, projection, grad_middle)
+                above = step.matmul(above, projection, grad_middle)
             anew = None if begins is None else begins[t]
             previous = cell if t == 0 else cells[:, t - 1]
             step.cell_backward(gates[:, t], previous, start_cell, anew, cells[:, t], above, grad_cell, grad_start, cell_clip)
-            step.product(grad_gates[:, t], recurrent_weight, grad_before[:, t])
-        rows = grad_gates.view(directions, steps * lanes, 4 * dim)
+            step.matmul(grad_gates[:, t], recurrent_weight, grad_before[:, t])
+        flat_gates = grad_gates.view(directions, steps * rows, 4 * dim)
         grad_projection = None
         if projection is not None:
             grad_projection = torch.bmm(grad_hidden.view(directions, -1, width).mT, middle.view(directions, -1, dim))
@@ -123,10 +123,10 @@ class ThroughTime(torch.autograd.Function):
             grad_start_hidden = (grad_before * begins[..., None]).float().sum((1, 2), keepdim=True)[:, 0].to(before.dtype)
             first = first.masked_fill(begins[0][:, None], 0.0)
         return (
-            torch.bmm(rows, input_weight).view(directions, steps, lanes, -1),
-            torch.bmm(rows.mT, flat),
-            torch.bmm(rows.mT, before.view(directions, -1, width)),
-            rows.sum(1, dtype=torch.promote_types(rows.dtype, torch.float32)).to(rows.dtype),
+            torch.bmm(flat_gates, input_weight).view(directions, steps, rows, -1),
+            torch.bmm(flat_gates.mT, flat),
+            torch.bmm(flat_gates.mT, before.view(directions, -1, width)),
+            flat_gates.sum(1, dtype=torch.promote_types(flat_gates.dtype, torch.float32)).to(flat_gates.dtype),
             grad_projection,
             first,
             grad_cell,

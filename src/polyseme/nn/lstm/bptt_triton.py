@@ -1,7 +1,7 @@
-"""What a step of `through_time` is made of, on a GPU: Triton kernels, one launch each where PyTorch needs some ten.
+"""What a step of `bptt` is made of, on a GPU: Triton kernels, one launch each where PyTorch needs some ten.
 
-`through_time_torch` says in plain words what each does. Imported only where CUDA is, or where `TRITON_INTERPRET=1` runs the
-same kernels on a CPU in tests. A tensor's two directions lie `..._stride` numbers apart; its lanes lie one after another.
+`bptt_torch` says in plain words what each does. Imported only where CUDA is, or where `TRITON_INTERPRET=1` runs the
+same kernels on a CPU in tests. A tensor's two directions lie `..._stride` numbers apart; its rows lie one after another.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _hidden_forward(  # type: ignore[no-untyped-def]
     WIDTH: tl.constexpr, CLIP: tl.constexpr, ANEW: tl.constexpr, OUT: tl.constexpr, FOLLOWING: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)  # within one direction: lane * WIDTH + column
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)  # within one direction: row * WIDTH + column
     direction = tl.program_id(1).to(tl.int64)
     inside = place < numbers
     value = tl.load(given + direction * given_stride + place, mask=inside)
@@ -39,21 +39,21 @@ def _hidden_forward(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _cell_forward(  # type: ignore[no-untyped-def]
-    gates, previous, start, anew, cell, out, lanes, gates_stride, previous_stride, cell_stride, out_stride, clip,
+    gates, previous, start, anew, cell, out, rows, gates_stride, previous_stride, cell_stride, out_stride, clip,
     DIM: tl.constexpr, CLIP: tl.constexpr, ANEW: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    lane = tl.program_id(0).to(tl.int64) % lanes
-    direction = tl.program_id(0).to(tl.int64) // lanes
+    row = tl.program_id(0).to(tl.int64) % rows
+    direction = tl.program_id(0).to(tl.int64) // rows
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = column < DIM
-    a = gates + direction * gates_stride + lane * 4 * DIM + column
+    a = gates + direction * gates_stride + row * 4 * DIM + column
     i = tl.sigmoid(tl.load(a, mask=inside).to(tl.float32))
     f = tl.sigmoid(tl.load(a + DIM, mask=inside).to(tl.float32))
     g = 2 * tl.sigmoid(2 * tl.load(a + 2 * DIM, mask=inside).to(tl.float32)) - 1
     o = tl.sigmoid(tl.load(a + 3 * DIM, mask=inside).to(tl.float32))
-    c = tl.load(previous + direction * previous_stride + lane * DIM + column, mask=inside)
+    c = tl.load(previous + direction * previous_stride + row * DIM + column, mask=inside)
     if ANEW:
-        begins = tl.full([BLOCK], 0, tl.int32) + tl.load(anew + lane).to(tl.int32) != 0
+        begins = tl.full([BLOCK], 0, tl.int32) + tl.load(anew + row).to(tl.int32) != 0
         c = tl.where(begins, tl.load(start + direction * DIM + column, mask=inside & begins, other=0.0), c)
     c = f * c + i * g
     if CLIP:
@@ -63,9 +63,9 @@ def _cell_forward(  # type: ignore[no-untyped-def]
     tl.store(a + DIM, f.to(kind), mask=inside)
     tl.store(a + 2 * DIM, g.to(kind), mask=inside)
     tl.store(a + 3 * DIM, o.to(kind), mask=inside)
-    tl.store(cell + direction * cell_stride + lane * DIM + column, c, mask=inside)
+    tl.store(cell + direction * cell_stride + row * DIM + column, c, mask=inside)
     m = o * (2 * tl.sigmoid(2 * c) - 1)
-    tl.store(out + direction * out_stride + lane * DIM + column, m.to(kind), mask=inside)
+    tl.store(out + direction * out_stride + row * DIM + column, m.to(kind), mask=inside)
 
 
 @triton.jit
@@ -90,26 +90,26 @@ def _hidden_backward(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _cell_backward(  # type: ignore[no-untyped-def]
-    gates, previous, start, anew, cell, above, grad_cell, grad_start, lanes,
+    gates, previous, start, anew, cell, above, grad_cell, grad_start, rows,
     gates_stride, previous_stride, cell_stride, above_stride, clip,
     DIM: tl.constexpr, CLIP: tl.constexpr, ANEW: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    lane = tl.program_id(0).to(tl.int64) % lanes
-    direction = tl.program_id(0).to(tl.int64) // lanes
+    row = tl.program_id(0).to(tl.int64) % rows
+    direction = tl.program_id(0).to(tl.int64) // rows
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = column < DIM
-    a = gates + direction * gates_stride + lane * 4 * DIM + column
+    a = gates + direction * gates_stride + row * 4 * DIM + column
     i = tl.load(a, mask=inside).to(tl.float32)
     f = tl.load(a + DIM, mask=inside).to(tl.float32)
     g = tl.load(a + 2 * DIM, mask=inside).to(tl.float32)
     o = tl.load(a + 3 * DIM, mask=inside).to(tl.float32)
-    c = tl.load(cell + direction * cell_stride + lane * DIM + column, mask=inside)
-    dm = tl.load(above + direction * above_stride + lane * DIM + column, mask=inside).to(tl.float32)
-    place = (direction * lanes + lane) * DIM + column
+    c = tl.load(cell + direction * cell_stride + row * DIM + column, mask=inside)
+    dm = tl.load(above + direction * above_stride + row * DIM + column, mask=inside).to(tl.float32)
+    place = (direction * rows + row) * DIM + column
     dc = tl.load(grad_cell + place, mask=inside)
-    before = tl.load(previous + direction * previous_stride + lane * DIM + column, mask=inside)
+    before = tl.load(previous + direction * previous_stride + row * DIM + column, mask=inside)
     if ANEW:
-        begins = tl.full([BLOCK], 0, tl.int32) + tl.load(anew + lane).to(tl.int32) != 0
+        begins = tl.full([BLOCK], 0, tl.int32) + tl.load(anew + row).to(tl.int32) != 0
         first = tl.load(start + direction * DIM + column, mask=inside & begins, other=0.0)
         before = tl.where(begins, first, before)
     curve = 2 * tl.sigmoid(2 * c) - 1
@@ -129,17 +129,17 @@ def _cell_backward(  # type: ignore[no-untyped-def]
     tl.store(grad_cell + place, dc, mask=inside)
 
 
-def input_products(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def input_matmul(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """inputs @ weight + bias, for both directions at once."""
     return torch.baddbmm(bias, inputs, weight)
 
 
-def product(a: Tensor, b: Tensor, out: Tensor) -> Tensor:
+def matmul(a: Tensor, b: Tensor, out: Tensor) -> Tensor:
     """a @ b for both directions at once."""
     return torch.bmm(a, b, out=out)
 
 
-def add_product(a: Tensor, b: Tensor, out: Tensor) -> None:
+def add_matmul(a: Tensor, b: Tensor, out: Tensor) -> None:
     """Adds a @ b for both directions at once."""
     torch.baddbmm(out, a, b, out=out)
 
@@ -153,14 +153,14 @@ def hidden_forward(
     given: Tensor, start: Tensor, anew: Tensor | None, out: Tensor, following: Tensor | None, clip: float | None
 ) -> None:
     """Clips what the cell or the projection gave to `out` (which it may be), and makes the next step's state."""
-    lanes, width = given.shape[1:]
+    rows, width = given.shape[1:]
     to_out = clip is not None or out.data_ptr() != given.data_ptr()
     if not to_out and following is None:
         return
     target = out if following is None else following
-    _hidden_forward[(triton.cdiv(lanes * width, BLOCK), 2)](
+    _hidden_forward[(triton.cdiv(rows * width, BLOCK), 2)](
         given, start, start if anew is None else anew, out, target,
-        given.stride(0), out.stride(0), target.stride(0), lanes * width, float(clip or 0.0),
+        given.stride(0), out.stride(0), target.stride(0), rows * width, float(clip or 0.0),
         WIDTH=width, CLIP=clip is not None, ANEW=anew is not None, OUT=to_out, FOLLOWING=following is not None, BLOCK=BLOCK,
     )  # fmt: skip
 
@@ -168,11 +168,11 @@ def hidden_forward(
 def cell_forward(
     gates: Tensor, previous: Tensor, start: Tensor, anew: Tensor | None, cell: Tensor, out: Tensor, clip: float | None
 ) -> None:
-    """Turns `gates` (2, lanes, 4 dim) into activations in place; writes `cell` and `out` (2, lanes, dim)."""
-    lanes, dim = cell.shape[1:]
+    """Turns `gates` (2, rows, 4 dim) into activations in place; writes `cell` and `out` (2, rows, dim)."""
+    rows, dim = cell.shape[1:]
     block = min(BLOCK, triton.next_power_of_2(dim))
-    _cell_forward[(2 * lanes, triton.cdiv(dim, block))](
-        gates, previous, start, start if anew is None else anew, cell, out, lanes,
+    _cell_forward[(2 * rows, triton.cdiv(dim, block))](
+        gates, previous, start, start if anew is None else anew, cell, out, rows,
         gates.stride(0), previous.stride(0), cell.stride(0), out.stride(0), float(clip or 0.0),
         DIM=dim, CLIP=clip is not None, ANEW=anew is not None, BLOCK=block,
     )  # fmt: skip
@@ -182,11 +182,11 @@ def hidden_backward(
     above: Tensor, later: Tensor | None, anew: Tensor | None, value: Tensor, out: Tensor, clip: float | None
 ) -> None:
     """The gradient of a step's output: from above and from the step after it, unless a sentence begins there."""
-    lanes, width = out.shape[1:]
+    rows, width = out.shape[1:]
     other = above if later is None else later
-    _hidden_backward[(triton.cdiv(lanes * width, BLOCK), 2)](
+    _hidden_backward[(triton.cdiv(rows * width, BLOCK), 2)](
         above, other, above if anew is None else anew, value, out,
-        above.stride(0), other.stride(0), value.stride(0), out.stride(0), lanes * width, float(clip or 0.0),
+        above.stride(0), other.stride(0), value.stride(0), out.stride(0), rows * width, float(clip or 0.0),
         WIDTH=width, CLIP=clip is not None, ANEW=anew is not None, LATER=later is not None, BLOCK=BLOCK,
     )  # fmt: skip
 
@@ -203,10 +203,10 @@ def cell_backward(
     clip: float | None,
 ) -> None:
     """Turns activations into the gradients of the gates in place; brings `grad_cell` from this step to the one before."""
-    lanes, dim = cell.shape[1:]
+    rows, dim = cell.shape[1:]
     block = min(BLOCK, triton.next_power_of_2(dim))
-    _cell_backward[(2 * lanes, triton.cdiv(dim, block))](
-        gates, previous, start, start if anew is None else anew, cell, above, grad_cell, grad_start, lanes,
+    _cell_backward[(2 * rows, triton.cdiv(dim, block))](
+        gates, previous, start, start if anew is None else anew, cell, above, grad_cell, grad_start, rows,
         gates.stride(0), previous.stride(0), cell.stride(0), above.stride(0), float(clip or 0.0),
         DIM=dim, CLIP=clip is not None, ANEW=anew is not None, BLOCK=block,
     )  # fmt: skip

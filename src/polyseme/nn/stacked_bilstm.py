@@ -14,34 +14,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.moving import moved
+from polyseme.nn.dropout import VariationalDropout
 from polyseme.nn.packing import Packing
 from polyseme.nn.pooling import pool
+from polyseme.nn.to_device import to_device
 
 _X86 = platform.machine().lower() in ("x86_64", "amd64")
 
 
-class VariationalDropout(nn.Module):
-    """Dropout of the same places for all words of a text: (batch, words, dim) -> the same shape."""
-
-    def __init__(self, rate: float) -> None:
-        super().__init__()
-        if not 0.0 <= rate < 1.0:
-            raise UsageError(f"dropout is {rate}; allowed: from 0 to below 1")
-        self.rate = rate
-
-    def forward(self, vectors: Tensor) -> Tensor:
-        if not self.training or self.rate == 0.0:
-            return vectors
-        return vectors * F.dropout(vectors.new_ones(len(vectors), 1, vectors.shape[2]), self.rate)
-
-
-class Recurrent(nn.Module):
+class StackedBiLstm(nn.Module):
     """A stack of bidirectional LSTM layers, `hidden` units a direction, with dropout on each layer's input and on the output.
 
     Words (batch, words, inputs) under a mask (batch, words), true on the words of a text and false behind them, give
@@ -49,7 +34,7 @@ class Recurrent(nn.Module):
     are counted from the mask. Vectors `extra` (batch, words, extra_inputs) are laid beside what leaves the layers named in
     `between`, counted from 1; None is the first, so that they enter the second.
 
-    >>> Recurrent(4, 8, 2)(torch.ones(1, 3, 4), torch.tensor([[True, True, False]])).shape
+    >>> StackedBiLstm(4, 8, 2)(torch.ones(1, 3, 4), torch.tensor([[True, True, False]])).shape
     torch.Size([1, 3, 16])
     """
 
@@ -87,7 +72,7 @@ class Recurrent(nn.Module):
         if not vectors.is_cuda and torch.is_grad_enabled():  # gradients of PyTorch's packed layers are slow on a CPU
             return self._padded(vectors, mask, lengths, extra)
         packing = Packing(lengths)
-        places = moved(packing.rows * vectors.shape[1] + packing.steps, vectors.device)
+        places = to_device(packing.rows * vectors.shape[1] + packing.steps, vectors.device)
         sizes = torch.tensor(packing.sizes)
         for number, lstm in enumerate(self.layers):
             if extra is not None and number in self.between:
@@ -112,13 +97,13 @@ class Recurrent(nn.Module):
     def _layer(self, lstm: nn.Module, vectors: Tensor, places: Tensor, sizes: Tensor) -> Tensor:
         """One layer: (batch, words, dim) -> (batch, words, 2 * hidden)."""
         packed = vectors.flatten(0, 1).index_select(0, places).to(next(lstm.parameters()).dtype)
-        with own_precision(vectors.device):
+        with without_autocast(vectors.device):
             states = lstm(PackedSequence(packed, sizes))[0].data
         padded = states.new_zeros(vectors.shape[0] * vectors.shape[1], self.dim).index_copy(0, places, states)
         return padded.view(*vectors.shape[:2], self.dim)
 
 
-def own_precision(device: torch.device) -> torch.autocast:
+def without_autocast(device: torch.device) -> torch.autocast:
     """A block in which `torch.nn.LSTM` computes in the type of its weights, on a GPU with products in TF32.
 
     Autocast to bfloat16 would run cuDNN's LSTM in float16 all the same, in which small gradients are zero, and what comes out
@@ -133,7 +118,7 @@ def _one_way(lstm: nn.Module, vectors: Tensor, suffix: str) -> Tensor:
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     weights = [getattr(lstm, name + suffix) for name in names]
     zero = vectors.new_zeros(1, len(vectors), weights[1].shape[1])
-    with own_precision(vectors.device), _faster_kernels():
+    with without_autocast(vectors.device), _faster_kernels():
         states: Tensor = torch.lstm(vectors, (zero, zero), weights, True, 1, 0.0, lstm.training, False, True)[0]
     return states
 

@@ -19,8 +19,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from polyseme.base.errors import UsageError, nearest
+from polyseme.nn.config import Precision
 
-Precision = Literal["fp32", "fp16", "bf16", "int8"]
 ARM = platform.machine().lower() in ("aarch64", "arm64")
 _log = logging.getLogger(__name__)
 _LARGE = 1 << 22  # numbers in a matrix from which oneDNN's layout pays
@@ -28,23 +28,23 @@ _HALVES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 _FEW = 8  # rows up to which `linear` is fastest on ARM
 
 
-class Product(Protocol):
+class PreparedMatmul(Protocol):
     """x (rows, inputs) -> x @ weight.T + bias, (rows, outputs)."""
 
-    def times(self, x: Tensor, out: Tensor) -> Tensor:
+    def multiply(self, x: Tensor, out: Tensor) -> Tensor:
         """The product, in `out` or in a tensor of its own: use what is returned."""
 
-    def plus(self, x: Tensor, other: Tensor) -> Tensor:
+    def add(self, x: Tensor, other: Tensor) -> Tensor:
         """The product plus `other`, which may be overwritten: use what is returned."""
 
 
-def product(weight: Tensor, precision: Precision = "fp32", bias: Tensor | None = None) -> Product:
+def prepare_matmul(weight: Tensor, precision: Precision = "fp32", bias: Tensor | None = None) -> PreparedMatmul:
     """The fastest product with this matrix on this machine."""
     if precision == "int8":
         return _Int8(weight, bias)
     if precision == "fp32":
         large = weight.numel() >= _LARGE and torch.backends.mkldnn.is_available()
-        return _LaidOut(weight, bias) if large else _Turned(weight, bias)
+        return _Reordered(weight, bias) if large else _Transposed(weight, bias)
     if precision in _HALVES:
         kind = _Half if _has(precision) else _Rounded
         return kind(weight, bias, _HALVES[precision])
@@ -61,33 +61,33 @@ def _has(precision: Literal["fp16", "bf16"]) -> bool:
     return False
 
 
-class _Turned:
+class _Transposed:
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self.weight, self.bias = weight, bias
-        self.turned = weight.t().contiguous()
+        self.transposed = weight.t().contiguous()
 
-    def times(self, x: Tensor, out: Tensor) -> Tensor:
+    def multiply(self, x: Tensor, out: Tensor) -> Tensor:
         if ARM and len(x) <= _FEW:
             return F.linear(x, self.weight, self.bias)
         if self.bias is None:
-            return torch.mm(x, self.turned, out=out)
-        return torch.addmm(self.bias, x, self.turned, out=out)
+            return torch.mm(x, self.transposed, out=out)
+        return torch.addmm(self.bias, x, self.transposed, out=out)
 
-    def plus(self, x: Tensor, other: Tensor) -> Tensor:
+    def add(self, x: Tensor, other: Tensor) -> Tensor:
         if ARM and len(x) <= _FEW:
             return other.add_(F.linear(x, self.weight, self.bias))
         other = other if self.bias is None else other.add_(self.bias)
-        return other.addmm_(x, self.turned)
+        return other.addmm_(x, self.transposed)
 
 
-class _LaidOut:
+class _Reordered:
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self.weight, self.bias = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), 64), bias
 
-    def times(self, x: Tensor, out: Tensor) -> Tensor:
+    def multiply(self, x: Tensor, out: Tensor) -> Tensor:
         return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
 
-    def plus(self, x: Tensor, other: Tensor) -> Tensor:
+    def add(self, x: Tensor, other: Tensor) -> Tensor:
         return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.weight, self.bias, "add")
 
 
@@ -98,15 +98,15 @@ class _Half:
         self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype).contiguous(), 64)
         self.bias, self.dtype = bias, dtype
 
-    def times(self, x: Tensor, out: Tensor) -> Tensor:
-        out.copy_(self._product(x))
+    def multiply(self, x: Tensor, out: Tensor) -> Tensor:
+        out.copy_(self._matmul(x))
         return out if self.bias is None else out.add_(self.bias)
 
-    def plus(self, x: Tensor, other: Tensor) -> Tensor:
+    def add(self, x: Tensor, other: Tensor) -> Tensor:
         other = other if self.bias is None else other.add_(self.bias)
-        return other.add_(self._product(x))
+        return other.add_(self._matmul(x))
 
-    def _product(self, x: Tensor) -> Tensor:
+    def _matmul(self, x: Tensor) -> Tensor:
         return torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.weight, None, "none", [], "")
 
 
@@ -118,19 +118,19 @@ class _Rounded:
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
-        self.turned, self.bias, self.dtype = weight.to(dtype).float().t().contiguous(), bias, dtype
+        self.transposed, self.bias, self.dtype = weight.to(dtype).float().t().contiguous(), bias, dtype
 
-    def times(self, x: Tensor, out: Tensor) -> Tensor:
-        out.copy_(self._product(x))
+    def multiply(self, x: Tensor, out: Tensor) -> Tensor:
+        out.copy_(self._matmul(x))
         return out if self.bias is None else out.add_(self.bias)
 
-    def plus(self, x: Tensor, other: Tensor) -> Tensor:
+    def add(self, x: Tensor, other: Tensor) -> Tensor:
         other = other if self.bias is None else other.add_(self.bias)
-        return other.add_(self._product(x))
+        return other.add_(self._matmul(x))
 
-    def _product(self, x: Tensor) -> Tensor:
+    def _matmul(self, x: Tensor) -> Tensor:
         rounded = x.to(self.dtype).float()
-        return torch.mm(rounded, self.turned) if len(x) > 1 else torch.mm(rounded.repeat(2, 1), self.turned)[: len(x)]
+        return torch.mm(rounded, self.transposed) if len(x) > 1 else torch.mm(rounded.repeat(2, 1), self.transposed)[: len(x)]
 
 
 class _Int8:
@@ -150,8 +150,8 @@ class _Int8:
         finally:
             torch.backends.quantized.engine = before
 
-    def times(self, x: Tensor, out: Tensor) -> Tensor:
+    def multiply(self, x: Tensor, out: Tensor) -> Tensor:
         return torch.ops.quantized.linear_dynamic(x, self.packed)
 
-    def plus(self, x: Tensor, other: Tensor) -> Tensor:
+    def add(self, x: Tensor, other: Tensor) -> Tensor:
         return other.add_(torch.ops.quantized.linear_dynamic(x, self.packed))

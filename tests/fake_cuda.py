@@ -28,7 +28,7 @@ _READS = {_aten._local_scalar_dense.default, _aten.nonzero.default, _aten.masked
 _RESHAPES = {_aten.squeeze_.dim, _aten.squeeze_.default, _aten.unsqueeze_.default, _aten.t_.default, _aten.transpose_.default}
 
 
-class PretendedTensor(Tensor):
+class FakeCudaTensor(Tensor):
     """A tensor on the GPU; what it holds is in `held`."""
 
     held: Tensor
@@ -37,7 +37,7 @@ class PretendedTensor(Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @staticmethod
-    def __new__(cls, held: Tensor) -> PretendedTensor:
+    def __new__(cls, held: Tensor) -> FakeCudaTensor:
         made = Tensor._make_wrapper_subclass(
             cls, held.size(), strides=held.stride(), storage_offset=held.storage_offset(), dtype=held.dtype, device=CPU
         )
@@ -45,11 +45,11 @@ class PretendedTensor(Tensor):
         return made
 
     def cpu(self) -> Tensor:
-        PretendedCuda.now.wait("cpu()")
+        FakeCuda.now.wait("cpu()")
         return self.held.detach().clone()
 
     def tolist(self) -> Any:
-        PretendedCuda.now.wait("tolist()")
+        FakeCuda.now.wait("tolist()")
         return self.held.tolist()
 
     def to(self, *args: Any, **options: Any) -> Tensor:
@@ -69,13 +69,13 @@ class PretendedTensor(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return PretendedCuda.now.run(func, args, dict(kwargs or {}))
+        return FakeCuda.now.run(func, args, dict(kwargs or {}))
 
 
-class PretendedCuda(TorchDispatchMode):
+class FakeCuda(TorchDispatchMode):
     """Inside, `cuda:0` is there. `launches`: operations on it, by name; `waits`: lines that wait for it, and how."""
 
-    now: PretendedCuda
+    now: FakeCuda
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class PretendedCuda(TorchDispatchMode):
         if func is _aten._pin_memory.default:
             return args[0].clone()
         tensors = [each for each in tree.tree_leaves((args, options)) if isinstance(each, Tensor)]
-        here = any(isinstance(each, PretendedTensor) for each in tensors)
+        here = any(isinstance(each, FakeCudaTensor) for each in tensors)
         goes = options.get("device") is not None and torch.device(options["device"]).type == "cuda"
         self._check(func, args, options, tensors if here else [], goes)
         if options.get("device") is not None:
@@ -116,11 +116,11 @@ class PretendedCuda(TorchDispatchMode):
         return tree.tree_map(_pretended, found) if here or goes else found
 
     def _check(self, func: Any, args: Any, options: dict[str, Any], tensors: list[Tensor], goes: bool) -> None:
-        strangers = [each for each in tensors if not isinstance(each, PretendedTensor) and each.dim()]
+        strangers = [each for each in tensors if not isinstance(each, FakeCudaTensor) and each.dim()]
         if func is _aten.copy_.default and strangers:
             self.wait("copy_ between devices")
         elif func in _INDEX and tensors:
-            if not isinstance(args[0], PretendedTensor):
+            if not isinstance(args[0], FakeCudaTensor):
                 raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
             if strangers or any(each is not None and each.dtype == torch.bool for each in args[1]):
                 self.wait("index by a mask, or from the CPU")
@@ -144,11 +144,11 @@ def _line() -> str | None:
 
 
 def _held(value: Any) -> Any:
-    return value.held if isinstance(value, PretendedTensor) else value
+    return value.held if isinstance(value, FakeCudaTensor) else value
 
 
 def _pretended(value: Any) -> Any:
-    return PretendedTensor(value) if isinstance(value, Tensor) and not isinstance(value, PretendedTensor) else value
+    return FakeCudaTensor(value) if isinstance(value, Tensor) and not isinstance(value, FakeCudaTensor) else value
 
 
 def _in_place(func: Any) -> bool:
@@ -172,12 +172,12 @@ class _CudnnLstm(torch.autograd.Function):
         with _disable_current_modes(), torch.enable_grad(), torch.amp.autocast("cpu", enabled=False):
             ctx.given = [each.held.detach().float().requires_grad_() for each in tensors]
             ctx.found = run(ctx.given)
-        PretendedCuda.now.launches["cudnn_rnn"] += 1
+        FakeCuda.now.launches["cudnn_rnn"] += 1
         return tuple(_pretended(each.detach().to(torch.float16 if halves else torch.float32, copy=True)) for each in ctx.found)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        PretendedCuda.now.launches["cudnn_rnn_backward"] += 1
+        FakeCuda.now.launches["cudnn_rnn_backward"] += 1
         with _disable_current_modes():
             known = [_held(each).float() for each in grads]
             return None, *map(_pretended, torch.autograd.grad(ctx.found, ctx.given, known))
@@ -187,11 +187,11 @@ def _lstm(plain: Callable[..., Any]) -> Callable[..., Any]:
     """`torch.lstm`, which for tensors of the GPU is cuDNN's."""
 
     def lstm(words: Tensor, *rest: Any) -> Any:
-        if not isinstance(words, PretendedTensor):
+        if not isinstance(words, FakeCudaTensor):
             return plain(words, *rest)
         sizes, (state, weights, *more) = ([rest[0]], rest[1:]) if isinstance(rest[0], Tensor) else ([], rest)
-        assert all(isinstance(each, PretendedTensor) for each in (*state, *weights)), "a state or weight is on the CPU"
-        assert not any(isinstance(each, PretendedTensor) for each in sizes), "batch sizes belong on the CPU"
+        assert all(isinstance(each, FakeCudaTensor) for each in (*state, *weights)), "a state or weight is on the CPU"
+        assert not any(isinstance(each, FakeCudaTensor) for each in sizes), "batch sizes belong on the CPU"
         kinds = {each.dtype for each in (words, *state, *weights)}
         if len(kinds) > 1 and not torch.is_autocast_enabled("cpu"):
             raise RuntimeError(f"an LSTM got {kinds}")
@@ -208,10 +208,10 @@ class _Autocast(torch.amp.autocast):
 
 
 @contextlib.contextmanager
-def pretended_cuda() -> Iterator[PretendedCuda]:
+def fake_cuda() -> Iterator[FakeCuda]:
     """For the time of a block `cuda:0` is there, and Triton is not."""
     find = importlib.util.find_spec
-    PretendedCuda.now = mode = PretendedCuda()
+    FakeCuda.now = mode = FakeCuda()
 
     def without_triton(name: str) -> Any:
         return None if name == "triton" else find(name)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-def moved(tensor: Tensor, device: torch.device) -> Tensor:
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """A tensor of the CPU on a device; to a GPU without waiting for what that still computes.
 
     A copy from memory that the system may page out would wait, and with it the thread that makes the next batch ready.

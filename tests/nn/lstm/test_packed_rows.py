@@ -1,4 +1,4 @@
-"""LSTMs over lanes: the plain way against whole sentences, the fused way and its gradients against the plain one."""
+"""LSTMs over packed rows: the plain way against whole sentences, the fused way and its gradients against the plain one."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from polyseme.nn.lstm import through_time as lstm_through_time
-from polyseme.nn.lstm import through_time_torch
-from polyseme.nn.lstm.lanes import Layer, fused_layer, plain_layer, read_lanes
-from polyseme.nn.lstm.plain import BiLstm, LstmConfig, State, plain_only
-from tests.nn.lstm.test_plain import CONFIGS
+from polyseme.nn.config import LstmConfig
+from polyseme.nn.lstm import bptt, bptt_torch
+from polyseme.nn.lstm.elmo_lstm import ElmoLstm
+from polyseme.nn.lstm.layers import LstmState, plain_only
+from polyseme.nn.lstm.packed_rows import Layer, fused_layer, plain_layer, run_packed_rows
+from tests.nn.lstm.test_elmo_lstm import CONFIGS
 
-STEPS, LANES = 6, 5
+STEPS, ROWS = 6, 5
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU Triton's kernels run in its interpreter
 
 
@@ -23,13 +24,13 @@ NAMES = {True: "sentences", False: "stream"}
 
 def kernels() -> list[object]:
     """Modules, each with sentences and as a stream; of Triton's interpreter the latter is slow."""
-    found = [pytest.param(through_time_torch, begins, id=f"torch-{NAMES[begins]}") for begins in (True, False)]
+    found = [pytest.param(bptt_torch, begins, id=f"torch-{NAMES[begins]}") for begins in (True, False)]
     try:
-        from polyseme.nn.lstm import through_time_triton
+        from polyseme.nn.lstm import bptt_triton
     except ImportError:
         return [*found, pytest.param(None, True, marks=pytest.mark.skip(reason="Triton is not installed"))]
-    found.append(pytest.param(through_time_triton, True, id="triton-sentences"))
-    return [*found, pytest.param(through_time_triton, False, id="triton-stream", marks=pytest.mark.slow)]
+    found.append(pytest.param(bptt_triton, True, id="triton-sentences"))
+    return [*found, pytest.param(bptt_triton, False, id="triton-stream", marks=pytest.mark.slow)]
 
 
 @pytest.fixture(params=CONFIGS.values(), ids=CONFIGS.keys())
@@ -39,23 +40,23 @@ def config(request: pytest.FixtureRequest) -> LstmConfig:
 
 
 class Task:
-    """Random vectors in lanes, sentences that begin here and there, states, and what every weight's gradient is."""
+    """Random vectors in rows, sentences that begin here and there, states, and what every weight's gradient is."""
 
     def __init__(self, config: LstmConfig, *, begins: bool = True) -> None:
         torch.manual_seed(3)
-        self.lstm = BiLstm(8, config).to(DEVICE)
-        self.inputs = torch.randn(2, STEPS, LANES, 8, device=DEVICE, requires_grad=True)
-        self.begins = torch.rand(STEPS, LANES, device=DEVICE) < 0.3 if begins else None
-        self.start, self.carried = self.state(1), self.state(LANES)
-        self.target = torch.randn(2, STEPS, LANES, config.output, device=DEVICE)
+        self.lstm = ElmoLstm(8, config).to(DEVICE)
+        self.inputs = torch.randn(2, STEPS, ROWS, 8, device=DEVICE, requires_grad=True)
+        self.begins = torch.rand(STEPS, ROWS, device=DEVICE) < 0.3 if begins else None
+        self.start, self.carried = self.state(1), self.state(ROWS)
+        self.target = torch.randn(2, STEPS, ROWS, config.output, device=DEVICE)
 
-    def state(self, rows: int) -> State:
+    def state(self, rows: int) -> LstmState:
         zero = self.lstm.zero_state(rows)
         hidden, cell = (torch.randn(part.shape, device=DEVICE) / 5 for part in (zero.hidden, zero.cell))
-        return State(hidden.requires_grad_(), cell.requires_grad_())
+        return LstmState(hidden.requires_grad_(), cell.requires_grad_())
 
-    def run(self, layer: Layer) -> tuple[Tensor, State, dict[str, Tensor]]:
-        top, end = read_lanes(self.lstm, self.inputs, self.begins, self.start, self.carried, layer=layer)
+    def run(self, layer: Layer) -> tuple[Tensor, LstmState, dict[str, Tensor]]:
+        top, end = run_packed_rows(self.lstm, self.inputs, self.begins, self.start, self.carried, layer=layer)
         wanted = {"inputs": self.inputs, **dict(self.lstm.named_parameters())}
         if self.begins is not None:
             wanted |= {"start hidden": self.start.hidden, "start cell": self.start.cell}
@@ -65,7 +66,7 @@ class Task:
 
 @pytest.mark.parametrize(("module", "begins"), kernels())
 def test_fused_equals_plain(config: LstmConfig, module: ModuleType, begins: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lstm_through_time, "kernels", lambda device: module)
+    monkeypatch.setattr(bptt, "kernels", lambda device: module)
     task = Task(config, begins=begins)
     top, end, grads = task.run(plain_layer)
     found, found_end, found_grads = task.run(fused_layer)
@@ -91,7 +92,7 @@ def test_gradient_of_the_layer_by_differences() -> None:
     clips = (config.cell_clip, config.projection_clip)
 
     def value(tensors: list[Tensor]) -> Tensor:
-        return (lstm_through_time.ThroughTime.apply(*tensors, begins, clips)[0] * target).sum()
+        return (bptt.Bptt.apply(*tensors, begins, clips)[0] * target).sum()
 
     grads = torch.autograd.grad(value(parts), parts)
     for place, grad in enumerate(grads):
@@ -100,11 +101,11 @@ def test_gradient_of_the_layer_by_differences() -> None:
         assert (grad * way).sum().item() == pytest.approx(((ends[0] - ends[1]) / 2e-6).item(), rel=1e-5)
 
 
-def test_lanes_give_what_whole_sentences_give() -> None:
-    """Two sentences in one lane, cut across batches, equal the same sentences read alone from the start state."""
+def test_packed_rows_give_what_whole_sentences_give() -> None:
+    """Two sentences in one row, cut across batches, equal the same sentences read alone from the start state."""
     torch.manual_seed(1)
-    lstm = BiLstm(8, CONFIGS["published"]).eval()
-    start = State(torch.randn(2, 2, 1, 8) / 5, torch.randn(2, 2, 1, 24) / 5)
+    lstm = ElmoLstm(8, CONFIGS["published"]).eval()
+    start = LstmState(torch.randn(2, 2, 1, 8) / 5, torch.randn(2, 2, 1, 24) / 5)
     words = torch.randn(7, 8)
     left, right = [0, 1, 2, 3, 4, 5, 6], [2, 1, 0, 6, 5, 4, 3]  # sentences of 3 and 4 words, from both sides
     begins = torch.tensor([True, False, False, True, False, False, False])[:, None]
@@ -112,7 +113,7 @@ def test_lanes_give_what_whole_sentences_give() -> None:
     carried, tops = start.expand(1), []
     with torch.no_grad():
         for place in (slice(0, 2), slice(2, 6), slice(6, 7)):
-            top, carried = read_lanes(lstm, inputs[:, place], begins[place], start, carried)
+            top, carried = run_packed_rows(lstm, inputs[:, place], begins[place], start, carried)
             tops.append(top[:, :, 0])
         for sentence in (slice(0, 3), slice(3, 7)):
             index = torch.tensor([left[sentence], right[sentence]])
@@ -130,5 +131,5 @@ def test_dropout_is_the_same_both_ways() -> None:
     torch.testing.assert_close(*found, atol=2e-6, rtol=1e-5)
     with plain_only():
         torch.manual_seed(9)
-        top, _ = read_lanes(task.lstm, task.inputs, task.begins, task.start, task.carried)
+        top, _ = run_packed_rows(task.lstm, task.inputs, task.begins, task.start, task.carried)
     torch.testing.assert_close(top, found[0], atol=0, rtol=0)

@@ -1,9 +1,9 @@
-"""The two LSTM stacks over lanes, for training: every step has the same rows, and the state is carried from batch to batch.
+"""The two LSTM stacks over packed rows, for training: every step has the same rows, and the state carries over between batches.
 
-Lanes (`polyseme.text.batching.lanes`) have one fixed shape, so that the time steps need no bookkeeping, both directions go
-through one batched product, and a GPU can replay a recorded graph. Where a sentence begins, a lane's state is put back to the
-start state. Two equal ways through a layer stand here: `plain_layer`, one direction and one step at a time with PyTorch's own
-gradients, and `fused_layer`, with back-propagation through time written out (`through_time`).
+Packed rows (`polyseme.text.batching`) have one fixed shape. So time steps need no bookkeeping, one batched matmul serves both
+directions, and a GPU can replay a recorded graph. Where a sentence begins, the row's state is reset to the start state. A layer
+can run in two ways with equal results: `plain_layer`, one direction and one step at a time with autograd, and `fused_layer`,
+whose backpropagation through time is written out (`bptt`).
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from polyseme.nn.lstm import plain as lstm
-from polyseme.nn.lstm.plain import BiLstm, LstmLayer, State
-from polyseme.nn.lstm.through_time import ThroughTime
+from polyseme.nn.lstm.bptt import Bptt
+from polyseme.nn.lstm.elmo_lstm import ElmoLstm
+from polyseme.nn.lstm.layers import LstmLayer, LstmState, plain_wanted
 
-Layer = Callable[[tuple[LstmLayer, LstmLayer], Tensor, Tensor | None, State, State], tuple[Tensor, Tensor, Tensor]]
+Layer = Callable[[tuple[LstmLayer, LstmLayer], Tensor, Tensor | None, LstmState, LstmState], tuple[Tensor, Tensor, Tensor]]
 
 
 def plain_layer(
-    pair: tuple[LstmLayer, LstmLayer], inputs: Tensor, begins: Tensor | None, start: State, state: State
+    pair: tuple[LstmLayer, LstmLayer], inputs: Tensor, begins: Tensor | None, start: LstmState, state: LstmState
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The reference: inputs (2, steps, lanes, inputs) -> outputs (2, steps, lanes, output), end state of both directions.
+    """The reference: inputs (2, steps, rows, inputs) -> outputs (2, steps, rows, output), end state of both directions.
 
-    `start` and `state` are of this layer alone: (2, lanes or 1, output) and (2, lanes or 1, dim).
+    `start` and `state` are of this layer alone: (2, rows or 1, output) and (2, rows or 1, dim).
     """
     outputs, hiddens, cells = [], [], []
     for direction, layer in enumerate(pair):
@@ -47,7 +47,7 @@ def plain_layer(
 
 
 def fused_layer(
-    pair: tuple[LstmLayer, LstmLayer], inputs: Tensor, begins: Tensor | None, start: State, state: State
+    pair: tuple[LstmLayer, LstmLayer], inputs: Tensor, begins: Tensor | None, start: LstmState, state: LstmState
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The same numbers, both directions at once; products in the type of `inputs`."""
 
@@ -55,7 +55,7 @@ def fused_layer(
         weights = [getattr(layer, name) for layer in pair]
         return None if weights[0] is None else torch.stack(weights).to(inputs.dtype)
 
-    found: tuple[Tensor, Tensor, Tensor] = ThroughTime.apply(
+    found: tuple[Tensor, Tensor, Tensor] = Bptt.apply(
         inputs,
         both("input_weight"),
         both("recurrent_weight"),
@@ -71,22 +71,22 @@ def fused_layer(
     return found
 
 
-def read_lanes(
-    stacks: BiLstm, inputs: Tensor, begins: Tensor | None, start: State, carried: State, *, layer: Layer | None = None
-) -> tuple[Tensor, State]:
-    """Word vectors (2, steps, lanes, dim) -> the top layer's outputs (2, steps, lanes, output), and the state to carry on.
+def run_packed_rows(
+    stacks: ElmoLstm, inputs: Tensor, begins: Tensor | None, start: LstmState, carried: LstmState, *, layer: Layer | None = None
+) -> tuple[Tensor, LstmState]:
+    """Word vectors (2, steps, rows, dim) -> the top layer's outputs (2, steps, rows, output), and the state to carry on.
 
-    `begins` (steps, lanes) says where a sentence begins and the state is put back to `start` (one row); None: nowhere.
+    `begins` (steps, rows) says where a sentence begins and the state is put back to `start` (one row); None: nowhere.
     No gradient flows into `carried`, nor out of the state that is given back: back-propagation is truncated there.
     """
-    layer = layer or (plain_layer if lstm.plain_wanted() else fused_layer)
+    layer = layer or (plain_layer if plain_wanted() else fused_layer)
     hiddens, cells = [], []
     for level, pair in enumerate(zip(stacks.forward_layers, stacks.backward_layers, strict=True)):
         inputs = F.dropout(inputs, stacks.dropout, stacks.training)
-        first = State(start.hidden[:, level], start.cell[:, level])
-        state = State(carried.hidden[:, level].detach(), carried.cell[:, level].detach())
+        first = LstmState(start.hidden[:, level], start.cell[:, level])
+        state = LstmState(carried.hidden[:, level].detach(), carried.cell[:, level].detach())
         outputs, hidden, cell = layer(pair, inputs, begins, first, state)  # type: ignore[arg-type]
         inputs = outputs + inputs if stacks.config.residual and level > 0 else outputs
         hiddens.append(hidden.detach().float())
         cells.append(cell.detach().float())
-    return inputs, State(torch.stack(hiddens, 1), torch.stack(cells, 1))
+    return inputs, LstmState(torch.stack(hiddens, 1), torch.stack(cells, 1))

@@ -1,4 +1,4 @@
-"""`exponentials_` as one kernel, a row of scores each program.
+"""`softmax_` as one kernel, a row of scores each program.
 
 Imported only where CUDA is, or where `TRITON_INTERPRET=1` runs the same kernel on a CPU in tests.
 """
@@ -41,7 +41,7 @@ def _exponentials(scores, own, top, words, OWN: tl.constexpr, BLOCK: tl.constexp
         tl.store(place, tl.exp(x - log_sum).to(scores.dtype.element_ty), mask=inside)
 
 
-def exponentials_(scores: Tensor, own: Tensor | None = None) -> Tensor:
+def softmax_(scores: Tensor, own: Tensor | None = None) -> Tensor:
     """Turns scores (n, words) into exp(score - top) in place and gives top (n,); see `exponentials`."""
     assert scores.is_contiguous()
     rows, words = scores.shape

@@ -8,7 +8,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.recurrent import Recurrent, VariationalDropout, final_states
+from polyseme.nn.dropout import VariationalDropout
+from polyseme.nn.stacked_bilstm import StackedBiLstm, final_states
 
 LENGTHS = torch.tensor([3, 0, 5, 1])
 MASK = torch.arange(5) < LENGTHS[:, None]
@@ -19,7 +20,7 @@ def words(dim: int = 4) -> Tensor:
     return torch.randn(4, 5, dim, generator=torch.Generator().manual_seed(1)).masked_fill(~MASK.unsqueeze(2), 99.0)
 
 
-def plain(network: Recurrent, vectors: Tensor, extra: Tensor | None = None) -> Tensor:
+def plain(network: StackedBiLstm, vectors: Tensor, extra: Tensor | None = None) -> Tensor:
     """The same by `pack_padded_sequence`, for texts that have words."""
     for number, lstm in enumerate(network.layers):
         if extra is not None and number in network.between:
@@ -32,7 +33,7 @@ def plain(network: Recurrent, vectors: Tensor, extra: Tensor | None = None) -> T
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_as_pytorch_packs(layers: int) -> None:
     torch.manual_seed(0)
-    network, full = Recurrent(4, 6, layers), LENGTHS > 0
+    network, full = StackedBiLstm(4, 6, layers), LENGTHS > 0
     found = network(words(), MASK)
     torch.testing.assert_close(found[full], plain(network, words()[full]))
     assert found.shape == (4, 5, network.dim) and not found[~MASK].any()
@@ -42,7 +43,7 @@ def test_as_pytorch_packs(layers: int) -> None:
 @pytest.mark.parametrize(("between", "sizes"), [(None, [4, 15, 12]), ([2], [4, 12, 15]), ([1, 2], [4, 15, 15])])
 def test_further_vectors_between_layers(between: list[int] | None, sizes: list[int]) -> None:
     torch.manual_seed(0)
-    network, full = Recurrent(4, 6, 3, extra_inputs=3, between=between), LENGTHS > 0
+    network, full = StackedBiLstm(4, 6, 3, extra_inputs=3, between=between), LENGTHS > 0
     assert [lstm.input_size for lstm in network.layers] == sizes
     found = network(words(), MASK, extra=words(3))
     torch.testing.assert_close(found[full], plain(network, words()[full], words(3)[full]))
@@ -51,7 +52,7 @@ def test_further_vectors_between_layers(between: list[int] | None, sizes: list[i
 
 def test_alone_as_in_a_batch() -> None:
     torch.manual_seed(0)
-    network = Recurrent(4, 6, 2)
+    network = StackedBiLstm(4, 6, 2)
     together = network(words(), MASK)
     for row, length in enumerate(LENGTHS.tolist()):
         alone = network(words()[row : row + 1, :length], MASK[row : row + 1, :length])
@@ -59,14 +60,14 @@ def test_alone_as_in_a_batch() -> None:
 
 
 def test_texts_without_words() -> None:
-    network, empty = Recurrent(4, 6), torch.zeros(2, 3, dtype=torch.bool)
+    network, empty = StackedBiLstm(4, 6), torch.zeros(2, 3, dtype=torch.bool)
     assert network(torch.ones(2, 3, 4), empty).tolist() == torch.zeros(2, 3, 12).tolist()
     assert network(torch.ones(2, 0, 4), empty[:, :0]).shape == (2, 0, 12)
     assert network(torch.ones(0, 3, 4), empty[:0]).shape == (0, 3, 12)
 
 
 def test_gradients_reach_everything_but_padding() -> None:
-    network = Recurrent(4, 6, 2, dropout=0.1, extra_inputs=3)
+    network = StackedBiLstm(4, 6, 2, dropout=0.1, extra_inputs=3)
     vectors, extra = words().requires_grad_(), words(3).requires_grad_()
     network(vectors, MASK, LENGTHS, extra).square().sum().backward()
     assert all(parameter.grad is not None and bool(parameter.grad.any()) for parameter in network.parameters())
@@ -75,7 +76,7 @@ def test_gradients_reach_everything_but_padding() -> None:
 
 
 def test_first_values() -> None:
-    lstm = Recurrent(4, 6).layers[0]
+    lstm = StackedBiLstm(4, 6).layers[0]
     for name, parameter in lstm.named_parameters():
         if name.startswith("weight_hh"):
             for gate in parameter.chunk(4):
@@ -86,7 +87,7 @@ def test_first_values() -> None:
 
 
 def test_final_states() -> None:
-    network = Recurrent(4, 6)
+    network = StackedBiLstm(4, 6)
     found = final_states(network(words(), MASK), MASK)
     for row, length in enumerate(LENGTHS.tolist()):
         if length:
@@ -104,7 +105,7 @@ def test_dropout_takes_the_same_places_of_all_words() -> None:
     assert found.unique().tolist() == [0.0, pytest.approx(1 / 0.75)]
     assert (found == 0).float().mean().item() == pytest.approx(0.25, abs=0.03)
     assert dropout.eval()(ones) is ones
-    network = Recurrent(30, 40, dropout=0.5)
+    network = StackedBiLstm(30, 40, dropout=0.5)
     assert 0.4 < (network(words(30), MASK)[LENGTHS > 0] == 0).all(1).float().mean() < 0.6
     assert torch.equal(network.eval()(words(30), MASK), network(words(30), MASK))
 
@@ -112,7 +113,7 @@ def test_dropout_takes_the_same_places_of_all_words() -> None:
 @pytest.mark.parametrize("given", [torch.float32, torch.bfloat16])
 def test_few_bits(given: torch.dtype) -> None:
     torch.manual_seed(0)
-    network = Recurrent(4, 6, 2, dropout=0.0)
+    network = StackedBiLstm(4, 6, 2, dropout=0.0)
     expected = network(words(), MASK)
     with torch.autocast("cpu", torch.bfloat16):
         found = network(words().to(given), MASK)
@@ -123,7 +124,7 @@ def test_few_bits(given: torch.dtype) -> None:
 def test_learns_to_look_both_ways() -> None:
     """Each word is to say whether the first and the last word of its text are of one kind."""
     torch.manual_seed(0)
-    network, score = Recurrent(2, 16, 2), torch.nn.Linear(32, 1)
+    network, score = StackedBiLstm(2, 16, 2), torch.nn.Linear(32, 1)
     kinds = torch.randint(2, (32, 6))
     mask = torch.arange(6) < torch.randint(2, 7, (32, 1))
     last = kinds.gather(1, mask.sum(1, keepdim=True) - 1)
@@ -140,11 +141,11 @@ def test_learns_to_look_both_ways() -> None:
 
 def test_mistakes() -> None:
     with pytest.raises(UsageError, match=r"behind layers \[1\] of 1; a layer must follow"):
-        Recurrent(4, 6, 1, extra_inputs=3)
+        StackedBiLstm(4, 6, 1, extra_inputs=3)
     with pytest.raises(UsageError, match="takes 0 further numbers a word; 3 came in"):
-        Recurrent(4, 6, 2)(words(), MASK, extra=words(3))
+        StackedBiLstm(4, 6, 2)(words(), MASK, extra=words(3))
     with pytest.raises(UsageError, match="takes 3 further numbers a word; 0 came in"):
-        Recurrent(4, 6, 2, extra_inputs=3)(words(), MASK)
+        StackedBiLstm(4, 6, 2, extra_inputs=3)(words(), MASK)
     with pytest.raises(UsageError, match=r"dropout is 1.0; allowed: from 0 to below 1"):
         VariationalDropout(1.0)
 
@@ -152,7 +153,7 @@ def test_mistakes() -> None:
 def test_padded_and_packed_layers_are_the_same() -> None:
     """With gradients a CPU reads padded texts, without them packed ones; states and gradients agree."""
     torch.manual_seed(0)
-    network = Recurrent(5, 7, 2, extra_inputs=3).eval()
+    network = StackedBiLstm(5, 7, 2, extra_inputs=3).eval()
     vectors, extra = torch.randn(4, 6, 5), torch.randn(4, 6, 3)
     lengths = torch.tensor([6, 0, 3, 1])
     mask = torch.arange(6) < lengths[:, None]
@@ -168,11 +169,11 @@ def test_padded_and_packed_layers_are_the_same() -> None:
 def test_both_kernels_of_a_cpu_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """oneDNN's and PyTorch's own; what the machine is changes nothing but the time."""
     torch.manual_seed(0)
-    model, vectors = Recurrent(5, 7, 2), torch.randn(3, 6, 5)
+    model, vectors = StackedBiLstm(5, 7, 2), torch.randn(3, 6, 5)
     mask = torch.arange(6) < torch.tensor([[6], [2], [4]])
     found, before = {}, torch.backends.mkldnn.enabled
     for x86 in (False, True):
-        monkeypatch.setattr("polyseme.nn.recurrent._X86", x86)
+        monkeypatch.setattr("polyseme.nn.stacked_bilstm._X86", x86)
         model.zero_grad()
         states = model(vectors, mask)
         states.square().sum().backward()

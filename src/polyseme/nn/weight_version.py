@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from torch.autograd.graph import increment_version
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
-Stamp = tuple[tuple[int, int, float], ...]
+WeightVersion = tuple[tuple[int, int, float], ...]
 _PROBES = 16  # numbers of each parameter that are looked at
 
 
-def stamp(module: nn.Module) -> Stamp:
+def weight_version(module: nn.Module) -> WeightVersion:
     """Changes whenever a parameter is replaced, moved or written in place (an optimizer's step, a new state dict).
 
     PyTorch counts writes, but not those through `.data` or in inference mode, so a few numbers are looked at as well; on a GPU,

@@ -11,10 +11,12 @@ from torch import Tensor
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
+from polyseme.nn.config import LstmConfig
 from polyseme.nn.lstm import cpu as lstm_cpu
 from polyseme.nn.lstm import cuda as lstm_cuda
-from polyseme.nn.lstm.cell_plain import cell_step as plain_cell
-from polyseme.nn.lstm.plain import BiLstm, LstmConfig, State, plain_only
+from polyseme.nn.lstm.cell_torch import cell_step as plain_cell
+from polyseme.nn.lstm.elmo_lstm import ElmoLstm
+from polyseme.nn.lstm.layers import LstmState, plain_only
 from polyseme.nn.packing import Packing
 
 CONFIGS = {
@@ -29,30 +31,30 @@ LENGTHS = torch.tensor([3, 1, 7, 7, 2])
 
 
 @pytest.fixture(params=CONFIGS.values(), ids=CONFIGS.keys())
-def lstm(request: pytest.FixtureRequest) -> BiLstm:
+def lstm(request: pytest.FixtureRequest) -> ElmoLstm:
     torch.manual_seed(1)
-    return BiLstm(8, request.param).eval()
+    return ElmoLstm(8, request.param).eval()
 
 
 class Task:
     """Random sentences and a random start state, packed."""
 
-    def __init__(self, lstm: BiLstm, lengths: Tensor = LENGTHS, distinct: int = 9) -> None:
+    def __init__(self, lstm: ElmoLstm, lengths: Tensor = LENGTHS, distinct: int = 9) -> None:
         generator = torch.Generator().manual_seed(2)
         packing = Packing(lengths)
         self.sizes = packing.sizes
         self.distinct = torch.randn(distinct, 8, generator=generator)
         self.index = torch.randint(distinct, (2, int(lengths.sum())), generator=generator)
         zero = lstm.zero_state(len(lengths))
-        self.state = State(
+        self.state = LstmState(
             torch.randn(zero.hidden.shape, generator=generator) / 5, torch.randn(zero.cell.shape, generator=generator) / 5
         )
 
-    def run(self, lstm: Callable[..., tuple[Tensor, State]]) -> tuple[Tensor, State]:
+    def run(self, lstm: Callable[..., tuple[Tensor, LstmState]]) -> tuple[Tensor, LstmState]:
         return lstm(self.distinct, self.index, self.sizes, self.state)
 
 
-def independent(lstm: BiLstm, task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def independent(lstm: ElmoLstm, task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Word by word in float64 NumPy, one sentence after another."""
     config = lstm.config
     outputs = np.zeros((config.layers, 2, task.index.shape[1], config.output))
@@ -81,20 +83,20 @@ def independent(lstm: BiLstm, task: Task) -> tuple[np.ndarray, np.ndarray, np.nd
     return outputs, hidden, cell
 
 
-def check(found: tuple[Tensor, State], expected: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+def check(found: tuple[Tensor, LstmState], expected: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     outputs, end = found
     np.testing.assert_allclose(outputs.detach().numpy(), expected[0], atol=2e-6)
     np.testing.assert_allclose(end.hidden.detach().numpy(), expected[1], atol=2e-6)
     np.testing.assert_allclose(end.cell.detach().numpy(), expected[2], atol=2e-6)
 
 
-def test_plain(lstm: BiLstm) -> None:
+def test_plain(lstm: ElmoLstm) -> None:
     task = Task(lstm)
     check(task.run(lstm.plain), independent(lstm, task))
 
 
 def test_clips_fire_in_these_tests() -> None:
-    lstm = BiLstm(8, CONFIGS["published"])
+    lstm = ElmoLstm(8, CONFIGS["published"])
     outputs, end = Task(lstm).run(lstm.plain)
     assert bool((outputs[0].abs() >= 0.2 - 1e-7).any())
     assert bool((end.cell.abs() >= 0.4 - 1e-7).any())
@@ -102,21 +104,21 @@ def test_clips_fire_in_these_tests() -> None:
 
 @pytest.mark.parametrize("curve", ["tanh", "sigmoid"])
 @pytest.mark.parametrize("table", [lstm_cpu.DISTINCT, 0], ids=["distinct words", "block by block"])
-def test_cpu(lstm: BiLstm, curve: str, table: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cpu(lstm: ElmoLstm, curve: str, table: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lstm_cpu, "DISTINCT", table)
     monkeypatch.setattr(lstm_cpu, "BLOCK", 6)
     task = Task(lstm)
     with torch.inference_mode():
-        check(task.run(lstm_cpu.CpuLstm(lstm, "fp32", curve)), independent(lstm, task))
+        check(task.run(lstm_cpu.CpuLstm(lstm.stacks(), "fp32", curve)), independent(lstm, task))
 
 
-def test_cpu_side_by_side(lstm: BiLstm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cpu_side_by_side(lstm: ElmoLstm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lstm_cpu, "SIDE_BY_SIDE", 1)
     task, threads = Task(lstm), torch.get_num_threads()
     torch.set_num_threads(2)
     try:
         with torch.inference_mode():
-            check(task.run(lstm_cpu.CpuLstm(lstm)), independent(lstm, task))
+            check(task.run(lstm_cpu.CpuLstm(lstm.stacks())), independent(lstm, task))
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(threads)
@@ -134,43 +136,43 @@ def cells() -> Iterator[object]:
 
 @pytest.mark.parametrize("cell", list(cells()))
 @pytest.mark.parametrize("numbers", [lstm_cuda.NUMBERS, 64], ids=["distinct words", "block by block"])
-def test_gpu_path(lstm: BiLstm, cell: lstm_cuda.CellStep, numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_path(lstm: ElmoLstm, cell: lstm_cuda.CellStep, numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lstm_cuda, "NUMBERS", numbers)
     task = Task(lstm)
     expected = independent(lstm, task)
     device = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU, Triton's interpreter runs the kernel
     task.distinct, task.index = task.distinct.to(device), task.index.to(device)
-    task.state = State(task.state.hidden.to(device), task.state.cell.to(device))
+    task.state = LstmState(task.state.hidden.to(device), task.state.cell.to(device))
     with torch.no_grad():
-        outputs, end = task.run(lstm_cuda.CudaLstm(lstm.to(device), "fp32", cell))
-    check((outputs.cpu(), State(end.hidden.cpu(), end.cell.cpu())), expected)
+        outputs, end = task.run(lstm_cuda.CudaLstm(lstm.to(device).stacks(), "fp32", cell))
+    check((outputs.cpu(), LstmState(end.hidden.cpu(), end.cell.cpu())), expected)
 
 
 @pytest.mark.parametrize(("precision", "least"), [("fp16", 0.9999), ("bf16", 0.999), ("int8", 0.995)])
 def test_lower_precision_is_close(precision: str, least: float) -> None:
     torch.manual_seed(3)
-    lstm = BiLstm(8, LstmConfig(dim=64, projection=32))
+    lstm = ElmoLstm(8, LstmConfig(dim=64, projection=32))
     task = Task(lstm)
     with torch.inference_mode():
-        exact = task.run(lstm_cpu.CpuLstm(lstm))[0]
-        close = task.run(lstm_cpu.CpuLstm(lstm, precision))[0]  # type: ignore[arg-type]
+        exact = task.run(lstm_cpu.CpuLstm(lstm.stacks()))[0]
+        close = task.run(lstm_cpu.CpuLstm(lstm.stacks(), precision))[0]  # type: ignore[arg-type]
     assert not torch.equal(exact, close)
     assert float(torch.cosine_similarity(exact, close, dim=-1).min()) >= least
 
 
 def test_int8_belongs_to_the_cpu() -> None:
     with pytest.raises(UsageError, match="precision 'int8' is for the CPU; on a GPU allowed: fp32, fp16, bf16"):
-        lstm_cuda.CudaLstm(BiLstm(8, CONFIGS["published"]), "int8")
+        lstm_cuda.CudaLstm(ElmoLstm(8, CONFIGS["published"]).stacks(), "int8")
 
 
-def test_gradients_take_the_plain_path(lstm: BiLstm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_take_the_plain_path(lstm: ElmoLstm, monkeypatch: pytest.MonkeyPatch) -> None:
     task = Task(lstm)
     task.run(lstm)[0].square().sum().backward()
     assert all(p.grad is not None and bool(p.grad.any()) for p in lstm.parameters())
 
 
 def test_the_fast_path_is_taken_and_follows_the_weights() -> None:
-    lstm = BiLstm(8, CONFIGS["published"])
+    lstm = ElmoLstm(8, CONFIGS["published"])
     task = Task(lstm)
     with torch.no_grad():
         before = task.run(lstm)[0]
@@ -184,9 +186,9 @@ def test_the_fast_path_is_taken_and_follows_the_weights() -> None:
 
 
 def test_other_number_types_take_the_plain_path() -> None:
-    lstm = BiLstm(8, CONFIGS["published"]).double()
+    lstm = ElmoLstm(8, CONFIGS["published"]).double()
     task = Task(lstm)
-    task.distinct, task.state = task.distinct.double(), State(task.state.hidden.double(), task.state.cell.double())
+    task.distinct, task.state = task.distinct.double(), LstmState(task.state.hidden.double(), task.state.cell.double())
     with torch.no_grad():
         assert task.run(lstm)[0].dtype == torch.float64
     assert lstm._prepared is None

@@ -8,19 +8,19 @@ import torch
 from torch import Tensor
 
 
-def exponentials_(scores: Tensor, own: Tensor | None = None) -> Tensor:
+def softmax_(scores: Tensor, own: Tensor | None = None) -> Tensor:
     """Turns scores (n, words) into exp(score - top) in place and gives top, the log of the sum of exponentials (n,).
 
     `own` (n,) is one more score of each row that counts in the sum. On a GPU each row is read twice and written once.
     """
     if scores.is_cuda and importlib.util.find_spec("triton") is not None:
-        from polyseme.nn.output.exponentials_triton import exponentials_ as fused
+        from polyseme.nn.output.inplace_softmax_triton import softmax_ as fused
 
         return fused(scores, own)
-    return plain_exponentials_(scores, own)
+    return plain_softmax_(scores, own)
 
 
-def plain_exponentials_(scores: Tensor, own: Tensor | None = None) -> Tensor:
+def plain_softmax_(scores: Tensor, own: Tensor | None = None) -> Tensor:
     """The same in plain PyTorch."""
     kind = torch.promote_types(scores.dtype, torch.float32)
     top = torch.logsumexp(scores.to(kind), dim=1)

@@ -1,6 +1,6 @@
-"""What a step of `through_time` is made of, in PyTorch: for a CPU, and as the words that explain the Triton kernels.
+"""What a step of `bptt` is made of, in PyTorch: for a CPU, and as the words that explain the Triton kernels.
 
-All tensors are one step's, for both directions: (2, lanes, ...). `anew` (lanes,) says which lanes begin a sentence there.
+All tensors are one step's, for both directions: (2, rows, ...). `anew` (rows,) says which rows begin a sentence there.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ import torch
 from torch import Tensor
 
 
-def input_products(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def input_matmul(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """inputs @ weight + bias; the bias comes after, since a product that begins with it would write it out first."""
     return torch.bmm(inputs, weight).add_(bias)
 
 
-def product(a: Tensor, b: Tensor, out: Tensor) -> Tensor:
+def matmul(a: Tensor, b: Tensor, out: Tensor) -> Tensor:
     """a @ b for both directions; one after the other, since a batched product would copy what it writes."""
     for direction in range(len(out)):
         torch.mm(a[direction], b[direction], out=out[direction])
     return out
 
 
-def add_product(a: Tensor, b: Tensor, out: Tensor) -> None:
+def add_matmul(a: Tensor, b: Tensor, out: Tensor) -> None:
     """Adds a @ b for both directions."""
     for direction in range(len(out)):
         out[direction].addmm_(a[direction], b[direction])
@@ -35,7 +35,7 @@ def begin(hidden: Tensor, start: Tensor, anew: Tensor | None, out: Tensor) -> No
 def cell_forward(
     gates: Tensor, previous: Tensor, start: Tensor, anew: Tensor | None, cell: Tensor, out: Tensor, clip: float | None
 ) -> None:
-    """Turns `gates` (2, lanes, 4 dim) into activations in place; writes `cell` and `out` (2, lanes, dim)."""
+    """Turns `gates` (2, rows, 4 dim) into activations in place; writes `cell` and `out` (2, rows, dim)."""
     i, f, g, o = gates.chunk(4, dim=2)
     i.sigmoid_()
     f.sigmoid_()

@@ -1,7 +1,7 @@
-"""The LSTMs over lanes as one recorded CUDA graph: some hundred launches a batch become one.
+"""The LSTMs over packed rows as one CUDA graph, which replaces about a hundred kernel launches per batch by one.
 
-Lanes have one fixed shape, which is what a graph needs. It is recorded when the first batch comes, forward and backward, and
-replayed for every later one; the weights are read where they lie, so they may change but not move.
+A graph needs fixed shapes, which packed rows have. It is captured at the first batch, forward and backward, and replayed for
+every later one. It reads the weights at their addresses: they may change, but not move.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ import threading
 import torch
 from torch import Tensor, nn
 
-from polyseme.nn.lstm.lanes import read_lanes
-from polyseme.nn.lstm.plain import BiLstm, State, plain_wanted
+from polyseme.nn.lstm.elmo_lstm import ElmoLstm
+from polyseme.nn.lstm.layers import LstmState, plain_wanted
+from polyseme.nn.lstm.packed_rows import run_packed_rows
 
 recording = threading.Lock()
 """Held while a graph is recorded: another thread that asks the GPU for memory then would spoil it, so it takes this first."""
 
 
-class LaneGraph:
-    """`read_lanes` for one `BiLstm`, one shape of batch and one precision."""
+class PackedRowsGraph:
+    """`run_packed_rows` for one `ElmoLstm`, one shape of batch and one precision."""
 
-    def __init__(self, stacks: BiLstm, inputs: Tensor, begins: Tensor | None, start: State, carried: State) -> None:
+    def __init__(self, stacks: ElmoLstm, inputs: Tensor, begins: Tensor | None, start: LstmState, carried: LstmState) -> None:
         reader = _Reader(stacks, begins is not None)
         self.fits = _key(stacks, inputs, begins)
         given = _flat(inputs, begins, start, carried)
@@ -31,50 +32,50 @@ class LaneGraph:
         with recording, torch.autocast("cuda", enabled=False):
             self._replay = torch.cuda.make_graphed_callables(reader, sample, allow_unused_input=True)
 
-    def __call__(self, inputs: Tensor, begins: Tensor | None, start: State, carried: State) -> tuple[Tensor, State]:
-        """As `read_lanes`; what it gives stays true until the next call."""
+    def __call__(self, inputs: Tensor, begins: Tensor | None, start: LstmState, carried: LstmState) -> tuple[Tensor, LstmState]:
+        """As `run_packed_rows`; what it gives stays true until the next call."""
         top, hidden, cell = self._replay(*_flat(inputs, begins, start, carried))  # type: ignore[misc]
-        return top, State(hidden, cell)
+        return top, LstmState(hidden, cell)
 
 
-class GraphedLanes:
-    """`read_lanes` for one `BiLstm`; on a GPU through a graph, recorded anew when shapes or weights' places change."""
+class GraphedPackedRows:
+    """`run_packed_rows` for one `ElmoLstm`; on a GPU through a graph, recorded anew when shapes or weights' places change."""
 
-    def __init__(self, stacks: BiLstm) -> None:
+    def __init__(self, stacks: ElmoLstm) -> None:
         self._stacks = stacks
-        self._graph: LaneGraph | None = None
+        self._graph: PackedRowsGraph | None = None
 
-    def __call__(self, inputs: Tensor, begins: Tensor | None, start: State, carried: State) -> tuple[Tensor, State]:
-        """As `read_lanes`."""
+    def __call__(self, inputs: Tensor, begins: Tensor | None, start: LstmState, carried: LstmState) -> tuple[Tensor, LstmState]:
+        """As `run_packed_rows`."""
         stacks = self._stacks
         learns = torch.is_grad_enabled() and any(weight.requires_grad for weight in stacks.parameters())
         if not (inputs.is_cuda and stacks.training and learns) or plain_wanted():
-            return read_lanes(stacks, inputs, begins, start, carried)
+            return run_packed_rows(stacks, inputs, begins, start, carried)
         if self._graph is None or self._graph.fits != _key(stacks, inputs, begins):
             self._graph = None  # its memory first
-            self._graph = LaneGraph(stacks, inputs, begins, start, carried)
+            self._graph = PackedRowsGraph(stacks, inputs, begins, start, carried)
         return self._graph(inputs, begins, start, carried)
 
 
 class _Reader(nn.Module):
     """Tensors in, tensors out, as a graph wants it."""
 
-    def __init__(self, stacks: BiLstm, sentences: bool) -> None:
+    def __init__(self, stacks: ElmoLstm, sentences: bool) -> None:
         super().__init__()
         self.stacks, self._sentences = stacks, sentences
 
     def forward(self, inputs: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         begins = rest[0] if self._sentences else None
         a, b, c, d = rest[-4:]
-        top, end = read_lanes(self.stacks, inputs, begins, State(a, b), State(c, d))
+        top, end = run_packed_rows(self.stacks, inputs, begins, LstmState(a, b), LstmState(c, d))
         return top, end.hidden, end.cell
 
 
-def _flat(inputs: Tensor, begins: Tensor | None, start: State, carried: State) -> tuple[Tensor, ...]:
+def _flat(inputs: Tensor, begins: Tensor | None, start: LstmState, carried: LstmState) -> tuple[Tensor, ...]:
     states = (start.hidden, start.cell, carried.hidden.detach(), carried.cell.detach())
     return (inputs, *states) if begins is None else (inputs, begins, *states)
 
 
-def _key(stacks: BiLstm, inputs: Tensor, begins: Tensor | None) -> tuple[object, ...]:
+def _key(stacks: ElmoLstm, inputs: Tensor, begins: Tensor | None) -> tuple[object, ...]:
     places = tuple((weight.data_ptr(), weight.requires_grad) for weight in stacks.parameters())
     return (inputs.shape, inputs.dtype, inputs.requires_grad, begins is None, stacks.dropout, places)

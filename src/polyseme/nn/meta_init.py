@@ -26,7 +26,7 @@ class _NoNumbers(TorchFunctionMode):
 
 
 @contextlib.contextmanager
-def unfilled() -> Iterator[None]:
+def meta_init() -> Iterator[None]:
     """Within this block tensors have shapes and no numbers."""
     with torch.device("meta"), _NoNumbers():
         yield

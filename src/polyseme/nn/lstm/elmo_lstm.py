@@ -1,0 +1,89 @@
+"""ELMo's bidirectional LSTM: two stacks that never see each other, one for each reading direction.
+
+`plain` is the reference that the faster paths (`cpu`, `cuda`) must equal, and the path that gradients take.
+A direction reads packed words (see `packing`): the backward stack gets the same sentences from their ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from polyseme.nn.config import LstmConfig, Precision
+from polyseme.nn.lstm.cpu import CpuLstm
+from polyseme.nn.lstm.cuda import CudaLstm
+from polyseme.nn.lstm.layers import LstmLayer, LstmState, plain_wanted
+from polyseme.nn.weight_version import weight_version
+
+
+class ElmoLstm(nn.Module):
+    """Two stacks of LSTMs that never see each other: one reads from the left, one from the right.
+
+    Needs vectors of distinct words (distinct, inputs), the packed index of each direction into them (2, words), the sizes
+    of the steps and a start state with rows sorted as packed. Gives each layer's outputs, packed in the direction's own
+    reading order, (layers, 2, words, output), and the end state.
+    """
+
+    def __init__(self, inputs: int, config: LstmConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.precision: Precision = "fp32"
+        """Of the products on the fast path; the plain path and gradients are not touched by it."""
+        self.dropout = 0.0
+        """On the input of every layer, in training only; the residual adds the input as dropped (Peters et al. 2018)."""
+        self._prepared: tuple[Any, Callable[..., tuple[Tensor, LstmState]]] | None = None
+        widths = [inputs] + [config.output] * (config.layers - 1)
+        self.forward_layers = nn.ModuleList(LstmLayer(width, config) for width in widths)
+        self.backward_layers = nn.ModuleList(LstmLayer(width, config) for width in widths)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies prepare their weights anew."""
+        return {**super().__getstate__(), "_prepared": None}
+
+    def stacks(self) -> list[list[LstmLayer]]:
+        """The layers, forward direction first."""
+        return [list(self.forward_layers), list(self.backward_layers)]  # type: ignore[arg-type]
+
+    def zero_state(self, rows: int) -> LstmState:
+        """A state of zeros."""
+        weight = self.stacks()[0][0].bias
+        shape = (2, self.config.layers, rows)
+        return LstmState(weight.new_zeros(*shape, self.config.output), weight.new_zeros(*shape, self.config.dim))
+
+    def forward(self, distinct: Tensor, index: Tensor, sizes: list[int], state: LstmState) -> tuple[Tensor, LstmState]:
+        fast = self._fast(distinct)
+        return (fast or self.plain)(distinct, index, sizes, state)
+
+    def _fast(self, distinct: Tensor) -> Callable[..., tuple[Tensor, LstmState]] | None:
+        """The fast path for the weights as they are now; None where gradients or other number types need the plain one."""
+        if plain_wanted() or distinct.dtype != torch.float32 or distinct.device.type not in ("cpu", "cuda"):
+            return None
+        if torch.is_grad_enabled() and (distinct.requires_grad or any(p.requires_grad for p in self.parameters())):
+            return None
+        now = (weight_version(self), self.precision)
+        if self._prepared is None or self._prepared[0] != now:
+            fast = CpuLstm if distinct.device.type == "cpu" else CudaLstm
+            self._prepared = (now, fast(self.stacks(), self.precision))
+        return self._prepared[1]
+
+    def plain(self, distinct: Tensor, index: Tensor, sizes: list[int], state: LstmState) -> tuple[Tensor, LstmState]:
+        """The reference, one step at a time; gradients flow through it."""
+        outputs, hiddens, cells = [], [], []
+        for direction, layers in enumerate(self.stacks()):
+            inputs = distinct.index_select(0, index[direction])
+            rows, hs, cs = [], [], []
+            for level, layer in enumerate(layers):
+                inputs = F.dropout(inputs, self.dropout, self.training)
+                out, h, c = layer(inputs, sizes, state.hidden[direction, level], state.cell[direction, level])
+                inputs = out + inputs if self.config.residual and level > 0 else out
+                rows.append(inputs)
+                hs.append(h)
+                cs.append(c)
+            outputs.append(torch.stack(rows))
+            hiddens.append(torch.stack(hs))
+            cells.append(torch.stack(cs))
+        return torch.stack(outputs, dim=1), LstmState(torch.stack(hiddens), torch.stack(cells))

@@ -1,0 +1,101 @@
+"""The layers of ELMo's LSTMs, one time step after another in plain PyTorch: with projection, clipping and gradients.
+
+`torch.nn.LSTM(proj_size=...)` does not fit: it does not clip, and without clipping the published models give other vectors
+(Peters et al. 2018, "Deep contextualized word representations"; clipping as in Sak et al. 2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from polyseme.nn.config import LstmConfig
+
+_plain_only = False
+
+
+@contextmanager
+def plain_only() -> Iterator[None]:
+    """Within this block every LSTM takes the plain path: to compare, or to look for a fault."""
+    global _plain_only
+    before, _plain_only = _plain_only, True
+    try:
+        yield
+    finally:
+        _plain_only = before
+
+
+def plain_wanted() -> bool:
+    """Whether this runs within `plain_only`."""
+    return _plain_only
+
+
+@dataclass(frozen=True)
+class LstmState:
+    """What the LSTMs remember: `hidden` (2, layers, rows, output) and `cell` (2, layers, rows, dim); 0 is forward."""
+
+    hidden: Tensor
+    cell: Tensor
+
+    def rows(self, index: Tensor) -> LstmState:
+        """The state with its rows chosen by `index`."""
+        return LstmState(self.hidden.index_select(2, index), self.cell.index_select(2, index))
+
+    def expand(self, rows: int) -> LstmState:
+        """A state of one row, repeated."""
+        return LstmState(self.hidden.expand(-1, -1, rows, -1), self.cell.expand(-1, -1, rows, -1))
+
+
+class LstmLayer(nn.Module):
+    """The weights of one layer in one direction; gates in PyTorch's order: input, forget, candidate, output."""
+
+    def __init__(self, inputs: int, config: LstmConfig) -> None:
+        super().__init__()
+        self.input_weight = nn.Parameter(torch.empty(4 * config.dim, inputs))
+        self.recurrent_weight = nn.Parameter(torch.empty(4 * config.dim, config.output))
+        self.bias = nn.Parameter(torch.zeros(4 * config.dim))
+        self.projection_weight = (
+            nn.Parameter(torch.empty(config.projection, config.dim)) if config.projection is not None else None
+        )
+        self.config = config
+        self.cell_clip, self.projection_clip = config.cell_clip, config.projection_clip
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Glorot-uniform matrices, zero biases, and one for the forget gate, so that cells remember at first."""
+        for weight in (self.input_weight, self.recurrent_weight, self.projection_weight):
+            if weight is not None:
+                nn.init.xavier_uniform_(weight)
+        dim = self.bias.shape[0] // 4
+        with torch.no_grad():
+            self.bias.zero_()[dim : 2 * dim] = 1.0
+
+    def step(self, gates: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """One time step: input products (rows, 4 dim) and the state before it -> hidden and cell after it."""
+        gates = gates + hidden @ self.recurrent_weight.T
+        i, f, g, o = gates.chunk(4, dim=1)
+        cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
+        if self.cell_clip is not None:
+            cell = cell.clamp(-self.cell_clip, self.cell_clip)
+        hidden = torch.sigmoid(o) * torch.tanh(cell)
+        if self.projection_weight is not None:
+            hidden = hidden @ self.projection_weight.T
+            if self.projection_clip is not None:
+                hidden = hidden.clamp(-self.projection_clip, self.projection_clip)
+        return hidden, cell
+
+    def forward(self, inputs: Tensor, sizes: list[int], hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Packed inputs (words, inputs) and the state of all rows -> outputs (words, output), end state of all rows."""
+        products = inputs @ self.input_weight.T + self.bias
+        outputs, offset = [], 0
+        for size in sizes:
+            h, c = self.step(products[offset : offset + size], hidden[:size], cell[:size])
+            # rows that have ended keep the state of their true end
+            hidden, cell = torch.cat([h, hidden[size:]]), torch.cat([c, cell[size:]])
+            outputs.append(h)
+            offset += size
+        return torch.cat(outputs), hidden, cell
