@@ -14,7 +14,9 @@ FLOORS = [
     ["encoders"],
     ["formats", "pretraining", "tasks"],
     ["analysis"],
-    ["studies", "serve", "scale"],
+    ["studies", "scale"],
+    ["api"],
+    ["serve", "integrations", "compat"],
     ["cli"],
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

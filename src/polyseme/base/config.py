@@ -49,6 +49,8 @@ class Setting:
     """What the default means, where it is None."""
     flags: tuple[str, ...] = ()
     """Short flags, such as `-n`."""
+    parse: Callable[[str], Any] | None = None
+    """Reads the value from the text of a command line, where its type does not say how."""
 
     def range(self) -> str:
         """The allowed numbers in words; empty where all are allowed.

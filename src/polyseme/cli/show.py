@@ -1,32 +1,52 @@
-"""What people see: aligned columns that work in a terminal, a pipe and a file alike."""
+"""What the command line prints: results on stdout as text or JSON, notes on stderr."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
 
+from polyseme.base.display import json_text
+from polyseme.base.errors import PolysemeError
+
 
 def line(text: str = "") -> None:
-    """One line on stdout."""
+    """Print one line on stdout."""
     typer.echo(text)
 
 
 def note(text: str) -> None:
-    """One line on stderr, for the person and not for the pipe."""
+    """Print one line on stderr, for the person and not for the pipe."""
     typer.echo(f"polyseme: {text}", err=True)
 
 
 def as_json(value: Any, *, indent: int | None = None) -> None:
-    """A value as JSON on stdout; a lone surrogate, which has no UTF-8, as an escape."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        text = json.dumps(value, indent=indent)
-    typer.echo(text)
+    """Print a value as JSON."""
+    typer.echo(json_text(value, indent=indent))
+
+
+def show_result(result: Any, *, json: bool) -> None:
+    """Print what a function returned, and exit as it ended.
+
+    An iterator is printed as its items come. `to_json()` gives the value for `--json`, `str()` the text for people. A result
+    whose `problem` is a sentence exits with 1; one whose `stopped_by` names a signal exits as the shell expects of it.
+    """
+    if result is None:
+        return
+    if isinstance(result, Iterator):
+        for each in result:
+            show_result(each, json=json)
+        return
+    if json:
+        as_json(result.to_json())
+    elif text := str(result):
+        line(text.rstrip("\n"))
+    if problem := getattr(result, "problem", None):
+        raise PolysemeError(problem)
+    if stopped := getattr(result, "stopped_by", None):
+        raise typer.Exit(128 + signal.Signals[stopped])
 
 
 def short(text: str, width: int = 40) -> str:

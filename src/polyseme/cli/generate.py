@@ -1,0 +1,213 @@
+"""Commands made from Python functions: parameters and settings become options, results are printed.
+
+A function of `polyseme.api` says with `Annotated[type, Setting(...)]` what each parameter means; a config says it with
+`setting(...)`. Nothing is declared twice: names, types, defaults and help all come from there. Positional parameters become
+arguments, keyword-only ones options. Only options that were given are handed on, so the function's own defaults hold.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum, StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from polyseme.base.config import Config, Setting, choices_of
+from polyseme.base.options import Option, options_of, parsed
+from polyseme.cli.show import show_result
+
+PANELS = (
+    *(None, "Data", "Text", "Model", "Encoders", "Word features", "Subwords", "Masking", "Budget", "Training", "Decoding"),
+    *("Architecture", "Forecast", "Computing"),
+)
+"""Panels of a help page, from top to bottom."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Verb:
+    """A command: the function that it calls, and what the command line adds to it."""
+
+    function: Callable[..., Any]
+    """Called with the options that were given."""
+    name: str
+    help: str = ""
+    """First sentences of the help page; empty: those of the function."""
+    examples: Sequence[str] = ()
+    """Commands for the help page."""
+    fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Parameters that the command gives itself: the task of `train tagging`."""
+    configs: Callable[[], Mapping[str, Config]] | None = None
+    """Configs with their defaults, whose settings are options too."""
+    loading: Callable[..., Any] | None = None
+    """Loads the model that the parameter `model` names; its own keyword arguments are options too."""
+    lines: Callable[[Sequence[str] | None, Path | None], Any] | None = None
+    """Makes lines of TEXT arguments or of `--input`, for the parameter `texts`."""
+    json: bool = True
+    """Whether there is `--json`."""
+
+    def command(self) -> Callable[..., None]:
+        """The function that typer calls."""
+        parameters = {parameter.name: parameter for parameter in self._parameters()}
+        loading = {each.name for each in _signature(self.loading)} if self.loading else set()
+
+        def called(**values: Any) -> None:
+            as_json = values.pop("json", False)
+            given = {name: parameters[name].read(value) for name, value in values.items() if value not in (None, [], ())}
+            if self.lines is not None:
+                given["texts"] = self.lines(given.pop("texts", None), given.pop("input", None))
+            if self.loading is not None:
+                options = {name: given.pop(name) for name in loading & given.keys() - {"model"}}
+                given["model"] = self.loading(given.pop("model", "en"), **options)
+            show_result(self.function(**self.fixed, **given), json=as_json)
+
+        called.__name__, called.__doc__ = self.name, self._help()
+        ordered = sorted(parameters.values(), key=lambda each: PANELS.index(each.declared.group))
+        signature = [parameter.typed() for parameter in ordered]
+        if self.json:
+            signature.insert(0, _JSON)
+        called.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+        return called
+
+    def _parameters(self) -> Iterable[_Parameter]:
+        names = set()
+        for parameter in _signature(self.function):
+            if parameter.name not in self.fixed:
+                names.add(parameter.name)
+                yield parameter
+        if self.lines is not None:
+            yield _Parameter("input", Path, None, _INPUT, argument=False)
+        if self.loading is not None:
+            yield from (each for each in _signature(self.loading) if each.name not in names)
+        if self.configs is not None:
+            for option in options_of(self.configs()).values():
+                yield _Parameter.of_option(option)
+
+    def _help(self) -> str:
+        text = self.help or (inspect.getdoc(self.function) or "").partition("\n\n>>>")[0]
+        if not self.examples:
+            return text
+        title = "Example" if len(self.examples) == 1 else "Examples"
+        return "\n\n".join([text, f"{title}:", *(f"    {example}" for example in self.examples)])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Parameter:
+    """One option or argument of a command."""
+
+    name: str
+    hint: Any
+    default: Any
+    declared: Setting
+    argument: bool
+    required: bool = False
+
+    @classmethod
+    def of_option(cls, option: Option) -> _Parameter:
+        return cls(option.name, option.hint, option.default, option.declared, argument=False)
+
+    def read(self, value: Any) -> Any:
+        """What the function gets for what typer read."""
+        if isinstance(value, Enum):
+            return value.value
+        if isinstance(value, list):
+            return [self.read(each) for each in value]
+        if self.declared.parse is not None and isinstance(value, str):
+            return self.declared.parse(value)
+        return parsed(value, self.hint) if typing.get_origin(_without_none(self.hint)) is tuple else value
+
+    def typed(self) -> inspect.Parameter:
+        """As typer takes it. Every option is None until it is given; the help says the default."""
+        hint, declared = _without_none(self.hint), self.declared
+        kind = _typer_type(self.name, hint)
+        flag = self.name.replace("_", "-")
+        metavar = declared.metavar or (None if choices_of(hint) or kind is bool else _METAVARS.get(kind))
+        common = {"help": self._help(), "metavar": metavar, "show_default": False}
+        if self.argument:
+            info: Any = typer.Argument(**{**common, "metavar": metavar or self.name.upper()})
+        else:
+            switch = f"--{flag}/--no-{flag}" if kind is bool and self.default is not False else f"--{flag}"
+            info = typer.Option(switch, *declared.flags, rich_help_panel=declared.group, **common)
+        default = ... if self.required else None
+        hinted = kind if self.required else kind | None
+        return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hinted, info])
+
+    def _help(self) -> str:
+        notes = [self.declared.range()]
+        if self.declared.default_text is not None:
+            notes.append(f"default: {self.declared.default_text}")
+        elif not self.required and self.default not in (None, (), False, ""):
+            notes.append(f"default: {_text(self.default)}")
+        shown = "; ".join(filter(None, notes))
+        return f"{self.declared.help} [{shown}]" if shown else self.declared.help
+
+
+_JSON = inspect.Parameter(
+    "json",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")],
+)
+_INPUT = Setting(
+    help="Text file with one sentence per line, plain or compressed; - is standard input.", metavar="FILE", flags=("-i",)
+)
+_METAVARS = {int: "N", float: "NUMBER", str: "TEXT", Path: "FILE"}
+
+
+def _signature(function: Callable[..., Any] | None) -> list[_Parameter]:
+    """The parameters of a function that have a declaration."""
+    if function is None:
+        return []
+    hints = typing.get_type_hints(function, include_extras=True)
+    found = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        hint, *metadata = _annotated(hints.get(name))
+        declared = next((each for each in metadata if isinstance(each, Setting)), None)
+        if declared is None or declared.option is False:
+            continue
+        required = parameter.default is inspect.Parameter.empty
+        positional = parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+        found.append(_Parameter(name, hint, None if required else parameter.default, declared, positional, required))
+    return found
+
+
+def _annotated(hint: Any) -> tuple[Any, ...]:
+    """A type and its declarations, also where the declared type is optional."""
+    if typing.get_origin(hint) is Annotated:
+        return typing.get_args(hint)
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        for each in typing.get_args(hint):
+            if typing.get_origin(each) is Annotated:
+                return typing.get_args(each)
+    return (hint,)
+
+
+def _without_none(hint: Any) -> Any:
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        kinds = [each for each in typing.get_args(hint) if each is not type(None)]
+        return kinds[0] if len(kinds) == 1 else hint
+    return hint
+
+
+def _typer_type(name: str, hint: Any) -> Any:
+    """The type that typer parses: names as an enum, lists of files as a repeated option, tuples as one text."""
+    if typing.get_origin(hint) is typing.Literal:
+        choices = [str(each) for each in typing.get_args(hint)]
+        return StrEnum(name, {each.replace("-", "_") or "none": each for each in choices})
+    if typing.get_origin(hint) in (list, Sequence, typing.get_origin(Sequence[str])):
+        return list[str]
+    return hint if hint in (int, float, bool, str, Path) else str
+
+
+def _text(value: Any) -> str:
+    """A default for the help: lists as they are given on the command line."""
+    if isinstance(value, tuple | list):
+        return ",".join(":".join(map(str, each)) if isinstance(each, tuple | list) else str(each) for each in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
