@@ -13,7 +13,7 @@ from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
 from polyseme.text.words import splitter
 
 Vectors = Callable[[list[str], int], list[list[float]]]
-"""The words of a sentence and a place -> a vector for each layer."""
+"""The words of a sentence and a position -> a vector for each layer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class FakeConfig(Config):
 
 
 class Fake(Encoder):
-    """Layers of vectors by a function of the sentence and the place."""
+    """Layers of vectors by a function of the sentence and the position."""
 
     kind = "fake"
     config_type = FakeConfig
@@ -30,7 +30,7 @@ class Fake(Encoder):
     def __init__(self, vectors: Vectors, *, words: str = "whitespace") -> None:
         super().__init__(FakeConfig(), splitter(words))
         self.vectors = vectors
-        self.place = nn.Parameter(torch.zeros(1))
+        self.position = nn.Parameter(torch.zeros(1))
         self.read: list[list[str]] = []
         """The sentences that were embedded."""
 
@@ -51,8 +51,8 @@ class Fake(Encoder):
     def forward(self, batch: Batch) -> Layers:
         states = torch.zeros(self.layers, *batch.mask.shape, self.dim)
         for row, words in enumerate(batch.inputs):
-            for place in range(len(words)):
-                states[:, row, place] = torch.tensor(self.vectors(words, place))
+            for position in range(len(words)):
+                states[:, row, position] = torch.tensor(self.vectors(words, position))
         return Layers(states, batch.mask)
 
     def layer_groups(self) -> dict[str, nn.Module]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from polyseme.analysis import gathering, search
+from polyseme.analysis import index_builder, search
 from polyseme.analysis.index import Index, context_layers
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.text.corpus import Corpus
@@ -42,15 +42,15 @@ def same(one: Index, other: Index) -> bool:
 @pytest.mark.parametrize("chunk", [1, 7, 8192])
 @pytest.mark.parametrize(("layer", "chosen"), [("top", [2]), ("mean", [1, 2]), (0, [0]), (1, [1])])
 def test_what_an_index_holds(monkeypatch, layer, chosen, chunk):
-    monkeypatch.setattr(gathering, "EMBEDDED", chunk)
+    monkeypatch.setattr(index_builder, "EMBEDDED", chunk)
     encoder = Known()
     index = Index.build(encoder, TEXT, layer=layer)
     expected = np.concatenate([unit(encoder.stack(words)[chosen].mean(0)) for words in DISTINCT])
     np.testing.assert_allclose(index.vectors, expected, atol=5e-4)
     assert index.vectors.dtype == index.own.dtype == np.float16
     assert [index.sentence(number) for number in range(3)] == DISTINCT
-    places = [(number, place) for number, words in enumerate(DISTINCT) for place in range(len(words))]
-    assert [index.place(row) for row in range(len(index))] == places
+    spans = [(number, position) for number, words in enumerate(DISTINCT) for position in range(len(words))]
+    assert [index.position(row) for row in range(len(index))] == spans
     assert index.types == ["the", "bank", "of", "river", ".", "money", "in", *TEXT[4]]
     np.testing.assert_allclose(index.own, unit(np.stack([encoder.own(word) for word in index.types])), atol=5e-4)
     assert dict(zip(index.types, index.counts.tolist(), strict=True)) == {
@@ -94,7 +94,7 @@ def test_search_called_wrongly():
     with pytest.raises(UsageError, match="count is 0"):
         index.search(np.ones(6, dtype=np.float32), 0)
     with pytest.raises(UsageError, match="vectors of 6 numbers"):
-        index.search_own(np.ones(5, dtype=np.float32), 1)
+        index.search_static(np.ones(5, dtype=np.float32), 1)
     assert len(index.search(np.ones(6, dtype=np.float32), 3, np.zeros(len(index), dtype=bool)).rows) == 0
 
 
@@ -221,7 +221,7 @@ def test_a_spoilt_folder_is_told_and_built_again(tmp_path, spoil):
 
 
 def test_a_failure_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(gathering, "EMBEDDED", 4)
+    monkeypatch.setattr(index_builder, "EMBEDDED", 4)
 
     class Failing(Known):
         def forward(self, batch):
@@ -236,7 +236,7 @@ def test_a_failure_leaves_nothing(tmp_path, monkeypatch):
 
 _KILLED = """
 import os, signal, sys
-from polyseme.analysis import gathering
+from polyseme.analysis import index_builder
 from polyseme.analysis.index import Index
 from tests.analysis.known import Known
 from tests.analysis.test_index import TEXT
@@ -247,7 +247,7 @@ class Killed(Known):
             os.kill(os.getpid(), signal.SIGKILL)
         return super().forward(batch)
 
-gathering.EMBEDDED = 4
+index_builder.EMBEDDED = 4
 Index.build(Killed(), TEXT, sys.argv[1])
 """
 

@@ -31,11 +31,11 @@ def oracle(encoder: Known, text: list[list[str]], same_word: bool | None) -> lis
     query = encoder.stack(QUERY)[2, 0].astype(np.float64)
     found = []
     for words in text:
-        for place, vector in enumerate(encoder.stack(words)[2].astype(np.float64)):
-            same = words[place].casefold() == "bank"
-            if (words, place) != (QUERY, 0) and same_word in (None, same):
+        for position, vector in enumerate(encoder.stack(words)[2].astype(np.float64)):
+            same = words[position].casefold() == "bank"
+            if (words, position) != (QUERY, 0) and same_word in (None, same):
                 cosine = query @ vector / np.linalg.norm(query) / np.linalg.norm(vector)
-                found.append((words, place, cosine))
+                found.append((words, position, cosine))
     return sorted(found, key=lambda each: -each[2])
 
 
@@ -45,8 +45,10 @@ def test_in_context(same_word, count):
     encoder = Known(OWN)
     found = neighbours(encoder, Index.build(encoder, TEXT), QUERY, 0, count, same_word=same_word)
     expected = oracle(encoder, TEXT, same_word)[:count]
-    assert [(each.sentence, each.place) for each in found.in_context] == [(words, place) for words, place, _ in expected]
-    assert [each.word for each in found.in_context] == [words[place] for words, place, _ in expected]
+    assert [(each.sentence, each.position) for each in found.in_context] == [
+        (words, position) for words, position, _ in expected
+    ]
+    assert [each.word for each in found.in_context] == [words[position] for words, position, _ in expected]
     np.testing.assert_allclose([each.cosine for each in found.in_context], [cosine for *_, cosine in expected], atol=1e-3)
 
 
@@ -57,14 +59,14 @@ def test_senses():
     assert found.in_context[0].sentence == ["money", "bank"]
     found = neighbours(encoder, Index.build(encoder, TEXT), QUERY, 0, same_word=True)
     assert {tuple(each.sentence) for each in found.in_context[:2]} == {("river", "bank"), ("Bank", "river")}
-    assert [each.word for each in found.by_itself] == ["tank", "shore", "loan", "river", "money"]
+    assert [each.word for each in found.static] == ["tank", "shore", "loan", "river", "money"]
 
 
 def test_by_itself():
     encoder = Known(OWN)
     found = neighbours(encoder, Index.build(encoder, [*TEXT, ["tank", "oil"]]), QUERY, 0, 2)
-    assert [(each.word, each.count) for each in found.by_itself] == [("tank", 2), ("shore", 1)]
-    for each in found.by_itself:
+    assert [(each.word, each.count) for each in found.static] == [("tank", 2), ("shore", 1)]
+    for each in found.static:
         assert each.cosine == pytest.approx(OWN[each.word][0] / np.linalg.norm(OWN[each.word]), abs=1e-3)
 
 
@@ -74,7 +76,7 @@ def test_the_question_is_not_its_own_answer():
     index = Index.build(encoder, text)
     assert len(neighbours(encoder, index, QUERY, 0, 3).in_context) == 3  # another one stands in its stead
     found = neighbours(encoder, index, QUERY, 0, 50)
-    answers = [(tuple(each.sentence), each.place) for each in found.in_context]
+    answers = [(tuple(each.sentence), each.position) for each in found.in_context]
     assert (("bank", "river"), 0) not in answers and (("bank", "river"), 1) in answers
     assert len(answers) == len(set(answers)) == 2 * len(TEXT) + 1
 
@@ -95,15 +97,15 @@ def test_the_layer_is_that_of_the_index():
 def test_strings_and_what_was_asked():
     encoder = Known(OWN)
     found = neighbours(encoder, Index.build(encoder, TEXT), "bank river", 1, 1)
-    assert (found.words, found.place, len(found.in_context)) == (QUERY, 1, 1)
+    assert (found.words, found.position, len(found.in_context)) == (QUERY, 1, 1)
 
 
 def test_called_wrongly():
     encoder = Known(OWN)
     index = Index.build(encoder, TEXT)
-    for place in (-1, 2):
-        with pytest.raises(UsageError, match=f"position is {place}; the sentence has 2 words"):
-            neighbours(encoder, index, QUERY, place)
+    for position in (-1, 2):
+        with pytest.raises(UsageError, match=f"position is {position}; the sentence has 2 words"):
+            neighbours(encoder, index, QUERY, position)
     with pytest.raises(UsageError, match="another model"):
         neighbours(Known(OWN, weight=2.0), index, QUERY, 0)
     with pytest.raises(UsageError, match="count is 0"):
@@ -116,5 +118,5 @@ def test_words_that_a_table_does_not_know():
     encoder = WordVectorTable.from_vectors(WordVectors(["bank", "shore", "loan"], rows, total=3))
     index = Index.build(encoder, [["bank", "castle"], ["shore", "tower"], ["loan", "castle"]])
     asked = neighbours(encoder, index, ["the", "palace"], 1)
-    assert not asked.known and asked.by_itself == []
-    assert [each.word for each in neighbours(encoder, index, ["bank"], 0).by_itself] == ["shore", "loan"]
+    assert not asked.known and asked.static == []
+    assert [each.word for each in neighbours(encoder, index, ["bank"], 0).static] == ["shore", "loan"]

@@ -6,11 +6,11 @@ import sys
 import pytest
 
 from polyseme.analysis.plots import axis, check_plot, plot
-from polyseme.analysis.table import Table
+from polyseme.analysis.probe_result import ProbeResult
 from polyseme.base.errors import MissingExtraError, UsageError
 
 SCORES = {"layer 0": {"accuracy": 0.91}, "layer 1": {"accuracy": 0.953}, "mix": {"accuracy": math.nan}}
-TABLE = Table("tags of 7 words", ("accuracy",), SCORES, {"most frequent": {"accuracy": 0.86}})
+TABLE = ProbeResult("tags of 7 words", ("accuracy",), SCORES, {"most frequent": {"accuracy": 0.86}})
 
 
 def test_what_a_picture_says(tmp_path):

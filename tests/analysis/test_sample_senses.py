@@ -40,7 +40,7 @@ def test_nearest_places_are_counted():
     # a and one find each other, my is nearest to our, and our to a
     assert found.rows["layer 1"][SHARE] == pytest.approx(3 / 4)
     assert found.facts["bank"] == pytest.approx(0.75)
-    # all places are equally near without context: one of three others has the sense
+    # all spans are equally near without context: one of three others has the sense
     assert found.rows["layer 0"][SHARE] == pytest.approx(1 / 3)
     assert found.baselines["a guess"][SHARE] == pytest.approx(1 / 3)
 

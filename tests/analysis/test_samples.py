@@ -6,7 +6,7 @@ import collections
 
 import pytest
 
-from polyseme.analysis.samples import Sample, language_of, parse_samples, place_of, samples
+from polyseme.analysis.samples import Sample, language_of, parse_samples, position_of, samples
 from polyseme.base.errors import FormatError, UsageError
 from tests.analysis.known import Known
 
@@ -26,11 +26,11 @@ def test_shipped_samples(language, split):
     assert len({sample.sentence for sample in found}) == len(found)
     encoder = Known(split=split)
     for sample in found:
-        place = place_of(sample, encoder)
+        position = position_of(sample, encoder)
         if language == "en" or len(sample.word) == 1:
-            assert place is not None and encoder.words(sample.sentence)[place].casefold() == sample.word.casefold()
+            assert position is not None and encoder.words(sample.sentence)[position].casefold() == sample.word.casefold()
         else:
-            assert place is None  # single characters
+            assert position is None  # single characters
 
 
 def test_reading():
@@ -61,7 +61,7 @@ def test_tables_that_are_none(text, what):
 
 
 @pytest.mark.parametrize(
-    ("sentence", "begin", "word", "split", "place"),
+    ("sentence", "begin", "word", "split", "position"),
     [
         ("A bank, no bank.", 11, "bank", "english", 4),
         ("A bank, no bank.", 2, "bank", "english", 1),
@@ -74,9 +74,9 @@ def test_tables_that_are_none(text, what):
         ("isn't it", 6, "it", "english", 2),
     ],
 )
-def test_places(sentence, begin, word, split, place):
+def test_places(sentence, begin, word, split, position):
     assert sentence[begin:].startswith(word)
-    assert place_of(Sample(word, "any", sentence, begin), Known(split=split)) == place
+    assert position_of(Sample(word, "any", sentence, begin), Known(split=split)) == position
 
 
 def test_languages():

@@ -32,7 +32,7 @@ def read(tmp_path):
     return call
 
 
-def vectors(words, place):
+def vectors(words, position):
     """Layer 0 is the same everywhere; layer 1 looks at the first word, of any size."""
     return [[1.0, 0.0], {"money": [3.0, 0.1], "river": [0.1, 9.0], "cash": [2.0, 0.5]}.get(words[0], [1.0, 1.0])]
 
@@ -50,9 +50,9 @@ def test_the_layer_that_knows(read):
 
 def test_each_occurrence_counts_alike(read):
     """A long vector must not pull its sense's centroid: of (100, 0) and two of (0, 1) the mean direction is near (0, 1)."""
-    places = {"a": [100.0, 0.0], "b": [0.0, 1.0], "d": [1.0, 0.8]}
+    spans = {"a": [100.0, 0.0], "b": [0.0, 1.0], "d": [1.0, 0.8]}
     train = read(bank("a", MONEY), bank("b", MONEY), bank("b", MONEY), bank("d", RIVER))
-    table = probe_senses(Fake(lambda words, place: [places.get(words[0], [0.0, 1.0])]), train, read(bank("zero", MONEY)))
+    table = probe_senses(Fake(lambda words, position: [spans.get(words[0], [0.0, 1.0])]), train, read(bank("zero", MONEY)))
     # cosines with (0, 1): MONEY 0.894 by normalised vectors (0.02 by raw ones), RIVER 0.625
     assert table.rows["layer 0"][SEEN] == 1.0
 

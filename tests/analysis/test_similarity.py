@@ -11,9 +11,9 @@ from tests.analysis.fake import Fake
 HEADER = "\t".join(COLUMNS)
 
 
-def vectors(words, place):
+def vectors(words, position):
     """Layer 0 is the same everywhere; layer 1 turns by the number that the word spells."""
-    angle = math.radians(float(words[place])) if words[place].isdecimal() else 0.0
+    angle = math.radians(float(words[position])) if words[position].isdecimal() else 0.0
     return [[1.0, 0.0], [math.cos(angle), math.sin(angle)]]
 
 

@@ -2,20 +2,20 @@
 
 import pytest
 
-from polyseme.analysis.linear import ProbeConfig
+from polyseme.analysis.linear_probe import ProbeConfig
 from polyseme.analysis.tags import most_frequent_tags, probe_tags
 from polyseme.base.errors import PolysemeError
 from polyseme.text.labelled.conll import Tagged
 from tests.analysis.fake import Fake
 
-QUICK = ProbeConfig(epochs=20, least_steps=200, batch=64)
+QUICK = ProbeConfig(epochs=20, min_steps=200, batch_size=64)
 NOUN, VERB = Tagged(["the", "run"], ["D", "N"]), Tagged(["to", "run"], ["P", "V"])
 WORDS = {"the": [1.0, 0, 0], "to": [0, 1.0, 0], "run": [0, 0, 1.0]}
 
 
-def vectors(words, place):
-    own = WORDS.get(words[place], [0.0, 0, 0])
-    before = WORDS.get(words[place - 1], [0.0, 0, 0]) if place else [0.0, 0, 0]
+def vectors(words, position):
+    own = WORDS.get(words[position], [0.0, 0, 0])
+    before = WORDS.get(words[position - 1], [0.0, 0, 0]) if position else [0.0, 0, 0]
     return [[*own, 0, 0, 0], [*own, *before]]
 
 
@@ -39,13 +39,13 @@ def test_spans():
 
 
 def test_one_layer_has_no_mix():
-    table = probe_tags(Fake(lambda words, place: vectors(words, place)[1:]), [NOUN, VERB] * 9, [NOUN], config=QUICK)
+    table = probe_tags(Fake(lambda words, position: vectors(words, position)[1:]), [NOUN, VERB] * 9, [NOUN], config=QUICK)
     assert list(table.rows) == ["layer 0"] and "mix_weights" not in table.facts
 
 
 def test_tags_cut_otherwise():
     """The model knows `is` and `n't`, and not `isn't`, which looks like `so` to it unless it may split again."""
-    encoder = Fake(lambda words, place: [[float(words[place] == "is"), float(words[place] == "n't")]], words="english")
+    encoder = Fake(lambda words, position: [[float(words[position] == "is"), float(words[position] == "n't")]], words="english")
     data = [Tagged(["isn't", "is", "so"], ["X", "V", "R"])] * 20
     split, whole = (probe_tags(encoder, data, data[:1], resplit=resplit, config=QUICK) for resplit in (True, False))
     assert ["is", "n't", "is", "so"] in encoder.read and split.facts["test_words"] == 3

@@ -19,9 +19,9 @@ def pair(first, second):
     return f"bank\tN\t1-2\t{first} bank\tthe {second} bank"
 
 
-def vectors(words, place):
+def vectors(words, position):
     """Layer 0 is the same everywhere; layer 1 is another direction beside `river`."""
-    return [[1.0, 0.0], [0.0, 1.0] if words[place - 1] == "river" else [1.0, 0.2]]
+    return [[1.0, 0.0], [0.0, 1.0] if words[position - 1] == "river" else [1.0, 0.2]]
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def data(tmp_path):
 
 def test_read(data):
     assert data[0].pairs[1].sentences == (["money", "bank"], ["the", "river", "bank"])
-    assert data[0].pairs[1].places == (1, 2) and data[0].same.tolist() == [True, False, True]
+    assert data[0].pairs[1].spans == (1, 2) and data[0].same.tolist() == [True, False, True]
 
 
 def test_the_layer_that_knows(data):

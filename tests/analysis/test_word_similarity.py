@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from polyseme.analysis.analogies import Answered, probe_analogies, read_analogies
+from polyseme.analysis.analogies import SectionScore, probe_analogies, read_analogies
 from polyseme.analysis.word_similarity import probe_words, read_scored_pairs
 from polyseme.analysis.words import WordSpace
 from polyseme.base.errors import FormatError, PolysemeError
@@ -75,7 +75,7 @@ def test_no_pair_is_lost_by_capitals(write):
 
 def test_each_layer(write):
     turned = {"a": 0, "b": 10, "c": 40}
-    fake = Fake(lambda words, place: [[1, 0], [math.cos(turned[words[place]]), math.sin(turned[words[place]])]])
+    fake = Fake(lambda words, position: [[1, 0], [math.cos(turned[words[position]]), math.sin(turned[words[position]])]])
     rows = probe_words(fake, read_scored_pairs(write("a\tb\t9\na\tc\t1\n"))).rows
     assert list(rows) == ["layer 0", "layer 1", "mean", "concatenation"] and np.isnan(rows["layer 0"]["Spearman"])
 
@@ -85,15 +85,15 @@ QUESTIONS = ": family\nman king woman queen\nwoman queen man king\nman king woma
 
 def test_analogies(write):
     found = probe_analogies(WordSpace(table()), read_analogies(write(QUESTIONS)))
-    assert found.sections == {"family": Answered(2, 3, 0), "cities": Answered(0, 0, 1)}
-    assert found.total == Answered(2, 3, 1) and found.total.accuracy == pytest.approx(2 / 3) and found.unknown == ["Rome"]
+    assert found.sections == {"family": SectionScore(2, 3, 0), "cities": SectionScore(0, 0, 1)}
+    assert found.total == SectionScore(2, 3, 1) and found.total.accuracy == pytest.approx(2 / 3) and found.unknown == ["Rome"]
     assert found.sections["cities"].to_dict() == {"accuracy": None, "right": 0, "asked": 0, "left_out": 1}
 
 
 def test_analogies_without_sections_and_capitals(write):
     sections = read_analogies(write("MAN\tKing\twoman\tQUEEN\n"))
     assert list(sections) == ["questions"]
-    assert probe_analogies(WordSpace(table()), sections).total == Answered(1, 1, 0)
+    assert probe_analogies(WordSpace(table()), sections).total == SectionScore(1, 1, 0)
 
 
 def test_bad_analogies(write):
@@ -108,7 +108,7 @@ def test_bad_analogies(write):
 def test_answers_are_those_of_one_question_at_a_time():
     """Against the plain formula, of many words."""
     draw = np.random.default_rng(0)
-    rows = {f"w{place}": draw.normal(size=5).tolist() for place in range(60)} | ROWS
+    rows = {f"w{position}": draw.normal(size=5).tolist() for position in range(60)} | ROWS
     rows = {word: row for word, row in rows.items() if len(row) == 5}
     space, vectors = WordSpace(table(rows)), np.array(list(rows.values()))
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from polyseme.analysis.words import WordSpace, own_vectors, words_alone
+from polyseme.analysis.words import WordSpace, isolated_word_vectors, static_vectors
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.fasttext import FastTextTable
 from polyseme.encoders.ngram import NgramConfig, NgramModel
@@ -63,16 +63,16 @@ def test_unknown_words():
     with pytest.raises(PolysemeError, match="does not know the word 'xxxx'; it knows 7 words"):
         WordSpace(table()).analogy("xxxx", "king", "man")
     subwords = np.eye(4, dtype=np.float32)[[3] * 5]
-    spelled = FastTextTable.from_parts(WordVectors(list(ROWS), own_vectors(table()).vectors, 7), subwords)
+    spelled = FastTextTable.from_parts(WordVectors(list(ROWS), static_vectors(table()).vectors, 7), subwords)
     assert WordSpace(spelled).similar("Parisian", 1)[0].word == "Paris"  # made of subwords
 
 
 def test_layer_0_of_a_vocabulary():
-    fake = Fake(lambda words, place: [ROWS.get(words[place], [1, 1, 1, 1]), [0, 0, 0, 1]])
+    fake = Fake(lambda words, position: [ROWS.get(words[position], [1, 1, 1, 1]), [0, 0, 0, 1]])
     fake.vocabulary = Vocabulary([f"{word}{number}" for word in ROWS for number in range(20)])
-    assert own_vectors(fake).vectors.shape == (140, 4)
+    assert static_vectors(fake).vectors.shape == (140, 4)
     fake.vocabulary = Vocabulary([*ROWS, "king"])  # published lists repeat some
-    assert own_vectors(fake).words == list(ROWS)
+    assert static_vectors(fake).words == list(ROWS)
     fake.vocabulary = Vocabulary(list(ROWS))
     space = WordSpace(fake)
     assert space.words == list(ROWS) and space.similar("king", 1)[0].word == "man"
@@ -84,18 +84,18 @@ def test_layer_0_of_a_vocabulary():
 
 def test_an_elmo_has_no_marks_among_its_words():
     model = elmo(form="both", output=True)
-    found = own_vectors(model)
+    found = static_vectors(model)
     assert not {model.config.begin, model.config.end, model.config.unknown} & {*found.words}
     np.testing.assert_allclose(found.vectors[:3], [model.embed([[word]])[0][0, 0] for word in found.words[:3]], atol=1e-6)
 
 
 def test_words_alone():
-    found = words_alone(table(), ["king", "KING", "none"])
+    found = isolated_word_vectors(table(), ["king", "KING", "none"])
     assert list(found) == ["king", "KING"] and found["king"].shape == (1, 4)
     model = elmo(form="words")
     known = next(word for word in model.vocabulary if word.isalpha())
-    assert list(words_alone(model, [known, "zebras"])) == [known]
-    assert list(words_alone(elmo(form="characters"), ["zebras"])) == ["zebras"]
+    assert list(isolated_word_vectors(model, [known, "zebras"])) == [known]
+    assert list(isolated_word_vectors(elmo(form="characters"), ["zebras"])) == ["zebras"]
 
 
 CLOSED = Vocabulary(["<s>", "</s>", "<unk>", "virus", "Paris", "PARIS"], unknown="<unk>", begin="<s>", end="</s>")
@@ -117,7 +117,7 @@ def ngram():
 @pytest.mark.parametrize("make", [nnlm, ulmfit, ngram])
 def test_a_closed_vocabulary_is_asked_with_other_capitals(make):
     model = make()
-    found = words_alone(model, ["Virus", "virus", "paris", "PARIS", "zebra", "<UNK>", "<S>"])
+    found = isolated_word_vectors(model, ["Virus", "virus", "paris", "PARIS", "zebra", "<UNK>", "<S>"])
     assert list(found) == ["Virus", "virus", "paris", "PARIS"]  # and no mark
     for word, known in (("Virus", "virus"), ("paris", "Paris"), ("PARIS", "PARIS")):
         np.testing.assert_array_equal(found[word], model.embed([[known]])[0][:, 0])

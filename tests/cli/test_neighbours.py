@@ -35,10 +35,10 @@ def test_answers_are_those_of_the_function(run, model, text, options, settings, 
     expected = neighbours(loaded, Index.build(loaded, Corpus(text), layer=layer), SENTENCE, 1, 3, **settings)
     assert (answer["words"], answer["position"]) == (["The", "bank", "of", "the", "river", "."], 1)
     assert [(each["word"], each["words"], each["position"], each["cosine"]) for each in answer["in_context"]] == [
-        (each.word, each.sentence, each.place, pytest.approx(each.cosine)) for each in expected.in_context
+        (each.word, each.sentence, each.position, pytest.approx(each.cosine)) for each in expected.in_context
     ]
     assert [(each["word"], each["cosine"], each["count"]) for each in answer["by_itself"]] == [
-        (each.word, pytest.approx(each.cosine), each.count) for each in expected.by_itself
+        (each.word, pytest.approx(each.cosine), each.count) for each in expected.static
     ]
     assert answer["layers"] == {"top": [2], "mean": [1, 2], 1: [1]}[layer] and len(answer["by_itself"]) == 3
 

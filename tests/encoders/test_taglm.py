@@ -53,7 +53,7 @@ def test_its_neighbours_know_the_sentence() -> None:
     model = elmo(output=True, kind=TagLm)
     index = Index.build(model, [["the", "bank"], ["a", "river", "bank"]])
     found = neighbours(model, index, ["the", "bank"], 1)
-    assert found.by_itself == [] and ["a", "river", "bank"] in [each.sentence for each in found.in_context]
+    assert found.static == [] and ["a", "river", "bank"] in [each.sentence for each in found.in_context]
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -65,17 +65,17 @@ def test_a_file_written_by_hand(tmp_path: Path) -> None:
     assert found[2].known.tolist() == [True, False]
 
 
-@pytest.mark.parametrize("ending", ["arpa", "arpa.gz", "arpa.xz", "txt"])
-def test_round_trip(tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize("suffix", ["arpa", "arpa.gz", "arpa.xz", "txt"])
+def test_round_trip(tmp_path: Path, suffix: str) -> None:
     model = trained(random_text(3), tmp_path / "t", order=4)
-    path = arpa.write(model, tmp_path / f"m.{ending}")
-    start = {"gz": b"\x1f\x8b", "xz": b"\xfd7zXZ"}.get(ending[-2:], b"\\data\\\nngram 1=")
+    path = arpa.write(model, tmp_path / f"m.{suffix}")
+    start = {"gz": b"\x1f\x8b", "xz": b"\xfd7zXZ"}.get(suffix[-2:], b"\\data\\\nngram 1=")
     assert path.read_bytes().startswith(start)
     again = polyseme.load(path)
     assert again.vocabulary.words == model.vocabulary.words and again.table.difference(model.table) == 0
     assert again.perplexity(["a b c"]) == model.perplexity(["a b c"])
-    arpa.write(again, tmp_path / f"n.{ending}")
-    assert polyseme.load(tmp_path / f"n.{ending}").table.difference(model.table) == 0
+    arpa.write(again, tmp_path / f"n.{suffix}")
+    assert polyseme.load(tmp_path / f"n.{suffix}").table.difference(model.table) == 0
 
 
 @pytest.mark.parametrize(

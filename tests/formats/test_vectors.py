@@ -15,17 +15,17 @@ from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.fingerprint import model_fingerprint as fingerprint
 from polyseme.formats.vectors import hdf5 as vectors_hdf5
 from polyseme.formats.vectors import store as vectors_run
-from polyseme.formats.vectors.kinds import About, Row, ending, writer_for
 from polyseme.formats.vectors.npz import NpzWriter
+from polyseme.formats.vectors.part_folder import PartFolder
 from polyseme.formats.vectors.stop import Stop
-from polyseme.formats.vectors.store import Settings, chunks, store
-from polyseme.formats.vectors.workplace import Part
+from polyseme.formats.vectors.store import EmbedConfig, chunks, store
+from polyseme.formats.vectors.writer import EmbeddedLine, FileInfo, suffix_of, writer_for
 from polyseme.nn.output.full import FullSoftmax
 from tests.cli.running import tiny
 from tests.cli.vector_files import KINDS, read_vectors
 
 LINES = [" ".join(["the", "bank", f"w{line}", "河岸", "river"] * (line % 4)) for line in range(26)]
-SAFE = Settings(save_every=0.0)
+SAFE = EmbedConfig(save_every=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def stop_after(lines: int):
 
 
 def stopped(model, out, settings=SAFE, lines=LINES):
-    with pytest.raises(vectors_run.Stopped, match="the same command"):
+    with pytest.raises(vectors_run.EmbeddingStopped, match="the same command"):
         store(model, lines, out, settings, count=stop_after(14))
     assert out.with_name(f"{out.name}.part").is_dir() and not out.exists()
 
@@ -140,7 +140,7 @@ def stopped(model, out, settings=SAFE, lines=LINES):
 def test_other_settings_start_anew_and_say_so(model, tmp_path, change, why):
     out, told = tmp_path / "v.npz", []
     stopped(model, out)
-    other = Settings(save_every=0.0, **change)
+    other = EmbedConfig(save_every=0.0, **change)
     done = store(model, LINES, out, other, tell=told.append)
     assert done.resumed == 0 and len(told) == 1 and why in told[0]
 
@@ -165,7 +165,7 @@ def test_more_text_at_the_end_is_no_other_text(model, tmp_path):
 
 
 def test_a_stop_between_commits_loses_nothing(model, tmp_path):
-    out, seldom = tmp_path / "v.hdf5", Settings(save_every=1000.0)
+    out, seldom = tmp_path / "v.hdf5", EmbedConfig(save_every=1000.0)
     stopped(model, out, seldom)
     assert store(model, LINES, out, seldom).resumed == 12
     assert_right(out, model.embed(LINES))
@@ -178,13 +178,13 @@ def test_a_bad_line_loses_nothing(model, tmp_path):
 
     out = tmp_path / "v.jsonl"
     with pytest.raises(PolysemeError, match="UTF-8"):
-        store(model, lines(), out, Settings(save_every=1000.0))
+        store(model, lines(), out, EmbedConfig(save_every=1000.0))
     assert store(model, LINES, out, SAFE).resumed == 8
 
 
 def test_carried_states_start_anew(model, tmp_path):
     out, told = tmp_path / "v.npz", []
-    carry = Settings(start="carry", batch_size=3, save_every=0.0)
+    carry = EmbedConfig(start="carry", batch_size=3, save_every=0.0)
     stopped(model, out, carry)
     assert store(model, LINES, out, carry, tell=told.append).resumed == 0
     assert "start carry" in told[0]
@@ -212,7 +212,7 @@ def test_a_damaged_journal_starts_anew(model, tmp_path):
 
 
 def test_two_processes_do_not_write_one_file(model, tmp_path):
-    with Part(tmp_path / "v.npz"), pytest.raises(PolysemeError, match="another process is writing"):
+    with PartFolder(tmp_path / "v.npz"), pytest.raises(PolysemeError, match="another process is writing"):
         store(model, LINES, tmp_path / "v.npz", SAFE)
 
 
@@ -231,7 +231,7 @@ def test_fingerprints_tell_models_apart(model):
 
 
 def test_endings():
-    assert ending("a/B.JSONL.GZ") == ".jsonl.gz"
+    assert suffix_of("a/B.JSONL.GZ") == ".jsonl.gz"
     for name in ("v.txt", "hdf5", ".npz", "v.gz"):
         with pytest.raises(UsageError, match=r"known: \.hdf5"):
             writer_for(name)
@@ -239,15 +239,15 @@ def test_endings():
 
 def test_chunks_of_carried_batches_are_whole():
     texts = [["w"] * 10] * 50
-    sizes = [len(chunk) for chunk in chunks(texts, Settings(start="carry", batch_size=3, batch_words=10))]
+    sizes = [len(chunk) for chunk in chunks(texts, EmbedConfig(start="carry", batch_size=3, batch_words=10))]
     assert sum(sizes) == 50 and all(size % 3 == 0 for size in sizes[:-1])
-    assert [len(chunk) for chunk in chunks(texts, Settings(batch_words=5))][:2] == [2, 2]
+    assert [len(chunk) for chunk in chunks(texts, EmbedConfig(batch_words=5))][:2] == [2, 2]
 
 
 def test_npz_with_more_entries_than_old_zip_files_count(tmp_path):
-    writer = NpzWriter(tmp_path, About(), None)
+    writer = NpzWriter(tmp_path, FileInfo(), None)
     empty = np.zeros((1, 0, 2), np.float32)
-    writer.write([Row(line, [], empty) for line in range(66_000)])
+    writer.write([EmbeddedLine(line, [], empty) for line in range(66_000)])
     writer.commit()
     path = writer.finish()
     writer.close()
@@ -259,8 +259,8 @@ def test_npz_with_more_entries_than_old_zip_files_count(tmp_path):
 
 
 def test_npz_is_a_sound_zip_file(tmp_path):
-    writer = NpzWriter(tmp_path, About(), None)
-    writer.write([Row(line, [], np.random.rand(2, line, 3).astype(np.float16)) for line in range(5)])
+    writer = NpzWriter(tmp_path, FileInfo(), None)
+    writer.write([EmbeddedLine(line, [], np.random.rand(2, line, 3).astype(np.float16)) for line in range(5)])
     writer.commit()
     path = writer.finish()
     writer.close()
@@ -270,8 +270,10 @@ def test_npz_is_a_sound_zip_file(tmp_path):
 
 def test_a_full_part_in_memory_is_written(model, tmp_path, monkeypatch):
     monkeypatch.setattr(vectors_hdf5, "HELD", 5_000)
-    parts, finish, seldom = [], Part.finish, Settings(save_every=1000.0)
-    monkeypatch.setattr(Part, "finish", lambda self, whole: parts.extend(self.folder.glob("part-*")) or finish(self, whole))
+    parts, finish, seldom = [], PartFolder.finish, EmbedConfig(save_every=1000.0)
+    monkeypatch.setattr(
+        PartFolder, "finish", lambda self, whole: parts.extend(self.folder.glob("part-*")) or finish(self, whole)
+    )
     out = tmp_path / "v.hdf5"
     store(model, LINES, out, seldom)
     assert len(parts) > 2
@@ -301,7 +303,7 @@ def test_a_second_interrupt_stops_at_once_and_the_old_handler_comes_back():
 
 def test_nothing_is_left_where_nothing_was_done(model, tmp_path):
     with pytest.raises(PolysemeError):
-        store(model, LINES, tmp_path / "v.hdf5", Settings(start="learned"))
+        store(model, LINES, tmp_path / "v.hdf5", EmbedConfig(start="learned"))
     with pytest.raises(PolysemeError):
         store(model, iter(_bad()), tmp_path / "v.jsonl", SAFE)
     assert list(tmp_path.iterdir()) == []

@@ -23,7 +23,7 @@ UNNAMED = "questions"
 
 
 @dataclass(frozen=True)
-class Answered:
+class SectionScore:
     """How a section went."""
 
     right: int = 0
@@ -37,8 +37,8 @@ class Answered:
         """Of those asked; None where there were none."""
         return self.right / self.asked if self.asked else None
 
-    def __add__(self, other: Answered) -> Answered:
-        return Answered(self.right + other.right, self.asked + other.asked, self.left_out + other.left_out)
+    def __add__(self, other: SectionScore) -> SectionScore:
+        return SectionScore(self.right + other.right, self.asked + other.asked, self.left_out + other.left_out)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -49,13 +49,13 @@ class Answered:
 class AnalogyScores:
     """How each section went, and how many words the model does not know."""
 
-    sections: dict[str, Answered]
+    sections: dict[str, SectionScore]
     unknown: list[str]
 
     @property
-    def total(self) -> Answered:
+    def total(self) -> SectionScore:
         """All sections together."""
-        return sum(self.sections.values(), Answered())
+        return sum(self.sections.values(), SectionScore())
 
 
 def read_analogies(path: str | Path) -> dict[str, list[Question]]:
@@ -93,7 +93,7 @@ def probe_analogies(space: WordSpace, sections: dict[str, list[Question]]) -> An
     scores = {}
     for name, some in known.items():
         right = sum(next(answers) for _ in some)
-        scores[name] = Answered(right, len(some), len(sections[name]) - len(some))
+        scores[name] = SectionScore(right, len(some), len(sections[name]) - len(some))
     return AnalogyScores(scores, list(unknown))
 
 

@@ -15,11 +15,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.analysis.gathering import Gathering
+from polyseme.analysis.index_builder import IndexBuilder
 from polyseme.analysis.index_files import (
     FORMAT,
-    GrowingArray,
-    Manifest,
+    AppendableArray,
+    IndexManifest,
     read_arrays,
     read_manifest,
     read_types,
@@ -27,7 +27,7 @@ from polyseme.analysis.index_files import (
     write_manifest,
     write_types,
 )
-from polyseme.analysis.search import Found, nearest_rows
+from polyseme.analysis.search import SearchResult, nearest_rows
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.base.progress import Advance
 from polyseme.encoders.base import Encoder, Sentence
@@ -48,7 +48,7 @@ class Index:
     """
 
     def __init__(
-        self, manifest: Manifest, arrays: dict[str, NDArray[Any]], types: list[str], folder: Path | None = None
+        self, manifest: IndexManifest, arrays: dict[str, NDArray[Any]], types: list[str], folder: Path | None = None
     ) -> None:
         self.manifest = manifest
         self.types = types
@@ -70,12 +70,12 @@ class Index:
     @classmethod
     def open(cls, folder: str | Path) -> Index:
         """An index that was kept: its own folder, or the folder around it where it is the only one there."""
-        place = _only(Path(folder))
-        manifest = read_manifest(place)
-        arrays, types = read_arrays(place, manifest), read_types(place, manifest)
+        position = _only(Path(folder))
+        manifest = read_manifest(position)
+        arrays, types = read_arrays(position, manifest), read_types(position, manifest)
         if arrays["offsets"][0] != 0 or arrays["offsets"][-1] != manifest.occurrences:
-            raise FormatError(place / "offsets.npy", f"does not cover the {manifest.occurrences:,} words of the index")
-        return cls(manifest, arrays, types, place)
+            raise FormatError(position / "offsets.npy", f"does not cover the {manifest.occurrences:,} words of the index")
+        return cls(manifest, arrays, types, position)
 
     @classmethod
     def build(
@@ -114,30 +114,30 @@ class Index:
     ) -> Index:
         vectors: list[NDArray[np.float16]] = []
         own: list[NDArray[np.float16]] = []
-        gathering = Gathering(encoder, _layers(choice), vectors.append, own.append)
-        manifest = _gather(gathering, encoder, sentences, choice, progress)
-        arrays = {**gathering.arrays(), "vectors": np.concatenate(vectors), "own": np.concatenate(own)}
-        return cls(manifest, arrays, gathering.types)
+        builder = IndexBuilder(encoder, _layers(choice), vectors.append, own.append)
+        manifest = _gather(builder, encoder, sentences, choice, progress)
+        arrays = {**builder.arrays(), "vectors": np.concatenate(vectors), "own": np.concatenate(own)}
+        return cls(manifest, arrays, builder.types)
 
     @classmethod
     def _kept(
-        cls, encoder: Encoder, sentences: Iterable[Sentence], place: Path, choice: dict[str, Any], progress: Advance | None
+        cls, encoder: Encoder, sentences: Iterable[Sentence], position: Path, choice: dict[str, Any], progress: Advance | None
     ) -> Index:
         def ready() -> Index | None:
             try:
-                found = cls.open(place)
+                found = cls.open(position)
             except FormatError:
                 return None
             return found if choice.items() <= found.manifest.to_dict().items() else None
 
         found = ready()
         if found is None:
-            with one_at_a_time(place):
+            with one_at_a_time(position):
                 found = ready()
                 if found is None:
-                    with published(place, lambda: ready() is not None) as part:
+                    with published(position, lambda: ready() is not None) as part:
                         _write(part, encoder, sentences, choice, progress)
-                    found = cls.open(place)
+                    found = cls.open(position)
         return found
 
     @property
@@ -165,16 +165,16 @@ class Index:
         begin, end = self.offsets[number : number + 2].tolist()
         return [self.types[word] for word in self.words[begin:end].tolist()]
 
-    def place(self, row: int) -> tuple[int, int]:
-        """An occurrence as the number of its sentence, and its place among the words there."""
+    def position(self, row: int) -> tuple[int, int]:
+        """An occurrence as the number of its sentence, and its position among the words there."""
         number = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return number, row - int(self.offsets[number])
 
-    def search(self, vector: NDArray[np.float32], count: int, among: NDArray[np.bool_] | None = None) -> Found:
+    def search(self, vector: NDArray[np.float32], count: int, among: NDArray[np.bool_] | None = None) -> SearchResult:
         """The occurrences nearest to a vector (dim,); `among` (occurrences,) says which may be found."""
         return nearest_rows(self.vectors, vector, count, among)
 
-    def search_own(self, vector: NDArray[np.float32], count: int, among: NDArray[np.bool_] | None = None) -> Found:
+    def search_static(self, vector: NDArray[np.float32], count: int, among: NDArray[np.bool_] | None = None) -> SearchResult:
         """The distinct words whose own vectors are nearest to one (dim,); `among` (types,) says which may be found."""
         return nearest_rows(self.own, vector, count, among)
 
@@ -202,16 +202,16 @@ def _layers(choice: dict[str, Any]) -> slice:
 
 
 def _gather(
-    gathering: Gathering, encoder: Encoder, sentences: Iterable[Sentence], choice: dict[str, Any], progress: Advance | None
-) -> Manifest:
+    builder: IndexBuilder, encoder: Encoder, sentences: Iterable[Sentence], choice: dict[str, Any], progress: Advance | None
+) -> IndexManifest:
     """Read all sentences; what the index is by then."""
-    gathering.read(sentences, progress)
-    arrays = gathering.arrays()
+    builder.read(sentences, progress)
+    arrays = builder.arrays()
     if not len(arrays["words"]):
         raise PolysemeError("there are no words to put into the index: give text that has some")
     if text_fingerprint(encoder, sentences) != choice["text"]:
         raise PolysemeError("the text changed while it was read; start again when nothing writes to it")
-    return Manifest(
+    return IndexManifest(
         **choice,
         occurrences=len(arrays["words"]),
         sentences=len(arrays["offsets"]) - 1,
@@ -225,14 +225,14 @@ def _write(
 ) -> None:
     """Fill an empty folder with an index, its manifest last."""
     with (
-        GrowingArray(folder / "vectors.npy", encoder.dim) as vectors,
-        GrowingArray(folder / "own.npy", encoder.dim) as own,
+        AppendableArray(folder / "vectors.npy", encoder.dim) as vectors,
+        AppendableArray(folder / "own.npy", encoder.dim) as own,
     ):
-        gathering = Gathering(encoder, _layers(choice), vectors.add, own.add)
-        manifest = _gather(gathering, encoder, sentences, choice, progress)
-    for name, array in gathering.arrays().items():
+        builder = IndexBuilder(encoder, _layers(choice), vectors.add, own.add)
+        manifest = _gather(builder, encoder, sentences, choice, progress)
+    for name, array in builder.arrays().items():
         write_array(folder / f"{name}.npy", array)
-    write_types(folder, gathering.types)
+    write_types(folder, builder.types)
     write_manifest(folder, manifest)
 
 

@@ -31,7 +31,7 @@ ARRAYS = {"vectors": "<f2", "words": "<u4", "offsets": "<i8", "own": "<f2", "cou
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manifest(Config):
+class IndexManifest(Config):
     """What an index must be."""
 
     polyseme_index: int = FORMAT
@@ -59,7 +59,7 @@ class Manifest(Config):
         }
 
 
-class GrowingArray:
+class AppendableArray:
     """A .npy file to which rows are added; how many they are is written into its head at the end."""
 
     def __init__(self, path: Path, dim: int) -> None:
@@ -101,18 +101,18 @@ def write_types(folder: Path, types: list[str]) -> None:
     write_text(folder / TYPES, json.dumps({"types": types}, indent=0) + "\n")
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
+def write_manifest(folder: Path, manifest: IndexManifest) -> None:
     """Make the folder trusted; all other files are on the disk before."""
     write_text(folder / MANIFEST, json.dumps(manifest.to_dict(), indent=2) + "\n")
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> IndexManifest:
     """What the index in a folder must be; a `FormatError` where there is none."""
     path = folder / MANIFEST
     if not path.is_file():
         raise FormatError(folder, f"holds no whole index ({MANIFEST} is missing); build it again")
     try:
-        manifest = Manifest.from_dict(read_json(path), MANIFEST)
+        manifest = IndexManifest.from_dict(read_json(path), MANIFEST)
     except ConfigError as error:
         raise FormatError(path, str(error)) from error
     if manifest.polyseme_index != FORMAT:
@@ -120,7 +120,7 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def read_arrays(folder: Path, manifest: Manifest) -> dict[str, NDArray[Any]]:
+def read_arrays(folder: Path, manifest: IndexManifest) -> dict[str, NDArray[Any]]:
     """The arrays by their names, memory-mapped; one that is not what the manifest says is a `FormatError`."""
     arrays = {}
     for name, shape in manifest.shapes().items():
@@ -138,7 +138,7 @@ def read_arrays(folder: Path, manifest: Manifest) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def read_types(folder: Path, manifest: Manifest) -> list[str]:
+def read_types(folder: Path, manifest: IndexManifest) -> list[str]:
     """The distinct words."""
     types = read_json(folder / TYPES).get("types")
     if not isinstance(types, list) or len(types) != manifest.types or not all(isinstance(word, str) for word in types):

@@ -1,6 +1,6 @@
 """A word in a sentence, and the words nearest to it: in their context, and by their own vectors alone.
 
-Table 4 of Peters et al. 2018 on any corpus: the neighbours of a static vector mix the senses of a word, those of a vector
+ProbeResult 4 of Peters et al. 2018 on any corpus: the neighbours of a static vector mix the senses of a word, those of a vector
 that knows its sentence have the same sense. Words that differ in capitals alone count as the same word here.
 """
 
@@ -25,12 +25,12 @@ class Neighbour:
     cosine: float
     sentence: list[str]
     """The words of its sentence."""
-    place: int
+    position: int
     """Where it stands in it, from 0."""
 
 
 @dataclass(frozen=True)
-class OwnNeighbour:
+class StaticNeighbour:
     """A distinct word of the index."""
 
     word: str
@@ -46,42 +46,42 @@ class Neighbours:
 
     words: list[str]
     """The sentence that was asked about."""
-    place: int
+    position: int
     in_context: list[Neighbour]
-    by_itself: list[OwnNeighbour]
+    static: list[StaticNeighbour]
     """Empty where the model has no vectors that know no sentence, or does not know the word."""
     known: bool = True
     """Whether the word has a vector of its own; all words that a model does not know have the same."""
 
 
 def neighbours(
-    encoder: Encoder, index: Index, sentence: Sentence, place: int, count: int = 5, *, same_word: bool | None = None
+    encoder: Encoder, index: Index, sentence: Sentence, position: int, count: int = 5, *, same_word: bool | None = None
 ) -> Neighbours:
-    """The `count` words in context, and the `count` words by themselves, nearest to the word at a place (from 0).
+    """The `count` words in context, and the `count` words by themselves, nearest to the word at a position (from 0).
 
-    The layer is that of the index. `same_word`: True looks among other places of the same word, which shows its senses;
+    The layer is that of the index. `same_word`: True looks among other spans of the same word, which shows its senses;
     False among other words; None among all. The word that was asked about is not its own neighbour: where the text has
-    the sentence too, its place there is left out, and so is the word among the words by themselves.
+    the sentence too, its position there is left out, and so is the word among the words by themselves.
     """
     index.check(encoder)
     words = encoder.words(sentence)
-    if not 0 <= place < len(words):
-        raise UsageError(f"position is {place}; the sentence has {len(words)} words, counted from 0")
-    stack = encoder.embed([words])[0][:, place]  # (layers, dim)
-    same = same_words(index.types, words[place])
+    if not 0 <= position < len(words):
+        raise UsageError(f"position is {position}; the sentence has {len(words)} words, counted from 0")
+    stack = encoder.embed([words])[0][:, position]  # (layers, dim)
+    same = same_words(index.types, words[position])
     among = None if same_word is None else same[index.words] == same_word
-    found = index.search(stack[index.layers].mean(0), count + 1, among)  # one more: its own place may be among them
+    found = index.search(stack[index.layers].mean(0), count + 1, among)  # one more: its own position may be among them
     near = [_in_context(index, row, cosine) for row, cosine in zip(found.rows.tolist(), found.cosines.tolist(), strict=True)]
-    others = [each for each in near if (each.sentence, each.place) != (words, place)]
-    known = bool(known_words(encoder, [words[place]])[0])
+    others = [each for each in near if (each.sentence, each.position) != (words, position)]
+    known = bool(known_words(encoder, [words[position]])[0])
     if not (encoder.has_own_vectors and known):
-        return Neighbours(words, place, others[:count], [], known)
-    own = index.search_own(stack[0], count, ~same & known_words(encoder, index.types))
-    by_itself = [
-        OwnNeighbour(index.types[row], cosine, int(index.counts[row]))
+        return Neighbours(words, position, others[:count], [], known)
+    own = index.search_static(stack[0], count, ~same & known_words(encoder, index.types))
+    static = [
+        StaticNeighbour(index.types[row], cosine, int(index.counts[row]))
         for row, cosine in zip(own.rows.tolist(), own.cosines.tolist(), strict=True)
     ]
-    return Neighbours(words, place, others[:count], by_itself)
+    return Neighbours(words, position, others[:count], static)
 
 
 def same_words(types: list[str], word: str) -> NDArray[np.bool_]:
@@ -95,6 +95,6 @@ def same_words(types: list[str], word: str) -> NDArray[np.bool_]:
 
 
 def _in_context(index: Index, row: int, cosine: float) -> Neighbour:
-    number, place = index.place(row)
+    number, position = index.position(row)
     sentence = index.sentence(number)
-    return Neighbour(sentence[place], cosine, sentence, place)
+    return Neighbour(sentence[position], cosine, sentence, position)

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from polyseme.analysis.table import Table
+from polyseme.analysis.probe_result import ProbeResult
 from polyseme.base.errors import MissingExtraError, UsageError
 from polyseme.base.files import atomic
 
@@ -20,7 +20,7 @@ def check_plot(path: str | Path) -> None:
     figure_type()
 
 
-def plot(table: Table, path: str | Path) -> Path:
+def plot(table: ProbeResult, path: str | Path) -> Path:
     """Draw the main measure of a table into a file, png, svg or pdf by its name; whole or not at all."""
     path, kind, measure = Path(path), kind_of(path), table.measures[0]
     names = list(table.rows)

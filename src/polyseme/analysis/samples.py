@@ -80,14 +80,14 @@ def _sample(line: str, where: str) -> Sample:
     return Sample(word, sense, before + found + after, len(before))
 
 
-def place_of(sample: Sample, encoder: Encoder) -> int | None:
+def position_of(sample: Sample, encoder: Encoder) -> int | None:
     """Which of the encoder's words is the sample's word, from 0; None where the encoder cuts the text otherwise."""
     end = 0
-    for place, word in enumerate(encoder.words(sample.sentence)):
+    for position, word in enumerate(encoder.words(sample.sentence)):
         begin = sample.sentence.find(word, end)
         if begin < 0 or begin > sample.begin:
             return None
         if begin == sample.begin:
-            return place if len(word) == len(sample.word) else None
+            return position if len(word) == len(sample.word) else None
         end = begin + len(word)
     return None

@@ -18,7 +18,7 @@ _SEARCHED = 1 << 12  # rows at a time; from four times as many on, it is memory 
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The nearest rows, nearest first."""
 
     rows: NDArray[np.int64]
@@ -29,7 +29,7 @@ class Found:
 
 def nearest_rows(
     table: NDArray[np.float16], vector: NDArray[np.float32], count: int, among: NDArray[np.bool_] | None = None
-) -> Found:
+) -> SearchResult:
     """The rows of a table of unit vectors (rows, dim) nearest to a vector (dim,); of equally near ones the first."""
     if count < 1:
         raise UsageError(f"count is {count}; it must be at least 1")
@@ -47,7 +47,7 @@ def nearest_rows(
             best = cosines >= np.partition(cosines, -count)[-count]
             rows, cosines = rows[best], cosines[best]
     order = np.lexsort((rows, -cosines))[:count]
-    return Found(rows[order], cosines[order].clip(-1, 1))  # 16-bit vectors are not quite of length 1
+    return SearchResult(rows[order], cosines[order].clip(-1, 1))  # 16-bit vectors are not quite of length 1
 
 
 def unit(vectors: NDArray[np.floating]) -> NDArray[np.float32]:

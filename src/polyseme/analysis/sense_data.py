@@ -3,7 +3,7 @@
     {"words": ["The", "primary_election"], "instances": [{"i": 1, "n": 1, "lemma": "primary_election", "pos": "NN",
      "synsets": ["00182571-n"]}]}
 
-`i` is the place of the word and `n` the number of words. Senses are WordNet 3.0 synsets (offset and part of speech); words
+`i` is the position of the word and `n` the number of words. Senses are WordNet 3.0 synsets (offset and part of speech); words
 without one are left out. A term of several words is one word with underscores there, and is several words for a model,
 which never saw underscores.
 """
@@ -29,7 +29,7 @@ _BY_LETTER = {"N": "n", "V": "v", "M": "v", "J": "a", "A": "a", "S": "a", "R": "
 class Instance:
     """A word whose sense is known."""
 
-    place: range
+    position: range
     """Its words in the sentence."""
     lemma: Lemma
     synsets: tuple[str, ...]

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.analysis.places import normalised, vector_blocks, vectors_at, views
+from polyseme.analysis.probe_result import ProbeResult
 from polyseme.analysis.sense_data import Instance, Lemma, SenseSentence
-from polyseme.analysis.table import Table
+from polyseme.analysis.span_vectors import layer_views, normalised, span_vector_blocks, span_vectors
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Encoder
 
@@ -24,22 +24,22 @@ Senses = Mapping[Lemma, Counter[str]]
 """How often each lemma has each sense."""
 
 
-def probe_senses(encoder: Encoder, train: Sequence[SenseSentence], test: Sequence[SenseSentence]) -> Table:
+def probe_senses(encoder: Encoder, train: Sequence[SenseSentence], test: Sequence[SenseSentence]) -> ProbeResult:
     """The share of right senses for each layer: of words whose lemma training has, and of all."""
     senses = count_senses(train)
     asked = [instance for sentence in test for instance in sentence.instances]
     if not any(instance.lemma in senses for instance in asked):
         raise PolysemeError(f"none of the {len(asked)} words in the test data has a lemma that the training data knows")
     centroids = _centroids(encoder, train, _ambiguous(senses, asked))
-    vectors = vectors_at(
+    vectors = span_vectors(
         encoder,
         [sentence.words for sentence in test],
-        [[instance.place for instance in sentence.instances] for sentence in test],
+        [[instance.position for instance in sentence.instances] for sentence in test],
         title="embedding the test data",
     )
     usual = [most_frequent(senses, instance) for instance in asked]
-    rows = {name: _scores(asked, _nearest(asked, usual, view, centroids[name])) for name, view in views(vectors).items()}
-    return Table(
+    rows = {name: _scores(asked, _nearest(asked, usual, view, centroids[name])) for name, view in layer_views(vectors).items()}
+    return ProbeResult(
         title=f"senses of {len(asked):,} words",
         measures=(SEEN, ALL),
         rows=rows,
@@ -84,8 +84,8 @@ class _Centroids:
     def add(self, instances: Sequence[Instance], vectors: NDArray[np.float32]) -> None:
         """Add occurrences to their senses; cosines do not ask for sums to be divided."""
         pairs = [(self.row[each.lemma, synset], at) for at, each in enumerate(instances) for synset in each.synsets]
-        rows, places = zip(*pairs, strict=True)
-        np.add.at(self.table, list(rows), normalised(vectors)[list(places)])
+        rows, spans = zip(*pairs, strict=True)
+        np.add.at(self.table, list(rows), normalised(vectors)[list(spans)])
 
     def nearest(self, lemma: Lemma, vector: NDArray[np.float32]) -> str:
         """The sense of a lemma with the highest cosine, to six digits; the more frequent among equals."""
@@ -96,19 +96,19 @@ class _Centroids:
 
 def _centroids(encoder: Encoder, train: Sequence[SenseSentence], wanted: Senses) -> dict[str, _Centroids]:
     """For each view of the layers the senses of the wanted lemmas; sentences without any are not embedded."""
-    sentences, places, instances = [], [], []
+    sentences, spans, instances = [], [], []
     for sentence in train:
         chosen = [instance for instance in sentence.instances if instance.lemma in wanted]
         if chosen:
             sentences.append(sentence.words)
-            places.append([instance.place for instance in chosen])
+            spans.append([instance.position for instance in chosen])
             instances += chosen
-    shapes = views(np.zeros((encoder.layers, 0, encoder.dim), dtype=np.float32))
+    shapes = layer_views(np.zeros((encoder.layers, 0, encoder.dim), dtype=np.float32))
     found = {name: _Centroids(wanted, view.shape[1]) for name, view in shapes.items()}
     begin = 0
-    for block in vector_blocks(encoder, sentences, places, title="embedding the training data"):
+    for block in span_vector_blocks(encoder, sentences, spans, title="embedding the training data"):
         some = instances[begin : begin + block.shape[1]]
-        for name, vectors in views(block).items():
+        for name, vectors in layer_views(block).items():
             found[name].add(some, vectors)
         begin += len(some)
     return found

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from polyseme.analysis.pairs import WordPair, pair_cosines, word_pair
-from polyseme.analysis.table import Table
+from polyseme.analysis.probe_result import ProbeResult
+from polyseme.analysis.word_pairs import WordPair, pair_cosines, word_pair
 from polyseme.base.errors import FormatError
 from polyseme.encoders.base import Encoder
 from polyseme.metrics.correlation import spearman
@@ -27,7 +27,7 @@ class Similarities:
 def read_similarities(path: str | Path) -> Similarities:
     """A file of seven columns divided by tabs, with this header: word1 index1 sentence1 word2 index2 sentence2 score.
 
-    Sentences are divided into words by blanks; an index is the place of the word, from 0.
+    Sentences are divided into words by blanks; an index is the position of the word, from 0.
     """
     lines = [(number, line.split("\t")) for number, line in numbered_lines(path) if line.strip()]
     if not lines or tuple(lines[0][1]) != COLUMNS:
@@ -54,11 +54,11 @@ def _number(path: str | Path, number: int, text: str) -> float:
     return value
 
 
-def probe_similarity(encoder: Encoder, data: Similarities) -> Table:
+def probe_similarity(encoder: Encoder, data: Similarities) -> ProbeResult:
     """The correlation for each layer and for layers together; not a number where all cosines are the same."""
     found = pair_cosines(encoder, data.pairs)
     rows = {name: {"Spearman": spearman(values, data.scores)} for name, values in found.items()}
-    return Table(
+    return ProbeResult(
         title=f"similarity of {len(data.pairs):,} pairs of words in context",
         measures=("Spearman",),
         rows=rows,

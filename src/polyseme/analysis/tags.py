@@ -12,9 +12,9 @@ from itertools import accumulate, chain, pairwise
 import numpy as np
 import torch
 
-from polyseme.analysis.linear import LinearProbe, ProbeConfig, fit
-from polyseme.analysis.places import token_vectors
-from polyseme.analysis.table import Table
+from polyseme.analysis.linear_probe import LinearProbe, ProbeConfig, fit_linear_probe
+from polyseme.analysis.probe_result import ProbeResult
+from polyseme.analysis.span_vectors import token_vectors
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Encoder
 from polyseme.metrics.accuracy import accuracy
@@ -29,10 +29,10 @@ def probe_tags(
     *,
     resplit: bool = False,
     config: ProbeConfig | None = None,
-) -> Table:
+) -> ProbeResult:
     """Accuracy by word of each layer and of the learned mix; F1 of spans too where the tags are of a span scheme.
 
-    `resplit`: the data is cut otherwise than the model reads (see `polyseme.analysis.places.token_vectors`).
+    `resplit`: the data is cut otherwise than the model reads (see `polyseme.analysis.span_vectors.token_vectors`).
     """
     config = config or ProbeConfig()
     gold, names = _checked(train, test)
@@ -47,11 +47,11 @@ def probe_tags(
     if encoder.layers > 1:
         slices["mix"] = slice(None)
     for row, layers in slices.items():
-        probe = fit(vectors[layers], labels, len(names), config, device=encoder.device, title=f"probing {row}")
+        probe = fit_linear_probe(vectors[layers], labels, len(names), config, device=encoder.device, title=f"probing {row}")
         rows[row] = _scores(gold, [names[number] for number in probe.predict(tested[layers])], spans=spans)
         facts |= _mix_facts(probe)
     baseline = _scores(gold, list(chain.from_iterable(most_frequent_tags(train, test))), spans=spans)
-    return Table(
+    return ProbeResult(
         title=f"tags of {tested.shape[1]:,} words",
         measures=tuple(baseline),
         rows=rows,

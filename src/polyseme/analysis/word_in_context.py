@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.analysis.pairs import WordPair, pair_cosines, word_pair
-from polyseme.analysis.table import Table
+from polyseme.analysis.probe_result import ProbeResult
+from polyseme.analysis.word_pairs import WordPair, pair_cosines, word_pair
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Encoder
 from polyseme.text.labelled.numbered_lines import numbered_lines
@@ -61,7 +61,7 @@ def _beside(data: Path) -> Path:
     return gold
 
 
-def probe_word_in_context(encoder: Encoder, dev: WordInContext, test: WordInContext) -> Table:
+def probe_word_in_context(encoder: Encoder, dev: WordInContext, test: WordInContext) -> ProbeResult:
     """Accuracy on test (and on dev) by the threshold that is best on dev, for each layer and for layers together."""
     on_dev = pair_cosines(encoder, dev.pairs, title="embedding dev")
     on_test = pair_cosines(encoder, test.pairs, title="embedding test")
@@ -76,7 +76,7 @@ def probe_word_in_context(encoder: Encoder, dev: WordInContext, test: WordInCont
     chosen = max(rows, key=lambda name: rows[name]["dev"])
     usual = bool(dev.same.mean() >= 0.5)
     one_answer = {"accuracy": float(np.mean(test.same == usual)), "dev": float(np.mean(dev.same == usual))}
-    return Table(
+    return ProbeResult(
         title=f"one sense or two, {len(test.pairs):,} pairs",
         measures=("accuracy", "dev", "threshold"),
         rows=rows,

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from polyseme.analysis.places import cosines, views
-from polyseme.analysis.table import Table
-from polyseme.analysis.words import words_alone
+from polyseme.analysis.probe_result import ProbeResult
+from polyseme.analysis.span_vectors import cosines, layer_views
+from polyseme.analysis.words import isolated_word_vectors
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.encoders.base import Encoder
 from polyseme.metrics.correlation import spearman
@@ -66,20 +66,22 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def probe_words(encoder: Encoder, data: ScoredPairs) -> Table:
+def probe_words(encoder: Encoder, data: ScoredPairs) -> ProbeResult:
     """The correlation for each layer, of the pairs whose words the model knows."""
     words = list(dict.fromkeys(word for pair in data.pairs for word in pair))
-    vectors = words_alone(encoder, words)
+    vectors = isolated_word_vectors(encoder, words)
     unknown = [word for word in words if word not in vectors]
-    kept = [place for place, (one, two) in enumerate(data.pairs) if one in vectors and two in vectors]
+    kept = [position for position, (one, two) in enumerate(data.pairs) if one in vectors and two in vectors]
     if len(kept) < 2:
         raise PolysemeError(f"the model knows both words of {len(kept)} pairs of {len(data.pairs)}; a correlation needs 2")
-    number = {word: place for place, word in enumerate(vectors)}
+    number = {word: position for position, word in enumerate(vectors)}
     stack = np.stack(list(vectors.values()), axis=1)  # (layers, words, dim)
-    first, second = ([number[data.pairs[place][side]] for place in kept] for side in (0, 1))
-    scores = [data.scores[place] for place in kept]
-    rows = {name: {"Spearman": spearman(cosines(view[first], view[second]), scores)} for name, view in views(stack).items()}
-    return Table(
+    first, second = ([number[data.pairs[position][side]] for position in kept] for side in (0, 1))
+    scores = [data.scores[position] for position in kept]
+    rows = {
+        name: {"Spearman": spearman(cosines(view[first], view[second]), scores)} for name, view in layer_views(stack).items()
+    }
+    return ProbeResult(
         title=f"similarity of {len(kept):,} pairs of words",
         measures=("Spearman",),
         rows=rows,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.analysis.places import normalised
+from polyseme.analysis.span_vectors import normalised
 from polyseme.base.errors import PolysemeError, UsageError, nearest
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
@@ -28,7 +28,7 @@ _ASKED = 256  # analogies that are answered together
 
 
 @dataclass(frozen=True)
-class Known:
+class WordVector:
     """The vector of a word."""
 
     word: str
@@ -52,7 +52,7 @@ class WordList:
             self._folded.setdefault(word.casefold(), row)
 
     def row(self, word: str) -> int | None:
-        """The place of a word in the list."""
+        """The position of a word in the list."""
         found = self._rows.get(word)
         return self._folded.get(word.casefold()) if found is None else found
 
@@ -67,25 +67,25 @@ class WordSpace:
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
-        found = own_vectors(encoder)
+        found = static_vectors(encoder)
         self.words, self.vectors = found.words, normalised(found.vectors)
         """The words, and their vectors (words, dim)."""
         self._list = WordList(self.words)
 
     def row(self, word: str) -> int | None:
-        """The place of a word as it is or, where there is none, of the most frequent one that differs in capitals alone."""
+        """The position of a word as it is or, where there is none, of the most frequent one that differs in capitals alone."""
         return self._list.row(word)
 
-    def find(self, word: str) -> Known | None:
+    def find(self, word: str) -> WordVector | None:
         """A word of the space, or one that the model can spell; None: it has no vector."""
         row = self.row(word)
         if row is not None:
-            return Known(self.words[row], self.vectors[row])
+            return WordVector(self.words[row], self.vectors[row])
         if not known_words(self.encoder, [word])[0]:
             return None
-        return Known(word, normalised(self.encoder.embed([[word]], layers=0)[0][0])[0])
+        return WordVector(word, normalised(self.encoder.embed([[word]], layers=0)[0][0])[0])
 
-    def need(self, word: str) -> Known:
+    def need(self, word: str) -> WordVector:
         """The same, where to have none is an error."""
         found = self.find(word)
         if found is None:
@@ -127,7 +127,7 @@ class WordSpace:
         return [Similar(self.words[row], float(np.clip(cosines[row], -1, 1))) for row in best if np.isfinite(cosines[row])]
 
 
-def own_vectors(encoder: Encoder) -> WordVectors:
+def static_vectors(encoder: Encoder) -> WordVectors:
     """The words of a model's vocabulary without its marks, each with its own vector (layer 0)."""
     if isinstance(encoder, WordVectorTable):
         weight = encoder.table.weight.detach().float().cpu().numpy()
@@ -138,7 +138,7 @@ def own_vectors(encoder: Encoder) -> WordVectors:
     if getattr(encoder, "vocabulary", None) is None:
         what = "give one with --vocabulary FILE" if isinstance(encoder, Elmo) else "ask an ELMo, or a table of vectors"
         raise PolysemeError(f"{encoder.source} comes without a list of words to look among: {what}")
-    words = _own_words(encoder)
+    words = _vocabulary_words(encoder)
     sentences = [words[begin : begin + _TOGETHER] for begin in range(0, len(words), _TOGETHER)]
     with progress("embedding", len(sentences), "sentences") as advance:
         vectors = np.concatenate([array[0] for array in encoder.embed(sentences, layers=0, progress=advance)])
@@ -158,7 +158,7 @@ def known_words(encoder: Encoder, words: Sequence[str]) -> NDArray[np.bool_]:
     return np.ones(len(words), dtype=bool)
 
 
-def words_alone(encoder: Encoder, words: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+def isolated_word_vectors(encoder: Encoder, words: Sequence[str]) -> dict[str, NDArray[np.float32]]:
     """Each word read by itself, (layers, dim); those that the model lacks, with other capitals too, are left out."""
     if isinstance(encoder, WordVectorTable):
         space = WordSpace(encoder)
@@ -173,7 +173,7 @@ def _as_known(encoder: Encoder, words: Sequence[str]) -> dict[str, str]:
     """The words that a model knows, each as it knows it: with other capitals where it has no other way to read it."""
     if not _is_closed(encoder):
         return {word: word for word in words}
-    own = _own_words(encoder)
+    own = _vocabulary_words(encoder)
     listed = WordList(own)
     return {word: own[row] for word in words if (row := listed.row(word)) is not None}
 
@@ -183,7 +183,7 @@ def _is_closed(encoder: Encoder) -> bool:
     return isinstance(encoder, LeftToRight | NgramModel) or (isinstance(encoder, Elmo) and encoder.config.characters is None)
 
 
-def _own_words(encoder: Encoder) -> list[str]:
+def _vocabulary_words(encoder: Encoder) -> list[str]:
     """The words of a model's vocabulary, without its marks."""
     vocabulary, marks = getattr(encoder, "vocabulary", None) or (), _marks(encoder)
     return list(dict.fromkeys(word for word in vocabulary if word and word not in marks))  # files may repeat some

@@ -141,14 +141,14 @@ def _to_arpa(model: Encoder, out: Path) -> dict[str, Any]:
 def _to_vectors(model: Encoder, out: Path) -> dict[str, Any]:
     import numpy as np
 
-    from polyseme.analysis.words import own_vectors
+    from polyseme.analysis.words import static_vectors
     from polyseme.formats.word_vectors import read_vectors, write_vectors
 
     if out.suffix not in _VECTORS:
         raise UsageError(f"{out} does not say in which form: let it end in .txt or .vec (text) or .bin (binary)")
     if model.kind == "fasttext":
         show.note(f"{out} holds the words only: what polyseme makes of subwords, no other program will know")
-    vectors = own_vectors(model)
+    vectors = static_vectors(model)
     write_vectors(vectors, out, binary=_VECTORS[out.suffix])
     largest = float(np.abs(read_vectors(out).vectors - vectors.vectors).max())
     return {"out": str(out), "to": "vectors", "bytes": out.stat().st_size, "files": [out.name], "largest_difference": largest}

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from polyseme.encoders.base import Encoder
-    from polyseme.formats.vectors.kinds import Row
-    from polyseme.formats.vectors.store import Settings
+    from polyseme.formats.vectors.store import EmbedConfig
+    from polyseme.formats.vectors.writer import EmbeddedLine
 
 _SHOWN = 5  # numbers of a vector that fit a terminal
 
@@ -107,15 +107,15 @@ def embed(
     lines = lines_of(texts, input)
     choice = layer_choice(layers)
     if out is not None:
-        from polyseme.formats.vectors.kinds import writer_for
+        from polyseme.formats.vectors.writer import writer_for
 
         writer_for(out)  # a wrong ending or a missing package is told before the model is read
     loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
     from polyseme.encoders.base import choose_layers
-    from polyseme.formats.vectors.store import Settings
+    from polyseme.formats.vectors.store import EmbedConfig
 
     choose_layers(choice, loaded.layers)
-    settings = Settings(
+    settings = EmbedConfig(
         layers=choice,
         start=start.value if start else None,
         half=half,
@@ -130,7 +130,7 @@ def embed(
         _store(loaded, lines, out, settings, json)
 
 
-def _store(model: Encoder, lines: Lines, out: Path, settings: Settings, json: bool) -> None:
+def _store(model: Encoder, lines: Lines, out: Path, settings: EmbedConfig, json: bool) -> None:
     from polyseme.formats.vectors.store import store
 
     total = lines.total() if visible() else None
@@ -143,7 +143,7 @@ def _store(model: Encoder, lines: Lines, out: Path, settings: Settings, json: bo
         show.line(f"{out}: {show.count(done.lines, 'line')}{before}, {out.stat().st_size / 1e6:,.1f} MB")
 
 
-def _show(model: Encoder, lines: Lines, settings: Settings, json: bool) -> None:
+def _show(model: Encoder, lines: Lines, settings: EmbedConfig, json: bool) -> None:
     from polyseme.formats.vectors.jsonl import json_line
     from polyseme.formats.vectors.store import embed_rows
 
@@ -158,7 +158,7 @@ def _show(model: Encoder, lines: Lines, settings: Settings, json: bool) -> None:
             show.columns([(show.short(word, 24), _numbers(vector)) for word, vector in _words(row)])
 
 
-def _words(row: Row) -> Iterator[tuple[str, np.ndarray]]:
+def _words(row: EmbeddedLine) -> Iterator[tuple[str, np.ndarray]]:
     """Words with their vectors in the last of the layers that were asked for."""
     return zip(row.words, row.vectors[-1], strict=True)
 

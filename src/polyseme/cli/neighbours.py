@@ -154,27 +154,28 @@ def _index(model: Encoder, text: Iterable[Sentence], folder: Path | None, layer:
 
 def _as_json(found: Neighbours, index: Index) -> None:
     in_context = [
-        {"word": each.word, "cosine": each.cosine, "words": each.sentence, "position": each.place} for each in found.in_context
+        {"word": each.word, "cosine": each.cosine, "words": each.sentence, "position": each.position}
+        for each in found.in_context
     ]
-    by_itself = [{"word": each.word, "cosine": each.cosine, "count": each.count} for each in found.by_itself]
+    by_itself = [{"word": each.word, "cosine": each.cosine, "count": each.count} for each in found.static]
     layers = list(range(index.layers.start, index.layers.stop))
-    answer = {"words": found.words, "position": found.place, "layers": layers}
+    answer = {"words": found.words, "position": found.position, "layers": layers}
     show.as_json({**answer, "in_context": in_context, "by_itself": by_itself})
 
 
 def _show(found: Neighbours, index: Index, same_word: bool | None, *, context: bool, own: bool) -> None:
     width = shutil.get_terminal_size((100, 24)).columns
-    show.line(show.short(joined(found.words, mark=found.place), width))
+    show.line(show.short(joined(found.words, mark=found.position), width))
     show.line()
     where = f"{show.count(len(index), 'word')} in {show.count(index.manifest.sentences, 'sentence')}"
-    words = [each.word for each in found.in_context] + [each.word for each in found.by_itself]
+    words = [each.word for each in found.in_context] + [each.word for each in found.static]
     column = _width([show.short(word, _LONGEST) for word in words])
     if context:
         show.line(f"in context ({index.layer}; {where})")
         if not found.in_context:
             what = "other places of this word" if same_word else "other words"
             show.line(f"  none: the text has no {what}")
-        lines = concordance([(each.sentence, each.place) for each in found.in_context], width - column - 11)
+        lines = concordance([(each.sentence, each.position) for each in found.in_context], width - column - 11)
         for each, line in zip(found.in_context, lines, strict=True):
             show.line(f"{_start(each.cosine, each.word, column)}  {line}")
     if context and own:
@@ -183,7 +184,7 @@ def _show(found: Neighbours, index: Index, same_word: bool | None, *, context: b
         show.line("by its own vector alone (layer 0)" if context else f"by its own vector alone ({where})")
         if not found.known:
             show.line("  none: the model does not know the word, and has one vector for all such words")
-        for alone in found.by_itself:
+        for alone in found.static:
             show.line(f"{_start(alone.cosine, alone.word, column)}  {show.count(alone.count, 'time')}")
 
 

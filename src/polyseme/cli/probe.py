@@ -23,7 +23,7 @@ from polyseme.cli.options import (
 
 if TYPE_CHECKING:
     from polyseme.analysis.analogies import AnalogyScores
-    from polyseme.analysis.table import Table
+    from polyseme.analysis.probe_result import ProbeResult
 
 probe = typer.Typer(help="Measure what each layer of a model knows, on labelled data.", no_args_is_help=True)
 
@@ -91,7 +91,7 @@ def tags(
     wanted = _column(column)
     learned, judged = read_conll(train, column=wanted), read_conll(test, column=wanted)
     loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
-    from polyseme.analysis.linear import ProbeConfig
+    from polyseme.analysis.linear_probe import ProbeConfig
     from polyseme.analysis.tags import probe_tags
 
     _show(probe_tags(loaded, learned, judged, resplit=resplit, config=ProbeConfig(seed=seed)), plot, json)
@@ -287,7 +287,7 @@ def _check_plot(path: Path | None) -> None:
         check_plot(path)
 
 
-def _show(table: Table, path: Path | None, json: bool) -> None:
+def _show(table: ProbeResult, path: Path | None, json: bool) -> None:
     if path is not None:
         from polyseme.analysis.plots import plot
 

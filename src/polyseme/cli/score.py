@@ -33,7 +33,7 @@ from polyseme.cli.options import (
 if TYPE_CHECKING:
     from polyseme.cli.options import AnyLanguageModel
     from polyseme.encoders.language_model import WordLogProbs
-    from polyseme.formats.vectors.store import Settings
+    from polyseme.formats.vectors.store import EmbedConfig
 
 EachWord = Annotated[bool, typer.Option("--words", help="Show every word, not only the sentence.")]
 Explain = Annotated[
@@ -72,9 +72,9 @@ def score(
     loaded = open_language_model(
         model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision
     )
-    from polyseme.formats.vectors.store import Settings
+    from polyseme.formats.vectors.store import EmbedConfig
 
-    settings = Settings(start=start.value if start else None, split_on_spaces=split_on_spaces)
+    settings = EmbedConfig(start=start.value if start else None, split_on_spaces=split_on_spaces)
     _log_probs(loaded, [], settings)  # what it lacks is told before the table begins
     totals = Totals()
     if not json:
@@ -131,7 +131,7 @@ class Totals:
         return [(name, plain_perplexity(value)) for name, value in values.items() if value is not None]
 
 
-def score_lines(model: AnyLanguageModel, lines: Iterable[str], settings: Settings) -> Iterator[WordLogProbs]:
+def score_lines(model: AnyLanguageModel, lines: Iterable[str], settings: EmbedConfig) -> Iterator[WordLogProbs]:
     """Log-probabilities of all lines, read a chunk at a time."""
     from polyseme.formats.vectors.store import chunks, words_of
 
@@ -139,7 +139,7 @@ def score_lines(model: AnyLanguageModel, lines: Iterable[str], settings: Setting
         yield from _log_probs(model, texts, settings)
 
 
-def _log_probs(model: AnyLanguageModel, texts: list[list[str]], settings: Settings) -> list[WordLogProbs]:
+def _log_probs(model: AnyLanguageModel, texts: list[list[str]], settings: EmbedConfig) -> list[WordLogProbs]:
     if settings.start is None:
         return model.log_probs(texts)
     elmo = need_elmo(model, "has no choice of start state: leave --start out")

@@ -77,7 +77,7 @@ def verify(
     loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device)
     from polyseme.encoders.shipped import resolve_path
     from polyseme.formats.vectors.check import check_file, check_reference, write_reference
-    from polyseme.formats.vectors.store import Settings
+    from polyseme.formats.vectors.store import EmbedConfig
 
     folder = resolve_path(model)
     if write:
@@ -87,7 +87,7 @@ def verify(
         show.as_json({"written": str(path)}) if json else show.line(f"{path}: written")
         return
     if vectors is not None:
-        settings = Settings(
+        settings = EmbedConfig(
             layers=layer_choice(layers),
             start=start.value if start else None,
             split_on_spaces=split_on_spaces,

@@ -20,11 +20,11 @@ from polyseme.base.files import read_json
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.encoders.elmo_folder import assemble
-from polyseme.formats import names
-from polyseme.formats.layout import Shape, check, to_ours
-from polyseme.formats.options import BilmOptions, bilm_options, telling_mistakes
+from polyseme.formats import weight_names
+from polyseme.formats.model_files import is_options
+from polyseme.formats.options import BilmOptions, bilm_options, naming_config_file
 from polyseme.formats.pickles import read_tensors
-from polyseme.formats.scan import is_options
+from polyseme.formats.weight_layout import Shape, check_shapes, to_polyseme
 from polyseme.nn.config import CharactersConfig, LstmConfig
 from polyseme.text.words import splitter
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 WEIGHTS = ("weights.th", "best.th")
 ASSUMED = "no options file: assumed clips of 3, residual connections and relu, as in the published models"
 _TOKENS, _LSTM = "_token_embedder.", "_elmo_lstm."
-_ANCHOR = _TOKENS + names.ALLENNLP.table
+_ANCHOR = _TOKENS + weight_names.ALLENNLP.table
 
 
 def read(weights: Path, *, options: Path | None = None, folder: Path | None = None) -> Elmo:
@@ -49,9 +49,9 @@ def read(weights: Path, *, options: Path | None = None, folder: Path | None = No
         config = _behaviour(plain, *chosen)
     else:
         log.warning("%s: %s", weights.name, ASSUMED)
-    rules = names.torch_words(names.ALLENNLP, config, _TOKENS) + names.torch_lstm(config, _LSTM)
-    check(rules, shapes, weights, thing="tensor")
-    tensors = to_ours(rules, state.__getitem__)
+    mappings = weight_names.torch_words(weight_names.ALLENNLP, config, _TOKENS) + weight_names.torch_lstm(config, _LSTM)
+    check_shapes(mappings, shapes, weights, thing="tensor")
+    tensors = to_polyseme(mappings, state.__getitem__)
     model = assemble(config, tensors, where=weights, splitter=splitter("whitespace"))
     model.source = ASSUMED if chosen is None else None
     return model
@@ -83,12 +83,12 @@ def _config(shapes: Mapping[str, Shape], weights: Path) -> ElmoConfig:
     def count(name: str) -> int:
         return next(n for n in range(len(shapes) + 1) if name.format(n) not in shapes)
 
-    tokens = {name: _TOKENS + getattr(names.ALLENNLP, name) for name in ("convolution", "highway", "projection")}
+    tokens = {name: _TOKENS + getattr(weight_names.ALLENNLP, name) for name in ("convolution", "highway", "projection")}
     convolutions = [
         size(f"{tokens['convolution']}.weight".format(n), 3) for n in range(count(f"{tokens['convolution']}.weight"))
     ]
     symbols, dim = size(_ANCHOR, 2)
-    with telling_mistakes(weights):
+    with naming_config_file(weights):
         return ElmoConfig(
             characters=CharactersConfig(
                 symbols=symbols,
@@ -143,7 +143,7 @@ def _behaviour(config: ElmoConfig, options: BilmOptions, where: Path) -> ElmoCon
     """The config with what only the options know."""
     lstm, cnn = options.lstm, options.char_cnn
     assert config.characters is not None
-    with telling_mistakes(where):
+    with naming_config_file(where):
         characters = config.characters
         if cnn is not None:
             characters = characters.replace(activation=cnn.activation, max_length=cnn.max_characters_per_token)

@@ -104,11 +104,11 @@ def write(model: NgramModel, path: str | Path) -> Path:
     return path
 
 
-def _created(path: Path, ending: str) -> BinaryIO:
-    """A new file, whose content is packed as the ending of its later name says."""
-    if ending == ".gz":
+def _created(path: Path, suffix: str) -> BinaryIO:
+    """A new file, whose content is packed as the suffix of its later name says."""
+    if suffix == ".gz":
         return cast(BinaryIO, gzip.open(path, "wb", compresslevel=6))
-    if ending == ".xz":
+    if suffix == ".xz":
         return cast(BinaryIO, lzma.open(path, "wb", preset=3))
     return path.open("wb")
 

@@ -22,9 +22,9 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.encoders.elmo_folder import assemble
 from polyseme.encoders.folder import is_folder, load_weights
-from polyseme.formats import hdf5, names
-from polyseme.formats.layout import Rule, Shape, check, to_ours, to_theirs
-from polyseme.formats.options import BilmOptions, bilm_options, telling_mistakes
+from polyseme.formats import hdf5, weight_names
+from polyseme.formats.options import BilmOptions, bilm_options, naming_config_file
+from polyseme.formats.weight_layout import Shape, WeightMapping, check_shapes, to_foreign, to_polyseme
 from polyseme.nn.config import CharactersConfig, LstmConfig
 from polyseme.nn.meta_init import meta_init
 from polyseme.nn.output.full import FullSoftmax
@@ -57,11 +57,11 @@ def read(
     words = None if table is None else _word_table(table, vocabulary)
     config = elmo_config(settings, found, None if words is None else len(words), where)
     flat = config.lstm.layers == 1 and any(name.startswith("RNN_0/RNN/LSTMCell/") for name in found)
-    rules = names.bilm_characters(config) + names.bilm_lstm(config, flat=flat)
-    _check_rest(rules, found, weights, spared=("CNN", "char_embed") if token_embeddings else ())
-    tensors = _tensors(rules, weights)
+    mappings = weight_names.bilm_characters(config) + weight_names.bilm_lstm(config, flat=flat)
+    _check_rest(mappings, found, weights, spared=("CNN", "char_embed") if token_embeddings else ())
+    tensors = _tensors(mappings, weights)
     if table is not None and words is not None:
-        tensors |= _tensors(names.bilm_words(len(words), config.dim), table)
+        tensors |= _tensors(weight_names.bilm_words(len(words), config.dim), table)
     if softmax is None and "softmax/W" in found:
         softmax = weights
     output = None
@@ -75,7 +75,7 @@ def read(
 def elmo_config(options: BilmOptions, found: Mapping[str, Shape], words: int | None, where: str | Path) -> ElmoConfig:
     """What the options and the datasets found say; with a table of `words` rows the characters are left out."""
     lstm, cnn = options.lstm, options.char_cnn
-    with telling_mistakes(where):
+    with naming_config_file(where):
         characters = None
         if words is None and cnn is not None:
             characters = CharactersConfig(
@@ -105,19 +105,19 @@ def elmo_config(options: BilmOptions, found: Mapping[str, Shape], words: int | N
         )
 
 
-def _tensors(rules: list[Rule], path: Path) -> dict[str, Tensor]:
-    check(rules, hdf5.shapes(path), path)
+def _tensors(mappings: list[WeightMapping], path: Path) -> dict[str, Tensor]:
+    check_shapes(mappings, hdf5.shapes(path), path)
     with hdf5.reading(path) as get:
-        return to_ours(rules, get)
+        return to_polyseme(mappings, get)
 
 
-def _check_rest(rules: list[Rule], found: Mapping[str, Shape], weights: Path, spared: tuple[str, ...]) -> None:
-    """Datasets that no rule takes: parts of an ELMo mean that the options are of another model; others are told."""
-    known = {name for rule in rules for name in rule.theirs} | {"embedding", "softmax/W", "softmax/b"}
+def _check_rest(mappings: list[WeightMapping], found: Mapping[str, Shape], weights: Path, spared: tuple[str, ...]) -> None:
+    """Datasets that no mapping takes: parts of an ELMo mean that the options are of another model; others are told."""
+    known = {name for mapping in mappings for name in mapping.foreign} | {"embedding", "softmax/W", "softmax/b"}
     rest = sorted(name for name in found if name not in known and not (spared and name.startswith(spared)))
     parts = [name for name in rest if name.startswith(("CNN", "RNN_", "char_embed"))]
     if parts:
-        check(rules, found, weights)  # where shapes differ too, they say more
+        check_shapes(mappings, found, weights)  # where shapes differ too, they say more
         more = f" (and {len(parts) - 3} more)" if len(parts) > 3 else ""
         raise FormatError(weights, f"holds {', '.join(parts[:3])}{more}, for which the options have no place")
     if rest:
@@ -158,7 +158,7 @@ def _output(
         words = _vocabulary(vocabulary, rows, f"softmax/W of {softmax.name}")
     with meta_init():
         output = FullSoftmax(rows, dim)
-    load_weights(output, _tensors(names.bilm_output(rows, dim), softmax), softmax)
+    load_weights(output, _tensors(weight_names.bilm_output(rows, dim), softmax), softmax)
     return words, output
 
 
@@ -177,16 +177,16 @@ def write(model: Elmo, folder: str | Path) -> Path:
     if stale:
         raise PolysemeError(f"{folder} holds {' and '.join(stale)} of another model: choose another folder")
     _warn_of_losses(model)
-    rules = names.bilm_characters(config) + names.bilm_lstm(config)
+    mappings = weight_names.bilm_characters(config) + weight_names.bilm_lstm(config)
     if config.words is not None:
-        rules += names.bilm_words(config.words.size, config.words.dim)
+        mappings += weight_names.bilm_words(config.words.size, config.words.dim)
     texts = {OPTIONS: json.dumps(to_options(config, model.vocabulary), indent=2) + "\n"}
     if model.vocabulary is not None:
         texts[VOCABULARY] = model.vocabulary.to_text()
     with folder_at_once(folder, last=OPTIONS) as part:
-        hdf5.write(part / WEIGHTS, to_theirs(rules, model.state_dict()))
+        hdf5.write(part / WEIGHTS, to_foreign(mappings, model.state_dict()))
         if output:
-            hdf5.write(part / SOFTMAX, to_theirs(names.bilm_output(*output["weight"].shape), output))
+            hdf5.write(part / SOFTMAX, to_foreign(weight_names.bilm_output(*output["weight"].shape), output))
         for name, text in texts.items():
             write_text(part / name, text)
     return folder

@@ -13,13 +13,13 @@ from polyseme.encoders.bert import Bert
 from polyseme.encoders.gpt import Gpt
 from polyseme.encoders.subword_library import family_of
 from polyseme.encoders.subword_model import SubwordModel
-from polyseme.formats import scan
+from polyseme.formats import model_files
 
 
 def is_checkpoint(folder: Path) -> bool:
     """Whether a folder is of the transformers library."""
     path = folder / "config.json"
-    return path.is_file() and bool({"model_type", "architectures"} & (scan.json_object(path) or {}).keys())
+    return path.is_file() and bool({"model_type", "architectures"} & (model_files.json_object(path) or {}).keys())
 
 
 def read(folder: Path) -> SubwordModel:

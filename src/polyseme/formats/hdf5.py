@@ -17,7 +17,7 @@ from torch import Tensor
 
 from polyseme.base.errors import FormatError
 from polyseme.base.files import HDF5, atomic, starts_with
-from polyseme.formats.layout import Shape
+from polyseme.formats.weight_layout import Shape
 
 # h5py tells damage in many voices, depending on which structure of the file is hit
 _DAMAGE = (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError)
@@ -36,14 +36,14 @@ def shapes(path: Path) -> dict[str, Shape]:
         if isinstance(item, h5py.Dataset):
             found[name] = tuple(item.shape or ())
 
-    with _opened(path) as file, _telling_damage(path):
+    with _opened(path) as file, _damage_as_format_error(path):
         file.visititems(keep)
     return found
 
 
 def top(path: Path, *names: str) -> tuple[list[str], int]:
     """Which of these names a file has, and how many entries at its top: quick also for files of a million datasets."""
-    with _opened(path) as file, _telling_damage(path):
+    with _opened(path) as file, _damage_as_format_error(path):
         return [name for name in names if name in file], len(file)
 
 
@@ -71,14 +71,14 @@ def write(path: Path, arrays: Mapping[str, Tensor]) -> None:
 
 
 def _tensor(file: h5py.File, name: str, path: Path) -> Tensor:
-    with _telling_damage(path):
+    with _damage_as_format_error(path):
         dataset = file[name]
         kind, elsewhere = dataset.dtype, dataset.external or dataset.is_virtual
     if kind.kind != "f":
         raise FormatError(path, f"dataset {name} holds {kind}; expected floating-point numbers")
     if elsewhere:
         raise FormatError(path, f"dataset {name} keeps its numbers in another file; refused")
-    with _telling_damage(path):
+    with _damage_as_format_error(path):
         result = torch.empty(dataset.shape, dtype=torch.float32)
         dataset.read_direct(result.numpy())  # straight into the tensor: no second copy, and any precision is converted
     return result
@@ -88,14 +88,14 @@ def _tensor(file: h5py.File, name: str, path: Path) -> Tensor:
 def _opened(path: Path) -> Iterator[h5py.File]:
     if not is_hdf5(path):
         raise FormatError(path, "is not an HDF5 file")
-    with _telling_damage(path):
+    with _damage_as_format_error(path):
         file = h5py.File(path, "r")
     with file:
         yield file
 
 
 @contextlib.contextmanager
-def _telling_damage(path: Path) -> Iterator[None]:
+def _damage_as_format_error(path: Path) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:

@@ -29,7 +29,7 @@ from polyseme.encoders import folder as ours
 from polyseme.encoders import shipped
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.elmo import Elmo
-from polyseme.formats import allennlp, arpa, bilm, checkpoints, hdf5, manylangs, scan
+from polyseme.formats import allennlp, arpa, bilm, checkpoints, hdf5, manylangs, model_files
 from polyseme.formats.pickles import is_torch_file
 from polyseme.formats.word_vectors import is_vectors, read_vectors
 from polyseme.text.words import LIKELIEST, Splitter
@@ -44,7 +44,7 @@ _DEVICES = ("cpu", "cuda", "mps")
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenFiles:
     """Files that the user named, which go before those found."""
 
     options: Path | None = None
@@ -107,7 +107,7 @@ def load(
     """
     target = _device(device)
     words = None if splitter in (None, LIKELIEST) else Splitter(str(splitter))
-    given = Given(*(None if name is None else Path(name).expanduser() for name in (options, vocabulary, token_embeddings)))
+    given = GivenFiles(*(None if name is None else Path(name).expanduser() for name in (options, vocabulary, token_embeddings)))
     for name in (given.options, given.vocabulary, given.token_embeddings):
         if name is not None and not name.is_file():
             raise PolysemeError(f"{name}: no such file")
@@ -133,7 +133,7 @@ def _choose_pieces(model: Encoder, pieces: str) -> None:
     model.config = model.config.replace(pieces=pieces)
 
 
-def _read_folder(folder: Path, given: Given) -> Encoder:
+def _read_folder(folder: Path, given: GivenFiles) -> Encoder:
     with telling(folder, "read"):
         inside = sorted(path.name for path in folder.iterdir())
     if not inside:
@@ -144,9 +144,9 @@ def _read_folder(folder: Path, given: Given) -> Encoder:
     if manylangs.ENCODER in inside and manylangs.TOKENS in inside:
         given.refuse(*_EVERYTHING, kind="an ELMoForManyLangs model")
         return manylangs.read(folder)
-    found = scan.hdf5_files(folder)
+    found = model_files.hdf5_files(folder)
     if found.weights:
-        return _read_bilm(scan.only(found.weights, "weights"), folder, given, found)
+        return _read_bilm(model_files.only(found.weights, "weights"), folder, given, found)
     for name in allennlp.WEIGHTS:
         if name in inside:
             given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP archive")
@@ -154,30 +154,32 @@ def _read_folder(folder: Path, given: Given) -> Encoder:
     if checkpoints.is_checkpoint(folder):
         given.refuse(*_EVERYTHING, kind="a model of the transformers library")
         return checkpoints.read(folder)
-    if found_ngrams := [path for path in scan.files(folder) if arpa.is_arpa(path)]:
+    if found_ngrams := [path for path in model_files.files(folder) if arpa.is_arpa(path)]:
         given.refuse(*_EVERYTHING, kind="an ARPA file")
-        return arpa.read(scan.only(found_ngrams, "n-grams"))
-    if found_vectors := [path for path in scan.files(folder) if is_vectors(path)]:
-        return _read_vectors(scan.only(found_vectors, "word vectors"), given)
+        return arpa.read(model_files.only(found_ngrams, "n-grams"))
+    if found_vectors := [path for path in model_files.files(folder) if is_vectors(path)]:
+        return _read_vectors(model_files.only(found_vectors, "word vectors"), given)
     if "task.json" in inside:
         raise FormatError(folder, "is a trained task and no model: `polyseme predict` asks it, `polyseme evaluate` judges it")
-    if archives := [path.name for path in scan.files(folder) if zipfile.is_zipfile(path) or tarfile.is_tarfile(path)]:
-        raise FormatError(folder, f"holds {scan.listed(archives)}, which may be a model: name the file itself")
+    if archives := [path.name for path in model_files.files(folder) if zipfile.is_zipfile(path) or tarfile.is_tarfile(path)]:
+        raise FormatError(folder, f"holds {model_files.join_names(archives)}, which may be a model: name the file itself")
     if "run" in inside:
         what = "holds no model yet, but a training that is under way or was stopped (run/)"
         raise FormatError(folder, f"{what}: the command that began it goes on with it")
-    raise FormatError(folder, f"holds no model that polyseme knows (found: {scan.listed(inside)}); expected {EXPECTED}")
+    raise FormatError(
+        folder, f"holds no model that polyseme knows (found: {model_files.join_names(inside)}); expected {EXPECTED}"
+    )
 
 
-def _read_file(path: Path, given: Given) -> Encoder:
+def _read_file(path: Path, given: GivenFiles) -> Encoder:
     with telling(path, "read"):
         empty = path.stat().st_size == 0
     if empty:
         raise FormatError(path, f"is an empty file; expected {EXPECTED}")
     if hdf5.is_hdf5(path):
-        if scan.hdf5_kind(path) != "weights":
-            raise FormatError(path, f"holds no LSTM weights (found: {scan.listed(sorted(hdf5.shapes(path)))})")
-        return _read_bilm(path, path.parent, given, scan.beside(path))
+        if model_files.hdf5_content(path) != "weights":
+            raise FormatError(path, f"holds no LSTM weights (found: {model_files.join_names(sorted(hdf5.shapes(path)))})")
+        return _read_bilm(path, path.parent, given, model_files.beside(path))
     if is_torch_file(path):
         given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP state dict")
         return allennlp.read(path, options=given.options)
@@ -191,30 +193,30 @@ def _read_file(path: Path, given: Given) -> Encoder:
     raise FormatError(path, f"is of no kind that polyseme knows; expected {EXPECTED}")
 
 
-def _read_bilm(weights: Path, folder: Path, given: Given, beside: scan.Hdf5Files) -> Elmo:
+def _read_bilm(weights: Path, folder: Path, given: GivenFiles, beside: model_files.Hdf5Files) -> Elmo:
     """Weights with what lies in their folder; `beside`: the other HDF5 files that belong to them."""
-    options = given.options or scan.options_file(folder)
+    options = given.options or model_files.options_file(folder)
     values = read_json(options)
     names = hdf5.shapes(weights)
     cached = given.token_embeddings
     if cached is None and "char_embed" not in names and "embedding" not in names and beside.token_embeddings:
-        cached = scan.only(beside.token_embeddings, "token embeddings")
-    softmax = scan.only(beside.softmax, "softmax weights") if beside.softmax and "softmax/W" not in names else None
+        cached = model_files.only(beside.token_embeddings, "token embeddings")
+    softmax = model_files.only(beside.softmax, "softmax weights") if beside.softmax and "softmax/W" not in names else None
     vocabulary = given.vocabulary
     by_words = cached is not None or not values.get("char_cnn")
     if vocabulary is None and (by_words or softmax is not None or "softmax/W" in names):
-        vocabulary = scan.vocabulary_file(folder)
+        vocabulary = model_files.vocabulary_file(folder)
     return bilm.read(values, weights, where=options, vocabulary=vocabulary, softmax=softmax, token_embeddings=cached)
 
 
-def _read_vectors(path: Path, given: Given) -> Encoder:
+def _read_vectors(path: Path, given: GivenFiles) -> Encoder:
     from polyseme.encoders.word2vec import WordVectorTable
 
     given.refuse(*_EVERYTHING, kind="a file of word vectors")
     return WordVectorTable.from_vectors(read_vectors(path))
 
 
-def _read_archive(archive: Path, given: Given) -> Encoder:
+def _read_archive(archive: Path, given: GivenFiles) -> Encoder:
     with tempfile.TemporaryDirectory(prefix="polyseme-", ignore_cleanup_errors=True) as name:
         root = Path(name).resolve()
         unpack(archive, root)

@@ -21,10 +21,10 @@ from polyseme.base.files import read_bytes, read_json
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.encoders.elmo_folder import assemble
-from polyseme.formats import names
-from polyseme.formats.layout import Rule, Shape, check, to_ours
-from polyseme.formats.options import ManyLangsOptions, parse, telling_mistakes
+from polyseme.formats import weight_names
+from polyseme.formats.options import ManyLangsOptions, naming_config_file, parse
 from polyseme.formats.pickles import read_tensors
+from polyseme.formats.weight_layout import Shape, WeightMapping, check_shapes, to_polyseme
 from polyseme.nn.config import ORIGINAL_FILTERS, CharactersConfig, LstmConfig
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import splitter
@@ -64,21 +64,21 @@ def read(folder: Path) -> Elmo:
     shapes: dict[str, Shape] = {name: tuple(value.shape) for name, value in tokens.items()}
     words = characters = None
     if options.token_embedder.word_dim:
-        rows = _rows(shapes, names.MANYLANGS_WORDS, folder / TOKENS)
-        listed = read_dictionary(folder / "word.dic", rows, _WORD_MARKS)
-        words = Vocabulary(listed, unknown="<oov>", begin="<bos>", end="<eos>")
+        rows = _rows(shapes, weight_names.MANYLANGS_WORDS, folder / TOKENS)
+        word_list = read_dictionary(folder / "word.dic", rows, _WORD_MARKS)
+        words = Vocabulary(word_list, unknown="<oov>", begin="<bos>", end="<eos>")
     if options.token_embedder.char_dim:
-        rows = _rows(shapes, names.MANYLANGS.table, folder / TOKENS)
+        rows = _rows(shapes, weight_names.MANYLANGS.table, folder / TOKENS)
         characters = read_dictionary(folder / "char.dic", rows, _CHARACTER_MARKS)
     config = _config(options, words, characters, where)
     tensors: dict[str, Tensor] = {}
-    parts: list[tuple[list[Rule], dict[str, Tensor], str]] = [
-        (names.torch_words(names.MANYLANGS, config), tokens, TOKENS),
-        (names.torch_lstm(config), encoder, ENCODER),
+    parts: list[tuple[list[WeightMapping], dict[str, Tensor], str]] = [
+        (weight_names.torch_words(weight_names.MANYLANGS, config), tokens, TOKENS),
+        (weight_names.torch_lstm(config), encoder, ENCODER),
     ]
-    for rules, state, file in parts:
-        check(rules, {name: tuple(value.shape) for name, value in state.items()}, folder / file, thing="tensor")
-        tensors |= to_ours(rules, state.__getitem__)
+    for mappings, state, file in parts:
+        check_shapes(mappings, {name: tuple(value.shape) for name, value in state.items()}, folder / file, thing="tensor")
+        tensors |= to_polyseme(mappings, state.__getitem__)
     return assemble(config, tensors, where=folder, splitter=splitter("whitespace"), vocabulary=words, alphabet=characters)
 
 
@@ -162,7 +162,7 @@ def _rows(shapes: dict[str, Shape], name: str, path: Path) -> int:
 def _config(options: ManyLangsOptions, words: Vocabulary | None, characters: list[str] | None, where: Path) -> ElmoConfig:
     tokens, encoder = options.token_embedder, options.encoder
     room = tokens.max_characters_per_token - 2  # words are cut to it before anything looks at them
-    with telling_mistakes(where):
+    with naming_config_file(where):
         cnn = None
         if characters is not None:
             cnn = CharactersConfig(

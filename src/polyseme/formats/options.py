@@ -129,12 +129,12 @@ def parse(kind: type[Kind], values: Mapping[str, Any], where: str | Path, also_k
     kept = _known(kind, {name: value for name, value in values.items() if name not in also_known}, "", strange)
     if strange:
         log.warning("%s: ignored unknown keys: %s", Path(where).name, ", ".join(strange))
-    with telling_mistakes(where):
+    with naming_config_file(where):
         return kind.from_dict(kept, where="the file")
 
 
 @contextlib.contextmanager
-def telling_mistakes(where: str | Path) -> Iterator[None]:
+def naming_config_file(where: str | Path) -> Iterator[None]:
     """Say of which file a mistake in a configuration was."""
     try:
         yield

@@ -251,7 +251,7 @@ def _is_number(field: bytes) -> bool:
         float(field)
     except ValueError:
         return False
-    return b"_" not in field  # Python's own 1_000 is none of theirs
+    return b"_" not in field  # Python's own 1_000 is none of foreign
 
 
 def _is_binary(start: bytes, dim: int) -> bool:

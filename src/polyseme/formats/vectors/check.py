@@ -26,7 +26,7 @@ from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import HDF5, ZIP, atomic, starts_with, telling
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.folder import REFERENCE
-from polyseme.formats.vectors.store import Settings, embed_rows
+from polyseme.formats.vectors.store import EmbedConfig, embed_rows
 
 SENTENCES = (
     "The river had broken its bank twice, so the bank refused the farmer's loan.",
@@ -110,7 +110,7 @@ def check_reference(model: Encoder, folder: str | Path) -> Check:
     return Check(len(words), sum(map(len, words)), largest.value, largest.place, now)
 
 
-def check_file(model: Encoder, lines: Iterable[str], vectors: str | Path, settings: Settings) -> Check:
+def check_file(model: Encoder, lines: Iterable[str], vectors: str | Path, settings: EmbedConfig) -> Check:
     """Compare a model with a file of vectors (HDF5 as bilm-tf wrote it, or npz) of these lines."""
     largest = _Largest()
     seen = words = 0
@@ -136,14 +136,14 @@ class _Largest:
     def __init__(self) -> None:
         self.value, self.place = 0.0, "nowhere"
 
-    def see(self, name: str, ours: np.ndarray, theirs: np.ndarray, path: str | Path) -> None:
-        if theirs.ndim == 2:  # AllenNLP wrote a single layer without its axis
-            theirs = theirs[None]
-        if ours.shape != theirs.shape:
-            raise FormatError(path, f"holds (layers, words, dim) = {theirs.shape} for {name}; the model gives {ours.shape}")
+    def see(self, name: str, ours: np.ndarray, foreign: np.ndarray, path: str | Path) -> None:
+        if foreign.ndim == 2:  # AllenNLP wrote a single layer without its axis
+            foreign = foreign[None]
+        if ours.shape != foreign.shape:
+            raise FormatError(path, f"holds (layers, words, dim) = {foreign.shape} for {name}; the model gives {ours.shape}")
         if ours.size == 0:
             return
-        difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
+        difference = np.abs(ours.astype(np.float64) - foreign.astype(np.float64))
         difference[np.isnan(difference)] = np.inf
         layer, word, _ = np.unravel_index(int(difference.argmax()), difference.shape)
         if difference.max() > self.value:

@@ -21,8 +21,8 @@ from pathlib import Path
 import h5py
 
 from polyseme.formats.hdf5 import in_memory
-from polyseme.formats.vectors.kinds import Damaged, Row
-from polyseme.formats.vectors.parts import PartsWriter
+from polyseme.formats.vectors.sharded import ShardedWriter
+from polyseme.formats.vectors.writer import DamagedPart, EmbeddedLine
 
 try:
     import resource
@@ -30,15 +30,15 @@ except ImportError:  # a system without limits on files (Windows)
     resource = None  # type: ignore[assignment]
 
 HELD = 1 << 24  # bytes of a part in memory; its image, made when it is written, takes as much again
-_TABLES = 1.05  # a whole file against its parts: the table of its names may be larger than theirs together
+_TABLES = 1.05  # a whole file against its parts: the table of its names may be larger than foreign together
 _DATASET = 512  # bytes that HDF5 keeps about each dataset
 _REASON = re.compile(r"errno = (\d+), error message = '([^']*)'")
 
 
-class Hdf5Writer(PartsWriter):
+class Hdf5Writer(ShardedWriter):
     """One dataset a line."""
 
-    ending = ".hdf5"
+    suffix = ".hdf5"
 
     def create(self, path: Path) -> _InMemory:
         file = _InMemory(path)
@@ -54,7 +54,7 @@ class Hdf5Writer(PartsWriter):
             self._tell_facts(file.inside)
         return file
 
-    def add(self, file: _InMemory, rows: Sequence[Row]) -> None:
+    def add(self, file: _InMemory, rows: Sequence[EmbeddedLine]) -> None:
         for row in rows:
             file.inside.create_dataset(str(row.line), data=row.vectors)
             file.held += row.vectors.nbytes + _DATASET
@@ -71,7 +71,7 @@ class Hdf5Writer(PartsWriter):
         try:
             h5py.File(part, "r").close()
         except OSError as error:
-            raise Damaged(f"{part.name} cannot be opened ({error})") from error
+            raise DamagedPart(f"{part.name} cannot be opened ({error})") from error
 
     def drop(self, file: _InMemory | _OnDisk) -> None:
         with contextlib.suppress(OSError, RuntimeError):

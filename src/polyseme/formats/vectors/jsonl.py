@@ -15,24 +15,24 @@ from pathlib import Path
 
 import numpy as np
 
-from polyseme.formats.vectors.growing import GrowingFile
-from polyseme.formats.vectors.kinds import About, Between, Mark, Row, nothing
+from polyseme.formats.vectors.append_file import AppendFile
+from polyseme.formats.vectors.writer import BetweenSteps, EmbeddedLine, FileInfo, ResumePoint, nothing
 
 
 class JsonlWriter:
     """One JSON object a line."""
 
-    def __init__(self, folder: Path, about: About, mark: Mark | None) -> None:
-        self._file = GrowingFile(folder / "data.jsonl", mark)
+    def __init__(self, folder: Path, about: FileInfo, mark: ResumePoint | None) -> None:
+        self._file = AppendFile(folder / "data.jsonl", mark)
 
-    def write(self, rows: Sequence[Row]) -> None:
+    def write(self, rows: Sequence[EmbeddedLine]) -> None:
         for row in rows:
             self._file.write(json_line(row))
 
-    def commit(self) -> Mark:
+    def commit(self) -> ResumePoint:
         return self._file.commit()
 
-    def finish(self, between: Between = nothing) -> Path:
+    def finish(self, between: BetweenSteps = nothing) -> Path:
         return self._file.path
 
     def close(self) -> None:
@@ -42,19 +42,19 @@ class JsonlWriter:
 class GzipJsonlWriter(JsonlWriter):
     """The same, compressed."""
 
-    def __init__(self, folder: Path, about: About, mark: Mark | None) -> None:
+    def __init__(self, folder: Path, about: FileInfo, mark: ResumePoint | None) -> None:
         super().__init__(folder, about, mark)
         self._member: gzip.GzipFile | None = None
         if mark is None:
             self._file.write(gzip.compress(b"", mtime=0))  # so that a file without lines is a gzip file too
 
-    def write(self, rows: Sequence[Row]) -> None:
+    def write(self, rows: Sequence[EmbeddedLine]) -> None:
         if self._member is None:
             self._member = gzip.GzipFile(filename="", mode="wb", fileobj=self._file, mtime=0, compresslevel=3)
         for row in rows:
             self._member.write(json_line(row))
 
-    def commit(self) -> Mark:
+    def commit(self) -> ResumePoint:
         self._end_member()
         return super().commit()
 
@@ -69,7 +69,7 @@ class GzipJsonlWriter(JsonlWriter):
             member.close()
 
 
-def json_line(row: Row) -> bytes:
+def json_line(row: EmbeddedLine) -> bytes:
     """One line as JSON, with its line end."""
     head = json.dumps({"line": row.line, "words": row.words}, ensure_ascii=False)
     try:

@@ -18,8 +18,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from polyseme.formats.vectors.growing import GrowingFile
-from polyseme.formats.vectors.kinds import About, Between, Mark, Row, nothing
+from polyseme.formats.vectors.append_file import AppendFile
+from polyseme.formats.vectors.writer import BetweenSteps, EmbeddedLine, FileInfo, ResumePoint, nothing
 
 _ENTRY = struct.Struct("<4s5H3I2H")  # signature, version, flags, method, time, date, crc, packed, size, name, extra
 _LISTED = struct.Struct("<4s6H3I5H2I")
@@ -35,10 +35,10 @@ _FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
 class NpzWriter:
     """One array a line: "0.npy", "1.npy", ..."""
 
-    def __init__(self, folder: Path, about: About, mark: Mark | None) -> None:
-        self._file = GrowingFile(folder / "data.npz", mark)
+    def __init__(self, folder: Path, about: FileInfo, mark: ResumePoint | None) -> None:
+        self._file = AppendFile(folder / "data.npz", mark)
 
-    def write(self, rows: Sequence[Row]) -> None:
+    def write(self, rows: Sequence[EmbeddedLine]) -> None:
         for row in rows:
             vectors = np.ascontiguousarray(row.vectors)
             head = io.BytesIO()
@@ -54,10 +54,10 @@ class NpzWriter:
         self._file.write(title + extra + head)
         self._file.write(body)
 
-    def commit(self) -> Mark:
+    def commit(self) -> ResumePoint:
         return self._file.commit()
 
-    def finish(self, between: Between = nothing) -> Path:
+    def finish(self, between: BetweenSteps = nothing) -> Path:
         begin = self._file.size
         count = 0
         with self._file.path.open("rb") as entries:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from polyseme.base.errors import MissingExtraError
-from polyseme.formats.vectors.kinds import About, Damaged, Row
-from polyseme.formats.vectors.parts import PartsWriter
+from polyseme.formats.vectors.sharded import ShardedWriter
+from polyseme.formats.vectors.writer import DamagedPart, EmbeddedLine, FileInfo
 
 try:
     import pyarrow as pa
@@ -24,17 +24,17 @@ except ImportError as error:
     raise MissingExtraError("Parquet files need pyarrow", "parquet") from error
 
 
-class ParquetWriter(PartsWriter):
+class ParquetWriter(ShardedWriter):
     """One row a line; a row group for each batch of lines."""
 
-    ending = ".parquet"
+    suffix = ".parquet"
 
     def create(self, path: Path) -> Any:
         # Vectors are noise to a compressor and have no two equal numbers, so neither compression nor dictionaries pay.
         options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
         return pq.ParquetWriter(path, _schema(self.about), **options)
 
-    def add(self, file: Any, rows: Sequence[Row]) -> None:
+    def add(self, file: Any, rows: Sequence[EmbeddedLine]) -> None:
         file.write_table(_table(rows, _schema(self.about)))
 
     def join(self, part: Path, whole: Any) -> None:
@@ -46,10 +46,10 @@ class ParquetWriter(PartsWriter):
         try:
             pq.ParquetFile(part).close()
         except (pa.ArrowException, OSError) as error:
-            raise Damaged(f"{part.name} cannot be opened ({error})") from error
+            raise DamagedPart(f"{part.name} cannot be opened ({error})") from error
 
 
-def _schema(about: About) -> Any:
+def _schema(about: FileInfo) -> Any:
     number = pa.float16() if about.half else pa.float32()
     columns = [
         ("line", pa.int64()),
@@ -61,7 +61,7 @@ def _schema(about: About) -> Any:
     return pa.schema(columns, metadata={name: value.encode("utf-8", "replace") for name, value in about.facts.items()})
 
 
-def _table(rows: Sequence[Row], schema: Any) -> Any:
+def _table(rows: Sequence[EmbeddedLine], schema: Any) -> Any:
     sizes = np.array([0, *(row.vectors.size for row in rows)], dtype=np.int64)
     values = np.concatenate([row.vectors.reshape(-1) for row in rows])
     number = schema.field("vectors").type.value_type

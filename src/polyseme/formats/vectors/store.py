@@ -23,9 +23,17 @@ from polyseme.base.files import telling
 from polyseme.encoders.base import BATCH_CPU, Encoder, LayerChoice
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.fingerprint import model_fingerprint
-from polyseme.formats.vectors.kinds import About, Damaged, Mark, Row, VectorWriter, ending, writer_for
+from polyseme.formats.vectors.part_folder import PartFolder
 from polyseme.formats.vectors.stop import Stop
-from polyseme.formats.vectors.workplace import Part
+from polyseme.formats.vectors.writer import (
+    DamagedPart,
+    EmbeddedLine,
+    FileInfo,
+    ResumePoint,
+    VectorWriter,
+    suffix_of,
+    writer_for,
+)
 
 CHUNK_LINES, CHUNK_BATCHES, CHUNK_CHARACTERS = 1024, 4, 1 << 22
 Count = Callable[[int], None]
@@ -33,7 +41,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class EmbedConfig:
     """How lines become vectors."""
 
     layers: LayerChoice = "all"
@@ -52,7 +60,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoreResult:
     """What a run did."""
 
     lines: int
@@ -62,18 +70,18 @@ class Stored:
     """Lines that an earlier, stopped run had done."""
 
 
-class Stopped(PolysemeError):
+class EmbeddingStopped(PolysemeError):
     """The user stopped the run; the text says how to go on."""
 
 
-def words_of(model: Encoder, line: str, settings: Settings) -> list[str]:
+def words_of(model: Encoder, line: str, settings: EmbedConfig) -> list[str]:
     """The words of a line."""
     return line.split() if settings.split_on_spaces else model.words(line)
 
 
 def embed_rows(
-    model: Encoder, lines: Iterable[str], settings: Settings, *, first: int = 0, count: Count | None = None
-) -> Iterator[list[Row]]:
+    model: Encoder, lines: Iterable[str], settings: EmbedConfig, *, first: int = 0, count: Count | None = None
+) -> Iterator[list[EmbeddedLine]]:
     """Rows of vectors for all lines, a chunk at a time; the first line has the number `first`."""
     number = first
     if settings.start == "carry" and isinstance(model, Elmo):  # other kinds refuse any start
@@ -90,11 +98,11 @@ def embed_rows(
         if settings.half:
             with np.errstate(over="ignore"):
                 arrays = [array.astype(np.float16) for array in arrays]
-        yield [Row(number + i, words, array) for i, (words, array) in enumerate(zip(texts, arrays, strict=True))]
+        yield [EmbeddedLine(number + i, words, array) for i, (words, array) in enumerate(zip(texts, arrays, strict=True))]
         number += len(texts)
 
 
-def chunks(texts: Iterable[list[str]], settings: Settings) -> Iterator[list[list[str]]]:
+def chunks(texts: Iterable[list[str]], settings: EmbedConfig) -> Iterator[list[list[str]]]:
     """Texts in chunks of some batches; with `start="carry"` a chunk ends only where a batch does."""
     step = (settings.batch_size or BATCH_CPU[1]) if settings.start == "carry" else 1
     most = CHUNK_BATCHES * (settings.batch_words or BATCH_CPU[0])
@@ -116,12 +124,12 @@ def store(
     model: Encoder,
     lines: Iterable[str],
     out: str | Path,
-    settings: Settings,
+    settings: EmbedConfig,
     *,
     count: Count = lambda done: None,
     tell: Tell = lambda sentence: None,
-) -> Stored:
-    """Embed all lines into the file `out`, whose ending names its kind; it is whole or absent.
+) -> StoreResult:
+    """Embed all lines into the file `out`, whose suffix names its kind; it is whole or absent.
 
     `lines` may be iterated again when an earlier run's work does not fit them. `count` hears of lines done, `tell` of
     what a person should know (going on after a stop, starting anew).
@@ -129,7 +137,7 @@ def store(
     out = Path(out)
     make = writer_for(out)
     about = identity(model, settings, out)
-    with Part(out) as part, telling(out, "write"), Stop() as stop:
+    with PartFolder(out) as part, telling(out, "write"), Stop() as stop:
 
         def checked(done: int) -> None:
             count(done)
@@ -142,14 +150,20 @@ def store(
             part.finish(writer.finish(stop.check))
         except KeyboardInterrupt as error:
             again = "starts again from the first line" if settings.start == "carry" else "goes on where it stopped"
-            raise Stopped(f"stopped; the same command {again}") from error
+            raise EmbeddingStopped(f"stopped; the same command {again}") from error
         finally:
             writer.close()
-    return Stored(text.taken, words, resumed)
+    return StoreResult(text.taken, words, resumed)
 
 
 def _work(
-    model: Encoder, writer: VectorWriter, text: _Taken, part: Part, about: dict[str, Any], settings: Settings, count: Count
+    model: Encoder,
+    writer: VectorWriter,
+    text: _Taken,
+    part: PartFolder,
+    about: dict[str, Any],
+    settings: EmbedConfig,
+    count: Count,
 ) -> int:
     """Embed and write the rest of the text; gives the number of words."""
 
@@ -221,7 +235,7 @@ class _Taken:
 
 
 def _begin(
-    make: type[VectorWriter], part: Part, about: dict[str, Any], lines: Iterable[str], facts: About, tell: Tell
+    make: type[VectorWriter], part: PartFolder, about: dict[str, Any], lines: Iterable[str], facts: FileInfo, tell: Tell
 ) -> tuple[VectorWriter, _Taken, int]:
     """The writer, the text that is left, and how many lines were done before."""
     journal = part.journal()
@@ -229,10 +243,10 @@ def _begin(
         text = _Taken(lines)
         why = _mismatch(journal, about, text)
         if why is None:
-            mark: Mark = journal["mark"]
+            mark: ResumePoint = journal["mark"]
             try:
                 writer = make(part.folder, facts, mark)
-            except Damaged as error:
+            except DamagedPart as error:
                 why = f"it is damaged ({error})"
             else:
                 tell(f"going on after line {journal['lines']:,}, where an earlier run stopped")
@@ -254,11 +268,11 @@ def _mismatch(journal: dict[str, Any], about: dict[str, Any], text: _Taken) -> s
     return None if (text.taken, text.digest()) == (journal["lines"], journal["digest"]) else "the text has changed"
 
 
-def identity(model: Encoder, settings: Settings, out: Path) -> dict[str, Any]:
+def identity(model: Encoder, settings: EmbedConfig, out: Path) -> dict[str, Any]:
     """All that the content of a file depends on, but for the text."""
     return {
         "version": 1,
-        "kind": ending(out),
+        "kind": suffix_of(out),
         "model": model_fingerprint(model),
         "layers": settings.layers,
         "start": _start(model, settings),
@@ -268,12 +282,12 @@ def identity(model: Encoder, settings: Settings, out: Path) -> dict[str, Any]:
     }
 
 
-def _start(model: Encoder, settings: Settings) -> str | None:
+def _start(model: Encoder, settings: EmbedConfig) -> str | None:
     """How a sentence begins; None for systems that have no start state."""
     return settings.start or getattr(model.config, "start", None)
 
 
-def _facts(model: Encoder, settings: Settings) -> About:
+def _facts(model: Encoder, settings: EmbedConfig) -> FileInfo:
     facts = {
         "creator": f"polyseme {polyseme.__version__}",
         "model": model.source or model.kind,
@@ -281,4 +295,4 @@ def _facts(model: Encoder, settings: Settings) -> About:
         "start": _start(model, settings),
         "splitter": "whitespace" if settings.split_on_spaces else model.splitter.name,
     }
-    return About(half=settings.half, facts={name: value for name, value in facts.items() if value is not None})
+    return FileInfo(half=settings.half, facts={name: value for name, value in facts.items() if value is not None})

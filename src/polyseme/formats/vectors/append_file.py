@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from polyseme.formats.vectors.kinds import Damaged, Mark
+from polyseme.formats.vectors.writer import DamagedPart, ResumePoint
 
 
-class GrowingFile:
+class AppendFile:
     """Bytes go to the end; `commit` makes them safe."""
 
-    def __init__(self, path: Path, mark: Mark | None) -> None:
+    def __init__(self, path: Path, mark: ResumePoint | None) -> None:
         self.path = path
         if mark is None:
             self._file = path.open("w+b")
@@ -19,10 +19,10 @@ class GrowingFile:
         try:
             self._file = path.open("r+b")
         except FileNotFoundError as error:
-            raise Damaged(f"{path.name} is gone") from error
+            raise DamagedPart(f"{path.name} is gone") from error
         if self._file.seek(0, os.SEEK_END) < mark["size"]:
             self._file.close()
-            raise Damaged(f"{path.name} is shorter than it was")
+            raise DamagedPart(f"{path.name} is shorter than it was")
         self._file.truncate(mark["size"])
         self._file.seek(mark["size"])
 
@@ -38,7 +38,7 @@ class GrowingFile:
         """Bytes so far."""
         return self._file.tell()
 
-    def commit(self) -> Mark:
+    def commit(self) -> ResumePoint:
         """All bytes so far are on the disk when this returns."""
         self._file.flush()
         os.fsync(self._file.fileno())

@@ -1,6 +1,6 @@
-"""The vectors of chosen places in sentences, embedded some sentences at a time so that memory is bounded.
+"""The vectors of chosen spans in sentences, embedded some sentences at a time so that memory is bounded.
 
-A place is a range of words; its vector is the mean of theirs. Every probe asks in this way: for all words of a sentence, for
+A position is a range of words; its vector is the mean of theirs. Every probe asks in this way: for all words of a sentence, for
 one word of it, for a term of several words, or for the words that share characters with a token cut otherwise.
 """
 
@@ -20,8 +20,8 @@ EMBEDDED = 16384  # words whose layers stand in memory at a time: 200 MB for thr
 LARGE = 1 << 28  # bytes above which vectors are kept as float16, which is exact to three digits
 _LARGEST = float(np.finfo(np.float16).max)
 
-Places = Sequence[Sequence[range]]
-"""For each sentence the places that are asked for."""
+Spans = Sequence[Sequence[range]]
+"""For each sentence the spans that are asked for."""
 
 
 def token_vectors(
@@ -36,42 +36,46 @@ def token_vectors(
     if resplit and encoder.splitter.name == "whitespace":
         raise UsageError("the model splits text at white space only, so it cannot split tokens again: name another splitter")
     if not resplit:
-        return vectors_at(encoder, sentences, [[range(i, i + 1) for i in range(len(each))] for each in sentences], title=title)
+        return span_vectors(
+            encoder, sentences, [[range(i, i + 1) for i in range(len(each))] for each in sentences], title=title
+        )
     own = [encoder.words(join(tokens)) for tokens in sentences]
-    places = [overlaps(tokens, words) for tokens, words in zip(sentences, own, strict=True)]
-    return vectors_at(encoder, own, places, title=title)
+    spans = [overlaps(tokens, words) for tokens, words in zip(sentences, own, strict=True)]
+    return span_vectors(encoder, own, spans, title=title)
 
 
-def vectors_at(
-    encoder: Encoder, sentences: Sequence[Sequence[str]], places: Places, *, title: str = "embedding"
+def span_vectors(
+    encoder: Encoder, sentences: Sequence[Sequence[str]], spans: Spans, *, title: str = "embedding"
 ) -> NDArray[np.floating]:
-    """The vectors of all places of all sentences, one after another: (layers, places, dim)."""
-    count = sum(map(len, places))
+    """The vectors of all spans of all sentences, one after another: (layers, spans, dim)."""
+    count = sum(map(len, spans))
     shape = (encoder.layers, count, encoder.dim)
     small = 4 * encoder.layers * count * encoder.dim <= LARGE
     result: NDArray[np.floating] = np.empty(shape, dtype=np.float32 if small else np.float16)
     begin = 0
-    for block in vector_blocks(encoder, sentences, places, title=title):
+    for block in span_vector_blocks(encoder, sentences, spans, title=title):
         end = begin + block.shape[1]
         result[:, begin:end] = block if small else np.clip(block, -_LARGEST, _LARGEST)
         begin = end
     return result
 
 
-def vector_blocks(
-    encoder: Encoder, sentences: Sequence[Sequence[str]], places: Places, *, title: str = "embedding"
+def span_vector_blocks(
+    encoder: Encoder, sentences: Sequence[Sequence[str]], spans: Spans, *, title: str = "embedding"
 ) -> Iterator[NDArray[np.float32]]:
-    """The same in blocks (layers, some places, dim), for what is summed up and need not be kept."""
-    for words, wanted in zip(sentences, places, strict=True):
-        for place in wanted:
-            if place.start < 0 or place.stop > len(words):
-                raise UsageError(f"words {place.start} to {place.stop - 1} were asked for; the sentence has {len(words)} words")
-    asked = [number for number, wanted in enumerate(places) if wanted]  # the other sentences need not be embedded
-    sentences, places = [sentences[number] for number in asked], [places[number] for number in asked]
+    """The same in blocks (layers, some spans, dim), for what is summed up and need not be kept."""
+    for words, wanted in zip(sentences, spans, strict=True):
+        for position in wanted:
+            if position.start < 0 or position.stop > len(words):
+                raise UsageError(
+                    f"words {position.start} to {position.stop - 1} were asked for; the sentence has {len(words)} words"
+                )
+    asked = [number for number, wanted in enumerate(spans) if wanted]  # the other sentences need not be embedded
+    sentences, spans = [sentences[number] for number in asked], [spans[number] for number in asked]
     with progress(title, len(sentences), "sentences") as advance:
         for block in _blocks(sentences):
             arrays = encoder.embed(sentences[block], progress=advance)
-            yield np.concatenate([_at(array, wanted) for array, wanted in zip(arrays, places[block], strict=True)], axis=1)
+            yield np.concatenate([_at(array, wanted) for array, wanted in zip(arrays, spans[block], strict=True)], axis=1)
 
 
 def _blocks(sentences: Sequence[Sequence[str]]) -> Iterator[slice]:
@@ -85,21 +89,21 @@ def _blocks(sentences: Sequence[Sequence[str]]) -> Iterator[slice]:
         yield slice(begin, len(sentences))
 
 
-def _at(array: NDArray[np.float32], places: Sequence[range]) -> NDArray[np.float32]:
-    """A sentence (layers, words, dim) -> its places (layers, places, dim)."""
+def _at(array: NDArray[np.float32], spans: Sequence[range]) -> NDArray[np.float32]:
+    """A sentence (layers, words, dim) -> its spans (layers, spans, dim)."""
     if not array.shape[1]:
-        return np.zeros((array.shape[0], len(places), array.shape[2]), dtype=np.float32)
-    result = array[:, [place.start for place in places]]
-    for number, place in enumerate(places):
-        if len(place) != 1:
-            result[:, number] = array[:, place.start : place.stop].mean(1) if place else 0.0
+        return np.zeros((array.shape[0], len(spans), array.shape[2]), dtype=np.float32)
+    result = array[:, [position.start for position in spans]]
+    for number, position in enumerate(spans):
+        if len(position) != 1:
+            result[:, number] = array[:, position.start : position.stop].mean(1) if position else 0.0
     return result
 
 
-def views(stack: NDArray[np.floating]) -> dict[str, NDArray[np.float32]]:
-    """A stack (layers, places, dim) as named vectors (places, ...): each layer, their mean and all in a row.
+def layer_views(stack: NDArray[np.floating]) -> dict[str, NDArray[np.float32]]:
+    """A stack (layers, spans, dim) as named vectors (spans, ...): each layer, their mean and all in a row.
 
-    >>> {name: vectors.shape for name, vectors in views(np.zeros((2, 5, 4))).items()}
+    >>> {name: vectors.shape for name, vectors in layer_views(np.zeros((2, 5, 4))).items()}
     {'layer 0': (5, 4), 'layer 1': (5, 4), 'mean': (5, 4), 'concatenation': (5, 8)}
     """
     layers = stack.astype(np.float32)

@@ -27,26 +27,26 @@ class ProbeConfig(Config):
 
     epochs: int = 10
     """Passes over the training vectors."""
-    least_steps: int = 500
+    min_steps: int = 500
     """Little data is passed over more often, for at least so many steps."""
-    batch: int = 512
-    """Vectors of a batch."""
-    rate: float = 5e-3
-    """The learning rate at the first step; it falls to zero on a straight line."""
-    mix_rate: float = 2e-2
+    batch_size: int = 512
+    """Vectors of a batch_size."""
+    learning_rate: float = 5e-3
+    """The learning learning_rate at the first step; it falls to zero on a straight line."""
+    mix_learning_rate: float = 2e-2
     """The same for the weights of the mix, which are few and have far to go."""
-    decay: float = 1e-2
-    """Weight decay of the softmax layer."""
+    weight_decay: float = 1e-2
+    """Weight weight_decay of the softmax layer."""
     seed: int = 0
     """Decides the order of the batches."""
 
     def __post_init__(self) -> None:
-        if self.epochs < 1 or self.batch < 1:
-            raise ConfigError(f"epochs is {self.epochs} and batch {self.batch}; both must be at least 1")
+        if self.epochs < 1 or self.batch_size < 1:
+            raise ConfigError(f"epochs is {self.epochs} and batch_size {self.batch_size}; both must be at least 1")
 
 
 class LinearProbe(nn.Module):
-    """Vectors of one or several layers, (layers, places, dim), into scores of classes, (places, classes)."""
+    """Vectors of one or several layers, (layers, spans, dim), into scores of classes, (spans, classes)."""
 
     mean: Tensor
     scale: Tensor
@@ -70,14 +70,14 @@ class LinearProbe(nn.Module):
 
     @torch.inference_mode()
     def predict(self, vectors: NDArray[np.floating]) -> NDArray[np.int64]:
-        """The likeliest class of each place, (places,)."""
+        """The likeliest class of each position, (spans,)."""
         stack, device = torch.from_numpy(vectors), self.mean.device
         blocks = range(0, stack.shape[1], _SCORED)
         found = [self(stack[:, begin : begin + _SCORED].to(device)).argmax(1).cpu() for begin in blocks]
         return torch.cat(found).numpy()
 
 
-def fit(
+def fit_linear_probe(
     vectors: NDArray[np.floating],
     labels: NDArray[np.int64],
     classes: int,
@@ -86,21 +86,21 @@ def fit(
     device: torch.device | str = "cpu",
     title: str = "probe",
 ) -> LinearProbe:
-    """Train a probe on vectors (layers, places, dim) and the class of each place, (places,)."""
+    """Train a probe on vectors (layers, spans, dim) and the class of each position, (spans,)."""
     stack, targets = torch.from_numpy(vectors), torch.from_numpy(labels)
     probe = LinearProbe(*_moments(stack), classes).to(device)
-    groups = [{"params": probe.output.parameters(), "lr": config.rate, "weight_decay": config.decay}]
+    groups = [{"params": probe.output.parameters(), "lr": config.learning_rate, "weight_decay": config.weight_decay}]
     if probe.mix is not None:
-        groups.append({"params": probe.mix.parameters(), "lr": config.mix_rate, "weight_decay": 0.0})
+        groups.append({"params": probe.mix.parameters(), "lr": config.mix_learning_rate, "weight_decay": 0.0})
     optimizer = torch.optim.AdamW(groups)
     order = torch.Generator().manual_seed(config.seed)
-    in_epoch = -(-len(targets) // config.batch)
-    epochs = max(config.epochs, -(-config.least_steps // in_epoch))
+    in_epoch = -(-len(targets) // config.batch_size)
+    epochs = max(config.epochs, -(-config.min_steps // in_epoch))
     steps = epochs * in_epoch
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
     with progress(title, steps, "steps") as advance:
         for _ in range(epochs):
-            for rows in torch.randperm(len(targets), generator=order).split(config.batch):
+            for rows in torch.randperm(len(targets), generator=order).split(config.batch_size):
                 scores = probe(stack.index_select(1, rows).to(device))
                 loss = nn.functional.cross_entropy(scores, targets[rows].to(device))
                 optimizer.zero_grad()
@@ -112,7 +112,7 @@ def fit(
 
 
 def _moments(stack: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and deviation over the places, each (layers, dim), summed in double a block at a time."""
+    """Mean and deviation over the spans, each (layers, dim), summed in double a block at a time."""
     layers, count, dim = stack.shape
     mean, spread = (torch.zeros(layers, dim, dtype=torch.float64) for _ in range(2))
     for block in stack.split(_SCORED, dim=1):

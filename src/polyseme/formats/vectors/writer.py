@@ -1,4 +1,4 @@
-"""Files of vectors: what every kind shares, and which kind an ending names.
+"""Files of vectors: what every kind shares, and which kind a suffix names.
 
     .hdf5 .h5     as bilm-tf wrote it: one dataset a line, named by the line's number from 0, (layers, words, dim)
     .npz          the same as NumPy arrays: np.load(file)["0"]
@@ -22,8 +22,8 @@ import numpy as np
 
 from polyseme.base.errors import UsageError
 
-Mark = dict[str, int]
-Between = Callable[[], None]
+ResumePoint = dict[str, int]
+BetweenSteps = Callable[[], None]
 
 _WRITERS = {
     ".hdf5": "polyseme.formats.vectors.hdf5:Hdf5Writer",
@@ -36,7 +36,7 @@ _WRITERS = {
 
 
 @dataclass(frozen=True)
-class Row:
+class EmbeddedLine:
     """One line of the input and its vectors."""
 
     line: int
@@ -47,7 +47,7 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
+class FileInfo:
     """What a whole file is about."""
 
     half: bool = False
@@ -56,7 +56,7 @@ class About:
     """Where the vectors come from, stored where the format has a place for it."""
 
 
-class Damaged(Exception):
+class DamagedPart(Exception):
     """What a mark speaks of is not there any more, so the work begins anew."""
 
 
@@ -67,16 +67,16 @@ def nothing() -> None:
 class VectorWriter(Protocol):
     """A kind of file being written, inside a folder of its own."""
 
-    def __init__(self, folder: Path, about: About, mark: Mark | None) -> None:
-        """Begin, or go on from a mark; `Damaged` where that cannot be done."""
+    def __init__(self, folder: Path, about: FileInfo, mark: ResumePoint | None) -> None:
+        """Begin, or go on from a mark; `DamagedPart` where that cannot be done."""
 
-    def write(self, rows: Sequence[Row]) -> None:
+    def write(self, rows: Sequence[EmbeddedLine]) -> None:
         """Add lines, in order."""
 
-    def commit(self) -> Mark:
+    def commit(self) -> ResumePoint:
         """Make all that was written so far safe on the disk."""
 
-    def finish(self, between: Between = nothing) -> Path:
+    def finish(self, between: BetweenSteps = nothing) -> Path:
         """Make the file whole (all is committed) and close it; gives where it lies in the folder.
 
         Where that takes long, `between` is called at moments at which it may stop the work by raising.
@@ -86,21 +86,21 @@ class VectorWriter(Protocol):
         """Let go of the file without making it whole; called after `finish` too."""
 
 
-def ending(path: str | Path) -> str:
-    """The ending that names the kind of a file of vectors.
+def suffix_of(path: str | Path) -> str:
+    """The suffix that names the kind of a file of vectors.
 
-    >>> ending("corpus.jsonl.gz"), ending("a.b.HDF5")
+    >>> suffix_of("corpus.jsonl.gz"), suffix_of("a.b.HDF5")
     ('.jsonl.gz', '.hdf5')
     """
     name = Path(path).name.lower()
     for known in sorted(_WRITERS, key=len, reverse=True):
         if name.endswith(known) and name != known:
             return known
-    raise UsageError(f"{path}: the ending names the kind of the file; known: {', '.join(_WRITERS)}")
+    raise UsageError(f"{path}: the suffix names the kind of the file; known: {', '.join(_WRITERS)}")
 
 
 def writer_for(path: str | Path) -> type[VectorWriter]:
     """The writer for a file of that name; a missing package is told here."""
-    module, name = _WRITERS[ending(path)].split(":")
+    module, name = _WRITERS[suffix_of(path)].split(":")
     writer: type[VectorWriter] = getattr(importlib.import_module(module), name)
     return writer

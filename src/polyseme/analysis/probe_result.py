@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Table:
+class ProbeResult:
     """Scores by row and measure."""
 
     title: str

@@ -14,21 +14,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from polyseme.formats.vectors.kinds import About, Between, Damaged, Mark, Row, nothing
+from polyseme.formats.vectors.writer import BetweenSteps, DamagedPart, EmbeddedLine, FileInfo, ResumePoint, nothing
 
 
-class PartsWriter(ABC):
+class ShardedWriter(ABC):
     """A writer in parts; a kind says how a part is opened, added to, closed and joined."""
 
-    ending: ClassVar[str]
+    suffix: ClassVar[str]
 
-    def __init__(self, folder: Path, about: About, mark: Mark | None) -> None:
+    def __init__(self, folder: Path, about: FileInfo, mark: ResumePoint | None) -> None:
         self._folder, self.about = folder, about
         self._parts = mark["parts"] if mark else 0
         self._open: Any = None
         for number in range(self._parts):
             if not self._part(number).exists():
-                raise Damaged(f"{self._part(number).name} is gone")
+                raise DamagedPart(f"{self._part(number).name} is gone")
             self.check(self._part(number))
 
     @abstractmethod
@@ -40,7 +40,7 @@ class PartsWriter(ABC):
         return self.create(path)
 
     @abstractmethod
-    def add(self, file: Any, rows: Sequence[Row]) -> None:
+    def add(self, file: Any, rows: Sequence[EmbeddedLine]) -> None:
         """Add lines to an open file."""
 
     @abstractmethod
@@ -49,7 +49,7 @@ class PartsWriter(ABC):
 
     @abstractmethod
     def check(self, part: Path) -> None:
-        """`Damaged` where a part that was closed cannot be read."""
+        """`DamagedPart` where a part that was closed cannot be read."""
 
     def full(self, file: Any) -> bool:
         """Whether a part holds as much as it should; the next rows then go to another."""
@@ -60,14 +60,14 @@ class PartsWriter(ABC):
         with contextlib.suppress(OSError, RuntimeError):
             file.close()
 
-    def write(self, rows: Sequence[Row]) -> None:
+    def write(self, rows: Sequence[EmbeddedLine]) -> None:
         if self._open is None:
             self._open = self.create(self._part(self._parts))
         self.add(self._open, rows)
         if self.full(self._open):
             self.commit()
 
-    def commit(self) -> Mark:
+    def commit(self) -> ResumePoint:
         if self._open is not None:
             file, self._open = self._open, None
             file.close()
@@ -75,10 +75,10 @@ class PartsWriter(ABC):
             self._parts += 1
         return {"parts": self._parts}
 
-    def finish(self, between: Between = nothing) -> Path:
+    def finish(self, between: BetweenSteps = nothing) -> Path:
         if self._parts == 1:
             return self._part(0)
-        whole = self._folder / f"data{self.ending}"
+        whole = self._folder / f"data{self.suffix}"
         parts = [self._part(number) for number in range(self._parts)]
         file = self.create_whole(whole, sum(part.stat().st_size for part in parts))
         try:
@@ -98,7 +98,7 @@ class PartsWriter(ABC):
             self.drop(file)
 
     def _part(self, number: int) -> Path:
-        return self._folder / f"part-{number:06}{self.ending}"
+        return self._folder / f"part-{number:06}{self.suffix}"
 
 
 def _sync(path: Path) -> None:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from polyseme.analysis.linear import ProbeConfig, _moments, fit
+from polyseme.analysis.linear_probe import ProbeConfig, _moments, fit_linear_probe
 from polyseme.base.config import ConfigError
 
-QUICK = ProbeConfig(epochs=20, least_steps=200, batch=64)
+QUICK = ProbeConfig(epochs=20, min_steps=200, batch_size=64)
 
 
 def data(count: int = 400) -> tuple[np.ndarray, np.ndarray]:
@@ -22,30 +22,30 @@ def data(count: int = 400) -> tuple[np.ndarray, np.ndarray]:
 
 def test_the_layer_that_knows():
     stack, labels = data()
-    right = [np.mean(fit(stack[n : n + 1], labels, 3, QUICK).predict(stack[n : n + 1]) == labels) for n in (0, 1)]
+    right = [np.mean(fit_linear_probe(stack[n : n + 1], labels, 3, QUICK).predict(stack[n : n + 1]) == labels) for n in (0, 1)]
     assert right[0] < 0.6 and right[1] > 0.99
 
 
 def test_the_mix_finds_it():
     stack, labels = data()
-    probe = fit(stack, labels, 3, QUICK)
+    probe = fit_linear_probe(stack, labels, 3, QUICK)
     weights = torch.softmax(probe.mix.weights, 0)
     assert np.mean(probe.predict(stack) == labels) > 0.99 and weights[1] > 0.9
-    assert fit(stack[:1], labels, 3, QUICK).mix is None
+    assert fit_linear_probe(stack[:1], labels, 3, QUICK).mix is None
 
 
 def test_the_optimum_of_one_number():
     """Classes 0 and 1 overlap on one feature: the probe's log odds are those of the counts (1:3 and 3:1)."""
     feature = np.repeat([-1.0, 1.0], 400).astype(np.float32)
     labels = np.concatenate([np.repeat([0, 1], [300, 100]), np.repeat([0, 1], [100, 300])])
-    probe = fit(feature[None, :, None], labels, 2, QUICK.replace(decay=0.0, least_steps=600))
+    probe = fit_linear_probe(feature[None, :, None], labels, 2, QUICK.replace(weight_decay=0.0, min_steps=600))
     scores = probe(torch.tensor([[[-1.0], [1.0]]])).detach().numpy()
     np.testing.assert_allclose(scores[:, 1] - scores[:, 0], [-np.log(3), np.log(3)], atol=0.05)
 
 
 def test_the_seed_decides():
     stack, labels = data(100)
-    one, same, other = (fit(stack, labels, 3, QUICK.replace(seed=seed)).output.weight for seed in (1, 1, 2))
+    one, same, other = (fit_linear_probe(stack, labels, 3, QUICK.replace(seed=seed)).output.weight for seed in (1, 1, 2))
     assert torch.equal(one, same) and not torch.equal(one, other)
 
 
@@ -55,14 +55,14 @@ def test_half_precision_and_moments():
     exact = stack.astype(np.float16).astype(np.float64)
     np.testing.assert_allclose(mean, exact.mean(1), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(deviation, exact.std(1), rtol=1e-5)
-    probe = fit(stack.astype(np.float16), labels, 3, QUICK)
+    probe = fit_linear_probe(stack.astype(np.float16), labels, 3, QUICK)
     assert probe.predict(stack.astype(np.float16)).shape == (400,)
 
 
 def test_a_number_that_never_changes():
     stack, labels = data()
     stack[:, :, 4] = 7
-    assert np.mean(fit(stack, labels, 3, QUICK).predict(stack) == labels) > 0.99
+    assert np.mean(fit_linear_probe(stack, labels, 3, QUICK).predict(stack) == labels) > 0.99
 
 
 def test_bad_settings():

@@ -25,7 +25,7 @@ except ImportError:  # a system without it (Windows) goes without the lock
     fcntl = None  # type: ignore[assignment]
 
 
-class Part:
+class PartFolder:
     """The work on one file, as a context manager."""
 
     def __init__(self, out: Path) -> None:

@@ -44,7 +44,7 @@ def hdf5_files(folder: Path) -> Hdf5Files:
     found = Hdf5Files()
     for path in files(folder):
         if hdf5.is_hdf5(path):
-            kind = hdf5_kind(path)
+            kind = hdf5_content(path)
             if kind is not None:
                 getattr(found, kind).append(path)
     return found
@@ -58,17 +58,17 @@ def beside(weights: Path) -> Hdf5Files:
     found = Hdf5Files()
     for path in files(weights.parent):
         with contextlib.suppress(PolysemeError):  # what is wrong with another file is not asked here
-            if hdf5.is_hdf5(path) and (kind := hdf5_kind(path)) is not None:
+            if hdf5.is_hdf5(path) and (kind := hdf5_content(path)) is not None:
                 getattr(found, kind).append(path)
     if len(found.weights) == len(found.softmax) == 1:
         return Hdf5Files(softmax=found.softmax)
     if found.softmax:
-        names = listed(path.name for path in found.softmax)
+        names = join_names(path.name for path in found.softmax)
         log.warning("%s: left out %s, for it may be of other weights in the folder", weights.name, names)
     return Hdf5Files()
 
 
-def hdf5_kind(path: Path) -> str | None:
+def hdf5_content(path: Path) -> str | None:
     """`weights`, `softmax` or `token_embeddings`; None for an HDF5 file that is no part of an ELMo."""
     found, entries = hdf5.top(path, *_PARTS, "softmax/W", "embedding")
     if set(found) & set(_PARTS):
@@ -100,7 +100,7 @@ def options_file(folder: Path) -> Path:
         for path in candidates:
             if "options" in path.name:
                 read_json(path)  # says what is wrong with it
-        names = listed(path.name for path in files(folder))
+        names = join_names(path.name for path in files(folder))
         raise FormatError(
             folder,
             f"holds no options, a JSON file with the key lstm (found: {names}): name it by --options FILE (options= in Python)",
@@ -117,7 +117,7 @@ def vocabulary_file(folder: Path) -> Path | None:
 def only(paths: list[Path], what: str) -> Path:
     """The one path of a list, or an error that lists all."""
     if len(paths) > 1:
-        names = listed(path.name for path in paths)
+        names = join_names(path.name for path in paths)
         raise FormatError(
             paths[0].parent,
             f"holds {len(paths)} files of {what} ({names}): name one of them, unpacked where they are in an archive",
@@ -125,7 +125,7 @@ def only(paths: list[Path], what: str) -> Path:
     return paths[0]
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """Some names, for people."""
     known = list(names)
     return ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")

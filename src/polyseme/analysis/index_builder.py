@@ -19,15 +19,15 @@ EMBEDDED = 8192  # words whose layers stand in memory at a time: 100 MB for thre
 Keep = Callable[[NDArray[np.float16]], None]
 
 
-class Gathering:
-    """All that an index knows but its vectors, which go to `keep_vectors` and `keep_own` as they come.
+class IndexBuilder:
+    """All that an index knows but its vectors, which go to `keep_vectors` and `keep_static` as they come.
 
     A sentence that comes again is counted, and not embedded again: its words' vectors would be the same.
     """
 
-    def __init__(self, encoder: Encoder, layers: slice, keep_vectors: Keep, keep_own: Keep) -> None:
+    def __init__(self, encoder: Encoder, layers: slice, keep_vectors: Keep, keep_static: Keep) -> None:
         self._encoder, self._layers = encoder, layers
-        self._keep_vectors, self._keep_own = keep_vectors, keep_own
+        self._keep_vectors, self._keep_static = keep_vectors, keep_static
         self._numbers: dict[str, int] = {}
         self._counts = array("q")
         self._words = array("I")
@@ -88,14 +88,14 @@ class Gathering:
         rows: list[NDArray[np.float32]] = []
         own: list[NDArray[np.float32]] = []
         for words, stack in zip(sentences, self._encoder.embed(sentences), strict=True):
-            for place, word in enumerate(words):
+            for position, word in enumerate(words):
                 number = self._numbers[word]
                 self._words.append(number)
                 if number == self._types_kept + len(own):  # the first time, and types are numbered as they come
-                    own.append(stack[0, place])
+                    own.append(stack[0, position])
             self._offsets.append(len(self._words))
             rows.append(unit(stack[self._layers].mean(0)))
         self._keep_vectors(np.concatenate(rows).astype(np.float16))
         if own:
-            self._keep_own(unit(np.stack(own)).astype(np.float16))
+            self._keep_static(unit(np.stack(own)).astype(np.float16))
         self._types_kept += len(own)

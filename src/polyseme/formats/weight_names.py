@@ -1,6 +1,6 @@
 """The foreign names: what every array of the published formats is called, how large it is, and where it goes in ours.
 
-This is the one file that knows them. Each function gives the rules of one part for a model of the given sizes:
+This is the one file that knows them. Each function gives the mappings of one part for a model of the given sizes:
 
 - bilm-tf, also AllenNLP's weights, SeqVec and the NLPL repository: HDF5 datasets (github.com/allenai/bilm-tf).
 - AllenNLP archives and ELMoForManyLangs: PyTorch state dicts, alike but for the names of the word encoder.
@@ -11,16 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyseme.encoders.elmo_config import ElmoConfig
-from polyseme.formats.layout import (
+from polyseme.formats.weight_layout import (
+    CARRY_GATE,
     FILTER,
-    FORGET_APART,
-    KEEPING_GATE,
-    SAME,
+    FORGET_BIAS_ADDED_AT_RUN_TIME,
+    IDENTITY,
     STACKED,
     STACKED_TRANSPOSED,
     TRANSPOSED,
-    UNPADDED,
-    Rule,
+    WITHOUT_PADDING_ROW,
+    WeightMapping,
     kernel,
 )
 from polyseme.nn.config import CharactersConfig
@@ -45,85 +45,90 @@ MANYLANGS = TorchNames("char_emb_layer.embedding.weight", "convolutions.{}", "hi
 MANYLANGS_WORDS = "word_emb_layer.embedding.weight"
 
 
-def bilm_characters(config: ElmoConfig) -> list[Rule]:
+def bilm_characters(config: ElmoConfig) -> list[WeightMapping]:
     """The character network of a bilm-tf file. What it calls *carry* is the share of the change, as our gate."""
     characters = config.characters
     if characters is None:
         return []
     total, dim = characters.output, characters.dim
-    rules = [Rule({"char_embed": (BYTES, dim)}, (f"{CNN}.embedding",), UNPADDED)]
+    mappings = [WeightMapping({"char_embed": (BYTES, dim)}, (f"{CNN}.embedding",), WITHOUT_PADDING_ROW)]
     for n, (width, count) in enumerate(characters.filters):
-        rules.append(Rule({f"CNN/W_cnn_{n}": (1, width, dim, count)}, (f"{CNN}.convolutions.{n}.weight",), FILTER))
-        rules.append(Rule({f"CNN/b_cnn_{n}": (count,)}, (f"{CNN}.convolutions.{n}.bias",), SAME))
+        mappings.append(WeightMapping({f"CNN/W_cnn_{n}": (1, width, dim, count)}, (f"{CNN}.convolutions.{n}.weight",), FILTER))
+        mappings.append(WeightMapping({f"CNN/b_cnn_{n}": (count,)}, (f"{CNN}.convolutions.{n}.bias",), IDENTITY))
     for n in range(characters.highways):
         place, ours = f"CNN_high_{n}/", f"{CNN}.highways.{n}"
         pair = {f"{place}W_transform": (total, total), f"{place}W_carry": (total, total)}
-        rules.append(Rule(pair, (f"{ours}.weight",), STACKED_TRANSPOSED))
-        rules.append(Rule({f"{place}b_transform": (total,), f"{place}b_carry": (total,)}, (f"{ours}.bias",), STACKED))
+        mappings.append(WeightMapping(pair, (f"{ours}.weight",), STACKED_TRANSPOSED))
+        mappings.append(
+            WeightMapping({f"{place}b_transform": (total,), f"{place}b_carry": (total,)}, (f"{ours}.bias",), STACKED)
+        )
     if config.project:
-        rules.append(Rule({"CNN_proj/W_proj": (total, config.dim)}, PROJECTION[:1], TRANSPOSED))
-        rules.append(Rule({"CNN_proj/b_proj": (config.dim,)}, PROJECTION[1:], SAME))
-    return rules
+        mappings.append(WeightMapping({"CNN_proj/W_proj": (total, config.dim)}, PROJECTION[:1], TRANSPOSED))
+        mappings.append(WeightMapping({"CNN_proj/b_proj": (config.dim,)}, PROJECTION[1:], IDENTITY))
+    return mappings
 
 
-def bilm_lstm(config: ElmoConfig, *, flat: bool = False) -> list[Rule]:
+def bilm_lstm(config: ElmoConfig, *, flat: bool = False) -> list[WeightMapping]:
     """The LSTMs of a bilm-tf file; `flat`: a single layer, without the level of numbered cells."""
-    lstm, rules = config.lstm, []
+    lstm, mappings = config.lstm, []
     for d, direction in enumerate(("forward", "backward")):
         for level in range(lstm.layers):
             cell = "" if flat else f"MultiRNNCell/Cell{level}/"
             place, ours = f"RNN_{d}/RNN/{cell}LSTMCell/", f"lstm.{direction}_layers.{level}"
             inputs = config.dim if level == 0 else lstm.output
             both = (f"{ours}.input_weight", f"{ours}.recurrent_weight")
-            rules.append(Rule({f"{place}W_0": (inputs + lstm.output, 4 * lstm.dim)}, both, kernel(inputs)))
-            rules.append(Rule({f"{place}B": (4 * lstm.dim,)}, (f"{ours}.bias",), FORGET_APART))
+            mappings.append(WeightMapping({f"{place}W_0": (inputs + lstm.output, 4 * lstm.dim)}, both, kernel(inputs)))
+            mappings.append(WeightMapping({f"{place}B": (4 * lstm.dim,)}, (f"{ours}.bias",), FORGET_BIAS_ADDED_AT_RUN_TIME))
             if lstm.projection is not None:
                 shape = (lstm.dim, lstm.projection)
-                rules.append(Rule({f"{place}W_P_0": shape}, (f"{ours}.projection_weight",), TRANSPOSED))
-    return rules
+                mappings.append(WeightMapping({f"{place}W_P_0": shape}, (f"{ours}.projection_weight",), TRANSPOSED))
+    return mappings
 
 
-def bilm_words(rows: int, dim: int) -> list[Rule]:
+def bilm_words(rows: int, dim: int) -> list[WeightMapping]:
     """The word table of a bilm-tf file, trained or cached: row k is line k of the vocabulary."""
-    return [Rule({"embedding": (rows, dim)}, ("tokens.words.weight",), SAME)]
+    return [WeightMapping({"embedding": (rows, dim)}, ("tokens.words.weight",), IDENTITY)]
 
 
-def bilm_output(rows: int, dim: int) -> list[Rule]:
+def bilm_output(rows: int, dim: int) -> list[WeightMapping]:
     """The output layer, in the weights file or in one of its own."""
-    return [Rule({"softmax/W": (rows, dim)}, ("weight",), SAME), Rule({"softmax/b": (rows,)}, ("bias",), SAME)]
+    return [
+        WeightMapping({"softmax/W": (rows, dim)}, ("weight",), IDENTITY),
+        WeightMapping({"softmax/b": (rows,)}, ("bias",), IDENTITY),
+    ]
 
 
-def torch_words(names: TorchNames, config: ElmoConfig, prefix: str = "") -> list[Rule]:
+def torch_words(names: TorchNames, config: ElmoConfig, prefix: str = "") -> list[WeightMapping]:
     """The word encoder of a PyTorch state dict: characters, words or both, and the projection."""
-    rules = []
+    mappings = []
     if config.words is not None:
         shape = (config.words.size, config.words.dim)
-        rules.append(Rule({f"{prefix}{MANYLANGS_WORDS}": shape}, ("tokens.words.weight",), SAME))
+        mappings.append(WeightMapping({f"{prefix}{MANYLANGS_WORDS}": shape}, ("tokens.words.weight",), IDENTITY))
     if config.characters is not None:
-        rules += _torch_characters(names, config.characters, prefix)
+        mappings += _torch_characters(names, config.characters, prefix)
     weight, bias = (f"{prefix}{names.projection}.{end}" for end in ("weight", "bias"))
-    rules.append(Rule({weight: (config.dim, config.inputs)}, PROJECTION[:1], SAME))
-    rules.append(Rule({bias: (config.dim,)}, PROJECTION[1:], SAME))
-    return rules
+    mappings.append(WeightMapping({weight: (config.dim, config.inputs)}, PROJECTION[:1], IDENTITY))
+    mappings.append(WeightMapping({bias: (config.dim,)}, PROJECTION[1:], IDENTITY))
+    return mappings
 
 
-def _torch_characters(names: TorchNames, characters: CharactersConfig, prefix: str) -> list[Rule]:
+def _torch_characters(names: TorchNames, characters: CharactersConfig, prefix: str) -> list[WeightMapping]:
     total, dim = characters.output, characters.dim
-    rules = [Rule({f"{prefix}{names.table}": (characters.symbols, dim)}, (f"{CNN}.embedding",), SAME)]
+    mappings = [WeightMapping({f"{prefix}{names.table}": (characters.symbols, dim)}, (f"{CNN}.embedding",), IDENTITY)]
     for n, (width, count) in enumerate(characters.filters):
-        theirs, ours = f"{prefix}{names.convolution.format(n)}", f"{CNN}.convolutions.{n}"
-        rules.append(Rule({f"{theirs}.weight": (count, dim, width)}, (f"{ours}.weight",), SAME))
-        rules.append(Rule({f"{theirs}.bias": (count,)}, (f"{ours}.bias",), SAME))
+        foreign, ours = f"{prefix}{names.convolution.format(n)}", f"{CNN}.convolutions.{n}"
+        mappings.append(WeightMapping({f"{foreign}.weight": (count, dim, width)}, (f"{ours}.weight",), IDENTITY))
+        mappings.append(WeightMapping({f"{foreign}.bias": (count,)}, (f"{ours}.bias",), IDENTITY))
     for n in range(characters.highways):
-        theirs, ours = f"{prefix}{names.highway.format(n)}", f"{CNN}.highways.{n}"
-        rules.append(Rule({f"{theirs}.weight": (2 * total, total)}, (f"{ours}.weight",), KEEPING_GATE))
-        rules.append(Rule({f"{theirs}.bias": (2 * total,)}, (f"{ours}.bias",), KEEPING_GATE))
-    return rules
+        foreign, ours = f"{prefix}{names.highway.format(n)}", f"{CNN}.highways.{n}"
+        mappings.append(WeightMapping({f"{foreign}.weight": (2 * total, total)}, (f"{ours}.weight",), CARRY_GATE))
+        mappings.append(WeightMapping({f"{foreign}.bias": (2 * total,)}, (f"{ours}.bias",), CARRY_GATE))
+    return mappings
 
 
-def torch_lstm(config: ElmoConfig, prefix: str = "") -> list[Rule]:
+def torch_lstm(config: ElmoConfig, prefix: str = "") -> list[WeightMapping]:
     """The LSTMs of a PyTorch state dict; the order of the gates is ours, and nothing is to be added."""
-    lstm, rules = config.lstm, []
+    lstm, mappings = config.lstm, []
     for direction in ("forward", "backward"):
         for level in range(lstm.layers):
             place, ours = f"{prefix}{direction}_layer_{level}.", f"lstm.{direction}_layers.{level}"
@@ -135,5 +140,5 @@ def torch_lstm(config: ElmoConfig, prefix: str = "") -> list[Rule]:
             }
             parts = ("input_weight", "recurrent_weight", "bias", "projection_weight")
             for (name, shape), part in zip(shapes.items(), parts, strict=True):
-                rules.append(Rule({f"{place}{name}": shape}, (f"{ours}.{part}",), SAME))
-    return rules
+                mappings.append(WeightMapping({f"{place}{name}": shape}, (f"{ours}.{part}",), IDENTITY))
+    return mappings
