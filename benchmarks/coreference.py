@@ -20,13 +20,13 @@ import polyseme
 from benchmarks.memory import anonymous
 from polyseme.studies.train import configured, task_named
 from polyseme.tasks.coreference import Coreference
-from polyseme.text.labelled.coreference import Document, read_coreference
+from polyseme.text.labelled.coreference import CoreferenceDocument, read_coreference
 
 LITBANK = "coref_litbank_en/litbank.test.jsonlines.gz"
 BAR = 4e9
 
 
-def joined(documents: list[Document], words: int) -> Document:
+def joined(documents: list[CoreferenceDocument], words: int) -> CoreferenceDocument:
     """One document of all sentences, again and again, until it has so many words."""
     sentences: list[list[str]] = []
     count = 0
@@ -36,7 +36,7 @@ def joined(documents: list[Document], words: int) -> Document:
                 if count < words:
                     sentences.append(sentence[: words - count])
                     count += len(sentences[-1])
-    return Document(sentences, [])
+    return CoreferenceDocument(sentences, [])
 
 
 class Peak:
@@ -62,7 +62,7 @@ class Peak:
         return self._highest - self._before
 
 
-def built(options: argparse.Namespace, examples: list[Document]) -> Coreference:
+def built(options: argparse.Namespace, examples: list[CoreferenceDocument]) -> Coreference:
     """A network with random weights; the encoder, where there is one, has read something."""
     config, _ = configured(task_named("coreference"), {"positions": options.positions.split(",")})
     encoders = [] if options.encoder == "none" else [polyseme.load(options.encoder)]

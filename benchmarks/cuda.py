@@ -18,13 +18,13 @@ from benchmarks.workload import cosine, difference, flops, limit, sentences, tur
 from polyseme.encoders.base import BATCH_CUDA
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
-from polyseme.text.batching.batches import by_words
+from polyseme.text.batching.batches import batch_by_words
 
 
 def on_device(model: Elmo, texts: list[list[str]]) -> None:
     """All layers of all texts, left on the GPU."""
     with torch.inference_mode():
-        for rows in by_words([len(text) for text in texts], words=BATCH_CUDA[0], rows=BATCH_CUDA[1]):
+        for rows in batch_by_words([len(text) for text in texts], words=BATCH_CUDA[0], batch_size=BATCH_CUDA[1]):
             model.read([texts[row] for row in rows], start=None, chunk=BATCH_CUDA[0])
     torch.cuda.synchronize()
 

@@ -25,7 +25,7 @@ from benchmarks.workload import drawn, limit
 from polyseme.base.run import Run
 from polyseme.pretraining.elmo_lanes import LaneObjective, LaneTensors
 from polyseme.pretraining.fit import ElmoPretraining, build
-from polyseme.text.batching.lanes import LaneBatches
+from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.training.loop import AHEAD
@@ -40,9 +40,9 @@ def text(folder: Path, size: int) -> Corpus:
     if source.is_file():
         with lzma.open(source, "rb") as packed:
             file.write_bytes(packed.read(size))
-        return Corpus(file, words="english", sentences="english")
+        return Corpus(file, splitter="english", sentences="english")
     file.write_text("\n".join(" ".join(words) for words in drawn(size // 80)), encoding="utf-8")
-    return Corpus(file, words="whitespace", sentences="lines")
+    return Corpus(file, splitter="whitespace", sentences="lines")
 
 
 class Training:
@@ -110,7 +110,7 @@ def main() -> None:
         def training(kind: type[LaneObjective]) -> tuple[Training, Iterator[LaneTensors]]:
             run.seed_all()
             model = build(shards, config, corpus)
-            batches = LaneBatches(shards, range(len(shards)), lanes=options.lanes, steps=options.steps)
+            batches = PackedBatches(shards, range(len(shards)), batch_size=options.lanes, bptt=options.steps)
             objective = kind(model, shards, negatives=config.sample)
             made = Training(objective, run)
             return made, iter(Prepared(batches, objective.prepare, ahead=AHEAD if run.device.type == "cuda" else 0))

@@ -34,7 +34,7 @@ def work(text: str, out: str, options: argparse.Namespace) -> None:
     from polyseme.text.corpus import Corpus
     from polyseme.training.config import TrainConfig
 
-    ways = {} if SOURCE.is_file() else {"words": "whitespace", "sentences": "lines"}
+    ways = {} if SOURCE.is_file() else {"splitter": "whitespace", "sentences": "lines"}
     config = ElmoPretraining(
         size=options.size,
         vocabulary=options.vocabulary,

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from polyseme.encoders.elmo import Elmo
-from polyseme.text.batching.batches import by_words
+from polyseme.text.batching.batches import batch_by_words
 
 
 def sentences(count: int) -> list[list[str]]:
@@ -75,7 +75,7 @@ def flops(model: Elmo, texts: list[list[str]], batch: tuple[int, int]) -> float:
     lstm = model.config.lstm
     marked = sum(len(text) + 2 for text in texts)
     distinct = 0
-    for rows in by_words([len(text) for text in texts], words=batch[0], rows=batch[1]):
+    for rows in batch_by_words([len(text) for text in texts], words=batch[0], batch_size=batch[1]):
         distinct += len({word for row in rows for word in texts[row]}) + 2
     wide = 4 * lstm.dim
     each = lstm.layers * (wide * lstm.output + lstm.dim * lstm.output) + (lstm.layers - 1) * wide * lstm.output

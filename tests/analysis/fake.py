@@ -10,7 +10,7 @@ from torch import nn
 
 from polyseme.base.config import Config
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
-from polyseme.text.words import splitter
+from polyseme.text.words import get_splitter
 
 Vectors = Callable[[list[str], int], list[list[float]]]
 """The words of a sentence and a position -> a vector for each layer."""
@@ -28,7 +28,7 @@ class Fake(Encoder):
     config_type = FakeConfig
 
     def __init__(self, vectors: Vectors, *, words: str = "whitespace") -> None:
-        super().__init__(FakeConfig(), splitter(words))
+        super().__init__(FakeConfig(), get_splitter(words))
         self.vectors = vectors
         self.position = nn.Parameter(torch.zeros(1))
         self.read: list[list[str]] = []

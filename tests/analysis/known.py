@@ -12,7 +12,7 @@ from torch import nn
 
 from polyseme.base.config import Config
 from polyseme.encoders.base import Batch, Encoder, Layers
-from polyseme.text.words import splitter
+from polyseme.text.words import get_splitter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class Known(Encoder):
 
     def __init__(self, own: Mapping[str, Sequence[float]] | None = None, *, split: str = "english", weight: float = 1.0):
         config = KnownConfig(dim=len(next(iter(own.values()))) if own else 6)
-        super().__init__(config, splitter(split))
+        super().__init__(config, get_splitter(split))
         self.given = own or {}
         self.weight = nn.Parameter(torch.tensor([weight]))
         self.sentences = 0

@@ -5,11 +5,11 @@ import pytest
 from polyseme.analysis.linear_probe import ProbeConfig
 from polyseme.analysis.tags import most_frequent_tags, probe_tags
 from polyseme.base.errors import PolysemeError
-from polyseme.text.labelled.conll import Tagged
+from polyseme.text.labelled.conll import TaggedSentence
 from tests.analysis.fake import Fake
 
 QUICK = ProbeConfig(epochs=20, min_steps=200, batch_size=64)
-NOUN, VERB = Tagged(["the", "run"], ["D", "N"]), Tagged(["to", "run"], ["P", "V"])
+NOUN, VERB = TaggedSentence(["the", "run"], ["D", "N"]), TaggedSentence(["to", "run"], ["P", "V"])
 WORDS = {"the": [1.0, 0, 0], "to": [0, 1.0, 0], "run": [0, 0, 1.0]}
 
 
@@ -30,8 +30,8 @@ def test_the_layer_that_sees_the_context():
 
 
 def test_spans():
-    train = [Tagged(["the", "run", "to"], ["B-X", "I-X", "O"])] * 20
-    test = [Tagged(["the", "run", "to"], ["B-X", "I-X", "O"]), Tagged(["run", "to"], ["B-X", "O"])]
+    train = [TaggedSentence(["the", "run", "to"], ["B-X", "I-X", "O"])] * 20
+    test = [TaggedSentence(["the", "run", "to"], ["B-X", "I-X", "O"]), TaggedSentence(["run", "to"], ["B-X", "O"])]
     table = probe_tags(Fake(vectors), train, test, config=QUICK)
     assert table.measures == ("F1", "precision", "recall", "accuracy")
     # layer 0 says I-X for every `run`; alone it still is a span of its own, as the CoNLL scorer counts
@@ -46,26 +46,29 @@ def test_one_layer_has_no_mix():
 def test_tags_cut_otherwise():
     """The model knows `is` and `n't`, and not `isn't`, which looks like `so` to it unless it may split again."""
     encoder = Fake(lambda words, position: [[float(words[position] == "is"), float(words[position] == "n't")]], words="english")
-    data = [Tagged(["isn't", "is", "so"], ["X", "V", "R"])] * 20
+    data = [TaggedSentence(["isn't", "is", "so"], ["X", "V", "R"])] * 20
     split, whole = (probe_tags(encoder, data, data[:1], resplit=resplit, config=QUICK) for resplit in (True, False))
     assert ["is", "n't", "is", "so"] in encoder.read and split.facts["test_words"] == 3
     assert split.rows["layer 0"]["accuracy"] == 1.0 and whole.rows["layer 0"]["accuracy"] == pytest.approx(2 / 3)
 
 
 def test_most_frequent_tags():
-    train = [Tagged(["a", "a", "a", "b", "c", "d"], ["X", "Y", "Y", "X", "X", "Z"])]
-    assert most_frequent_tags(train, [Tagged(["a", "b", "new"], ["X"] * 3), Tagged(["d"], ["X"])]) == [["Y", "X", "X"], ["Z"]]
+    train = [TaggedSentence(["a", "a", "a", "b", "c", "d"], ["X", "Y", "Y", "X", "X", "Z"])]
+    assert most_frequent_tags(train, [TaggedSentence(["a", "b", "new"], ["X"] * 3), TaggedSentence(["d"], ["X"])]) == [
+        ["Y", "X", "X"],
+        ["Z"],
+    ]
 
 
 def test_a_tag_that_training_never_had_is_wrong():
-    table = probe_tags(Fake(vectors), [NOUN, VERB] * 9, [NOUN, Tagged(["to"], ["new"])], config=QUICK)
+    table = probe_tags(Fake(vectors), [NOUN, VERB] * 9, [NOUN, TaggedSentence(["to"], ["new"])], config=QUICK)
     assert table.rows["layer 1"]["accuracy"] == pytest.approx(2 / 3)
 
 
 def test_data_that_does_not_fit():
     with pytest.raises(PolysemeError, match=r"no tag in common: D, N .* name the column"):
-        probe_tags(Fake(vectors), [NOUN], [Tagged(["a"], ["X"])])
+        probe_tags(Fake(vectors), [NOUN], [TaggedSentence(["a"], ["X"])])
     with pytest.raises(PolysemeError, match=r"all 4 words have the tag 'O'; a probe needs two tags or more: name another col"):
-        probe_tags(Fake(vectors), [Tagged(["the", "run"], ["O", "O"])] * 2, [NOUN])
+        probe_tags(Fake(vectors), [TaggedSentence(["the", "run"], ["O", "O"])] * 2, [NOUN])
     with pytest.raises(PolysemeError, match="the test data holds no words"):
         probe_tags(Fake(vectors), [NOUN], [])

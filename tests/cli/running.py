@@ -13,7 +13,7 @@ from polyseme.encoders.elmo import Elmo, ElmoConfig
 from polyseme.nn.config import CharactersConfig, LstmConfig
 from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import splitter
+from polyseme.text.words import get_splitter
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -38,7 +38,7 @@ def tiny(output: bool = True, **changes: object) -> Elmo:
         lstm=LstmConfig(dim=16, projection=8),
     )
     parts = {"vocabulary": vocabulary, "output": FullSoftmax(len(vocabulary), 8)} if output else {}
-    return Elmo(config.replace(**changes), splitter=splitter("english"), **parts).eval()
+    return Elmo(config.replace(**changes), splitter=get_splitter("english"), **parts).eval()
 
 
 def environment() -> dict[str, str]:

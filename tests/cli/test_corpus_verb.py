@@ -113,7 +113,7 @@ def chinese(tmp_path):
     """A text, and a list of words to cut it by."""
     (tmp_path / "zh.txt").write_text("他的包袱很重。他的包！\n", encoding="utf-8")
     (tmp_path / "words.txt").write_text("<S>\n</S>\n<UNK>\n的\n包袱\n他\n", encoding="utf-8")
-    return tmp_path / "zh.txt", "--splitter", "likeliest", "--sentences", "chinese"
+    return tmp_path / "zh.txt", "--splitter", "unigram", "--sentences", "chinese"
 
 
 def test_likeliest_words(run, chinese, tmp_path):
@@ -130,7 +130,7 @@ def test_likeliest_words(run, chinese, tmp_path):
 def test_likeliest_words_need_a_list(run, chinese, tmp_path, monkeypatch, verb):
     monkeypatch.chdir(tmp_path)
     call = ("corpus", *verb, *chinese)
-    assert "--splitter likeliest needs --word-list FILE: words, most frequent first" in one_sentence(run(*call), 2)
+    assert "--splitter unigram needs --word-list: words, most frequent first" in one_sentence(run(*call), 2)
     assert "none.txt: No such file" in one_sentence(run(*call, "--word-list", "none.txt"))
     (tmp_path / "empty.txt").write_text("\n")
     assert "empty.txt: holds no words" in one_sentence(run(*call, "--word-list", "empty.txt"))

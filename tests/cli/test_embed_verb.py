@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import polyseme
-from polyseme.text.splitting.likeliest import LikeliestSplitter
+from polyseme.text.splitting.unigram import UnigramSegmenter
 from tests.cli.running import environment, one_sentence, process, tiny
 from tests.cli.vector_files import KINDS, read_vectors, read_words
 
@@ -214,13 +214,13 @@ def test_without_a_model_it_is_the_english_one(run, model, shipped):
 
 
 def test_the_likeliest_words_need_the_models_own_list(run, model, tmp_path):
-    told = one_sentence(run("embed", "他的包袱", "-m", model, "--splitter", "likeliest"), 2)
-    assert "has no list of words, which the splitter 'likeliest' needs" in told
+    told = one_sentence(run("embed", "他的包袱", "-m", model, "--splitter", "unigram"), 2)
+    assert "has no list of words, which the splitter 'unigram' needs" in told
     chinese = tiny(output=False)
-    chinese.splitter = LikeliestSplitter(["的", "包袱"])
+    chinese.splitter = UnigramSegmenter(["的", "包袱"])
     folder = chinese.save_pretrained(tmp_path / "m")
     assert run("embed", "他的包袱", "-m", folder, "--json").json[0]["words"] == ["他", "的", "包袱"]
-    assert run("embed", "他的包袱", "-m", folder, "--splitter", "likeliest", "--json").json[0]["words"] == ["他", "的", "包袱"]
+    assert run("embed", "他的包袱", "-m", folder, "--splitter", "unigram", "--json").json[0]["words"] == ["他", "的", "包袱"]
     assert run("embed", "他的包袱", "-m", folder, "--splitter", "characters", "--json").json[0]["words"] == list("他的包袱")
 
 

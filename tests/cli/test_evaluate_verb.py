@@ -9,7 +9,7 @@ from polyseme.tasks.classification import Choice, Classification
 from polyseme.tasks.reading import Answer, Reading
 from polyseme.tasks.roles import Roles
 from polyseme.tasks.tagging import Tagging
-from polyseme.text.labelled.squad import Span
+from polyseme.text.labelled.squad import AnswerSpan
 from tests.cli.labelled import TINY, write_all
 from tests.cli.running import one_sentence
 
@@ -98,7 +98,7 @@ def test_a_reader(run, tmp_path, monkeypatch):
     file.write_text(json.dumps({"data": [{"paragraphs": [{"context": "Ann Lee is here.", "qas": qas}]}]}))
     polyseme.train("reading", file, dev=file, out=tmp_path / "run", encoders="none", **TINY)
     given = (("Ann Lee is", 0.5), ("Ann", 0.9), ("here", 0.25))
-    answers = [Answer(text, Span(0, 0, len(text)), score) for text, score in given]
+    answers = [Answer(text, AnswerSpan(0, 0, len(text)), score) for text, score in given]
     monkeypatch.setattr(Reading, "answer", lambda task, data: answers)
     result = run("evaluate", tmp_path / "run", file)
     assert result.code == 0 and "truth \\ answer" not in result.out

@@ -9,7 +9,7 @@ import polyseme
 from polyseme.base.errors import PolysemeError
 from polyseme.cli.decoding_options import ONLY, AnswersOptions, DecodingOptions, Way
 from polyseme.cli.task_options import ELSEWHERE, BleuWords, GenerationOptions
-from polyseme.metrics.translation import Words
+from polyseme.metrics.translation import BleuTokenizer
 from polyseme.studies.sets import SETS
 from polyseme.studies.train import configured, option_names, task_named
 from polyseme.tasks.generation import DecodingConfig
@@ -152,7 +152,7 @@ def test_options_are_those_of_the_config():
 
 
 def test_words_of_bleu(run, tmp_path):
-    assert tuple(BleuWords) == typing.get_args(Words)
+    assert tuple(BleuWords) == typing.get_args(BleuTokenizer)
     (tmp_path / "a.tsv").write_text("source\ttarget\n" + "a dog runs .\tEin Hund läuft.\na cat sits .\tEine Katze sitzt.\n" * 3)
     call = ["train", "generation", "--data", tmp_path / "a.tsv", *SMALL, "--out", tmp_path / "run"]
     assert "'de' is not one of '13a', 'intl', 'zh', 'char', 'none'" in one_sentence(run(*call, "--bleu-words", "de"), 2)

@@ -137,7 +137,7 @@ def test_a_file_of_ngrams_splits_text_as_the_model_did(run, tmp_path):
     given = ("convert", tmp_path / "m", tmp_path / "c.arpa", "--to", "arpa", "--splitter", "characters")
     assert run(*given).code == 0 and polyseme.load(tmp_path / "c.arpa").splitter.name == "characters"
     (tmp_path / "words.txt").write_text("The\ndog\nriver\n")
-    listed = ("--splitter", "likeliest", "--word-list", tmp_path / "words.txt")
+    listed = ("--splitter", "unigram", "--word-list", tmp_path / "words.txt")
     assert run("pretrain", "ngram", "-c", tmp_path / "t.txt", "-o", tmp_path / "l", *listed).code == 0
     told = run("convert", tmp_path / "l", tmp_path / "l.arpa", "--to", "arpa")
     assert told.code == 0 and "cannot hold the words into which text is split (likeliest): give it text that is" in told.err

@@ -151,7 +151,7 @@ def test_called_wrongly(run, model, files):
     assert "dropout is 1.5" in said("--dropout", "1.5")
     assert "encoders are 'none+en'" in said("--encoder", "none+en")
     assert "no such file or folder" in said("--encoder", files / "nothing", code=1)
-    assert "needs --word-list" in said("--splitter", "likeliest")
+    assert "needs --word-list" in said("--splitter", "unigram")
     assert "choose another folder" in one_sentence(run(*start, model), 2)
     assert "--data" in one_sentence(run("train", "ner", "--out", files / "run"), 2)
     assert "No such command 'parsing'" in one_sentence(run("train", "parsing"), 2)

@@ -11,7 +11,7 @@ import torch
 from polyseme.encoders.bert import Bert
 from polyseme.encoders.gpt import Gpt
 from polyseme.encoders.subword_model import SubwordConfig
-from polyseme.text.pieces import train_byte_pairs, train_wordpiece
+from polyseme.text.subwords import train_bpe, train_wordpiece
 
 TEXT = ["the bank of the river", "money in the bank", "a zebra sat on the mat , naïve", "漢 字 of river rivers banks"]
 SIZES: dict[str, int] = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
@@ -30,7 +30,7 @@ def wordpieces() -> Any:
 @functools.cache
 def byte_pairs() -> Any:
     library()
-    return train_byte_pairs([line.split() for line in TEXT], 300)
+    return train_bpe([line.split() for line in TEXT], 300)
 
 
 def bert(*, positions: int = 24, head: str = "BertForPreTraining", seed: int = 0, **settings: Any) -> Bert:

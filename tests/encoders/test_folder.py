@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.encoders.elmo import Elmo
-from polyseme.text.words import splitter
+from polyseme.text.words import get_splitter
 from tests.encoders.small import elmo
 
 TEXTS = [["the", "bank", "zebra"], ["river"]]
@@ -29,7 +29,7 @@ def change(path: Path, **values: object) -> None:
 @pytest.mark.parametrize("start", ["zero", "learned"])
 def test_round_trip(tmp_path: Path, form: str, start: str) -> None:
     model = elmo(form=form, start=start, output=True)
-    model.splitter = splitter("english")
+    model.splitter = get_splitter("english")
     model.save_pretrained(tmp_path / "m")
     again = Elmo.from_pretrained(tmp_path / "m")
     assert isinstance(again, Elmo) and again.config == model.config and again.splitter.name == "english"

@@ -9,7 +9,7 @@ import pytest
 
 from polyseme.base.errors import UsageError
 from polyseme.encoders.elmo import Elmo
-from polyseme.text.words import splitter
+from polyseme.text.words import get_splitter
 from tests.encoders.small import elmo
 
 CURLY = "“It’s the ‘bank’,” he said (twice)."
@@ -21,7 +21,7 @@ PLAIN = ['"', "ca", "n't", '"', "(", "the", ")", "[", "bank", "]", "{", '"', "'s
 def model(plain: bool) -> Elmo:
     """The same weights, whether it reads plain words or words as they are."""
     made = elmo(output=True)
-    made.config, made.splitter = made.config.replace(plain_words=plain), splitter("english")
+    made.config, made.splitter = made.config.replace(plain_words=plain), get_splitter("english")
     return made
 
 

@@ -15,7 +15,7 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.registry import ENCODERS, encoder_class
 from polyseme.encoders.taglm import TagLm
-from polyseme.text.splitting.likeliest import LikeliestSplitter
+from polyseme.text.splitting.unigram import UnigramSegmenter
 from tests.analysis.fake import Fake
 from tests.encoders.small import elmo
 from tests.encoders.small_subwords import bert, gpt
@@ -44,7 +44,7 @@ TEXTS = [["the", "bank", "zebra"], [], ["River"]]
 def test_saved_and_loaded_it_embeds_the_same(tmp_path: Path, kind: str) -> None:
     model = SMALL[kind]()
     assert type(model) is encoder_class(kind) and model.kind == kind
-    model.splitter = LikeliestSplitter(["的", "包袱"])
+    model.splitter = UnigramSegmenter(["的", "包袱"])
     folder = model.save_pretrained(tmp_path / "m")
     written = {file.name for file in folder.iterdir()}
     assert written <= {"config.json", "README.md", "words.txt", *ENCODERS[kind].files}

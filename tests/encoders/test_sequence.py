@@ -114,7 +114,10 @@ def test_other_gpts(kind: str) -> None:
 
 def test_gpt_reads_marks_that_are_no_pieces() -> None:
     model, marks = gpt(), torch.randn(2, 8)
-    (a, b), begin = ([piece for word in model.subwords.of(text) for piece in word] for text in (A, B)), model.before[0]
+    (a, b), begin = (
+        ([piece for word in model.subwords.encode_words(text) for piece in word] for text in (A, B)),
+        model.before[0],
+    )
     table = model.network.get_input_embeddings().weight
     laid = torch.cat([table[[begin, *a]], marks[:1], table[b], marks[1:]]).unsqueeze(0)
     top = model.body(inputs_embeds=laid).last_hidden_state[0]
@@ -180,7 +183,7 @@ def test_words_beside_another_text(pieces: str) -> None:
     made = wordpieces()(" ".join(A), " ".join(B), return_token_type_ids=True, return_tensors="pt")
     with torch.no_grad():
         top, layers = model.body(**made).last_hidden_state[0], model(batch)
-    cut = model.subwords.of(B)
+    cut = model.subwords.encode_words(B)
     begin = made["input_ids"].shape[1] - 1 - sum(map(len, cut))
     for word, ids in enumerate(cut):
         some = top[begin : begin + len(ids)]

@@ -21,7 +21,7 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.word2vec import WordVectorConfig, WordVectorTable
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import WordVectors
-from polyseme.text.words import splitter
+from polyseme.text.words import get_splitter
 from tests.encoders.small import elmo
 
 WORDS = ["the", "bank", "river", "naïve", "漢字"]
@@ -161,7 +161,7 @@ def test_embed_is_lookup_in_any_batch(unknown: str) -> None:
 def test_text_is_split_as_the_splitter_says() -> None:
     model = table()
     assert model.words("the bank's river") == ["the", "bank's", "river"]
-    model.splitter = splitter("english")
+    model.splitter = get_splitter("english")
     assert model.embed(["the bank's river"])[0].shape == (1, 4, 4)
     with pytest.raises(UsageError, match="word2vec has no choice of start state"):
         model.embed(["a"], start="warm")
@@ -219,7 +219,7 @@ def test_round_trip(tmp_path: Path, unknown: str) -> None:
     model = table(unknown=unknown, lowercase="fallback")
     with torch.no_grad():  # as training would; random vectors and the mean stay what they were
         model.table.weight[1] += 1
-    model.splitter = splitter("english")
+    model.splitter = get_splitter("english")
     model.save_pretrained(tmp_path / "m")
     assert sorted(file.name for file in (tmp_path / "m").iterdir()) == [
         "README.md",

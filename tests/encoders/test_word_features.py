@@ -23,7 +23,7 @@ from polyseme.encoders.word_features import (
 from polyseme.tasks.features import Features, FeaturesConfig
 from polyseme.tasks.words import TaskWords, WordsConfig
 from polyseme.text.word_vectors import WordVectors
-from polyseme.text.words import splitter
+from polyseme.text.words import get_splitter
 from tests.encoders.small import elmo
 
 WORDS = ["北京市", "市长", "长", "在", "北京"]
@@ -32,7 +32,7 @@ TEXTS = [list("他在北京市"), [], list("长3kg")]
 
 def model() -> Elmo:
     made = elmo()
-    made.splitter = splitter("likeliest", WORDS)
+    made.splitter = get_splitter("unigram", WORDS)
     return made
 
 
@@ -53,7 +53,7 @@ def test_blank_tokens_are_words_of_their_own(tokens: list[str]) -> None:
 
 def test_an_encoder_that_cuts_at_blanks_reads_the_tokens() -> None:
     made = model()
-    made.splitter = splitter("whitespace")
+    made.splitter = get_splitter("whitespace")
     assert align_to_words(list("北京"), made).words == ["北", "京"]
 
 
@@ -78,14 +78,14 @@ def test_forward_gives_what_embed_gives() -> None:
 
 def test_its_name_differs_from_the_encoders() -> None:
     one, other = model(), model()
-    other.splitter = splitter("likeliest", [*WORDS, "他在"])
+    other.splitter = get_splitter("unigram", [*WORDS, "他在"])
     names = [model_fingerprint(each) for each in (one, WordFeatures(one), WordFeatures(other))]
     assert len(set(names)) == 3
 
 
 def test_loaded_vectors_are_read_by_covering_words_too() -> None:
     vectors = WordVectors(["北京", "北"], np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32), total=2)
-    table = WordVectorTable.from_vectors(vectors, splitter=splitter("likeliest", WORDS))
+    table = WordVectorTable.from_vectors(vectors, splitter=get_splitter("unigram", WORDS))
     own = WordsConfig(characters=None, hidden=0.0)
     config = FeaturesConfig(words=own, covering=True, norm="none", dropout=0.0)
     made = Features(config, TaskWords.of(own, [list("北京")], table)).eval()

@@ -99,7 +99,7 @@ def test_damage_is_told_by_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_all_words(tmp_path: Path, form: str) -> None:
     found = read_vectors(write(tmp_path / "v", FORMS[form]))
-    assert found.words == list(ROWS) and found.total == 4 and found.lowered == 0
+    assert found.words == list(ROWS) and found.total == 4 and found.lowercased == 0
     assert found.vectors.dtype == np.float32
     np.testing.assert_array_equal(found.vectors, EXPECTED)
 

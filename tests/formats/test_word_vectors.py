@@ -71,11 +71,11 @@ def test_packed(tmp_path: Path, form: str, packing: str) -> None:
 def test_case(tmp_path: Path) -> None:
     """A word as it is written comes before its lower case, wherever the two stand in the file."""
     found = read_vectors(write(tmp_path / "v", FORMS["glove"]), ["Bank", "bank", "BANK", "The", "the"])
-    assert found.words == ["Bank", "bank", "BANK", "The", "the"] and found.lowered == 2
+    assert found.words == ["Bank", "bank", "BANK", "The", "the"] and found.lowercased == 2
     assert [row[1] for row in found.vectors.tolist()] == [4.0, 8.0, 8.0, -1.0, -1.0]
-    assert found.told(6) == "5 of 6 words found (2 in lower case)"
+    assert found.summary(6) == "5 of 6 words found (2 in lower case)"
     lower = read_vectors(write(tmp_path / "marks", b"<unk> 1 2\n</s> 3 4\n"), ["<S>", "</S>", "<UNK>"])
-    assert lower.words == ["</S>", "<UNK>"] and lower.told(3) == "2 of 3 words found (2 in lower case)"
+    assert lower.words == ["</S>", "<UNK>"] and lower.summary(3) == "2 of 3 words found (2 in lower case)"
 
 
 def test_words_with_blanks_and_words_twice(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_words_with_blanks_and_words_twice(tmp_path: Path) -> None:
 
 def test_nothing_found(tmp_path: Path) -> None:
     found = read_vectors(write(tmp_path / "v", FORMS["glove"]), ["zebra"])
-    assert found.words == [] and found.vectors.shape == (0, 3) and found.told(1) == "0 of 1 words found"
+    assert found.words == [] and found.vectors.shape == (0, 3) and found.summary(1) == "0 of 1 words found"
 
 
 def test_fingerprint_is_of_words_and_numbers(tmp_path: Path) -> None:
@@ -171,5 +171,5 @@ def test_any_words_and_numbers(tmp_path_factory: pytest.TempPathFactory, rows: d
     folder = tmp_path_factory.mktemp("vectors")
     for data in (text(rows, header=True), binary(rows, line_ends=True), binary(rows, line_ends=False)):
         found = read_vectors(write(folder / "v", data), rows)
-        assert found.words == list(rows) and found.lowered == 0
+        assert found.words == list(rows) and found.lowercased == 0
         np.testing.assert_array_equal(found.vectors, expected)

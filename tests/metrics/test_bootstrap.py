@@ -8,7 +8,7 @@ import pytest
 from polyseme.base.errors import UsageError
 from polyseme.metrics.bootstrap import (
     Comparison,
-    Part,
+    ExampleSet,
     f1_score,
     paired_bootstrap,
     paired_bootstrap_of_mean,
@@ -171,7 +171,7 @@ def test_the_mean_over_sets_against_a_plain_loop() -> None:
     source = np.random.default_rng(3)
     old = [source.random((2, count)) < 0.5 for count in (60, 25)]
     new = [source.random((2, count)) < 0.8 for count in (60, 25)]
-    found = paired_bootstrap_of_mean([Part(list(a), list(b)) for a, b in zip(old, new, strict=True)])
+    found = paired_bootstrap_of_mean([ExampleSet(list(a), list(b)) for a, b in zip(old, new, strict=True)])
     assert found.old == pytest.approx(np.mean([[run.mean() for run in part] for part in old]))
     assert found.new == pytest.approx(np.mean([[run.mean() for run in part] for part in new]))
     differences = []
@@ -187,8 +187,8 @@ def test_the_mean_over_sets_against_a_plain_loop() -> None:
 
 def test_the_mean_over_one_set_is_that_set_and_runs_must_agree() -> None:
     old, new = [[1, 0, 0, 0] * 5], [[1, 1, 0, 0] * 5]
-    assert paired_bootstrap_of_mean([Part(old, new)], seed=4) == paired_bootstrap(old, new, seed=4)
+    assert paired_bootstrap_of_mean([ExampleSet(old, new)], seed=4) == paired_bootstrap(old, new, seed=4)
     with pytest.raises(UsageError, match="as many in each"):
-        paired_bootstrap_of_mean([Part(old, new), Part(old * 2, new)])
+        paired_bootstrap_of_mean([ExampleSet(old, new), ExampleSet(old * 2, new)])
     with pytest.raises(UsageError, match="at least one"):
         paired_bootstrap_of_mean([])

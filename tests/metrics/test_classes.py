@@ -7,7 +7,8 @@ import unicodedata
 import pytest
 
 from polyseme.base.errors import UsageError
-from polyseme.metrics.classes import ClassScores, confusion
+from polyseme.metrics.classes import confusion
+from polyseme.metrics.spans import PRFScore
 
 GOLD = ["cat", "cat", "cat", "cat", "dog", "dog", "dog", "bird", "bird", "bird"]
 ANSWERS = ["cat", "cat", "cat", "dog", "dog", "dog", "bird", "cat", "bird", "bird"]
@@ -25,16 +26,16 @@ def test_counts(table):
 
 
 def test_classes_by_hand(table):
-    assert table.classes["cat"] == ClassScores(gold=4, predicted=4, right=3)
+    assert table.classes["cat"] == PRFScore(gold=4, predicted=4, correct=3)
     assert (table.classes["cat"].precision, table.classes["cat"].recall, table.classes["cat"].f1) == (0.75, 0.75, 0.75)
-    assert table.classes["dog"] == ClassScores(gold=3, predicted=3, right=2)
+    assert table.classes["dog"] == PRFScore(gold=3, predicted=3, correct=2)
     assert table.accuracy == 0.7
     assert table.macro_f1 == pytest.approx((3 / 4 + 2 / 3 + 2 / 3) / 3)
 
 
 def test_micro(table):
     assert (table.micro().precision, table.micro().recall, table.micro().f1) == (0.7, 0.7, 0.7)
-    assert table.micro(["cat", "dog", "cat"]) == ClassScores(gold=7, predicted=7, right=5)
+    assert table.micro(["cat", "dog", "cat"]) == PRFScore(gold=7, predicted=7, correct=5)
     with pytest.raises(UsageError, match=r"'cats' is no class of this table .did you mean 'cat'"):
         table.micro(["cats"])
 

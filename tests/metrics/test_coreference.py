@@ -14,8 +14,8 @@ from polyseme.metrics.coreference import (
     MEASURES,
     best_total,
     conll_score,
-    coreference_qualities,
     coreference_scores,
+    coreference_scores_from_sums,
     coreference_statistics,
 )
 
@@ -183,7 +183,7 @@ def test_sums_go_over_documents() -> None:
     gold, answers = [["abc", "defg"], ["ab"]], [["ab", "cd", "fghi"], ["ab"]]
     sums = coreference_statistics(gold, answers)
     assert sums.shape == (2, 16)
-    found = coreference_qualities(sums.sum(0))
+    found = coreference_scores_from_sums(sums.sum(0))
     assert found == coreference_scores(gold, answers) and list(found) == list(MEASURES)
     assert found["muc"].recall == pytest.approx(3 / 6) and found["ceaf"].precision == pytest.approx(2.3 / 4)
     mean = (found["muc"].f1 + found["b3"].f1 + found["ceaf"].f1) / 3

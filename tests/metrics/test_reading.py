@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polyseme.base.errors import UsageError
-from polyseme.metrics.reading import answer_f1, exact_match, normalised, pieces
+from polyseme.metrics.reading import answer_f1, cmrc_tokens, exact_match, normalize_answer
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from polyseme.metrics.reading import answer_f1, exact_match, normalised, pieces
     ],
 )
 def test_texts_as_squad_compares_them(text: str, expected: str) -> None:
-    assert normalised(text) == expected
+    assert normalize_answer(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_nothing_is_right_where_v1_has_no_answer() -> None:
     ],
 )
 def test_texts_as_cmrc_compares_them(text: str, expected: list[str]) -> None:
-    assert pieces(text) == expected
+    assert cmrc_tokens(text) == expected
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_scores():
     gold = [["B-P", "I-P", "O", "B-L"], ["B-P"], []]
     predicted = [["B-P", "I-P", "B-L", "I-L"], ["B-L"], []]
     scores = span_scores(gold, predicted)
-    assert (scores.gold, scores.predicted, scores.right) == (3, 3, 1)
+    assert (scores.gold, scores.predicted, scores.correct) == (3, 3, 1)
     assert scores.precision == scores.recall == scores.f1 == pytest.approx(1 / 3)
     more = span_scores([["B-P", "O", "O"]], [["B-P", "B-P", "B-P"]])
     assert (more.precision, more.recall, more.f1) == (pytest.approx(1 / 3), 1, pytest.approx(0.5))

@@ -25,7 +25,7 @@ def write_text(path: Path, *, lines: int, types: int = 2000) -> Path:
 
 
 def train(text: Path, out: Path, loop: dict[str, Any]) -> int:
-    corpus = Corpus(text, words="whitespace", sentences="lines", workers=0)
+    corpus = Corpus(text, splitter="whitespace", sentences="lines", workers=0)
     config = ElmoPretraining(
         size="tiny",
         vocabulary=300,

@@ -43,7 +43,7 @@ CONFIG = ElmoAdaptation(batch_words=160, dropout=0.0, train=FAST)
 
 def text_of(lines: list[str], folder: Path) -> Corpus:
     (folder / "domain.txt").write_text("\n".join(lines), encoding="utf-8")
-    return Corpus(folder / "domain.txt", words="whitespace", sentences="lines", workers=0)
+    return Corpus(folder / "domain.txt", splitter="whitespace", sentences="lines", workers=0)
 
 
 @pytest.fixture

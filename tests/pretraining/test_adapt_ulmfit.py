@@ -38,7 +38,7 @@ CONFIG = UlmfitAdaptation(
 @pytest.fixture
 def corpus(tmp_path: Path) -> Corpus:
     (tmp_path / "domain.txt").write_text("\n".join(LINES), encoding="utf-8")
-    return Corpus(tmp_path / "domain.txt", words="whitespace", sentences="lines", workers=0)
+    return Corpus(tmp_path / "domain.txt", splitter="whitespace", sentences="lines", workers=0)
 
 
 def test_new_words_begin_as_the_unknown_one() -> None:

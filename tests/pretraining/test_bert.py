@@ -20,8 +20,8 @@ from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, M
 from polyseme.pretraining.piece_teaching import usual_optim
 from polyseme.pretraining.piece_tokenizer import run_tokenizer
 from polyseme.text.corpus import Corpus
-from polyseme.text.pieces import Pieces, train_wordpiece
-from polyseme.text.shards.pieces import PieceShards
+from polyseme.text.shards.subwords import SubwordShards
+from polyseme.text.subwords import SubwordTokenizer, train_wordpiece
 from polyseme.training.config import TrainConfig
 
 transformers = pytest.importorskip("transformers", reason="needs the extra `transformers`")
@@ -41,14 +41,14 @@ def write_text(path: Path, documents: int, seed: int = 0) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shards(tmp_path_factory) -> tuple[PieceShards, Pieces]:
+def shards(tmp_path_factory) -> tuple[SubwordShards, SubwordTokenizer]:
     folder = tmp_path_factory.mktemp("bert")
     corpus = Corpus(write_text(folder / "text.txt", 1500), workers=0)
-    pieces = Pieces(train_wordpiece(corpus, 200))
-    return PieceShards.build(corpus, pieces, folder), pieces
+    pieces = SubwordTokenizer(train_wordpiece(corpus, 200))
+    return SubwordShards.build(corpus, pieces, folder), pieces
 
 
-def stream(shards: tuple[PieceShards, Pieces], pairs: int, length: int = 48, **masking) -> list[BertBatch]:
+def stream(shards: tuple[SubwordShards, SubwordTokenizer], pairs: int, length: int = 48, **masking) -> list[BertBatch]:
     batches = BertBatches(
         shards[0], range(len(shards[0])), shards[1], masking=MaskingConfig(**masking), length=length, size=8192, seed=3
     )
@@ -67,14 +67,14 @@ def stream(shards: tuple[PieceShards, Pieces], pairs: int, length: int = 48, **m
 def test_shards_hold_the_text(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("The banks lent. Money came.\n\nRivers flow.\n")
     corpus = Corpus(tmp_path / "t.txt", workers=0)
-    pieces = Pieces(train_wordpiece(corpus, 40))
-    shards = PieceShards.build(corpus, pieces, tmp_path)
+    pieces = SubwordTokenizer(train_wordpiece(corpus, 40))
+    shards = SubwordShards.build(corpus, pieces, tmp_path)
     assert len(shards) == 2 and [len(shards.document(n)) - 1 for n in (0, 1)] == [2, 1]
-    ids, begins = shards.pieces(0, int(shards.sentences[-1]))
-    expected = [piece for sentence in corpus for word in pieces.of(sentence) for piece in word]
+    ids, begins = shards.subwords(0, int(shards.sentences[-1]))
+    expected = [piece for sentence in corpus for word in pieces.encode_words(sentence) for piece in word]
     assert ids.tolist() == expected and begins.sum() == 4 + 3 + 3 == shards.words(range(2))
-    assert pieces.of(["banks"])[0] == ids[begins.nonzero()[0][1] : begins.nonzero()[0][2]].tolist()
-    again = PieceShards.build(corpus, pieces, tmp_path, progress=lambda words: pytest.fail("encoded again"))
+    assert pieces.encode_words(["banks"])[0] == ids[begins.nonzero()[0][1] : begins.nonzero()[0][2]].tolist()
+    again = SubwordShards.build(corpus, pieces, tmp_path, progress=lambda words: pytest.fail("encoded again"))
     assert (again.marked == shards.marked).all()
 
 
@@ -202,8 +202,8 @@ def test_a_batch_as_pair_by_pair(shards) -> None:
     made = {}
     for pairs in plan.plan(0, 0):
         for pair in pairs:
-            (one, _), (two, _) = store.pieces(*pair.first), store.pieces(*pair.second)
-            marks = [pieces.mark(name) for name in ("cls", "sep", "sep")]
+            (one, _), (two, _) = store.subwords(*pair.first), store.subwords(*pair.second)
+            marks = [pieces.special_token_id(name) for name in ("cls", "sep", "sep")]
             made[(marks[0], *one.tolist(), marks[1], *two.tolist(), marks[2])] = (len(one) + 2, len(two) + 1, pair.related)
     for row in range(len(batch.ids)):
         length = int(batch.attention[row].sum())
@@ -213,7 +213,7 @@ def test_a_batch_as_pair_by_pair(shards) -> None:
         assert batch.related[row] == related and (batch.targets[row, marks] == IGNORED).all()
         told = batch.targets[row] != IGNORED
         assert (batch.targets[row, told] == batch.ids[row, told]).all() and 0 < told.sum() < length - 3
-        assert (batch.ids[row, length:] == pieces.mark("pad")).all() and (batch.attention[row, :length] == 1).all()
+        assert (batch.ids[row, length:] == pieces.special_token_id("pad")).all() and (batch.attention[row, :length] == 1).all()
 
 
 # ---- the stream
@@ -262,7 +262,7 @@ def test_a_position_is_taken_up_and_ranks_share(shards) -> None:
 # ---- the loss
 
 
-def model_of(pieces: Pieces) -> Bert:
+def model_of(pieces: SubwordTokenizer) -> Bert:
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     config = transformers.BertConfig(vocab_size=len(pieces), max_position_embeddings=48, **sizes)

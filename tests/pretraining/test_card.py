@@ -24,7 +24,7 @@ def corpus(tmp_path: Path) -> Corpus:
     folder = tmp_path / "private" / "my texts"
     folder.mkdir(parents=True)
     (folder / "a.txt").write_text("the cat sat on the mat .\na dog saw it .\n" * 150, encoding="utf-8")
-    return Corpus(folder, words="whitespace", sentences="lines", workers=0)
+    return Corpus(folder, splitter="whitespace", sentences="lines", workers=0)
 
 
 def rows(card: str) -> dict[str, str]:

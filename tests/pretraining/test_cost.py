@@ -84,7 +84,7 @@ METHODS: dict[str, Fit] = {
 @pytest.fixture
 def text(tmp_path: Path) -> Corpus:
     (tmp_path / "a.txt").write_text(LINES * 20, encoding="utf-8")
-    return Corpus(tmp_path / "a.txt", words="whitespace", sentences="lines", workers=0)
+    return Corpus(tmp_path / "a.txt", splitter="whitespace", sentences="lines", workers=0)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -17,7 +17,7 @@ from polyseme.pretraining.fit import ElmoPretraining, build, pretrain
 from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
-from polyseme.text.splitting.likeliest import LikeliestSplitter
+from polyseme.text.splitting.unigram import UnigramSegmenter
 from polyseme.training.config import TrainConfig
 from polyseme.training.optim import OptimConfig
 from tests.golden_path import golden
@@ -28,7 +28,7 @@ TEXT = "\n".join(f"the {a} sat on the {b} and saw a {a} ." for a in ("cat", "dog
 @pytest.fixture
 def corpus(tmp_path: Path) -> Corpus:
     (tmp_path / "text.txt").write_text(TEXT * 4, encoding="utf-8")
-    return Corpus(tmp_path / "text.txt", words="whitespace", sentences="lines", workers=0)
+    return Corpus(tmp_path / "text.txt", splitter="whitespace", sentences="lines", workers=0)
 
 
 def objective(corpus: Corpus, tmp_path: Path, **settings: object) -> tuple[ElmoObjective, SentenceBatches]:
@@ -64,11 +64,11 @@ def test_loss_is_the_mean_of_what_the_model_says(corpus: Corpus, tmp_path: Path,
 @pytest.mark.parametrize(
     ("settings", "plain"),
     [
-        ({"words": "english"}, True),
-        ({"words": "whitespace"}, False),
-        ({"words": "english", "normalise_quotes": False}, False),
-        ({"words": "whitespace", "normalise_quotes": True}, True),
-        ({"words": LikeliestSplitter(["的"]), "sentences": "chinese"}, False),
+        ({"splitter": "english"}, True),
+        ({"splitter": "whitespace"}, False),
+        ({"splitter": "english", "normalise_quotes": False}, False),
+        ({"splitter": "whitespace", "normalise_quotes": True}, True),
+        ({"splitter": UnigramSegmenter(("的",)), "sentences": "chinese"}, False),
     ],
 )
 def test_quotes_are_read_as_the_corpus_had_them(tmp_path: Path, settings: dict[str, Any], plain: bool) -> None:
@@ -77,7 +77,7 @@ def test_quotes_are_read_as_the_corpus_had_them(tmp_path: Path, settings: dict[s
     shards = Shards.build(corpus, tmp_path / "shards")
     config = ElmoPretraining(size="tiny")
     model = build(shards, config, corpus)
-    assert model.config.plain_words is plain and model.splitter == corpus.cutter.words
+    assert model.config.plain_words is plain and model.splitter == corpus.splitter
     assert not build(shards, config).config.plain_words
     curly = [word for word in model.words("“It’s late,” he said.") if word not in shards.types]
     assert curly == []  # whatever is written, it is words of the text that the model meets
@@ -94,7 +94,7 @@ def test_gradients_reach_every_weight(corpus: Corpus, tmp_path: Path, trunk: str
 
 def test_batches_hold_every_sentence_once_and_can_be_taken_up(corpus: Corpus, tmp_path: Path) -> None:
     shards = Shards.build(corpus, tmp_path / "shards")
-    batches = SentenceBatches(shards, range(len(shards)), words=100, seed=3)
+    batches = SentenceBatches(shards, range(len(shards)), batch_words=100, seed=3)
     plan = batches.plan(0)
     assert sorted(np.concatenate(plan).tolist()) == list(range(len(shards)))
     assert any(a.tolist() != b.tolist() for a, b in zip(plan, batches.plan(1), strict=False))
@@ -103,12 +103,14 @@ def test_batches_hold_every_sentence_once_and_can_be_taken_up(corpus: Corpus, tm
         next(stream)
     place = batches.position()
     expected = [next(stream).types for _ in range(3)]
-    again = SentenceBatches(shards, range(len(shards)), words=100, seed=3)
+    again = SentenceBatches(shards, range(len(shards)), batch_words=100, seed=3)
     again.seek(place)
     assert place["epoch"] == 1
     for a, b in zip(expected, again, strict=False):
         np.testing.assert_array_equal(a, b.types)
-    shares = [SentenceBatches(shards, range(len(shards)), words=100, seed=3, rank=rank, ranks=2).plan(0) for rank in (0, 1)]
+    shares = [
+        SentenceBatches(shards, range(len(shards)), batch_words=100, seed=3, rank=rank, ranks=2).plan(0) for rank in (0, 1)
+    ]
     assert len(shares[0]) == len(shares[1])
 
 
@@ -142,12 +144,12 @@ def test_from_text_to_vectors(corpus: Corpus, tmp_path: Path, trunk: str, start:
 def test_published_training_set(tmp_path: Path, trunk: str, form: str) -> None:
     """bilm-tf's own bar: a perplexity under 20 on its tiny text after 50 epochs."""
     folder = golden("bilm-tf-train")
-    corpus = Corpus(folder / "data.txt", words="whitespace", sentences="lines", workers=0)
+    corpus = Corpus(folder / "data.txt", splitter="whitespace", sentences="lines", workers=0)
     shards = Shards.build(corpus, tmp_path)
     torch.manual_seed(0)
     config = ElmoPretraining(size="tiny", trunk=trunk, input=form, vocabulary=33, dropout=0.0)  # type: ignore[arg-type]
     learner = ElmoObjective(build(shards, config, corpus), shards, dropout=0.0)
-    batches = SentenceBatches(shards, range(len(shards)), words=120)
+    batches = SentenceBatches(shards, range(len(shards)), batch_words=120)
     optimizer = torch.optim.Adam(learner.parameters(), lr=1e-2)
     for _, batch in zip(range(50 * len(batches.plan(0))), batches, strict=False):
         optimizer.zero_grad()

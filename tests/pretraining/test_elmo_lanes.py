@@ -11,7 +11,7 @@ import torch
 from polyseme.nn.lstm.layers import plain_only
 from polyseme.pretraining.elmo_lanes import LaneObjective
 from polyseme.pretraining.fit import ElmoPretraining, build
-from polyseme.text.batching.lanes import LaneBatches
+from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
@@ -23,7 +23,7 @@ TEXT = [f"the {a} sat on the {b} and saw a {a} ." for a in ("cat", "dog", "bird"
 @pytest.fixture
 def corpus(tmp_path: Path) -> Corpus:
     (tmp_path / "text.txt").write_text("\n".join(TEXT), encoding="utf-8")
-    return Corpus(tmp_path / "text.txt", words="whitespace", sentences="lines", workers=0)
+    return Corpus(tmp_path / "text.txt", splitter="whitespace", sentences="lines", workers=0)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def learner(shards: Shards, corpus: Corpus, *, stream: bool = False, **settings:
     return LaneObjective(build(shards, config, corpus), shards, dropout=0.0, negatives=config.sample, stream=stream)
 
 
-def losses(learner: LaneObjective, batches: LaneBatches, steps: int, rate: float = 3e-3) -> list[float]:
+def losses(learner: LaneObjective, batches: PackedBatches, steps: int, rate: float = 3e-3) -> list[float]:
     optimizer = torch.optim.Adam(learner.parameters(), lr=rate)
     found = []
     for _, batch in zip(range(steps), batches, strict=False):
@@ -70,7 +70,7 @@ def test_fifty_steps_the_plain_way_and_the_fast_way(
     for plain in (True, False):
         model = learner(shards, corpus, stream=stream, **settings).to(device)
         torch.manual_seed(1)
-        batches = LaneBatches(shards, range(len(shards)), lanes=4, steps=7, seed=1)
+        batches = PackedBatches(shards, range(len(shards)), batch_size=4, bptt=7, seed=1)
         if plain:
             with plain_only():
                 found.append(losses(model, batches, 50))
@@ -89,7 +89,7 @@ def test_bf16_learns_what_fp32_learns(shards: Shards, corpus: Corpus, settings: 
         model = learner(shards, corpus, **settings).cuda()
         torch.manual_seed(1)
         with torch.autocast("cuda", dtype=torch.bfloat16, enabled=few):
-            found.append(losses(model, LaneBatches(shards, range(len(shards)), lanes=64, steps=7, seed=1), 50))
+            found.append(losses(model, PackedBatches(shards, range(len(shards)), batch_size=64, bptt=7, seed=1), 50))
     assert found[0] == pytest.approx(found[1], rel=0.03)
 
 
@@ -97,7 +97,7 @@ def test_a_lane_batch_has_the_loss_of_its_sentences(shards: Shards, corpus: Corp
     """One lane over whole sentences gives the mean of what the model says of them alone."""
     model = learner(shards, corpus)
     length = len(TEXT[0].split()) + 1
-    batches = LaneBatches(shards, range(len(shards)), lanes=2, steps=2 * length)
+    batches = PackedBatches(shards, range(len(shards)), batch_size=2, bptt=2 * length)
     batch = next(iter(batches))
     texts = [
         [shards.types[i] for i in batch.inputs[0, part, lane][1:]]
@@ -113,7 +113,7 @@ def test_a_lane_batch_has_the_loss_of_its_sentences(shards: Shards, corpus: Corp
 
 def test_carried_state_is_given_and_put_back(shards: Shards, corpus: Corpus) -> None:
     one, other = learner(shards, corpus), learner(shards, corpus)
-    batches = LaneBatches(shards, range(len(shards)), lanes=3, steps=4)
+    batches = PackedBatches(shards, range(len(shards)), batch_size=3, bptt=4)
     stream = iter(batches)
     assert one.carried() == {}
     with torch.no_grad():
@@ -138,10 +138,10 @@ def test_carried_state_is_given_and_put_back(shards: Shards, corpus: Corpus) -> 
 )
 def test_published_training_set(tmp_path: Path, form: str, stream: bool) -> None:
     """bilm-tf's own bar: a perplexity under 20 on its tiny text after 50 epochs, by two lanes of ten steps."""
-    corpus = Corpus(golden("bilm-tf-train") / "data.txt", words="whitespace", sentences="lines", workers=0)
+    corpus = Corpus(golden("bilm-tf-train") / "data.txt", splitter="whitespace", sentences="lines", workers=0)
     shards = Shards.build(corpus, tmp_path)
     model = learner(shards, corpus, input=form, vocabulary=33, stream=stream)
-    batches = LaneBatches(shards, range(len(shards)), lanes=2, steps=10)
+    batches = PackedBatches(shards, range(len(shards)), batch_size=2, bptt=10)
     losses(model, batches, 50 * (batches.words_per_epoch + len(shards)) // 20, 1e-2)
-    held_out = SentenceBatches(shards, range(len(shards)), words=120).in_order()
+    held_out = SentenceBatches(shards, range(len(shards)), batch_words=120).in_order()
     assert model.evaluate(held_out)["perplexity"] < 20

@@ -10,8 +10,8 @@ from polyseme.__main__ import main
 from polyseme.base.errors import PolysemeError
 from polyseme.text.characters import CodePointCharacters, Utf8Characters
 from polyseme.text.corpus import Corpus
+from polyseme.text.shards.character_ids import CharacterIds
 from polyseme.text.shards.shards import Shards
-from polyseme.text.shards.spelling import Spelling
 from tests.pretraining import program
 from tests.training.compare import assert_same_run
 from tests.training.test_full_disk import room_for
@@ -112,29 +112,29 @@ def test_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str], room: i
 
 def test_spelling_is_written_once_and_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = program.write_text(tmp_path / "t.txt", lines=200, types=500)
-    shards = Shards.build(Corpus(text, words="whitespace", sentences="lines", workers=0), tmp_path)
+    shards = Shards.build(Corpus(text, splitter="whitespace", sentences="lines", workers=0), tmp_path)
     assert shards.folder is not None
     marks = ["<bow>", "<eow>", "<oov>", "<pad>", "<bos>", "<eos>"]
     schemes = [Utf8Characters(12), Utf8Characters(7), CodePointCharacters([*marks, *"aeio"]), CodePointCharacters(marks)]
     schemes.append(CodePointCharacters([*marks, *(chr(0x4E00 + place) for place in range(40_000)), "e"]))  # beyond 16 bits
     for scheme in schemes:
-        found, (ids, lengths) = Spelling.of(shards, scheme), scheme.encode(shards.types)
+        found, (ids, lengths) = CharacterIds.of(shards, scheme), scheme.encode(shards.types)
         assert found.ids.tolist() == ids.tolist() and found.lengths.tolist() == lengths.tolist()
         assert not found.ids.flags.writeable
     assert len(list(shards.folder.glob("spelling-*.bin"))) == len({scheme.name for scheme in schemes}) == 5
     path = shards.folder / "spelling-utf8-12.bin"
     whole = path.read_bytes()
     path.write_bytes(whole[:-2])  # cut: not trusted
-    Spelling.of(shards, schemes[0])
+    CharacterIds.of(shards, schemes[0])
     assert path.read_bytes() == whole
     (shards.folder / ".spelling-utf8-12.bin.here.1.part").touch()  # another machine's: left alone
     monkeypatch.setattr(Shards, "type_blocks", None)  # to spell again would fail
-    Spelling.of(shards, schemes[0])
+    CharacterIds.of(shards, schemes[0])
 
 
 def test_damaged_types_are_told(tmp_path: Path) -> None:
     text = program.write_text(tmp_path / "t.txt", lines=20)
-    shards = Shards.build(Corpus(text, words="whitespace", sentences="lines", workers=0), tmp_path)
+    shards = Shards.build(Corpus(text, splitter="whitespace", sentences="lines", workers=0), tmp_path)
     assert shards.folder is not None
     assert shards.most_frequent(10) == shards.types[:10] == [word for block in shards.type_blocks(3) for word in block][:10]
     (shards.folder / "types.txt").write_text("a\n")

@@ -25,7 +25,7 @@ def test_against_a_real_run(tmp_path: Path) -> None:
     """Parameters and files as a run has them; time and memory within reason."""
     line = " ".join(f"w{number}" for number in range(150))
     (tmp_path / "t.txt").write_text(f"{line}\n" * 20, encoding="utf-8")
-    corpus = Corpus(tmp_path / "t.txt", words="whitespace", sentences="lines", workers=0)
+    corpus = Corpus(tmp_path / "t.txt", splitter="whitespace", sentences="lines", workers=0)
     result = pretrain(corpus, tmp_path / "m", config(), Run())
     found = forecast(config(), words=3000, vocabulary=150, sentences=20, run=Run(), limit=2.0)
     import polyseme

@@ -32,7 +32,7 @@ def pairs() -> Cooccurrences:
 def corpus(folder: Path, text: str = TEXT) -> Corpus:
     folder.mkdir(exist_ok=True)
     (folder / "t.txt").write_text(text, encoding="utf-8")
-    return Corpus(folder / "t.txt", words="whitespace", sentences="lines")
+    return Corpus(folder / "t.txt", splitter="whitespace", sentences="lines")
 
 
 def plain_loss(model: Glove, ordered: list[tuple[int, int, float]]) -> float:

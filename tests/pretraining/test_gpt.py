@@ -15,8 +15,8 @@ from polyseme.base.run import Run
 from polyseme.encoders.gpt import Gpt
 from polyseme.pretraining.gpt import IGNORED, GptBatches, GptObjective, GptPretraining
 from polyseme.text.corpus import Corpus
-from polyseme.text.pieces import Pieces, train_byte_pairs
-from polyseme.text.shards.pieces import PieceShards
+from polyseme.text.shards.subwords import SubwordShards
+from polyseme.text.subwords import SubwordTokenizer, train_bpe
 from polyseme.training.config import TrainConfig
 from tests.encoders.small_subwords import byte_pairs, gpt
 
@@ -33,20 +33,20 @@ def text(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shards(text: Path) -> tuple[PieceShards, Pieces]:
+def shards(text: Path) -> tuple[SubwordShards, SubwordTokenizer]:
     corpus = Corpus(text, workers=0)
-    pieces = Pieces(train_byte_pairs(corpus, 290))
-    return PieceShards.build(corpus, pieces, text.parent), pieces
+    pieces = SubwordTokenizer(train_bpe(corpus, 290))
+    return SubwordShards.build(corpus, pieces, text.parent), pieces
 
 
 def test_rows_hold_the_text_and_their_targets_follow(shards) -> None:
     store, pieces = shards
-    mark = pieces.mark("eos")
+    mark = pieces.special_token_id("eos")
     batches = GptBatches(store, range(10, 60), mark, length=16, rows=4)
     expected = []
     for number in range(10, 60):
         places = store.document(number)
-        expected += [mark, *store.pieces(int(places[0]), int(places[-1]))[0].tolist()]
+        expected += [mark, *store.subwords(int(places[0]), int(places[-1]))[0].tolist()]
     expected.append(mark)
     found = batches.once()
     targets = np.concatenate([batch.targets.reshape(-1) for batch in found])
@@ -61,7 +61,7 @@ def test_epochs_positions_and_ranks(shards) -> None:
     store, pieces = shards
 
     def make(**place: int) -> GptBatches:
-        return GptBatches(store, range(60), pieces.mark("eos"), length=16, rows=4, seed=5, **place)
+        return GptBatches(store, range(60), pieces.special_token_id("eos"), length=16, rows=4, seed=5, **place)
 
     one, other, words = make(), make(), 0
     stream = iter(one)
@@ -105,4 +105,4 @@ def test_a_run_gives_a_language_model(text: Path, tmp_path: Path) -> None:
 def test_pieces_are_at_least_the_bytes_and_the_mark() -> None:
     with pytest.raises(ConfigError, match="pieces is 256; 256 are bytes and one is a mark, so at least 257"):
         GptPretraining(pieces=256)
-    assert len(train_byte_pairs([["a"]], GptPretraining(pieces=257).pieces)) == 257
+    assert len(train_bpe([["a"]], GptPretraining(pieces=257).pieces)) == 257

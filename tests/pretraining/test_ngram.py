@@ -39,7 +39,7 @@ CHINESE = """今天是周日
 def corpus(lines: list[str], folder: Path, words: str = "whitespace") -> Corpus:
     folder.mkdir(exist_ok=True)
     (folder / "text.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return Corpus(folder / "text.txt", words=words, sentences="lines", workers=0)
+    return Corpus(folder / "text.txt", splitter=words, sentences="lines", workers=0)
 
 
 def trained(sentences: list[list[str]], folder: Path, **options: object) -> NgramModel:
@@ -184,7 +184,7 @@ def test_fit_writes_a_folder_with_a_card(tmp_path: Path) -> None:
 def test_another_model_is_not_written_over(tmp_path: Path, elsewhere: bool) -> None:
     (tmp_path / "a.txt").write_text("a b c\na b\n")
     out, place = tmp_path / "m", tmp_path / "text" if elsewhere else None
-    text = Corpus(tmp_path / "a.txt", words="whitespace", sentences="lines", workers=0, shards=place)
+    text = Corpus(tmp_path / "a.txt", splitter="whitespace", sentences="lines", workers=0, shards=place)
     NgramPretraining(order=3).fit(text, Run(), out)
     before = {path: path.read_bytes() for path in out.iterdir() if path.is_file()}
     with pytest.raises(
@@ -219,7 +219,7 @@ def test_what_cannot_be(options: dict[str, object], said: str) -> None:
 def test_penn_treebank(tmp_path: Path) -> None:
     """Published: 141.2 (modified Kneser-Ney, 5-grams, no cut-offs, `</s>` counted; Mikolov and Zweig 2012)."""
     folder = real("lm_ptb_en")
-    read = {"words": "whitespace", "sentences": "lines"}
+    read = {"splitter": "whitespace", "sentences": "lines"}
     model = NgramPretraining(order=5).fit(Corpus(folder / "ptb.train.txt.gz", **read), Run(), tmp_path / "m").model
     found = model.perplexity(list(Corpus(folder / "ptb.test.txt.gz", **read)))
     assert found.predictions == 82430

@@ -19,13 +19,13 @@ from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import splitter
+from polyseme.text.words import get_splitter
 from polyseme.training.config import TrainConfig
 from polyseme.training.optim import OptimConfig
 from tests.pretraining.stopping import stopped_after
 
 LINES = [f"the {a} sat on the {b} and saw a {a} ." for a in ("cat", "dog", "bird") for b in ("mat", "bank", "river")] * 4
-READ = {"words": "whitespace", "sentences": "lines", "workers": 0}
+READ = {"splitter": "whitespace", "sentences": "lines", "workers": 0}
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_a_long_sentence_loses_no_word(tmp_path: Path) -> None:
     lines = [[f"w{number}" for number in range(count)] for count in (9, 0, 4, 5, 1)]
     (tmp_path / "long.txt").write_text("".join(" ".join(line) + "\n" for line in lines))
     shards = Shards.build(Corpus(tmp_path / "long.txt", **READ), tmp_path / "shards")  # type: ignore[arg-type]
-    batches = SentenceBatches(shards, range(len(shards)), longest=4)
+    batches = SentenceBatches(shards, range(len(shards)), max_length=4)
     assert batches.words_per_epoch == shards.total == 19
     found = [
         row[1 : length + 1] for batch in batches.in_order() for row, length in zip(batch.types, batch.lengths, strict=True)
@@ -59,7 +59,7 @@ def test_loss_is_the_mean_of_what_the_model_says(tmp_path: Path, words: int | No
     shards = Shards.build(text, tmp_path / "shards")
     names, ids = number(shards, vocabulary=words, min_count=1)
     method = config(vocabulary=words, dropout=0.0)
-    model = method.build(Vocabulary(names, unknown="<unk>", begin="<s>", end="</s>"), splitter("whitespace"))
+    model = method.build(Vocabulary(names, unknown="<unk>", begin="<s>", end="</s>"), get_splitter("whitespace"))
     learner = method.learner(model, ids)
     (batch,) = SentenceBatches(shards, range(3)).in_order()
     loss = learner.loss(learner.prepare(batch))

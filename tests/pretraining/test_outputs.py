@@ -34,7 +34,7 @@ OUTPUTS: dict[str, tuple[type, dict[str, Any]]] = {
 
 
 def published() -> Corpus:
-    return Corpus(golden("bilm-tf-train") / "data.txt", words="whitespace", sentences="lines", workers=0)
+    return Corpus(golden("bilm-tf-train") / "data.txt", splitter="whitespace", sentences="lines", workers=0)
 
 
 QUICK = ("tied transformer",)
@@ -49,7 +49,7 @@ def test_published_training_set(tmp_path: Path, name: str) -> None:
     config = ElmoPretraining(size="tiny", vocabulary=33, dropout=0.0, **settings)
     learner = ElmoObjective(build(shards, config, published()), shards, dropout=0.0, negatives=config.sample)
     assert type(learner.model.output) is kind
-    batches = SentenceBatches(shards, range(len(shards)), words=120)
+    batches = SentenceBatches(shards, range(len(shards)), batch_words=120)
     before = learner.evaluate(batches.in_order())["perplexity"]
     assert before < 2 * 33  # as if it knew nothing: about one in 33
     optimizer = torch.optim.Adam(learner.parameters(), lr=1e-2)
@@ -67,7 +67,7 @@ def test_published_training_set(tmp_path: Path, name: str) -> None:
 def test_a_run_and_its_restart(tmp_path: Path, name: str) -> None:
     kind, settings = OUTPUTS[name]
     (tmp_path / "text.txt").write_text("the cat sat on a mat .\na dog saw the river bank .\n" * 40, encoding="utf-8")
-    corpus = Corpus(tmp_path / "text.txt", words="whitespace", sentences="lines", workers=0)
+    corpus = Corpus(tmp_path / "text.txt", splitter="whitespace", sentences="lines", workers=0)
     train = TrainConfig(steps=12, eval_every=4, checkpoint_every=3, optim=OptimConfig(learning_rate=1e-2))
     config = ElmoPretraining(size="tiny", vocabulary=33, batch_words=120, train=train, **settings)
     expected = pretrain(corpus, tmp_path / "m", config, Run(seed=1))

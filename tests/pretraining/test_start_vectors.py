@@ -24,7 +24,7 @@ CONFIG = ElmoPretraining(size="tiny", input="words", vocabulary=500, batch_words
 def corpus(tmp_path: Path) -> Corpus:
     lines = [" ".join(f"w{number}" for number in range(begin, begin + 20)) for begin in range(0, 400, 20)]
     (tmp_path / "t.txt").write_text("\n".join(lines * 2), encoding="utf-8")
-    return Corpus(tmp_path / "t.txt", words="whitespace", sentences="lines", workers=0)
+    return Corpus(tmp_path / "t.txt", splitter="whitespace", sentences="lines", workers=0)
 
 
 def vectors(words: list[str], *, dim: int = 7, scale: float = 0.25, seed: int = 0) -> WordVectors:

@@ -20,7 +20,7 @@ TAUGHT = {"size": "tiny", "vocabulary": 50, "batch_words": 100, "train": TrainCo
 
 def test_taught_as_an_elmo_is(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("the cat sat on the mat .\na dog saw it .\n" * 50, encoding="utf-8")
-    corpus = Corpus(tmp_path / "a.txt", words="whitespace", sentences="lines", workers=0)
+    corpus = Corpus(tmp_path / "a.txt", splitter="whitespace", sentences="lines", workers=0)
     results = [pretrain(corpus, tmp_path / kind, config, Run(seed=1)) for kind, config in (
         ("elmo", ElmoPretraining(**TAUGHT)), ("taglm", TagLmPretraining(**TAUGHT)))]  # fmt: skip
     assert results[0].scores == results[1].scores

@@ -16,16 +16,16 @@ from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.config import AwdDropout
 from polyseme.pretraining.ngram import number
 from polyseme.pretraining.ulmfit import UlmfitObjective, UlmfitPretraining, optim
-from polyseme.text.batching.passages import PassageBatches, Passages
+from polyseme.text.batching.bptt import BpttBatches, TokenStream
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import splitter
+from polyseme.text.words import get_splitter
 from polyseme.training.config import TrainConfig
 from tests.pretraining.stopping import stopped_after
 
 LINES = [f"the {a} sat on the {b} and saw a {a} ." for a in ("cat", "dog", "bird") for b in ("mat", "bank", "river")] * 4
-READ = {"words": "whitespace", "sentences": "lines", "workers": 0}
+READ = {"splitter": "whitespace", "sentences": "lines", "workers": 0}
 NOTHING = AwdDropout().times(0)
 
 
@@ -47,13 +47,13 @@ def objective(corpus: Corpus, tmp_path: Path, **changes: object) -> tuple[Ulmfit
     shards = Shards.build(corpus, tmp_path / "shards")
     words, ids = number(shards, vocabulary=None, min_count=1)
     method = config(dropout=NOTHING, **changes)
-    model = method.build(Vocabulary(words, unknown="<unk>", begin="<s>", end="</s>"), splitter("whitespace"))
+    model = method.build(Vocabulary(words, unknown="<unk>", begin="<s>", end="</s>"), get_splitter("whitespace"))
     return method.learner(model, ids), shards
 
 
 def test_the_loss_is_that_of_the_text_read_on(corpus: Corpus, tmp_path: Path) -> None:
     learner, shards = objective(corpus, tmp_path, activation=0.0, activation_change=0.0)
-    batches = list(Passages(shards, range(len(shards))).in_order(1, 13))
+    batches = list(TokenStream(shards, range(len(shards))).in_order(1, 13))
     losses = [learner.loss(learner.prepare(batch)) for batch in batches]
     sizes = [batch.types.shape[1] - 1 for batch in batches]
     mean = sum(loss.total.item() * size for loss, size in zip(losses, sizes, strict=True)) / sum(sizes)
@@ -66,14 +66,14 @@ def test_the_loss_is_that_of_the_text_read_on(corpus: Corpus, tmp_path: Path) ->
 
 def test_activations_cost(corpus: Corpus, tmp_path: Path) -> None:
     learner, shards = objective(corpus, tmp_path)
-    loss = learner.loss(learner.prepare(next(iter(PassageBatches(shards, range(9), rows=2)))))
+    loss = learner.loss(learner.prepare(next(iter(BpttBatches(shards, range(9), batch_size=2)))))
     assert loss.total.item() == pytest.approx((loss.parts["prediction"] + loss.parts["activation"]).item())
     assert loss.parts["activation"].item() > 0
 
 
 def test_the_state_is_carried_and_put_back(corpus: Corpus, tmp_path: Path) -> None:
     learner, shards = objective(corpus, tmp_path)
-    first, second = (learner.prepare(b) for b in itertools.islice(PassageBatches(shards, range(30), rows=3, steps=6), 2))
+    first, second = (learner.prepare(b) for b in itertools.islice(BpttBatches(shards, range(30), batch_size=3, bptt=6), 2))
     assert learner.carried() == {}
     learner.loss(first)
     kept = {name: value.clone() for name, value in learner.carried().items()}

@@ -47,7 +47,7 @@ def text(sentences: int = 2500) -> list[list[str]]:
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     path = tmp_path_factory.mktemp("text") / "t.txt"
     path.write_text("".join(" ".join(sentence) + "\n" for sentence in text()), encoding="utf-8")
-    return Corpus(path, words="whitespace", sentences="lines")
+    return Corpus(path, splitter="whitespace", sentences="lines")
 
 
 def by_gensim(kind: type, settings: dict[str, Any], seed: int, **more: Any) -> Any:
@@ -89,7 +89,7 @@ def test_it_is_the_same_in_every_process(tmp_path: Path, corpus: Corpus) -> None
     source = corpus.source.files[0].path
     code = (
         "import sys, hashlib, polyseme; from polyseme.pretraining.word2vec import *; from polyseme.base.run import Run\n"
-        f"text = Corpus({str(source)!r}, words='whitespace', sentences='lines')\n"
+        f"text = Corpus({str(source)!r}, splitter='whitespace', sentences='lines')\n"
         "FastTextPretraining(dim=4, epochs=2, buckets=9).fit(text, Run(seed=3), sys.argv[1])\n"
         "print(hashlib.sha256(polyseme.load(sys.argv[1]).table.weight.numpy().tobytes()).hexdigest())"
     )

@@ -13,9 +13,9 @@ from polyseme.tasks import folder
 from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.tagging import Tagging, TaggingConfig
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.labelled.conll import Tagged
+from polyseme.text.labelled.conll import TaggedSentence
 
-EXAMPLES = [Tagged(["Anna", "saw", "Rome"], ["B-PER", "O", "B-LOC"])]
+EXAMPLES = [TaggedSentence(["Anna", "saw", "Rome"], ["B-PER", "O", "B-LOC"])]
 
 
 @pytest.fixture

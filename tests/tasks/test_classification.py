@@ -19,8 +19,8 @@ from polyseme.tasks.classification import Choice, Classification, Classification
 from polyseme.tasks.features import FeaturesConfig, TextVectors
 from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.labelled.excerpt import document_of
-from polyseme.text.words import splitter
+from polyseme.text.labelled.text_in_context import document_of
+from polyseme.text.words import get_splitter
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
@@ -165,7 +165,7 @@ def test_the_splitter_cuts_strings_and_leaves_words() -> None:
     examples = [LabelledText("It's fun.", "a"), LabelledText(["It's", "fun."], "b")]
     task = Classification.build(small(), examples)
     assert task.data(examples).texts == [[["It", "'s", "fun", "."]], [["It's", "fun."]]]
-    task = Classification.build(small(), examples, cut=splitter("whitespace"))
+    task = Classification.build(small(), examples, cut=get_splitter("whitespace"))
     assert task.data(examples).texts == [[["It's", "fun."]], [["It's", "fun."]]]
 
 

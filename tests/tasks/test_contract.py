@@ -38,7 +38,7 @@ from polyseme.tasks.roles import RolesConfig
 from polyseme.tasks.tagging import TaggingConfig
 from polyseme.tasks.whole import DirectConfig
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.labelled.conll import Tagged
+from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.word_vectors import WordVectors
 from polyseme.training.base import Loss
 from polyseme.training.optim import OptimConfig
@@ -295,7 +295,7 @@ def test_new_and_empty_texts_are_answered_alike_in_any_company(fits: Any, name: 
         with pytest.raises(UsageError):
             task.predict(nothing_to_answer)
     for question, answer in zip(questions, together, strict=True):
-        if isinstance(answer, Tagged):
+        if isinstance(answer, TaggedSentence):
             assert answer.words == task.words(question) and len(answer.tags) == len(answer.words)
         elif isinstance(answer, Choice):
             assert answer.label in task.labels and set(answer.probabilities) == set(task.labels)

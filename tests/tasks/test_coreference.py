@@ -25,7 +25,7 @@ from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, Outcome, fit
 from polyseme.tasks.folder import load
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.labelled.coreference import Document
+from polyseme.text.labelled.coreference import CoreferenceDocument
 from polyseme.training.base import Loss
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
@@ -50,7 +50,7 @@ def small(**changes: Any) -> CoreferenceConfig:
     return CoreferenceConfig(**(SMALL | {"dropout": 0.0, "scorer_dropout": 0.0} | changes))
 
 
-def told(text: str) -> Document:
+def told(text: str) -> CoreferenceDocument:
     """From `1:Ann met 2:Tom_Hill . / 1:She left .`: sentences, mentions with the numbers of their clusters."""
     sentences: list[list[str]] = []
     clusters: dict[str, list[tuple[int, int]]] = {}
@@ -64,10 +64,10 @@ def told(text: str) -> Document:
                 clusters.setdefault(number, []).append((count, count + len(words) - 1))
             sentences[-1] += words
             count += len(words)
-    return Document(sentences, sorted(clusters.values()))
+    return CoreferenceDocument(sentences, sorted(clusters.values()))
 
 
-def stories(count: int, seed: int, longest: int = 3) -> list[Document]:
+def stories(count: int, seed: int, longest: int = 3) -> list[CoreferenceDocument]:
     """A woman and a man meet; after that she is she, and he is he."""
     source, found = random.Random(seed), []
     for _ in range(count):
@@ -80,7 +80,7 @@ def stories(count: int, seed: int, longest: int = 3) -> list[Document]:
     return found
 
 
-def built(examples: list[Document], **changes: Any) -> Coreference:
+def built(examples: list[CoreferenceDocument], **changes: Any) -> Coreference:
     torch.manual_seed(0)
     return Coreference.build(small(**changes), examples).eval()
 
@@ -152,7 +152,7 @@ def test_singletons_are_learned_where_they_are_asked_for(tmp_path: Path) -> None
 # ---- windows
 
 
-def batch_of(task: Coreference, documents: list[Document]) -> Examples:
+def batch_of(task: Coreference, documents: list[CoreferenceDocument]) -> Examples:
     return task.data(documents).gather(range(len(documents)))
 
 
@@ -244,7 +244,12 @@ def test_what_is_no_mention_is_looked_at_where_mentions_fill_the_room() -> None:
 
 
 def test_documents_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    documents = [*stories(6, 1), Document([], []), Document([[], ["Ann"], []], []), told("a " * 70 + "/ 1:b")]
+    documents = [
+        *stories(6, 1),
+        CoreferenceDocument([], []),
+        CoreferenceDocument([[], ["Ann"], []], []),
+        told("a " * 70 + "/ 1:b"),
+    ]
     for encoders, positions in (([], ("input",)), ([elmo()], ("input", "output"))):
         torch.manual_seed(0)
         task = Coreference.build(small(features=FEATURES.replace(positions=positions)), documents, encoders).eval()
@@ -263,7 +268,7 @@ def test_documents_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_can_be_asked(trained: tuple[Outcome, Path]) -> None:
     task = trained[0].task
     words = [["Ann", "met", "Bob", "."], ["She", "saw", "him", "."]]
-    document = Document(words, [])
+    document = CoreferenceDocument(words, [])
     found = task.predict(["Ann met Bob. She saw him.", words, document, words[0], "", "  ", [], [[]]])
     for each in found[1:3]:
         assert each.text == "Ann met Bob . She saw him ." and each.sentences == words
@@ -352,7 +357,7 @@ def test_sentences_are_cut_by_the_language_of_the_data() -> None:
 def test_files(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text('{"sentences": [["Ann", "ran"]], "clusters": []}\n')
-    assert Coreference.read(file, small()) == [Document([["Ann", "ran"]], [])]
+    assert Coreference.read(file, small()) == [CoreferenceDocument([["Ann", "ran"]], [])]
     with pytest.raises(FormatError, match="1 documents, but no cluster in any"):
         Coreference.read(file, small(), training=True)
     file.write_text('{"sentences": [["Ann", "ran"]], "clusters": [[[0, 0]]]}\n')

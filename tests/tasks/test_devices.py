@@ -9,7 +9,7 @@ import torch
 
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.tasks.whole import DirectConfig
-from polyseme.text.labelled.conll import Tagged
+from polyseme.text.labelled.conll import TaggedSentence
 from tests.fake_cuda import DEVICE, FakeCudaTensor, fake_cuda
 from tests.tasks.test_contract import BARE, CASES, COMBINED, assert_same_answers, built
 
@@ -61,7 +61,7 @@ def test_a_step_and_answers(name: str, mode: str, tmp_path: Path) -> None:
 def test_a_tagger_is_not_all_launches(tmp_path: Path) -> None:
     """An operation costs some five microseconds, however small it is; those of the CRF come for each word."""
     task, _ = built("tagging", "frozen", tmp_path)
-    data = task.data([Tagged(["cat"] * 40, ["O"] * 40)] * 16)
+    data = task.data([TaggedSentence(["cat"] * 40, ["O"] * 40)] * 16)
     data.cache(task.features, tmp_path)
     with fake_cuda() as gpu:
         task.to(DEVICE).train()

@@ -25,8 +25,8 @@ from polyseme.tasks.reading import Reading, ReadingConfig
 from polyseme.tasks.tagging import Tagging, TaggingConfig
 from polyseme.tasks.whole import DirectConfig
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.labelled.conll import Tagged
-from polyseme.text.labelled.squad import Question, Span
+from polyseme.text.labelled.conll import TaggedSentence
+from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 from tests.encoders.small_subwords import bert, gpt, library, wordpieces
@@ -154,13 +154,13 @@ def test_bert_is_what_the_library_fine_tunes() -> None:
         expected = torch.softmax(theirs(**made).logits[0].double(), 0).tolist()
     assert list(answer.probabilities.values()) == pytest.approx(expected, abs=1e-5)
 
-    asked = [Question("the bank", ("money in the river",), ("money",), (Span(0, 0, 5),))]
+    asked = [ReadingQuestion("the bank", ("money in the river",), ("money",), (AnswerSpan(0, 0, 5),))]
     reader = Reading.build(ReadingConfig(network="direct", features=TUNED), asked, [bert()])
     theirs = library().BertForQuestionAnswering(network.config).eval()
     theirs.bert.load_state_dict(network.state_dict(), strict=False)  # which has no pooler
     theirs.qa_outputs.load_state_dict(reader.network.scores.state_dict())
     made = wordpieces()("the bank", "money in the river", return_token_type_ids=True, return_tensors="pt")
-    cut = [len(ids) for ids in reader.network.encoder.subwords.of(["money", "in", "the", "river"])]
+    cut = [len(ids) for ids in reader.network.encoder.subwords.encode_words(["money", "in", "the", "river"])]
     begin = made["input_ids"].shape[1] - 1 - sum(cut)
     firsts = [begin + sum(cut[:word]) for word in range(len(cut))]
     with torch.no_grad():
@@ -185,7 +185,7 @@ def test_nothing_else_is_there(make: Callable[[], Encoder]) -> None:
 @pytest.mark.parametrize("crf", [True, False])
 def test_tags_straight_from_an_encoder(crf: bool, tmp_path: Path) -> None:
     """Softmax or CRF on what a BERT knows of the words, and nothing else."""
-    examples = [Tagged([a, "the", b], ["N", "D", "B" if b == "bank" else "N"]) for a in NOUNS for b in NOUNS[:3]]
+    examples = [TaggedSentence([a, "the", b], ["N", "D", "B" if b == "bank" else "N"]) for a in NOUNS for b in NOUNS[:3]]
     features = TUNED.replace(layers="top", dropout=0.0, words=WordsConfig(own=False))
     config, fitting = TaggingConfig(layers=0, crf=crf, dropout=0.0, features=features), FITTING.replace(epochs=12)
     outcome = fit(Tagging, examples, examples, tmp_path / "out", config, fitting, Run(seed=1), encoders=[calm_bert()])
@@ -204,10 +204,10 @@ def test_spans_straight_from_a_bert(none: bool, tmp_path: Path) -> None:
     """The noun behind `the` is asked for; where there is none, nothing is."""
     sentences = [f"{a} sat on the {b} in {a}" for a in NOUNS[:3] for b in NOUNS[:3]]
     asked = [
-        Question("the", (text,), (text.split()[4],), (Span(0, text.index("the ") + 4, text.rindex(" in ")),))
+        ReadingQuestion("the", (text,), (text.split()[4],), (AnswerSpan(0, text.index("the ") + 4, text.rindex(" in ")),))
         for text in sentences
     ]
-    asked += [Question("the", (f"{a} sat",), (), ()) for a in NOUNS[:3]] if none else []
+    asked += [ReadingQuestion("the", (f"{a} sat",), (), ()) for a in NOUNS[:3]] if none else []
     config = ReadingConfig(network="direct", features=TUNED, dropout=0.0)
     fitting = FITTING.replace(epochs=25, patience=25)
     outcome = fit(Reading, asked, asked, tmp_path / "out", config, fitting, Run(seed=1), encoders=[calm_bert()])

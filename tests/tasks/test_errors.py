@@ -13,8 +13,8 @@ from polyseme.tasks.reading import Answer, Reading, ReadingConfig
 from polyseme.tasks.roles import RoleExample, Roles, RolesConfig
 from polyseme.tasks.tagging import Tagging, TaggingConfig
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.labelled.conll import Tagged
-from polyseme.text.labelled.squad import Question, Span
+from polyseme.text.labelled.conll import TaggedSentence
+from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion
 
 SMALL = {"hidden": 2, "features": FeaturesConfig(words=WordsConfig(dim=2, characters=None))}
 
@@ -31,9 +31,9 @@ def told(mistake):
     return [(wrong.text, wrong.truth, wrong.answer) for wrong in mistake.wrong]
 
 
-def tagged(tags: str, begin: int = 1) -> Tagged:
+def tagged(tags: str, begin: int = 1) -> TaggedSentence:
     found = tags.split()
-    return Tagged([f"w{place}" for place in range(len(found))], found, list(range(begin, begin + len(found))))
+    return TaggedSentence([f"w{place}" for place in range(len(found))], found, list(range(begin, begin + len(found))))
 
 
 def test_spans():
@@ -89,12 +89,12 @@ def test_roles_are_told_by_arguments():
 
 
 def test_answers_are_told_by_what_they_lack():
-    span = Span(0, 0, 3)
+    span = AnswerSpan(0, 0, 3)
     questions = [
-        Question("Who\nis it?", ("Ann Lee\nis it",), ("Ann Lee", "Ann\nLee", "Lee"), (span,), "q1"),
-        Question(["Who", "?"], ("Ann",), ("Ann",), (span,)),
-        Question("Who left?", ("Ann",), ("Ann",), (span,), where=7),
-        Question("Who came?", ("Ann",), ("Ann",), (span,)),
+        ReadingQuestion("Who\nis it?", ("Ann Lee\nis it",), ("Ann Lee", "Ann\nLee", "Lee"), (span,), "q1"),
+        ReadingQuestion(["Who", "?"], ("Ann",), ("Ann",), (span,)),
+        ReadingQuestion("Who left?", ("Ann",), ("Ann",), (span,), where=7),
+        ReadingQuestion("Who came?", ("Ann",), ("Ann",), (span,)),
     ]
     answers = [Answer("Ann", span, 0.9), Answer("is", span, 0.2), Answer("", None, 0.5), Answer("the Ann", span, 0.8)]
     found = report(asked(Reading, ReadingConfig(**SMALL), questions, answers), "f")
@@ -108,7 +108,7 @@ def test_answers_are_told_by_what_they_lack():
 
 
 def test_whether_there_is_an_answer_is_told_where_there_may_be_none():
-    questions = [Question("Who?", ("Ann",), ("Ann",), (Span(0, 0, 3),)), Question("Why?", ("Ann",), ())]
+    questions = [ReadingQuestion("Who?", ("Ann",), ("Ann",), (AnswerSpan(0, 0, 3),)), ReadingQuestion("Why?", ("Ann",), ())]
     answers = [Answer("", None, 0.4), Answer("", None, 0.6)]
     found = report(asked(Reading, ReadingConfig(**SMALL), questions, answers), "f")
     assert found.confused(2) == [("answer", "no answer", 1)] and len(found.worst) == 1

@@ -30,7 +30,7 @@ from polyseme.tasks.generation import BEGIN, END, MARKS, DecodingConfig, Generat
 from polyseme.tasks.words import WordsConfig
 from polyseme.text.labelled.parallel import TextPair
 from polyseme.text.word_vectors import WordVectors
-from polyseme.text.words import splitter
+from polyseme.text.words import get_splitter
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
@@ -44,7 +44,7 @@ def small(**changes: Any) -> GenerationConfig:
 
 def built(examples: list[TextPair], **changes: Any) -> Generation:
     torch.manual_seed(0)
-    return Generation.build(small(**changes), examples, cut=splitter("english")).eval()
+    return Generation.build(small(**changes), examples, cut=get_splitter("english")).eval()
 
 
 # ---- data
@@ -292,7 +292,7 @@ def test_it_learns_to_turn_texts_around_and_to_copy_names(changes: dict[str, Any
     train, dev = turned_pairs(800, 0), turned_pairs(60, 1)
     fitting = FitConfig(batch=32, epochs=10, optim=OptimConfig(learning_rate=1e-2, weight_decay=0.0, clip_norm=5.0))
     config = small(**({"hidden": 24, "target_dim": 24, "dropout": 0.1, "min_count": 2} | changes))
-    outcome = fit(Generation, train, dev, tmp_path / "out", config, fitting, Run(seed=1), cut=splitter("whitespace"))
+    outcome = fit(Generation, train, dev, tmp_path / "out", config, fitting, Run(seed=1), cut=get_splitter("whitespace"))
     assert outcome.scores["dev"]["bleu"] > 0.95, outcome.scores
     names = {word for pair in dev for word in str(pair.source).split() if word.istitle()}
     assert len(names) > 15 and not names & set(outcome.task.labels)  # no dev name is a known word

@@ -24,8 +24,8 @@ from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.reading import Answer, Reading, ReadingConfig
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.labelled.squad import Question, Span
-from polyseme.text.words import splitter
+from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion
+from polyseme.text.words import get_splitter
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
@@ -37,15 +37,15 @@ def small(**changes: Any) -> ReadingConfig:
     return ReadingConfig(**({"hidden": 8, "features": FEATURES} | changes))
 
 
-def asked(text: str, *answers: str, question: str = "Who ?") -> Question:
+def asked(text: str, *answers: str, question: str = "Who ?") -> ReadingQuestion:
     """With the first place of each answer."""
-    spans = [Span(0, text.index(answer), text.index(answer) + len(answer)) for answer in answers]
-    return Question(question, (text,), answers, tuple(spans))
+    spans = [AnswerSpan(0, text.index(answer), text.index(answer) + len(answer)) for answer in answers]
+    return ReadingQuestion(question, (text,), answers, tuple(spans))
 
 
-def built(examples: list[Question], cut: str = "english", **changes: Any) -> Reading:
+def built(examples: list[ReadingQuestion], cut: str = "english", **changes: Any) -> Reading:
     torch.manual_seed(0)
-    return Reading.build(small(**changes), examples, cut=splitter(cut)).eval()
+    return Reading.build(small(**changes), examples, cut=get_splitter(cut)).eval()
 
 
 class Fixed(torch.nn.Module):
@@ -83,7 +83,7 @@ def test_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert "1 of 2 answers are not in their paragraphs; they count in scores, and are not learned" in caplog.text
     assert "left out" not in caplog.text
     learned = Reading.read(file, small(), training=True)
-    assert [example.answers for example in learned] == [("Ann",), ()] and learned[0].spans == (Span(0, 6, 9),)
+    assert [example.answers for example in learned] == [("Ann",), ()] and learned[0].spans == (AnswerSpan(0, 6, 9),)
     assert "1 of 3 questions are left out, without an answer to learn" in caplog.text
     with pytest.raises(FormatError, match="has no question that can be learned: none of 1 answers is in its paragraph"):
         Reading.read(write(tmp_path / "b.json", ("It is Bob.", [("Tom", 6)])), small(), training=True)
@@ -105,7 +105,7 @@ def test_configs_are_checked() -> None:
 
 
 def test_what_the_training_data_settles() -> None:
-    english, chinese, none = asked("Ann ran", "Ann"), asked("他在北京", "北京"), Question("Who?", ("x",), ())
+    english, chinese, none = asked("Ann ran", "Ann"), asked("他在北京", "北京"), ReadingQuestion("Who?", ("x",), ())
     for examples, rules, no_answer in (
         ([english], "squad", False),
         ([english, none], "squad2", True),
@@ -119,9 +119,9 @@ def test_what_the_training_data_settles() -> None:
     with pytest.raises(ConfigError, match="no_answer is False, but 1 questions of the training data have no answer"):
         built([english, none], no_answer=False)
     with pytest.raises(UsageError, match=r"1 of 2 questions have answers without a place, such as 'Who\?'"):
-        built([english, Question("Who?", ("Ann",), ("Tom",))])
+        built([english, ReadingQuestion("Who?", ("Ann",), ("Tom",))])
     with pytest.raises(UsageError, match="1 of 1 questions have no answers"):
-        built([Question("Who?", ("Ann",))])
+        built([ReadingQuestion("Who?", ("Ann",))])
     (strange,) = Reading.strange_labels([none], built([english]).labels, small(), "dev.json")
     assert strange.label == "no answer"
 
@@ -160,9 +160,9 @@ def test_words_as_they_are_given() -> None:
     task = built([asked(TEXT, "Ann")])
     task.network = Fixed([[0.0, 9.0, 0.0]], [[0.0, 0.0, 9.0]])
     (answer,) = task.predict([(["Who", "?"], [["New York", "is", "big"]])])
-    assert (answer.text, answer.span) == ("is big", Span(0, 9, 15))
+    assert (answer.text, answer.span) == ("is big", AnswerSpan(0, 9, 15))
     (answer,) = task.predict([("谁", [["他", "在", "北京"]])])
-    assert (answer.text, answer.span) == ("在北京", Span(0, 1, 4))
+    assert (answer.text, answer.span) == ("在北京", AnswerSpan(0, 1, 4))
 
 
 # ---- several paragraphs, none, long ones
@@ -173,7 +173,7 @@ def test_paragraphs_are_scored_together() -> None:
     task.network = Fixed([[1.0, 0.0], [0.0], [3.0, 0.0, 0.0], [1.0]], [[0.0, 0.0], [2.0], [0.0, 0.0, 9.0], [0.0]])
     first, second = task.predict([("Who ?", ["a b", "c", "d e f"]), ("Who ?", "g")])
     # spans of one or two words: d alone 3, e f 9, f alone 9 (the shorter of equals); "d e f" would have 12
-    assert (first.text, first.span) == ("f", Span(2, 4, 5))
+    assert (first.text, first.span) == ("f", AnswerSpan(2, 4, 5))
     starts = math.e + 1 + 1 + math.e**3 + 2
     ends = 2 + math.e**2 + 2 + math.e**9
     assert first.score == pytest.approx(math.e**9 / (starts * ends), rel=1e-5)
@@ -181,7 +181,7 @@ def test_paragraphs_are_scored_together() -> None:
 
 
 def test_no_answer() -> None:
-    examples = [asked(TEXT, "Ann"), Question("Who ?", ("x",), ())]
+    examples = [asked(TEXT, "Ann"), ReadingQuestion("Who ?", ("x",), ())]
     task = built(examples)
     task.network = Fixed([[1.0, 0.0], [0.0], [5.0]], [[1.0, 0.0], [0.0], [0.0]], [0.0, 3.0, 4.0])
     nothing, something = task.predict([("Who ?", ["a b", "c"]), ("Who ?", "d")])
@@ -196,8 +196,8 @@ def test_paragraphs_without_words() -> None:
     for paragraphs in ("", " \n", [""], ["", "  "]):
         assert task.predict([("Who ?", paragraphs)]) == [Answer("", None, 0.0)]
     (answer,) = task.predict([("Who ?", ["", "Ann"])])
-    assert answer.text == "Ann" and answer.span == Span(1, 0, 3) and answer.score == pytest.approx(1.0)
-    task = built([asked(TEXT, "Ann"), Question("Who ?", ("x",), ())])
+    assert answer.text == "Ann" and answer.span == AnswerSpan(1, 0, 3) and answer.score == pytest.approx(1.0)
+    task = built([asked(TEXT, "Ann"), ReadingQuestion("Who ?", ("x",), ())])
     assert task.predict([("Who ?", "")]) == [Answer("", None, pytest.approx(1.0))]
     for wrong in ("ab", ("a",), ("a", "b", "c")):
         with pytest.raises(UsageError, match="expected a question and its paragraph"):
@@ -236,7 +236,10 @@ def test_long_paragraphs_are_answered_whole_and_cut_in_training() -> None:
 
 def test_cut_layers_are_those_of_the_words_that_are_left(tmp_path: Path) -> None:
     text = " ".join(f"w{number}" for number in range(30))
-    examples = [asked(text, "w20 w21"), Question("who ?", ("w1 w2", text), ("w9",), (Span(1, text.index("w9"), 99),))]
+    examples = [
+        asked(text, "w20 w21"),
+        ReadingQuestion("who ?", ("w1 w2", text), ("w9",), (AnswerSpan(1, text.index("w9"), 99),)),
+    ]
     features = FEATURES.replace(positions=("input", "output"))
     torch.manual_seed(0)
     task = Reading.build(small(longest_paragraph=7, features=features), examples, [elmo()])
@@ -265,7 +268,9 @@ def test_one_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_loss_by_hand() -> None:
     text = "a b a"
-    example = Question("Who ?", (text, "a c"), ("a",), (Span(0, 0, 1), Span(0, 4, 5), Span(1, 0, 1), Span(0, 0, 1)))
+    example = ReadingQuestion(
+        "Who ?", (text, "a c"), ("a",), (AnswerSpan(0, 0, 1), AnswerSpan(0, 4, 5), AnswerSpan(1, 0, 1), AnswerSpan(0, 0, 1))
+    )
     task = built([example])
     prepared = task.prepare(task.data([example]).gather([0]))
     start, end = [[1.0, 2.0, 3.0], [4.0, 5.0]], [[0.0, 1.0, 0.0], [2.0, 0.0]]
@@ -277,8 +282,8 @@ def test_the_loss_by_hand() -> None:
 
 
 def test_the_loss_with_no_answer_by_hand() -> None:
-    with_answer = Question("Who ?", ("a b", "c"), ("b", "c"), (Span(0, 2, 3), Span(1, 0, 1)))
-    examples = [with_answer, Question("Who ?", ("d",), ())]
+    with_answer = ReadingQuestion("Who ?", ("a b", "c"), ("b", "c"), (AnswerSpan(0, 2, 3), AnswerSpan(1, 0, 1)))
+    examples = [with_answer, ReadingQuestion("Who ?", ("d",), ())]
     task = built(examples)
     prepared = task.prepare(task.data(examples).gather([0, 1]))
     task.network = Fixed([[1.0, 2.0], [0.5], [3.0]], [[0.0, 1.0], [2.0], [1.0]], [0.0, 1.0, 2.0])
@@ -288,7 +293,7 @@ def test_the_loss_with_no_answer_by_hand() -> None:
     second = -math.log(e(2) / (e(2) + e(4)))
     assert float(task.loss(prepared).parts["task"]) == pytest.approx((first + second) / 2, rel=1e-5)
     with pytest.raises(UsageError, match=r"the question 'Who \?' has no span to learn"):
-        task.prepare(task.data([Question("Who ?", ("a",), ("b",))]).gather([0]))
+        task.prepare(task.data([ReadingQuestion("Who ?", ("a",), ("b",))]).gather([0]))
 
 
 # ---- scores
@@ -297,12 +302,12 @@ def test_the_loss_with_no_answer_by_hand() -> None:
 def test_scores_and_tallies() -> None:
     examples = [asked("the big cat ran", "the big cat", "cat"), asked("Ann ran", "Ann")]
     task = built(examples)
-    answers = [Answer("big", Span(0, 4, 7), 0.5), Answer("ann", Span(0, 0, 3), 0.5)]
+    answers = [Answer("big", AnswerSpan(0, 4, 7), 0.5), Answer("ann", AnswerSpan(0, 0, 3), 0.5)]
     # big against big cat: 1 of 1, 1 of 2
     assert task.score(examples, answers) == pytest.approx({"f1": (2 / 3 + 1) / 2, "exact": 1 / 2})
     np.testing.assert_allclose(task.tallies(examples, answers), [[2 / 3, 1], [1, 1]])
     with pytest.raises(UsageError, match="1 of 1 questions have no answers"):
-        task.score([Question("Who ?", ("a",))], answers[:1])
+        task.score([ReadingQuestion("Who ?", ("a",))], answers[:1])
     with pytest.raises(UsageError, match="no questions to score"):
         task.score([], [])
 
@@ -314,7 +319,7 @@ LEARNING = FitConfig(batch=8, epochs=11, patience=11, optim=OptimConfig(learning
 LEARNER = small(hidden=16, dropout=0.0, features=FeaturesConfig(words=WordsConfig(dim=16, characters=None)))
 
 
-def who_is_where(count: int, seed: int) -> list[Question]:
+def who_is_where(count: int, seed: int) -> list[ReadingQuestion]:
     """Two people in two places, in one paragraph or two; who is in one of them?"""
     source, found = random.Random(seed), []
     for number in range(count):
@@ -323,8 +328,8 @@ def who_is_where(count: int, seed: int) -> list[Question]:
         paragraphs = (" ".join(texts),) if number % 4 else tuple(texts)
         where = min(chosen, len(paragraphs) - 1)
         begin = paragraphs[where].index(people[chosen])
-        span = Span(where, begin, begin + len(people[chosen]))
-        found.append(Question(f"Who: {places[chosen]}?", paragraphs, (people[chosen],), (span,)))
+        span = AnswerSpan(where, begin, begin + len(people[chosen]))
+        found.append(ReadingQuestion(f"Who: {places[chosen]}?", paragraphs, (people[chosen],), (span,)))
     return found
 
 
@@ -338,12 +343,12 @@ def test_a_toy_set_is_learned(tmp_path: Path) -> None:
 
 
 def test_when_to_be_silent_is_learned(tmp_path: Path) -> None:
-    def people(count: int, seed: int) -> list[Question]:
+    def people(count: int, seed: int) -> list[ReadingQuestion]:
         source, found = random.Random(seed), []
         for number in range(count):
             text = f"{source.choice(PEOPLE)} is in the {source.choice(PLACES)}."
             here = asked(text, text[: text.index(" is")], question="Who is in the house?")
-            found.append(here if number % 2 else Question("Who is at sea?", (text,), ()))
+            found.append(here if number % 2 else ReadingQuestion("Who is at sea?", (text,), ()))
         return found
 
     outcome = fit(Reading, people(64, 1), people(20, 2), tmp_path / "out", LEARNER, LEARNING.replace(epochs=8), Run(seed=1))

@@ -137,7 +137,7 @@ def test_scores_are_over_all_predicates(trained: Roles) -> None:
 def test_scores_by_role() -> None:
     found = role_scores([GOLD, ["B-A1", "B-V"]], [["B-A1", "I-A1", "B-R-A1", "B-V", "B-C-A1", "B-A2"], ["O", "B-V"]])
     assert list(found) == ["A1", "AM-TMP", "R-A1", "A2"]
-    counts = {role: (each.right, each.predicted, each.gold) for role, each in found.items()}
+    counts = {role: (each.correct, each.predicted, each.gold) for role, each in found.items()}
     assert counts == {"A1": (1, 1, 2), "AM-TMP": (0, 0, 1), "R-A1": (1, 1, 1), "A2": (0, 1, 0)}
 
 

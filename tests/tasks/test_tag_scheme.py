@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from polyseme.base.errors import FormatError
 from polyseme.metrics.spans import spans
 from polyseme.tasks.tag_scheme import allowed_moves, from_bioes, labels_of, scheme_of, to_bioes
-from polyseme.text.labelled.conll import Tagged
+from polyseme.text.labelled.conll import TaggedSentence
 
 WRITTEN = {
     "BIO": ["B-A", "I-A", "O", "B-B", "B-B"],
@@ -24,8 +24,8 @@ WRITTEN = {
 }
 
 
-def sentence(tags: list[str], line: int = 1) -> Tagged:
-    return Tagged([f"w{i}" for i in range(len(tags))], tags, list(range(line, line + len(tags))))
+def sentence(tags: list[str], line: int = 1) -> TaggedSentence:
+    return TaggedSentence([f"w{i}" for i in range(len(tags))], tags, list(range(line, line + len(tags))))
 
 
 @pytest.mark.parametrize("scheme", WRITTEN)

@@ -17,8 +17,8 @@ from polyseme.tasks.fit import FitConfig, _share, fit
 from polyseme.tasks.folder import load
 from polyseme.tasks.tagging import Tagging, TaggingConfig
 from polyseme.tasks.words import WordsConfig
-from polyseme.text.labelled.conll import Tagged
-from polyseme.text.labelled.excerpt import document_of
+from polyseme.text.labelled.conll import TaggedSentence
+from polyseme.text.labelled.text_in_context import document_of
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
@@ -27,12 +27,12 @@ SMALL = TaggingConfig(hidden=16, layers=1, dropout=0.0, features=FeaturesConfig(
 QUICK = FitConfig(batch=8, epochs=12, patience=12, optim=OptimConfig(learning_rate=0.02, weight_decay=0.0, warmup=0.0))
 
 
-def sentences() -> list[Tagged]:
+def sentences() -> list[TaggedSentence]:
     made = []
     for name in NAMES:
         for place in PLACES:
-            made.append(Tagged([name, "Smith", "saw", place, "."], ["B-PER", "I-PER", "O", "B-LOC", "O"]))
-            made.append(Tagged(["In", place, name, "slept"], ["O", "B-LOC", "B-PER", "O"]))
+            made.append(TaggedSentence([name, "Smith", "saw", place, "."], ["B-PER", "I-PER", "O", "B-LOC", "O"]))
+            made.append(TaggedSentence(["In", place, name, "slept"], ["O", "B-LOC", "B-PER", "O"]))
     return made
 
 
@@ -46,8 +46,8 @@ def tagger(tmp_path_factory: pytest.TempPathFactory) -> Tagging:
 
 def test_it_learns_and_answers(tagger: Tagging) -> None:
     (found,) = tagger.predict(["In Oslo Lena slept"])
-    assert found == Tagged(["In", "Oslo", "Lena", "slept"], ["O", "B-LOC", "B-PER", "O"])
-    assert tagger.predict([[], ["Rome"]])[0] == Tagged([], [])
+    assert found == TaggedSentence(["In", "Oslo", "Lena", "slept"], ["O", "B-LOC", "B-PER", "O"])
+    assert tagger.predict([[], ["Rome"]])[0] == TaggedSentence([], [])
 
 
 def test_tags_are_always_legal(tagger: Tagging) -> None:
@@ -59,29 +59,29 @@ def test_tags_are_always_legal(tagger: Tagging) -> None:
 
 
 def test_words_of_a_text_are_spans_without_types(tmp_path: Path) -> None:
-    data = [Tagged(list("他在北京"), list("SSBE")), Tagged(list("北京人好"), list("BMES"))] * 4
+    data = [TaggedSentence(list("他在北京"), list("SSBE")), TaggedSentence(list("北京人好"), list("BMES"))] * 4
     outcome = fit(Tagging, data, data, tmp_path, SMALL, QUICK, Run(seed=1))
     assert (outcome.task.main, outcome.scores["dev"]["f1"]) == ("f1", 1.0)
     assert load(tmp_path).predict([list("他在北京")]) == [data[0]]
 
 
 def test_a_share_of_the_data_is_tagged_as_all_of_it(tmp_path: Path) -> None:
-    slip = Tagged(["to", "Rome"], ["O", "I-LOC"])
-    data = [*(Tagged([place], ["B-LOC"]) for place in PLACES * 30), slip]
+    slip = TaggedSentence(["to", "Rome"], ["O", "I-LOC"])
+    data = [*(TaggedSentence([place], ["B-LOC"]) for place in PLACES * 30), slip]
     seed = next(seed for seed in range(1000) if slip in _share(data, 0.04, seed))  # one of five, and no slip any more
     outcome = fit(Tagging, data, data, tmp_path, SMALL, QUICK.replace(epochs=1, share=0.04), Run(seed=seed))
     assert isinstance(outcome.task, Tagging) and outcome.task.scheme == "BIO"
 
 
 def test_plain_tags_without_crf(tmp_path: Path) -> None:
-    data = [Tagged(["a", "dog", "runs"], ["DET", "NOUN", "VERB"]), Tagged(["the", "cat"], ["DET", "NOUN"])] * 4
+    data = [TaggedSentence(["a", "dog", "runs"], ["DET", "NOUN", "VERB"]), TaggedSentence(["the", "cat"], ["DET", "NOUN"])] * 4
     outcome = fit(Tagging, data, data, tmp_path, SMALL.replace(crf=False), QUICK, Run())
     assert outcome.task.main == "accuracy" and outcome.scores["dev"]["accuracy"] == 1.0
     assert load(tmp_path).answer(outcome.task.data(data)) == [each.tags for each in data]
 
 
 def test_without_crf_there_are_no_impossible_tags() -> None:
-    data = [Tagged(["Ann", "Smith", "ran"], ["B-PER", "I-PER", "O"]), Tagged(["Oslo"], ["B-LOC"])]
+    data = [TaggedSentence(["Ann", "Smith", "ran"], ["B-PER", "I-PER", "O"]), TaggedSentence(["Oslo"], ["B-LOC"])]
     for seed in range(5):
         torch.manual_seed(seed)
         task = Tagging.build(SMALL.replace(crf=False), data).eval()
@@ -117,7 +117,7 @@ def test_bad_data_is_told_by_its_line(tmp_path: Path, text: str, where: str) -> 
     ("tag", "told"), [("_", "'_'; _ stands for an empty column; a tagger needs two"), ("O", "'O'; a tagger")]
 )
 def test_one_tag_is_nothing_to_learn(tmp_path: Path, tag: str, told: str) -> None:
-    data = [Tagged(["In", "Rome"], [tag, tag]), Tagged(["Anna"], [tag])]
+    data = [TaggedSentence(["In", "Rome"], [tag, tag]), TaggedSentence(["Anna"], [tag])]
     with pytest.raises(PolysemeError, match=rf"all 3 words have the tag {told}.*--column"):
         fit(Tagging, data, data, tmp_path, SMALL, QUICK, Run())
 
@@ -200,7 +200,7 @@ def test_a_long_sentence_among_short_ones_and_many_blanks_fit_into_batches(monke
     document = [["Rome"] * 400, *([["Anna", "saw"]] * 250), []]
     found = task.predict([*document * 4, *[[]] * 500])
     assert max(sizes) <= 4096 and len(found) == 4 * 252 + 500
-    assert found[252:503] == task.predict(document)[:251] and found[-1] == Tagged([], [])
+    assert found[252:503] == task.predict(document)[:251] and found[-1] == TaggedSentence([], [])
 
 
 def _size(inputs: TextInputs) -> int:
@@ -208,7 +208,7 @@ def _size(inputs: TextInputs) -> int:
 
 
 def test_examples_that_come_from_no_file_are_read_in_their_documents_too() -> None:
-    examples, encoder = [Tagged(["Rome"], ["B-LOC"], document=n // 2) for n in range(4)], elmo()
+    examples, encoder = [TaggedSentence(["Rome"], ["B-LOC"], document=n // 2) for n in range(4)], elmo()
     task = Tagging.build(IN_DOCUMENTS, [*sentences(), *examples], [encoder])
     data = task.data(examples)
     expected = encoder.embed_documents([[["Rome"], ["Rome"]]])[0][1]

@@ -16,9 +16,9 @@ import pytest
 
 from polyseme.base.errors import FormatError, MissingExtraError, PolysemeError, UsageError
 from polyseme.text.corpus import RULES, Corpus
-from polyseme.text.counting.distinct import Distinct, hashes_of
-from polyseme.text.sentences import sentence_splitter
-from polyseme.text.words import normalise_quotes, splitter
+from polyseme.text.counting.distinct_count import DistinctCount, hashes_of
+from polyseme.text.sentences import SentenceSplitter
+from polyseme.text.words import get_splitter, normalise_quotes
 from tests.text.splitting.test_english import EXAMPLES
 from tests.text.test_sentences import CHINESE, ENGLISH
 
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def slowly(folder: Path) -> list[list[str]]:
     """The sentences of English files, by the plain parts and one after another."""
-    split, cut = splitter("english"), sentence_splitter("english")
+    split, cut = get_splitter("english"), SentenceSplitter("english")
     paragraphs = [line for path in sorted(folder.iterdir()) for line in path.read_text(encoding="utf-8").split("\n")]
     return [split(sentence) for line in paragraphs for sentence in cut(normalise_quotes(line))]
 
@@ -62,28 +62,28 @@ def test_ways_to_split(tmp_path: Path) -> None:
     path.write_text("“It’s late. Go.”\r\n\nB, c\n", encoding="utf-8")
     assert next(iter(Corpus(path))) == ['"', "It", "'s", "late", "."]
     assert next(iter(Corpus(path, normalise_quotes=False))) == ["“", "It", "’s", "late", "."]
-    spaces = Corpus(path, words="whitespace", sentences="lines")
+    spaces = Corpus(path, splitter="whitespace", sentences="lines")
     assert list(spaces) == [["“It’s", "late.", "Go.”"], ["B,", "c"]]
     path.write_text("我走。你来！", encoding="utf-8")
-    assert list(Corpus(path, words="characters", sentences="chinese")) == [["我", "走", "。"], ["你", "来", "！"]]
+    assert list(Corpus(path, splitter="characters", sentences="chinese")) == [["我", "走", "。"], ["你", "来", "！"]]
 
 
 def test_wrong_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_text("x")
-    with pytest.raises(UsageError, match="workers is -1"):
+    with pytest.raises(UsageError, match="workers=-1 is negative"):
         Corpus(tmp_path, workers=-1)
-    with pytest.raises(UsageError, match="split words called 'englich'"):
-        Corpus(tmp_path, words="englich")
+    with pytest.raises(UsageError, match="unknown splitter 'englich'"):
+        Corpus(tmp_path, splitter="englich")
     monkeypatch.setitem(__import__("sys").modules, "rjieba", None)
     with pytest.raises(MissingExtraError):
-        Corpus(tmp_path, words="chinese", workers=2)
+        Corpus(tmp_path, splitter="chinese", workers=2)
 
 
 def test_errors_come_through_workers(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"fine\n\xff\n")
     with pytest.raises(FormatError, match=r"a.txt:2: is not UTF-8"):
         list(Corpus(tmp_path, workers=1))
-    assert list(Corpus(tmp_path, bad="skip", workers=0)) == [["fine"]]
+    assert list(Corpus(tmp_path, errors="skip", workers=0)) == [["fine"]]
 
 
 def test_fingerprint(tmp_path: Path) -> None:
@@ -93,7 +93,13 @@ def test_fingerprint(tmp_path: Path) -> None:
     second.write_text("One. Two.")
     known = Corpus(first).fingerprint()
     assert known == Corpus(second, workers=3).fingerprint()
-    changes = [{"words": "whitespace"}, {"sentences": "lines"}, {"normalise_quotes": False}, {"bad": "skip"}, {"field": "x"}]
+    changes = [
+        {"splitter": "whitespace"},
+        {"sentences": "lines"},
+        {"normalise_quotes": False},
+        {"errors": "skip"},
+        {"field": "x"},
+    ]
     others = [Corpus(first, **change).fingerprint() for change in changes]
     others += [Corpus([first, second]).fingerprint()]
     second.write_text("One. Two!")
@@ -112,9 +118,9 @@ def test_rules_have_a_number() -> None:
 
     (A new example changes the digest only.)
     """
-    split = [splitter("english")(text) for text, _ in EXAMPLES]
-    split += [sentence_splitter("english")(text.replace("|", "")) for text in ENGLISH]
-    split += [sentence_splitter("chinese")(text.replace("|", "")) for text in CHINESE]
+    split = [get_splitter("english")(text) for text, _ in EXAMPLES]
+    split += [SentenceSplitter("english")(text.replace("|", "")) for text in ENGLISH]
+    split += [SentenceSplitter("chinese")(text.replace("|", "")) for text in CHINESE]
     digest = hashlib.sha256(repr(split).encode()).hexdigest()[:16]
     assert (RULES, digest) == (2, "6e9477066d52625a")
 
@@ -127,7 +133,7 @@ def test_report(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("")
     (tmp_path / "c.txt").write_text(" \n\n")
     report = Corpus(tmp_path, workers=0).check()
-    words = [word for line in body for word in splitter("english")(line)]
+    words = [word for line in body for word in get_splitter("english")(line)]
     assert (report.files, report.bytes, report.lines) == (3, len(data) + 3, 10)
     assert (report.sentences, report.words, report.distinct_words) == (6, len(words), len(set(words)))
     assert (report.longest_sentence, report.duplicate_lines, report.bad_lines) == (4, 2, 1)
@@ -179,7 +185,7 @@ def test_report_of_nothing(tmp_path: Path) -> None:
 def test_distinct_in_bounded_memory() -> None:
     chance = random.Random(2)
     things = [str(chance.randrange(40_000)) for _ in range(100_000)]
-    exact, sampled = Distinct(), Distinct(limit=2000)
+    exact, sampled = DistinctCount(), DistinctCount(limit=2000)
     for start in range(0, len(things), 777):
         for seen in (exact, sampled):
             seen.add(hashes_of(things[start : start + 777]))
@@ -199,7 +205,7 @@ def test_real_text(name: str, words: str, sentences: str, count: int) -> None:
     if not root or not path.exists():
         pytest.skip(f"real text: set POLYSEME_DATA to a folder with corpora/{name}")
     text = lzma.decompress(path.read_bytes()).decode()
-    corpus = Corpus(path, words=words, sentences=sentences, normalise_quotes=False, workers=0)
+    corpus = Corpus(path, splitter=words, sentences=sentences, normalise_quotes=False, workers=0)
     found = list(corpus)
     assert "".join(word for sentence in found for word in sentence) == "".join(text.split())
     report = corpus.check()

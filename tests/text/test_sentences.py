@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyseme.base.errors import UsageError
-from polyseme.text.sentences import SentenceSplitter, sentence_splitter
+from polyseme.text.sentences import SentenceSplitter
 from tests.text.test_words import inked
 
 ENGLISH = [
@@ -114,20 +114,20 @@ def parts(example: str) -> list[str]:
 
 @pytest.mark.parametrize("example", [*ENGLISH, *OTHERS])
 def test_english(example: str) -> None:
-    assert sentence_splitter("english")(example.replace("|", "")) == parts(example)
+    assert SentenceSplitter("english")(example.replace("|", "")) == parts(example)
 
 
 @pytest.mark.parametrize("example", CHINESE)
 def test_chinese(example: str) -> None:
-    assert sentence_splitter("chinese")(example.replace("|", "")) == parts(example)
+    assert SentenceSplitter("chinese")(example.replace("|", "")) == parts(example)
 
 
 def test_what_nobody_sees_is_no_sentence() -> None:
-    assert sentence_splitter("english")("\ufeff") == [] and sentence_splitter("english")("He left. \u200f\n") == ["He left."]
+    assert SentenceSplitter("english")("\ufeff") == [] and SentenceSplitter("english")("He left. \u200f\n") == ["He left."]
 
 
 def test_lines() -> None:
-    assert sentence_splitter("lines")(" One. Two. \n\nThree\r\n") == ["One. Two.", "Three"]
+    assert SentenceSplitter("lines")(" One. Two. \n\nThree\r\n") == ["One. Two.", "Three"]
 
 
 PIECES = r""". ! ? । ؟ ။ … ... 。 ！ ” “ " ' '' ) ( [ ] a B I Mr U.S. etc 1 3.5 - — 漢 The said"""
@@ -139,7 +139,7 @@ TEXT = st.text(st.characters()) | st.lists(st.sampled_from([*PIECES.split(), *SP
 @settings(deadline=None, max_examples=300)
 @given(text=TEXT)
 def test_only_white_space_is_lost(name: str, text: str) -> None:
-    sentences = sentence_splitter(name)(text)
+    sentences = SentenceSplitter(name)(text)
     assert "".join(inked(sentence) for sentence in sentences) == inked(text)
     assert all(sentence and sentence == sentence.strip() for sentence in sentences)
 
@@ -174,14 +174,14 @@ def test_only_white_space_is_lost(name: str, text: str) -> None:
 def test_long_texts_end(name: str, pattern: str) -> None:
     """A second or two at most; a pattern that went back over the text would take hours."""
     text = (pattern * 200_000)[:200_000]
-    assert "".join("".join(sentence_splitter(name)(text)).split()) == "".join(text.split())
+    assert "".join("".join(SentenceSplitter(name)(text)).split()) == "".join(text.split())
 
 
 def test_unknown_names_get_a_hint() -> None:
     with pytest.raises(UsageError, match=r"'englsh' \(did you mean 'english'\?\)"):
-        sentence_splitter("englsh")
+        SentenceSplitter("englsh")
 
 
 def test_a_splitter_is_its_name() -> None:
-    english = sentence_splitter("english")
+    english = SentenceSplitter("english")
     assert english == SentenceSplitter("english") == pickle.loads(pickle.dumps(english))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyseme.base.errors import MissingExtraError, UsageError
-from polyseme.text.words import Splitter, normalise_quotes, plain_word, splitter
+from polyseme.text.words import NamedSplitter, get_splitter, normalise_quotes, plain_word
 
 PIECES = "a|B|n't|'s|'|’|.|...|-|--|@|http://|www.|(|)|,|1|&|_|$| "
 INVISIBLE = [*"\u200b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"]
@@ -27,7 +27,7 @@ def inked(text: str) -> str:
 @settings(deadline=None, max_examples=300)
 @given(text=TEXT)
 def test_only_white_space_is_lost(name: str, text: str) -> None:
-    words = splitter(name)(text)
+    words = get_splitter(name)(text)
     assert "".join(words) == ("".join(text.split()) if name == "whitespace" else inked(text))
     assert all(words)
     assert not any(letter.isspace() for word in words for letter in word)
@@ -37,24 +37,24 @@ def test_only_white_space_is_lost(name: str, text: str) -> None:
 @given(text=TEXT)
 def test_chinese_loses_only_white_space(text: str) -> None:
     pytest.importorskip("rjieba")
-    assert "".join(splitter("chinese")(text)) == inked(text)
+    assert "".join(get_splitter("chinese")(text)) == inked(text)
 
 
 def test_a_hebrew_sentence_with_marks_of_direction() -> None:
     for name in ("english", "characters"):
-        assert splitter(name)("\u200fהילד קרא ספר\u200f.") == ["הילד", "קרא", "ספר", "."]
+        assert get_splitter(name)("\u200fהילד קרא ספר\u200f.") == ["הילד", "קרא", "ספר", "."]
 
 
 @pytest.mark.parametrize("mark", INVISIBLE)
 @pytest.mark.parametrize("name", ["english", "characters", "chinese"])
 def test_an_invisible_mark_is_no_word_and_changes_none(name: str, mark: str) -> None:
     pytest.importorskip("rjieba" if name == "chinese" else "polyseme")
-    split = splitter(name)
+    split = get_splitter(name)
     assert split(f"{mark}the bank{mark}. {mark} {mark}{mark}x{mark}") == ["the", "bank", ".", "x"]
     assert split(f" {mark}\n") == []
     within = ["bank", "s"] if mark == "\u200b" else ["banks"]  # a zero-width space divides words
     assert split(f"bank{mark}s") == within
-    assert splitter("whitespace")(f"a{mark} {mark}") == [f"a{mark}", mark]  # whoever split the text has decided
+    assert get_splitter("whitespace")(f"a{mark} {mark}") == [f"a{mark}", mark]  # whoever split the text has decided
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_an_invisible_mark_is_no_word_and_changes_none(name: str, mark: str) -> 
     ],
 )
 def test_whitespace(text: str, words: list[str]) -> None:
-    assert splitter("whitespace")(text) == words
+    assert get_splitter("whitespace")(text) == words
 
 
 @pytest.mark.parametrize(
@@ -96,30 +96,30 @@ def test_whitespace(text: str, words: list[str]) -> None:
     ],
 )
 def test_characters(text: str, words: list[str]) -> None:
-    assert splitter("characters")(text) == words
+    assert get_splitter("characters")(text) == words
 
 
 def test_chinese() -> None:
     pytest.importorskip("rjieba")
-    assert splitter("chinese")("我们 爱北京\n天安门") == ["我们", "爱", "北京", "天安门"]
+    assert get_splitter("chinese")("我们 爱北京\n天安门") == ["我们", "爱", "北京", "天安门"]
 
 
 def test_chinese_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rjieba", None)
     with pytest.raises(MissingExtraError, match=r"needs rjieba.*pip install 'polyseme\[zh\]'"):
-        splitter("chinese")("今天")
+        get_splitter("chinese")("今天")
 
 
 def test_unknown_names_get_a_hint() -> None:
     with pytest.raises(UsageError, match=r"'englsh' \(did you mean 'english'\?\)"):
-        splitter("englsh")
-    with pytest.raises(UsageError, match="known: characters, chinese, english, whitespace"):
-        Splitter("zzz")
+        get_splitter("englsh")
+    with pytest.raises(UsageError, match="known: characters, chinese, english, unigram, whitespace"):
+        NamedSplitter("zzz")
 
 
 def test_a_splitter_is_its_name() -> None:
-    english = splitter("english")
-    assert english == Splitter("english") != splitter("whitespace")
+    english = get_splitter("english")
+    assert english == NamedSplitter("english") != get_splitter("whitespace")
     assert pickle.loads(pickle.dumps(english))("a, b") == ["a", ",", "b"]
     with pytest.raises(AttributeError):
         english.name = "other"

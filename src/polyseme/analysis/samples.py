@@ -15,7 +15,7 @@ from polyseme.encoders.base import Encoder
 
 Language = Literal["en", "zh"]
 _HEAD = ["word", "sense", "sentence"]
-_SPLITTERS: dict[str, Language] = {"english": "en", "chinese": "zh", "characters": "zh", "likeliest": "zh"}
+_SPLITTERS: dict[str, Language] = {"english": "en", "chinese": "zh", "characters": "zh", "unigram": "zh"}
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Encoder
 from polyseme.metrics.accuracy import accuracy
 from polyseme.metrics.spans import are_span_tags, span_scores
-from polyseme.text.labelled.conll import Tagged, refuse_one_tag
+from polyseme.text.labelled.conll import TaggedSentence, refuse_one_tag
 
 
 def probe_tags(
     encoder: Encoder,
-    train: Sequence[Tagged],
-    test: Sequence[Tagged],
+    train: Sequence[TaggedSentence],
+    test: Sequence[TaggedSentence],
     *,
     resplit: bool = False,
     config: ProbeConfig | None = None,
@@ -60,7 +60,7 @@ def probe_tags(
     )
 
 
-def most_frequent_tags(train: Sequence[Tagged], test: Sequence[Tagged]) -> list[list[str]]:
+def most_frequent_tags(train: Sequence[TaggedSentence], test: Sequence[TaggedSentence]) -> list[list[str]]:
     """For each word its most frequent tag in training; for a word not seen there the most frequent tag of all."""
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for sentence in train:
@@ -71,7 +71,7 @@ def most_frequent_tags(train: Sequence[Tagged], test: Sequence[Tagged]) -> list[
     return [[usual.get(word, overall) for word in sentence.words] for sentence in test]
 
 
-def _checked(train: Sequence[Tagged], test: Sequence[Tagged]) -> tuple[list[list[str]], list[str]]:
+def _checked(train: Sequence[TaggedSentence], test: Sequence[TaggedSentence]) -> tuple[list[list[str]], list[str]]:
     """The truth, and the tags that a probe can give."""
     for name, data in (("training", train), ("test", test)):
         if not any(sentence.words for sentence in data):

@@ -9,14 +9,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-KEYS: dict[str, dict[str, str]] = {}
+KEYS: dict[str, dict[str, str]] = {
+    # Positions of batches in the checkpoints of runs.
+    "PackedPosition": {"lanes": "rows"},
+    "PackedRows": {"place": "position"},
+    "BpttPosition": {"place": "position", "rows": "batch_size"},
+}
 """By config class: old key -> new key."""
 
 VALUES: dict[str, dict[str, dict[Any, Any]]] = {}
 """By config class and new key: old value -> new value. Applies after the keys."""
 
-SPLITTERS: dict[str, str] = {}
+SPLITTERS: dict[str, str] = {"likeliest": "unigram"}
 """Old name of a splitter -> new name."""
+
+
+def old_splitter(name: str) -> str:
+    """Return the name of a splitter in format 1, which fingerprints hash so that old ones still match.
+
+    >>> old_splitter("unigram"), old_splitter("english")
+    ('likeliest', 'english')
+    """
+    return next((old for old, new in SPLITTERS.items() if new == name), name)
 
 
 def translate(config: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -110,10 +110,10 @@ def convert(
 
 def _note_splitting(model: Encoder, out: Path, to: Kind) -> None:
     """What a file does not say of how text is split."""
-    from polyseme.text.words import LIKELIEST
+    from polyseme.text.splitting.unigram import UNIGRAM
 
     name = model.splitter.name
-    if name == LIKELIEST:
+    if name == UNIGRAM:
         show.note(f"{out} cannot hold the words into which text is split ({name}): give it text that is split already")
     elif name != "whitespace" and to is Kind.vectors:
         show.note(f"{out} does not hold how text is split: use it with --splitter {name}")

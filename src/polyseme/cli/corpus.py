@@ -14,7 +14,7 @@ from polyseme.cli.text_options import Field, SentencesOption, SkipBad, TextSplit
 
 if TYPE_CHECKING:
     from polyseme.pretraining.forecast import Forecast
-    from polyseme.text.report import Report
+    from polyseme.text.corpus_report import CorpusReport
 
 
 corpus = typer.Typer(name="corpus", help="Check a text before training on it, and make its vocabulary.", no_args_is_help=True)
@@ -140,7 +140,7 @@ def vocab(
         show.line(f"{out}: {show.count(len(vocabulary), 'line')}, from {show.count(counts.total, 'word')} of text")
 
 
-def _forecast(report: Report, size: Size, epochs: float | None, device: str | None) -> Forecast:
+def _forecast(report: CorpusReport, size: Size, epochs: float | None, device: str | None) -> Forecast:
     from polyseme.base.run import Run
     from polyseme.pretraining.fit import ElmoPretraining
     from polyseme.pretraining.forecast import forecast
@@ -151,7 +151,7 @@ def _forecast(report: Report, size: Size, epochs: float | None, device: str | No
     return forecast(config, report.words, report.distinct_words, report.sentences, run)
 
 
-def _print(report: Report, forecast: Forecast | None, json: bool) -> None:
+def _print(report: CorpusReport, forecast: Forecast | None, json: bool) -> None:
     import dataclasses
 
     facts = dataclasses.asdict(report)

@@ -102,7 +102,7 @@ def _side(model: AnyLanguageModel, found: WordLogProbs, name: str) -> list[tuple
     from polyseme.encoders.gpt import Gpt
 
     if isinstance(model, Gpt):
-        mark = model.subwords.text(model.subwords.mark("eos", "bos"))
+        mark = model.subwords.token_text(model.subwords.special_token_id("eos", "bos"))
     else:
         mark = model.config.end if name == "forward" else model.config.begin
     values = found.forward if name == "forward" else found.backward

@@ -10,7 +10,7 @@ from typing import BinaryIO, Protocol, cast
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.base.files import is_pipe, telling
-from polyseme.text.files.unpacking import is_packed, refuse_foreign, unpacked_stream, whole_lines
+from polyseme.text.files.decompression import decompress_stream, is_compressed, line_blocks, reject_unsupported
 
 _MAGIC = 8
 """Bytes that tell how a file is packed."""
@@ -71,7 +71,7 @@ class FileLines:
     def total(self) -> int | None:
         count, last = 0, b"\n"
         with telling(self._path, "read"), self._path.open("rb") as file:
-            if not self._path.is_file() or is_packed(file.peek(_MAGIC)[:_MAGIC]):
+            if not self._path.is_file() or is_compressed(file.peek(_MAGIC)[:_MAGIC]):
                 return None
             while block := file.read(1 << 20):
                 count, last = count + block.count(b"\n"), block[-1:]
@@ -100,10 +100,10 @@ class PipedLines:
 def decoded(file: BinaryIO, name: str) -> Iterator[str]:
     """Lines of a binary file as text, without line ends; a line that is not UTF-8 is told by its number."""
     magic = cast(io.BufferedReader, file).peek(_MAGIC)[:_MAGIC]
-    refuse_foreign(name, magic)
+    reject_unsupported(name, magic)
     number = 0
     try:
-        for number, data in enumerate(_packed_lines(file, name, magic) if is_packed(magic) else file, start=1):
+        for number, data in enumerate(_packed_lines(file, name, magic) if is_compressed(magic) else file, start=1):
             text = data.decode("utf-8")
             text = text.removeprefix("\ufeff") if number == 1 else text
             yield text.removesuffix("\n").removesuffix("\r")
@@ -114,5 +114,5 @@ def decoded(file: BinaryIO, name: str) -> Iterator[str]:
 
 def _packed_lines(file: BinaryIO, name: str, magic: bytes) -> Iterator[bytes]:
     """In small blocks, because lines of a pipe are wanted as they come."""
-    for block in whole_lines(unpacked_stream(file, name, magic, io.DEFAULT_BUFFER_SIZE), None):
+    for block in line_blocks(decompress_stream(file, name, magic, io.DEFAULT_BUFFER_SIZE), None):
         yield from io.BytesIO(block)

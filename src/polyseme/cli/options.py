@@ -55,7 +55,7 @@ class Splitter(StrEnum):
     chinese = "chinese"
     characters = "characters"
     whitespace = "whitespace"
-    likeliest = "likeliest"
+    unigram = "unigram"
 
 
 _FILES, _RUN = "Model", "Computing"

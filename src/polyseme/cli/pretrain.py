@@ -35,7 +35,7 @@ from polyseme.cli.training_options import (
 
 if TYPE_CHECKING:
     from polyseme.base.run import Run
-    from polyseme.text.word_vectors import FindVectors, WordVectors
+    from polyseme.text.word_vectors import VectorLookup, WordVectors
     from polyseme.training.optim import OptimConfig
 
 app = typer.Typer(help="Teach a model your own text.", no_args_is_help=True)
@@ -199,7 +199,7 @@ def elmo(
     finish(result, run, out, training.json)
 
 
-def _vectors(path: Path | None, run: Run) -> FindVectors | None:
+def _vectors(path: Path | None, run: Run) -> VectorLookup | None:
     """How the vectors of a vocabulary are found in a file; the person is told how many there were."""
     if path is None:
         return None
@@ -208,7 +208,7 @@ def _vectors(path: Path | None, run: Run) -> FindVectors | None:
     def find(words: list[str]) -> WordVectors:
         found = read_vectors(path, words)
         if run.first:
-            show.note(f"{path}: {found.told(len(words))}")
+            show.note(f"{path}: {found.summary(len(words))}")
         return found
 
     return find

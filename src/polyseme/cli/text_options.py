@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.base.errors import UsageError
 from polyseme.cli.options import Splitter
 
 if TYPE_CHECKING:
@@ -95,15 +94,6 @@ ShardsFolder = Annotated[
     ),
 ]
 
-SENTENCES = {
-    "english": Sentences.english,
-    "chinese": Sentences.chinese,
-    "characters": Sentences.chinese,
-    "likeliest": Sentences.chinese,
-    "whitespace": Sentences.lines,
-}
-"""How the sentences of a model's text are split, by its splitter."""
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextOptions:
@@ -148,25 +138,19 @@ def open_corpus(
     """
     from polyseme.text.corpus import Corpus
 
-    words = named(splitter, word_list) if isinstance(splitter, Splitter) else splitter
-    sentences = sentences or SENTENCES[words.name]
-    bad = "skip" if skip_bad else "stop"
     return Corpus(
         source,
-        words=words,
-        sentences=sentences.value,
+        splitter=named(splitter, word_list) if isinstance(splitter, Splitter) else splitter,
+        sentences=sentences.value if sentences else None,
         workers=workers,
         field=field,
-        bad=bad,  # type: ignore[arg-type]
+        errors="skip" if skip_bad else "strict",
         shards=shards,
     )
 
 
 def named(splitter: Splitter, word_list: Path | None) -> Way:
     """The splitter that the options name."""
-    from polyseme.text.vocabulary import Vocabulary
-    from polyseme.text.words import splitter as way
+    from polyseme.text.words import get_splitter
 
-    if splitter is Splitter.likeliest and word_list is None:
-        raise UsageError("--splitter likeliest needs --word-list FILE: words, most frequent first, one a line")
-    return way(splitter.value, None if word_list is None else Vocabulary.read(word_list).words)
+    return get_splitter(splitter.value, word_list)

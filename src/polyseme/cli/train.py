@@ -197,7 +197,7 @@ def _train(task: str, given: TrainOptions) -> None:
 
 def _cut(splitter: Splitter | None, word_list: Path | None) -> Way | None:
     if splitter is None and word_list is not None:
-        splitter = Splitter.likeliest
+        splitter = Splitter.unigram
     return None if splitter is None else named(splitter, word_list)
 
 

@@ -27,7 +27,7 @@ from polyseme.base.progress import progress
 from polyseme.encoders.sequence import SequenceOutput, combine_pair, split_texts
 from polyseme.nn.config import Pooling
 from polyseme.nn.pooling import concat_pool, pool
-from polyseme.text.batching.batches import by_words
+from polyseme.text.batching.batches import batch_by_words
 from polyseme.text.words import Splitter
 
 Sentence = str | Sequence[str]
@@ -360,7 +360,7 @@ class Encoder(nn.Module, ABC):
         return words, rows
 
     def _batches(self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int) -> list[np.ndarray]:
-        return by_words([len(text) for text in texts], words=batch_words, rows=batch_size)
+        return batch_by_words([len(text) for text in texts], words=batch_words, batch_size=batch_size)
 
     def _embed_batch(
         self, texts: list[list[str]], choose: slice | Literal["mean"], start: str | None, batch_words: int

@@ -19,7 +19,7 @@ from polyseme.encoders.base import Batch, Sentence
 from polyseme.encoders.sequence import SequenceOutput, truncate
 from polyseme.encoders.subword_library import part_of
 from polyseme.encoders.subword_model import SubwordModel, typed
-from polyseme.text.pieces import PairMarks
+from polyseme.text.subwords import PairTemplate
 
 MASK = "[MASK]"
 """The hidden word, whatever the tokenizer calls it."""
@@ -51,19 +51,19 @@ class Bert(SubwordModel):
     causal = False
 
     def _marks(self) -> tuple[list[int], list[int]]:
-        return [self.subwords.mark("cls", "bos")], [self.subwords.mark("sep", "eos")]
+        return [self.subwords.special_token_id("cls", "bos")], [self.subwords.special_token_id("sep", "eos")]
 
     # ---- two texts at once
 
     @functools.cached_property
-    def pair_marks(self) -> PairMarks:
+    def pair_template(self) -> PairTemplate:
         """The marks around two texts: as the tokenizer has them, else one mark between."""
-        return self.subwords.pair_marks() or PairMarks(self.before, self.after, self.after)
+        return self.subwords.pair_template() or PairTemplate(self.before, self.after, self.after)
 
     @property
     def _types(self) -> tuple[int, int] | None:
         """The types of the first and the second text, where the network has them."""
-        return self.pair_marks.types if getattr(self.network.config, "type_vocab_size", 1) > 1 else None
+        return self.pair_template.types if getattr(self.network.config, "type_vocab_size", 1) > 1 else None
 
     def prepare_pair(self, firsts: Sequence[Sentence], seconds: Sequence[Sentence]) -> Batch:
         """Pairs of texts read together, for `forward`, which then gives the words of the second ones.
@@ -71,7 +71,7 @@ class Bert(SubwordModel):
         A long second text goes through in windows, each with the whole first text before it, of which 64 pieces are read at
         most, as Devlin et al. have it for questions, and less than half of what the network reads.
         """
-        texts, marks = self._texts(seconds), self.pair_marks
+        texts, marks = self._texts(seconds), self.pair_template
         room = max(0, min(FIRST_TEXT, self.window // 2 - len(marks.before) - len(marks.between)))
         cut = [[piece for word in words for piece in word][:room] for words in self._cut(self._texts(firsts))]
         return self._prepare(texts, [[*marks.before, *pieces, *marks.between] for pieces in cut], marks.after, self._types)
@@ -85,7 +85,7 @@ class Bert(SubwordModel):
 
     def prepare_sequence(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> BertSequenceInputs:
         """[CLS] a [SEP], or [CLS] a [SEP] b [SEP], with marks and types as the model's own tokenizer has them."""
-        rows, firsts, marks = [], [], self.pair_marks
+        rows, firsts, marks = [], [], self.pair_template
         for texts in self._flat(examples):
             if len(texts) == 1:
                 room = self.window - len(self.before) - len(self.after)
@@ -125,13 +125,13 @@ class Bert(SubwordModel):
             raise PolysemeError(f"{self.source} has no head for masked words, so it cannot fill them in: take a model that has")
         if count < 1:
             raise UsageError(f"count is {count}; it must be at least 1")
-        mask = self.subwords.mark("mask")
+        mask = self.subwords.special_token_id("mask")
         parts = re.split(f"{re.escape(MASK)}|{re.escape(str(self.subwords.tokenizer.mask_token))}", text)
         if len(parts) < 2:
             raise UsageError(f"the text has no {MASK}, the place to fill: write it where a word is hidden")
         ids, places = list(self.before), []
         for number, part in enumerate(parts):
-            ids += [piece for word in self.subwords.of(self.words(part)) for piece in word]
+            ids += [piece for word in self.subwords.encode_words(self.words(part)) for piece in word]
             if number < len(parts) - 1:
                 places.append(len(ids))
                 ids.append(mask)
@@ -144,4 +144,4 @@ class Bert(SubwordModel):
             size = len(self.subwords)  # a published table may have more rows, which are no pieces
             best = torch.log_softmax(logits[0, places, :size].float(), dim=-1).topk(min(count, size))
         rows = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        return [[Filling(self.subwords.text(piece), value) for piece, value in zip(*row, strict=True)] for row in rows]
+        return [[Filling(self.subwords.token_text(piece), value) for piece, value in zip(*row, strict=True)] for row in rows]

@@ -33,10 +33,10 @@ from polyseme.nn.packing import Packing
 from polyseme.nn.stacked_bilstm import final_states
 from polyseme.nn.transformer import BiTransformer
 from polyseme.nn.weight_version import weight_version
-from polyseme.text.batching.batches import in_order
+from polyseme.text.batching.batches import batch_in_order
 from polyseme.text.characters import CodePointCharacters, Utf8Characters
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import Splitter, normalise_quotes, plain_word, splitter
+from polyseme.text.words import Splitter, get_splitter, normalise_quotes, plain_word
 
 Start = Literal["learned", "zero", "warm", "carry"]
 WARM_UP = 50  # times that the model reads "<S> . </S>" until its state hardly moves
@@ -108,7 +108,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         self,
         config: ElmoConfig,
         *,
-        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
         vocabulary: Vocabulary | None = None,
         alphabet: Sequence[str] | None = None,
         output: OutputLayer | None = None,
@@ -418,7 +418,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
 
     def _batches(self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int) -> list[np.ndarray]:
         if start == "carry":
-            return in_order(len(texts), batch_size)
+            return batch_in_order(len(texts), batch_size)
         return super()._batches(texts, start, batch_words, batch_size)
 
     def _embed_batch(

@@ -25,7 +25,7 @@ from polyseme.encoders.folder import write_tensors
 from polyseme.encoders.word2vec import WordVectorConfig, WordVectorTable, moments
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import WordVectors
-from polyseme.text.words import Splitter, splitter
+from polyseme.text.words import Splitter, get_splitter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class FastTextTable(WordVectorTable):
         config: FastTextConfig,
         *,
         vocabulary: Vocabulary,
-        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
     ) -> None:
         super().__init__(config, vocabulary=vocabulary, splitter=splitter)
         self.subwords: Tensor
@@ -81,7 +81,7 @@ class FastTextTable(WordVectorTable):
         shortest: int = 3,
         longest: int = 6,
         lowercase: Literal["auto", "fallback", "never"] = "auto",
-        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
     ) -> Self:
         """A table of trained words and rows of subwords (buckets, dim), both taken over without a copy."""
         table = np.ascontiguousarray(vectors.vectors, dtype=np.float32)

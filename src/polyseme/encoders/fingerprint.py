@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import torch
 
+from polyseme.base import format1
 from polyseme.encoders.base import Encoder, Sentence
 from polyseme.text.corpus import Corpus
 
@@ -21,7 +22,7 @@ def model_fingerprint(encoder: Encoder) -> str:
     head = {
         "encoder": encoder.kind,
         "config": encoder.config.to_dict(),
-        "splitter": [encoder.splitter.name, getattr(encoder.splitter, "fingerprint", None)],
+        "splitter": [format1.old_splitter(encoder.splitter.name), getattr(encoder.splitter, "fingerprint", None)],
         "precision": getattr(encoder, "precision", "fp32"),
         "vocabulary": "".join(f"{word}\n" for word in vocabulary) if vocabulary is not None else None,
         "alphabet": getattr(encoder, "alphabet", None),

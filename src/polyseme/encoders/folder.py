@@ -1,7 +1,7 @@
 """Our own model folder, read and written: JSON, safetensors and plain text, nothing that can carry code.
 
 config.json          polyseme_format, encoder, splitter and the encoder's config
-words.txt            the words that raw text is cut into, most frequent first, where the splitter is `likeliest`
+words.txt            the words that raw text is cut into, most frequent first, where the splitter is `unigram`
 README.md            the model card
 
 Where the network is of another library, config.json and the rest are as that library writes them, and ours is a key of it.
@@ -23,15 +23,16 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 import polyseme
+from polyseme.base import format1
 from polyseme.base.card import write_card
 from polyseme.base.errors import FormatError, PolysemeError, nearest
 from polyseme.base.files import naming, read_bytes, read_json, telling, write_text
 from polyseme.encoders import shipped
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.registry import ENCODERS, encoder_class
-from polyseme.text.splitting.likeliest import LikeliestSplitter
+from polyseme.text.splitting.unigram import UNIGRAM, UnigramSegmenter
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import LIKELIEST, Splitter, splitter, splitter_names
+from polyseme.text.words import Splitter, get_splitter, splitter_names
 
 FORMAT = 1
 LIBRARY_KEY = "polyseme"  # in a config.json that is another library's
@@ -71,7 +72,7 @@ def save(model: Encoder, folder: str | Path, *, precision: str = "fp32", card: s
 
 def _write_files(model: Encoder, folder: Path, dtype: torch.dtype, card: str | None) -> None:
     model.write_files(folder, dtype)
-    if isinstance(model.splitter, LikeliestSplitter):
+    if isinstance(model.splitter, UnigramSegmenter):
         write_text(folder / "words.txt", Vocabulary(model.splitter.words).to_text())
     config = {
         "polyseme_format": FORMAT,
@@ -140,11 +141,11 @@ def load(path: str | Path) -> Encoder:
 
 
 def _splitter(folder: Path, name: str) -> Splitter:
-    if name != LIKELIEST:
-        return splitter(name)
+    if name != UNIGRAM:
+        return get_splitter(name)
     if not (folder / "words.txt").exists():
         raise FormatError(folder, f"lacks words.txt, which the splitter {name!r} needs")
-    return splitter(name, Vocabulary.read(folder / "words.txt").words)
+    return get_splitter(name, Vocabulary.read(folder / "words.txt").words)
 
 
 def _head(folder: Path) -> dict[str, Any]:
@@ -159,6 +160,8 @@ def _head(folder: Path) -> dict[str, Any]:
         raise FormatError(path, f"lacks {name!r}")
     for name in sorted(set(head) - known):
         raise FormatError(path, f"has an unknown key {name!r}{nearest(name, known)}")
+    if isinstance(head["splitter"], str):
+        head["splitter"] = format1.SPLITTERS.get(head["splitter"], head["splitter"])
     if not isinstance(head["splitter"], str) or head["splitter"] not in splitter_names():
         raise FormatError(path, f"names the splitter {head['splitter']!r}; known: {', '.join(splitter_names())}")
     if not isinstance(head["encoder"], str) or head["encoder"] not in ENCODERS:

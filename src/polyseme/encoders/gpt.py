@@ -22,7 +22,7 @@ from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexit
 from polyseme.encoders.sequence import SequenceOutput, truncate
 from polyseme.encoders.subword_model import SubwordConfig, SubwordModel
 from polyseme.encoders.subword_windows import Window, windows
-from polyseme.text.batching.batches import by_words
+from polyseme.text.batching.batches import batch_by_words
 
 _AT_A_TIME = 1024  # pieces whose scores, one for each piece of the vocabulary, stand in memory
 
@@ -59,7 +59,7 @@ class Gpt(SubwordModel):
         return SubwordConfig(pieces="last")
 
     def _marks(self) -> tuple[list[int], list[int]]:
-        return [self.subwords.mark("bos", "eos")], []
+        return [self.subwords.special_token_id("bos", "eos")], []
 
     # ---- whole examples
 
@@ -127,13 +127,13 @@ class Gpt(SubwordModel):
         if self.network.get_output_embeddings() is None:
             raise PolysemeError(f"{self.source} has no head for the next word, so it cannot score words: take a model that has")
         texts = self._texts(sentences)
-        marked = [[*pieces, [self.subwords.mark("eos", "bos")]] for pieces in self._cut(texts)]
+        marked = [[*pieces, [self.subwords.special_token_id("eos", "bos")]] for pieces in self._cut(texts)]
         found = [np.zeros(len(pieces)) for pieces in marked]
         spans = [_Span(row, *window) for row, pieces in enumerate(marked) for window in self._windows(pieces)]
         flat = [[piece for word in pieces for piece in word] for pieces in marked]
         owners = [np.repeat(np.arange(len(pieces)), [len(word) for word in pieces]) for pieces in marked]
         with torch.inference_mode():
-            for places in by_words([span.end - span.begin + 1 for span in spans], words=_AT_A_TIME):
+            for places in batch_by_words([span.end - span.begin + 1 for span in spans], words=_AT_A_TIME):
                 some = [spans[place] for place in places]
                 for span, logs in zip(some, self._logs(some, flat), strict=True):
                     np.add.at(found[span.row], owners[span.row][span.first : span.last], logs)

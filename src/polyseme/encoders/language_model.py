@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.text.batching.batches import by_words, in_order
+from polyseme.text.batching.batches import batch_by_words, batch_in_order
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Sentence
@@ -113,7 +113,7 @@ class BidirectionalLanguageModel:
         results: list[WordLogProbs | None] = [None] * len(texts)
         with torch.inference_mode():
             carry = start == "carry"  # which goes on from row to row, so it keeps the order of arrival
-            for rows in in_order(len(texts), 128) if carry else by_words([len(text) for text in texts]):
+            for rows in batch_in_order(len(texts), 128) if carry else batch_by_words([len(text) for text in texts]):
                 states, _ = self.read([texts[row] for row in rows], start=start)
                 for place, row in enumerate(rows.tolist()):
                     results[row] = self._sentence(states[-1, place], texts[row], output, vocabulary)

@@ -28,9 +28,9 @@ from polyseme.encoders.folder import load_weights, read_tensors, write_tensors
 from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
 from polyseme.nn.meta_init import meta_init
 from polyseme.nn.output.full import FullSoftmax
-from polyseme.text.batching.batches import by_words
+from polyseme.text.batching.batches import batch_by_words
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import Splitter, splitter
+from polyseme.text.words import Splitter, get_splitter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class LeftToRight(Encoder):
         config: LeftToRightConfig,
         *,
         vocabulary: Vocabulary,
-        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
     ) -> None:
         super().__init__(config, splitter)
         if len(vocabulary) != config.size:
@@ -124,7 +124,7 @@ class LeftToRight(Encoder):
         texts = self._texts(sentences)
         results: list[WordLogProbs | None] = [None] * len(texts)
         with torch.inference_mode():
-            for some in by_words([len(text) + 1 for text in texts]):
+            for some in batch_by_words([len(text) + 1 for text in texts]):
                 values = self._sentences([texts[row] for row in some])
                 for row, forward in zip(some.tolist(), values, strict=True):
                     results[row] = self._answer(texts[row], forward)

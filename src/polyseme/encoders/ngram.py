@@ -33,7 +33,7 @@ from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
 from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
 from polyseme.encoders.ngram_table import ZERO, Level, NgramMatches, NgramTable
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import Splitter, splitter
+from polyseme.text.words import Splitter, get_splitter
 
 Smoothing = Literal["kneser-ney", "absolute", "none"]
 LEAST = -30.0  # a log that is lower says no more, in a vector
@@ -111,7 +111,7 @@ class NgramModel(Encoder):
         *,
         vocabulary: Vocabulary,
         table: NgramTable,
-        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
     ) -> None:
         super().__init__(config, splitter)
         if (config.order, len(vocabulary)) != (table.order, table.size):

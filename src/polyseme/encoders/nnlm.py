@@ -24,7 +24,7 @@ from polyseme.encoders.base import Batch, Layers
 from polyseme.encoders.left_to_right import LeftToRight, LeftToRightConfig
 from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import Splitter, splitter
+from polyseme.text.words import Splitter, get_splitter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Nnlm(LeftToRight):
         config: NnlmConfig,
         *,
         vocabulary: Vocabulary,
-        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
     ) -> None:
         super().__init__(config, vocabulary=vocabulary, splitter=splitter)
         self.table = nn.Embedding(config.size, config.dim)

@@ -24,8 +24,8 @@ from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
 from polyseme.encoders.sequence import split_texts
 from polyseme.encoders.subword_library import FAMILIES, family_of, part_of, read_network, read_tokenizer, write_network
 from polyseme.encoders.subword_windows import windows
-from polyseme.text.pieces import Pieces
-from polyseme.text.words import Splitter, splitter
+from polyseme.text.subwords import SubwordTokenizer
+from polyseme.text.words import Splitter, get_splitter
 
 WordPart = Literal["first", "last", "mean"]
 _AT_A_TIME = 1 << 14  # pieces that go through the network together where no gradients are asked for
@@ -90,14 +90,14 @@ class SubwordModel(Encoder):
         *,
         network: Any,
         tokenizer: Any,
-        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
     ) -> None:
         super().__init__(config, splitter)
         self.family = FAMILIES[network.config.model_type]
         if self.family.causal != self.causal:
             raise ConfigError(f"a {network.config.model_type} is no {self.kind}: polyseme.load chooses the kind by itself")
         self.network = network
-        self.subwords = Pieces(tokenizer)
+        self.subwords = SubwordTokenizer(tokenizer)
         self.before, self.after = self._marks()
         rows, size = network.get_input_embeddings().weight.shape[0], len(self.subwords)
         if size > rows:
@@ -202,7 +202,7 @@ class SubwordModel(Encoder):
 
     def _cut(self, texts: list[list[str]]) -> list[list[list[int]]]:
         """For each text the pieces of each word."""
-        found = iter(self.subwords.of([word for text in texts for word in text]))
+        found = iter(self.subwords.encode_words([word for text in texts for word in text]))
         return [[next(found) for _ in text] for text in texts]
 
     def _taken(self, pieces: list[list[int]]) -> tuple[list[int], list[tuple[int, int]]]:
@@ -298,7 +298,7 @@ class SubwordModel(Encoder):
             model = cls(config or cls.default_config(), network=network, tokenizer=tokenizer)
         except PolysemeError as error:
             raise FormatError(folder, str(error)) from error
-        model.splitter = cut or splitter("whitespace" if model.subwords.byte_level else "characters")
+        model.splitter = cut or get_splitter("whitespace" if model.subwords.byte_level else "characters")
         return model.eval()
 
     @classmethod

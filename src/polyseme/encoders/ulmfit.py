@@ -32,7 +32,7 @@ from polyseme.nn.config import AwdDropout
 from polyseme.nn.output.full import TiedSoftmax
 from polyseme.nn.pooling import concat_pool
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import Splitter, splitter
+from polyseme.text.words import Splitter, get_splitter
 
 Start = Literal["zero", "carry"]
 _CARRIED = 1024  # words that are read at a time, where the state is carried
@@ -88,7 +88,7 @@ class Ulmfit(LeftToRight):
         config: UlmfitConfig,
         *,
         vocabulary: Vocabulary,
-        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
     ) -> None:
         super().__init__(config, vocabulary=vocabulary, splitter=splitter)
         self.table = nn.Embedding(config.size, config.dim)

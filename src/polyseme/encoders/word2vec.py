@@ -28,7 +28,7 @@ from polyseme.encoders.folder import load_weights, read_tensors, write_tensors
 from polyseme.nn.meta_init import meta_init
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import WordVectors
-from polyseme.text.words import Splitter, splitter
+from polyseme.text.words import Splitter, get_splitter
 
 UNKNOWN = ("<unk>", "UNK", "<UNK>")
 """What tables call the vector for all other words; the first that a table has is taken."""
@@ -100,7 +100,7 @@ class WordVectorTable(Encoder):
         config: WordVectorConfig,
         *,
         vocabulary: Vocabulary,
-        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
     ) -> None:
         super().__init__(config, splitter)
         if len(vocabulary) != config.size:
@@ -123,7 +123,7 @@ class WordVectorTable(Encoder):
         *,
         unknown: Literal["vector", "random", "zero"] = "vector",
         lowercase: Literal["auto", "fallback", "never"] = "auto",
-        splitter: Splitter = splitter("whitespace"),  # noqa: B008 (immutable)
+        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
     ) -> Self:
         """A table of vectors that were trained before, which it takes over without a copy."""
         array = np.ascontiguousarray(vectors.vectors, dtype=np.float32)

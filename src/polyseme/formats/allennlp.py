@@ -26,7 +26,7 @@ from polyseme.formats.options import BilmOptions, bilm_options, naming_config_fi
 from polyseme.formats.pickles import read_tensors
 from polyseme.formats.weight_layout import Shape, check_shapes, to_polyseme
 from polyseme.nn.config import CharactersConfig, LstmConfig
-from polyseme.text.words import splitter
+from polyseme.text.words import get_splitter
 
 log = logging.getLogger(__name__)
 WEIGHTS = ("weights.th", "best.th")
@@ -52,7 +52,7 @@ def read(weights: Path, *, options: Path | None = None, folder: Path | None = No
     mappings = weight_names.torch_words(weight_names.ALLENNLP, config, _TOKENS) + weight_names.torch_lstm(config, _LSTM)
     check_shapes(mappings, shapes, weights, thing="tensor")
     tensors = to_polyseme(mappings, state.__getitem__)
-    model = assemble(config, tensors, where=weights, splitter=splitter("whitespace"))
+    model = assemble(config, tensors, where=weights, splitter=get_splitter("whitespace"))
     model.source = ASSUMED if chosen is None else None
     return model
 

@@ -34,9 +34,10 @@ from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import atomic, telling
 from polyseme.encoders.ngram import NgramConfig, NgramModel
 from polyseme.encoders.ngram_table import ZERO, Level, NgramTable
-from polyseme.text.files.unpacking import unpacked
+from polyseme.text.files.decompression import decompress
+from polyseme.text.splitting.unigram import UNIGRAM
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import LIKELIEST, Splitter, splitter, splitter_names
+from polyseme.text.words import Splitter, get_splitter, splitter_names
 
 _LOG10 = float(np.log(10))
 _DATA, _END = b"\\data\\", b"\\end\\"
@@ -82,7 +83,7 @@ def read(path: str | Path) -> NgramModel:
 def write(model: NgramModel, path: str | Path) -> Path:
     """Write a model as an ARPA file, whole or not at all; packed where the name ends in .gz or .xz.
 
-    Numbers have nine digits, so that reading the file gives the same ones. The way to split text is told, but for `likeliest`,
+    Numbers have nine digits, so that reading the file gives the same ones. The way to split text is told, but for `unigram`,
     whose list of words has no place in such a file.
     """
     path = Path(path)
@@ -92,7 +93,7 @@ def write(model: NgramModel, path: str | Path) -> Path:
             raise PolysemeError(f"{word!r} cannot stand in an ARPA file, where blanks divide the words")
         words.append(word.encode("utf-8"))
     with atomic(path) as part, _created(part, path.suffix.lower()) as file:
-        if model.splitter.name not in ("whitespace", LIKELIEST):
+        if model.splitter.name not in ("whitespace", UNIGRAM):
             file.write(f"# polyseme splitter: {model.splitter.name}\n\n".encode())
         file.write(_DATA + b"\n")
         for order, level in enumerate(model.table.levels, start=1):
@@ -169,7 +170,7 @@ class _Lines:
 def _blocks(path: Path) -> Iterator[bytes]:
     with telling(path, "read"), path.open("rb") as file:
         magic = file.read(8)
-    return unpacked(path, str(path), magic)
+    return decompress(path, str(path), magic)
 
 
 def _comments(lines: _Lines) -> Splitter:
@@ -177,8 +178,8 @@ def _comments(lines: _Lines) -> Splitter:
     found = "whitespace"
     for line in lines:
         if line == _DATA:
-            return splitter(found)
-        if (match := _SPLITTER.fullmatch(line)) and match[1].decode() in {*splitter_names()} - {LIKELIEST}:
+            return get_splitter(found)
+        if (match := _SPLITTER.fullmatch(line)) and match[1].decode() in {*splitter_names()} - {UNIGRAM}:
             found = match[1].decode()
     raise FormatError(lines.path, "has no line \\data\\: is it an ARPA file?")
 

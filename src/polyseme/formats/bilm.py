@@ -29,7 +29,7 @@ from polyseme.nn.config import CharactersConfig, LstmConfig
 from polyseme.nn.meta_init import meta_init
 from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import splitter
+from polyseme.text.words import get_splitter
 
 log = logging.getLogger(__name__)
 OPTIONS, WEIGHTS, SOFTMAX, VOCABULARY = "options.json", "weights.hdf5", "softmax_weights.hdf5", "vocab.txt"
@@ -69,7 +69,7 @@ def read(
         words, output = _output(softmax, words, vocabulary, config.lstm.output)
     elif words is None and vocabulary is not None:  # words to look among, which need no rows
         words = Vocabulary.read(vocabulary)
-    return assemble(config, tensors, where=weights, splitter=splitter("whitespace"), vocabulary=words, output=output)
+    return assemble(config, tensors, where=weights, splitter=get_splitter("whitespace"), vocabulary=words, output=output)
 
 
 def elmo_config(options: BilmOptions, found: Mapping[str, Shape], words: int | None, where: str | Path) -> ElmoConfig:

@@ -32,7 +32,8 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.formats import allennlp, arpa, bilm, checkpoints, hdf5, manylangs, model_files
 from polyseme.formats.pickles import is_torch_file
 from polyseme.formats.word_vectors import is_vectors, read_vectors
-from polyseme.text.words import LIKELIEST, Splitter
+from polyseme.text.splitting.unigram import UNIGRAM
+from polyseme.text.words import get_splitter
 
 EXPECTED = (
     "a polyseme folder, HDF5 weights with options.json (bilm-tf, AllenNLP, NLPL), encoder.pkl with token_embedder.pkl "
@@ -106,7 +107,7 @@ def load(
     >>> static = polyseme.load("glove.6B.300d.txt")         # doctest: +SKIP
     """
     target = _device(device)
-    words = None if splitter in (None, LIKELIEST) else Splitter(str(splitter))
+    words = None if splitter in (None, UNIGRAM) else get_splitter(str(splitter))
     given = GivenFiles(*(None if name is None else Path(name).expanduser() for name in (options, vocabulary, token_embeddings)))
     for name in (given.options, given.vocabulary, given.token_embeddings):
         if name is not None and not name.is_file():
@@ -118,8 +119,8 @@ def load(
     model.source = f"{path} ({model.source})" if model.source == allennlp.ASSUMED else str(path)
     if words is not None:
         model.splitter = words
-    elif splitter == LIKELIEST and model.splitter.name != LIKELIEST:
-        raise UsageError(f"{path} has no list of words, which the splitter {LIKELIEST!r} needs: choose another splitter")
+    elif splitter == UNIGRAM and model.splitter.name != UNIGRAM:
+        raise UsageError(f"{path} has no list of words, which the splitter {UNIGRAM!r} needs: choose another splitter")
     if pieces is not None:
         _choose_pieces(model, pieces)
     return model

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import ZIP, atomic, starts_with, telling
-from polyseme.text.files.unpacking import unpacked
+from polyseme.text.files.decompression import decompress
 from polyseme.text.word_vectors import WordVectors
 
 LONGEST = 1 << 22  # bytes of a line, or of a word; more is no file of word vectors
@@ -162,7 +162,7 @@ class _WantedRows(_Rows):
         vectors = np.empty((len(words), self.dim), dtype=np.float32)
         for place, word in enumerate(words):
             vectors[place] = self._found[sources[word]]
-        return WordVectors(words, vectors, self.total, lowered=sum(sources[word] != word for word in words))
+        return WordVectors(words, vectors, self.total, lowercased=sum(sources[word] != word for word in words))
 
 
 class _AllRows(_Rows):
@@ -295,7 +295,7 @@ class _Stream:
         if magic.startswith(FASTTEXT):
             raise FormatError(path, "is a fastText model; give its vectors as text (the .vec file)")
         self._path = path
-        self._blocks = unpacked(path, str(path), magic)
+        self._blocks = decompress(path, str(path), magic)
         self._data, self._place = b"", 0
 
     def more(self) -> bool:

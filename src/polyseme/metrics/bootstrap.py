@@ -30,7 +30,7 @@ _TIE = 1e-12
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ConfidenceInterval:
     """A number and the interval in which it lies."""
 
     value: float
@@ -45,11 +45,11 @@ class Comparison:
     old: float
     new: float
     """Scores on all examples, the mean over runs."""
-    difference: Estimate
+    difference: ConfidenceInterval
     """new - old."""
     p: float
     """Of no gain: the share of resamples in which the new system is not better."""
-    reduction: Estimate
+    reduction: ConfidenceInterval
     """Of errors, (new - old) / (1 - old): 0.2 where a fifth of the errors is gone."""
     level: float
     """How often intervals such as these hold the truth."""
@@ -96,11 +96,11 @@ def paired_bootstrap(
     >>> result.old, result.new, round(result.reduction.value, 3), result.p < 0.001
     (0.25, 0.5, 0.333, True)
     """
-    return paired_bootstrap_of_mean([Part(old, new, score)], resamples=resamples, level=level, seed=seed)
+    return paired_bootstrap_of_mean([ExampleSet(old, new, score)], resamples=resamples, level=level, seed=seed)
 
 
 @dataclass(frozen=True)
-class Part:
+class ExampleSet:
     """One of several sets of examples on which two systems are compared: see `paired_bootstrap`."""
 
     old: Sequence[ArrayLike]
@@ -109,14 +109,14 @@ class Part:
 
 
 def paired_bootstrap_of_mean(
-    parts: Sequence[Part], *, resamples: int = 10_000, level: float = 0.95, seed: int = 0
+    parts: Sequence[ExampleSet], *, resamples: int = 10_000, level: float = 0.95, seed: int = 0
 ) -> Comparison:
     """Compare two systems by the mean of their scores on several sets, each with a score of its own.
 
     Examples are drawn from each set by itself. A run is what one seed gave on all sets, so runs stand in the same order
     in every part, and a resample draws them whole.
 
-    >>> easy, hard = Part([[1, 1, 0, 0] * 50], [[1, 1, 1, 0] * 50]), Part([[0, 0] * 50], [[1, 0] * 50])
+    >>> easy, hard = ExampleSet([[1, 1, 0, 0] * 50], [[1, 1, 1, 0] * 50]), ExampleSet([[0, 0] * 50], [[1, 0] * 50])
     >>> result = paired_bootstrap_of_mean([easy, hard])
     >>> result.old, result.new, result.reduction.value
     (0.25, 0.625, 0.5)
@@ -147,7 +147,7 @@ def paired_bootstrap_of_mean(
     )
 
 
-def _scores(part: Part, resamples: int, random: np.random.Generator) -> tuple[Floats, Floats]:
+def _scores(part: ExampleSet, resamples: int, random: np.random.Generator) -> tuple[Floats, Floats]:
     """The scores of all runs, those of old first: on all examples (runs,), and on each resample (resamples, runs)."""
     before, after, score = _runs("old", part.old), _runs("new", part.new), part.score
     if before.shape[1:] != after.shape[1:]:
@@ -213,8 +213,8 @@ def _reduction(old: Floats | float, new: Floats | float) -> Floats:
     return np.where(errors > 0, gain / np.where(errors > 0, errors, 1), none)
 
 
-def _estimate(value: float, resampled: Floats, level: float) -> Estimate:
+def _estimate(value: float, resampled: Floats, level: float) -> ConfidenceInterval:
     """The interval that leaves out equal shares of the resamples at both ends."""
     ordered = np.sort(resampled)
     out = math.floor((1 - level) / 2 * len(ordered))
-    return Estimate(value, float(ordered[out]), float(ordered[-1 - out]))
+    return ConfidenceInterval(value, float(ordered[out]), float(ordered[-1 - out]))

@@ -14,11 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.base.errors import UsageError, nearest
-from polyseme.metrics.spans import SpanScores
-
-
-class ClassScores(SpanScores):
-    """How well one class, or several together, was found: `gold`, `predicted`, `right`, and precision, recall, f1."""
+from polyseme.metrics.spans import PRFScore
 
 
 @dataclass(frozen=True)
@@ -35,10 +31,10 @@ class Confusion:
         return int(np.trace(self.counts)) / int(self.counts.sum())
 
     @property
-    def classes(self) -> dict[str, ClassScores]:
+    def classes(self) -> dict[str, PRFScore]:
         """The scores of each class."""
         gold, predicted, right = self.counts.sum(1).tolist(), self.counts.sum(0).tolist(), np.diag(self.counts).tolist()
-        return {label: ClassScores(*each) for label, *each in zip(self.labels, gold, predicted, right, strict=True)}
+        return {label: PRFScore(*each) for label, *each in zip(self.labels, gold, predicted, right, strict=True)}
 
     @property
     def macro_f1(self) -> float:
@@ -46,14 +42,14 @@ class Confusion:
         scores = [scores.f1 for scores in self.classes.values() if scores.gold or scores.predicted]
         return math.fsum(scores) / len(scores)
 
-    def micro(self, labels: Sequence[str] | None = None) -> ClassScores:
+    def micro(self, labels: Sequence[str] | None = None) -> PRFScore:
         """The scores of some classes taken together; over all of them, each of the three is the accuracy."""
         classes = self.classes
         for label in labels or ():
             if label not in classes:
                 raise UsageError(f"{label!r} is no class of this table{nearest(label, classes)}")
         chosen = [classes[label] for label in dict.fromkeys(self.labels if labels is None else labels)]
-        return ClassScores(*(sum(getattr(each, name) for each in chosen) for name in ("gold", "predicted", "right")))
+        return PRFScore(*(sum(getattr(each, name) for each in chosen) for name in ("gold", "predicted", "correct")))
 
     @property
     def matthews(self) -> float:

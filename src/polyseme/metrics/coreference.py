@@ -31,7 +31,7 @@ CONLL = 3
 
 
 @dataclass(frozen=True)
-class Quality:
+class PrecisionRecall:
     """One measure."""
 
     precision: float
@@ -46,14 +46,14 @@ class Quality:
 
 def coreference_scores(
     gold: Sequence[Clusters], predicted: Sequence[Clusters], *, singletons: bool = False
-) -> dict[str, Quality]:
+) -> dict[str, PrecisionRecall]:
     """Each of `MEASURES`, over all documents.
 
     >>> found = coreference_scores([["abc", "defg"]], [["ab", "cd", "fghi"]])
     >>> round(found["b3"].recall, 3), round(found["ceaf"].precision, 3), round(found["lea"].f1, 3)
     (0.417, 0.433, 0.278)
     """
-    return coreference_qualities(coreference_statistics(gold, predicted, singletons=singletons).sum(0))
+    return coreference_scores_from_sums(coreference_statistics(gold, predicted, singletons=singletons).sum(0))
 
 
 def coreference_statistics(gold: Sequence[Clusters], predicted: Sequence[Clusters], *, singletons: bool = False) -> Floats:
@@ -64,10 +64,10 @@ def coreference_statistics(gold: Sequence[Clusters], predicted: Sequence[Cluster
     return np.array([_statistics(a, b) for a, b in pairs], dtype=np.float64).reshape(-1, 4 * len(MEASURES))
 
 
-def coreference_qualities(sums: Floats) -> dict[str, Quality]:
+def coreference_scores_from_sums(sums: Floats) -> dict[str, PrecisionRecall]:
     """Each of `MEASURES`, from sums (16,) over documents."""
     shares = _shares(sums.reshape(len(MEASURES), 4))
-    return {name: Quality(*map(float, each)) for name, each in zip(MEASURES, shares, strict=True)}
+    return {name: PrecisionRecall(*map(float, each)) for name, each in zip(MEASURES, shares, strict=True)}
 
 
 def conll_score(sums: Floats) -> Floats:

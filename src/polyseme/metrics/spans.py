@@ -13,34 +13,34 @@ from dataclasses import dataclass
 
 from polyseme.base.errors import UsageError
 
-Span = tuple[int, int, str]
+TypedSpan = tuple[int, int, str]
 """First word, the word behind the last, type."""
 _TAG = re.compile(r"([BIMESWLU])(?:-(.+))?")
 _ONE_LETTER_FOR_EACH = {"M": "I", "L": "E", "W": "S", "U": "S"}
 
 
 @dataclass(frozen=True)
-class SpanScores:
+class PRFScore:
     """How well spans were found."""
 
     gold: int
     predicted: int
-    right: int
+    correct: int
 
     @property
     def precision(self) -> float:
         """Right among the predicted; 0 where there is none."""
-        return self.right / self.predicted if self.predicted else 0.0
+        return self.correct / self.predicted if self.predicted else 0.0
 
     @property
     def recall(self) -> float:
         """Right among those to be found; 0 where there is none."""
-        return self.right / self.gold if self.gold else 0.0
+        return self.correct / self.gold if self.gold else 0.0
 
     @property
     def f1(self) -> float:
         """The harmonic mean of both."""
-        return 2 * self.right / (self.gold + self.predicted) if self.right else 0.0
+        return 2 * self.correct / (self.gold + self.predicted) if self.correct else 0.0
 
 
 def are_span_tags(tags: Iterable[str]) -> bool:
@@ -53,13 +53,13 @@ def are_span_tags(tags: Iterable[str]) -> bool:
     return bool(distinct - {"O"}) and all(tag == "O" or _TAG.fullmatch(tag) for tag in distinct)
 
 
-def spans(tags: Sequence[str]) -> list[Span]:
+def spans(tags: Sequence[str]) -> list[TypedSpan]:
     """The spans of one sentence, in order.
 
     >>> spans(["B-PER", "I-PER", "O", "I-LOC", "B-LOC"])
     [(0, 2, 'PER'), (3, 4, 'LOC'), (4, 5, 'LOC')]
     """
-    found: list[Span] = []
+    found: list[TypedSpan] = []
     begin, before, kind = 0, "O", ""
     for place, tag in enumerate([*tags, "O"]):
         letter, new_kind = _parts(tag)
@@ -81,7 +81,7 @@ def _parts(tag: str) -> tuple[str, str]:
     return _ONE_LETTER_FOR_EACH.get(match[1], match[1]), match[2] or ""
 
 
-def span_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> SpanScores:
+def span_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> PRFScore:
     """Scores over all sentences, each a list of tags.
 
     >>> span_scores([["B-PER", "I-PER", "O", "B-LOC"]], [["B-PER", "O", "O", "B-LOC"]]).f1
@@ -92,4 +92,4 @@ def span_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]
     truth = [set(spans(tags)) for tags in gold]
     answers = [set(spans(tags)) for tags in predicted]
     right = sum(len(a & b) for a, b in zip(truth, answers, strict=True))
-    return SpanScores(sum(map(len, truth)), sum(map(len, answers)), right)
+    return PRFScore(sum(map(len, truth)), sum(map(len, answers)), right)

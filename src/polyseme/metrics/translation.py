@@ -15,7 +15,7 @@ import numpy as np
 from polyseme.base.errors import MissingExtraError, UsageError, nearest
 from polyseme.metrics.bootstrap import Floats
 
-Words = Literal["13a", "intl", "zh", "char", "none"]
+BleuTokenizer = Literal["13a", "intl", "zh", "char", "none"]
 """How sacrebleu cuts texts into words: 13a is the usual way, zh takes Chinese characters one by one, none splits at blanks."""
 ORDERS = 4
 STATISTICS = 2 * ORDERS + 2
@@ -31,7 +31,7 @@ def sacrebleu_metrics() -> Any:
     return metrics
 
 
-def bleu(references: Sequence[str], answers: Sequence[str], words: Words = "13a") -> float:
+def bleu(references: Sequence[str], answers: Sequence[str], words: BleuTokenizer = "13a") -> float:
     """BLEU of all answers, one reference each, from 0 to 1; case counts.
 
     >>> bleu(["the cat sat on the mat ."], ["the cat sat on the mat ."])
@@ -47,7 +47,7 @@ def chrf(references: Sequence[str], answers: Sequence[str]) -> float:
     return min(sacrebleu_metrics().CHRF().corpus_score(list(answers), [list(references)]).score / 100, 1.0)
 
 
-def bleu_statistics(references: Sequence[str], answers: Sequence[str], words: Words = "13a") -> Floats:
+def bleu_statistics(references: Sequence[str], answers: Sequence[str], words: BleuTokenizer = "13a") -> Floats:
     """(texts, 10): the counts of each text (`STATISTICS`), for `bleu_score`."""
     _check(references, answers)
     metric = _bleu(words, effective_order=True)  # of its score of one text, which is not looked at
@@ -68,9 +68,9 @@ def bleu_score(sums: Floats) -> Floats:
     return np.where((right[..., 0] == 0) | (runs == 0).any(-1), 0.0, score)
 
 
-def _bleu(words: Words, **options: Any) -> Any:
-    if words not in get_args(Words):
-        raise UsageError(f"BLEU has no way to cut words called {words!r}{nearest(words, get_args(Words))}")
+def _bleu(words: BleuTokenizer, **options: Any) -> Any:
+    if words not in get_args(BleuTokenizer):
+        raise UsageError(f"BLEU has no way to cut words called {words!r}{nearest(words, get_args(BleuTokenizer))}")
     return sacrebleu_metrics().BLEU(tokenize=words, **options)
 
 

@@ -35,10 +35,10 @@ from polyseme.encoders.vocabulary_extension import add_output_layer, can_extend,
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.teaching import SKIP_NORM, KnownWords, Layout, Teaching, prepare, split, told, validation
-from polyseme.text.batching.lanes import LaneBatches
+from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.batching.stream import SentenceBatches, TypeBatch
 from polyseme.text.corpus import Corpus
-from polyseme.text.counting.counts import MARKS
+from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.training.base import Batches, Learner
@@ -115,7 +115,7 @@ class ElmoAdaptation(Teaching):
 
     def objective(
         self, model: Elmo, shards: Shards, sentences: range, run: Run
-    ) -> tuple[ElmoObjective, SentenceBatches | LaneBatches]:
+    ) -> tuple[ElmoObjective, SentenceBatches | PackedBatches]:
         """What learns, and its batches of some sentences."""
         return prepare(shards, sentences, model, self, run)
 
@@ -205,7 +205,7 @@ def adapt(
     config = config.settled(model, shards.total, run)
     settings = {"adaptation": config.taught(), "corpus": shards.fingerprint, "model": fingerprint(model)}
     run.seed_all()
-    model.splitter = corpus.cutter.words
+    model.splitter = corpus.splitter
     began_with_output = model.output is not None
     added = config.enlarge(model, shards)
     _freeze(model, config.freeze)
@@ -247,10 +247,10 @@ def fingerprint(model: Elmo | Ulmfit) -> str:
 
 def lacking(shards: Shards, vocabulary: Vocabulary, *, limit: int, min_count: int) -> list[str]:
     """The words of a text that a vocabulary lacks, most frequent first: at most `limit`, each coming `min_count` times."""
-    frequent = int(np.count_nonzero(shards.counts[len(MARKS) :] >= min_count))  # the first ones: counts fall
+    frequent = int(np.count_nonzero(shards.counts[len(SPECIAL_TOKENS) :] >= min_count))  # the first ones: counts fall
     types = itertools.chain.from_iterable(shards.type_blocks())
     found: dict[str, None] = {}  # a table that cuts words makes some of them equal
-    for word in itertools.islice(types, len(MARKS), len(MARKS) + frequent):
+    for word in itertools.islice(types, len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + frequent):
         if len(found) == limit:
             break
         if word not in vocabulary:

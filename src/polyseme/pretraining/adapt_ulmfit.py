@@ -19,8 +19,8 @@ from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.pretraining.adapt import EPOCHS, NEW_WORDS, join_words
 from polyseme.pretraining.left_to_right import Ids
 from polyseme.pretraining.ulmfit import UlmfitObjective, UlmfitTeaching, optim
-from polyseme.text.batching.passages import PassageBatches
-from polyseme.text.counting.counts import MARKS
+from polyseme.text.batching.bptt import BpttBatches
+from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
 from polyseme.training.config import TrainConfig
 from polyseme.training.optim import OptimConfig
@@ -76,7 +76,7 @@ class UlmfitAdaptation(UlmfitTeaching):
         assert self.new_words is not None
         return join_words(model, shards, self.new_words, self.min_count)
 
-    def objective(self, model: Ulmfit, shards: Shards, sentences: range, run: Run) -> tuple[UlmfitObjective, PassageBatches]:
+    def objective(self, model: Ulmfit, shards: Shards, sentences: range, run: Run) -> tuple[UlmfitObjective, BpttBatches]:
         """What learns, and its batches of some sentences."""
         objective = self.learner(model, rows_of(shards, model))
         objective.layer_decay = self.layer_decay
@@ -87,5 +87,5 @@ def rows_of(shards: Shards, model: Ulmfit) -> Ids:
     """The row of the model's table for each type of a text, (types,); its marks are unknown words, as in `Ulmfit.rows`."""
     types = list(itertools.chain.from_iterable(shards.type_blocks()))
     found: Ids = model.rows(types).astype(np.int32)
-    found[: len(MARKS)] = model.rows([model.config.unknown])[0]
+    found[: len(SPECIAL_TOKENS)] = model.rows([model.config.unknown])[0]
     return found

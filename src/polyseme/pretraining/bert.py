@@ -1,7 +1,7 @@
 """Teach a BERT (Devlin et al. 2019) to tell hidden pieces, and whether a text follows another: from a corpus to a model.
 
 The network is the transformers library's `BertForPreTraining`, with its three summed embeddings (pieces, positions, first or
-second text); pairs and masks are ours (`bert_batches`), and so is the loop. Pieces are WordPiece, learned from the same text.
+second text); pairs and masks are ours (`bert_batches`), and so is the loop. Subwords are WordPiece, learned from the same text.
 The result opens with `polyseme.load` and with `AutoModel.from_pretrained`.
 """
 
@@ -24,8 +24,8 @@ from polyseme.encoders.subword_model import SubwordConfig
 from polyseme.nn.to_device import to_device
 from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, MaskingConfig
 from polyseme.pretraining.piece_teaching import SIZES, PieceObjective, PieceTeaching
-from polyseme.text.pieces import Pieces, train_wordpiece
-from polyseme.text.shards.pieces import PieceShards
+from polyseme.text.shards.subwords import SubwordShards
+from polyseme.text.subwords import SubwordTokenizer, train_wordpiece
 from polyseme.text.words import Splitter
 from polyseme.training.base import Loss
 
@@ -69,7 +69,9 @@ class BertPretraining(PieceTeaching):
     def objective(self, model: Bert) -> BertObjective:
         return BertObjective(model)
 
-    def batches(self, shards: PieceShards, documents: range, pieces: Pieces, size: int, run: Run | None) -> BertBatches:
+    def batches(
+        self, shards: SubwordShards, documents: range, pieces: SubwordTokenizer, size: int, run: Run | None
+    ) -> BertBatches:
         share = {} if run is None else {"seed": run.seed, "rank": run.rank, "ranks": run.ranks}
         return BertBatches(shards, documents, pieces, masking=self.masking, length=self.length, size=size, **share)
 

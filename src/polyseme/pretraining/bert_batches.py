@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import PolysemeError
-from polyseme.text.batching.batches import by_words
-from polyseme.text.pieces import Pieces
-from polyseme.text.shards.pieces import PieceShards
+from polyseme.text.batching.batches import batch_by_words
+from polyseme.text.shards.subwords import SubwordShards
+from polyseme.text.subwords import SubwordTokenizer
 
 IGNORED = -100  # the target of pieces that are not to be told, as PyTorch's cross-entropy has it
 BLOCK = 2048  # documents whose pairs are made together
@@ -87,7 +87,7 @@ class Pair(NamedTuple):
 class PairMaker:
     """Pairs from documents of shards, of `room` pieces at most."""
 
-    def __init__(self, shards: PieceShards, documents: range, room: int, *, short: float = 0.1) -> None:
+    def __init__(self, shards: SubwordShards, documents: range, room: int, *, short: float = 0.1) -> None:
         self._shards, self._documents, self._room, self._short = shards, documents, room, short
 
     def pairs(self, numbers: Sequence[int], source: np.random.Generator) -> list[Pair]:
@@ -184,16 +184,16 @@ def chosen(
 class Masker:
     """Pairs -> a batch with hidden pieces."""
 
-    def __init__(self, shards: PieceShards, pieces: Pieces, config: MaskingConfig) -> None:
+    def __init__(self, shards: SubwordShards, pieces: SubwordTokenizer, config: MaskingConfig) -> None:
         self._shards, self._config = shards, config
-        self._cls, self._sep, self._mask, self._pad = (pieces.mark(name) for name in ("cls", "sep", "mask", "pad"))
+        self._cls, self._sep, self._mask, self._pad = (pieces.special_token_id(name) for name in ("cls", "sep", "mask", "pad"))
         marks = set(pieces.tokenizer.all_special_ids)
         self._any = np.array([piece for piece in range(len(pieces)) if piece not in marks], dtype=np.int64)
 
     def batch(self, pairs: Sequence[Pair], source: np.random.Generator) -> BertBatch:
         """The pairs as arrays, some pieces hidden; all pieces of the batch are handled together, end to end."""
         sides = np.array([pair.first + pair.second for pair in pairs], dtype=np.int64).reshape(-1, 2)
-        texts, starts = self._shards.gathered(sides[:, 0], sides[:, 1] - sides[:, 0])
+        texts, starts = self._shards.gather(sides[:, 0], sides[:, 1] - sides[:, 0])
         one, two = (sides[:, 1] - sides[:, 0]).reshape(-1, 2).T
         lengths, words = one + two, int(starts.sum())
         begins = np.cumsum(lengths) - lengths
@@ -231,9 +231,9 @@ class BertBatches:
 
     def __init__(
         self,
-        shards: PieceShards,
+        shards: SubwordShards,
         documents: range,
-        pieces: Pieces,
+        pieces: SubwordTokenizer,
         *,
         masking: MaskingConfig,
         length: int = 128,
@@ -285,7 +285,7 @@ class BertBatches:
         order = np.random.default_rng([self._seed, 2, version]).permutation(len(self._documents)) + self._documents.start
         source = np.random.default_rng([self._seed, 3, version, block])
         pairs = self._pairs.pairs(order[block * BLOCK : (block + 1) * BLOCK].tolist(), source)
-        batches = by_words([pair.pieces + 3 for pair in pairs], words=self._size, rows=max(len(pairs), 1))
+        batches = batch_by_words([pair.pieces + 3 for pair in pairs], words=self._size, batch_size=max(len(pairs), 1))
         return [[pairs[row] for row in rows] for rows in batches]
 
     def _gather(self, plan: list[list[Pair]], version: int, block: int, number: int) -> BertBatch:

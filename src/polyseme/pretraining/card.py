@@ -21,7 +21,7 @@ from polyseme.base.config import Config
 from polyseme.base.files import read_bytes, write_text
 from polyseme.base.run import Run
 from polyseme.pretraining.cost import Cost, write_cost
-from polyseme.text.files.workers import cores
+from polyseme.text.files.parallel_map import cpu_count
 from polyseme.training.loop import Result
 
 UNFINISHED = "**The training of this model is not finished:** it is the best one so far."
@@ -130,7 +130,7 @@ def machine(run: Run) -> str:
     if run.device.type == "cuda":
         name = torch.cuda.get_device_name(run.device)
     else:
-        name = f"{_processor()}, {cores()} cores" + (f", {run.device.type}" if run.device.type != "cpu" else "")
+        name = f"{_processor()}, {cpu_count()} cores" + (f", {run.device.type}" if run.device.type != "cpu" else "")
     processes = "1 process" if run.ranks == 1 else f"{run.ranks} processes"
     return f"{name}; {run.precision}, {processes}, PyTorch {torch.__version__}"
 

@@ -17,7 +17,7 @@ from polyseme.encoders.elmo import Elmo, WordInputs
 from polyseme.nn.lstm.layers import LstmState
 from polyseme.nn.lstm.packed_rows_graph import GraphedPackedRows, recording
 from polyseme.pretraining.elmo import ElmoObjective
-from polyseme.text.batching.lanes import LaneBatch
+from polyseme.text.batching.packed import PackedBatch
 from polyseme.text.shards.shards import Shards
 from polyseme.training.base import Loss
 
@@ -45,7 +45,7 @@ class LaneObjective(ElmoObjective):
         self._carried: LstmState | None = None
         self._read = GraphedPackedRows(model.lstm)
 
-    def prepare(self, batch: LaneBatch) -> LaneTensors:  # type: ignore[override]
+    def prepare(self, batch: PackedBatch) -> LaneTensors:  # type: ignore[override]
         """Type ids -> tensors on the model's device."""
         tables = self._words
         with recording:  # this may run in a thread of its own

@@ -27,8 +27,8 @@ from polyseme.pretraining.teaching import SKIP_NORM, Teaching, prepare, split, t
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.word_vectors import FindVectors, WordVectors
-from polyseme.text.words import splitter
+from polyseme.text.word_vectors import VectorLookup, WordVectors
+from polyseme.text.words import get_splitter
 from polyseme.training.checkpoint import has_begun
 from polyseme.training.config import TrainConfig
 from polyseme.training.loop import Result, Trainer
@@ -117,7 +117,7 @@ def pretrain(
     config: ElmoPretraining,
     run: Run,
     *,
-    vectors: FindVectors | None = None,
+    vectors: VectorLookup | None = None,
     progress: Advance | None = None,
     accept_changes: bool = False,
 ) -> Result:
@@ -142,7 +142,7 @@ def pretrain(
     story = Story(
         title=out.resolve().name,
         model=model.info(),
-        text=told(corpus, shards) | {"vectors_to_start_from": found and found.told(len(model.vocabulary or ()))},
+        text=told(corpus, shards) | {"vectors_to_start_from": found and found.summary(len(model.vocabulary or ()))},
         options=config.to_dict() | {"seed": run.seed},
         run=run,
         words_per_epoch=batches.words_per_epoch,
@@ -161,8 +161,8 @@ def pretrain(
 def build(shards: Shards, config: ElmoPretraining, corpus: Corpus | None = None, vectors: WordVectors | None = None) -> Elmo:
     """A new model for a corpus: its vocabulary is the most frequent words, its word table starts from `vectors`."""
     vocabulary = Vocabulary(shards.most_frequent(config.vocabulary))
-    encoder = config.elmo(len(vocabulary)).replace(plain_words=corpus is not None and corpus.cutter.straight_quotes)
-    parts: dict[str, Any] = {"splitter": corpus.cutter.words if corpus else splitter("whitespace"), "vocabulary": vocabulary}
+    encoder = config.elmo(len(vocabulary)).replace(plain_words=corpus is not None and corpus.normalise_quotes)
+    parts: dict[str, Any] = {"splitter": corpus.splitter if corpus else get_splitter("whitespace"), "vocabulary": vocabulary}
     if config.tied:
         model = config.model_type(encoder, **parts)
         tied = model.tie_output()

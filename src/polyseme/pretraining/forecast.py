@@ -19,7 +19,7 @@ from polyseme.base.run import Run
 from polyseme.encoders.elmo import Elmo
 from polyseme.pretraining.fit import ElmoPretraining, build
 from polyseme.pretraining.teaching import prepare
-from polyseme.text.counting.counts import MARKS
+from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
 from polyseme.training.config import TrainConfig
 from polyseme.training.distributed import Alone
@@ -93,13 +93,13 @@ def made_up(config: ElmoPretraining, words: int, vocabulary: int, sentences: int
     types = max(1, min(vocabulary, max(config.vocabulary, _TYPES)))
     ranks = np.exp(source.random(int(lengths.sum())) * np.log(types + 1)).astype(np.int64) - 1  # chance of rank r: 1 / (r + 1)
     endings = source.poisson(4, size=types)
-    drawn = (ranks.clip(0, types - 1) + len(MARKS)).astype(np.uint32)
+    drawn = (ranks.clip(0, types - 1) + len(SPECIAL_TOKENS)).astype(np.uint32)
     return Shards(
         drawn,
         np.concatenate([[0], lengths.cumsum()]),
-        np.bincount(drawn, minlength=types + len(MARKS)),
+        np.bincount(drawn, minlength=types + len(SPECIAL_TOKENS)),
         fingerprint="made up",
-        types=[*MARKS, *(f"{rank}{'x' * ending}" for rank, ending in enumerate(endings.tolist()))],
+        types=[*SPECIAL_TOKENS, *(f"{rank}{'x' * ending}" for rank, ending in enumerate(endings.tolist()))],
     )
 
 

@@ -25,7 +25,7 @@ from polyseme.base.run import Run
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.pretraining.epochs import Epochs, Fitted, read_text, write_model
 from polyseme.text.corpus import Corpus
-from polyseme.text.counting.cooccurrence import Cooccurrences, count_pairs, kept_shares, known_places
+from polyseme.text.counting.cooccurrence import Cooccurrences, count_cooccurrences, frequent_types, subsampling_probabilities
 from polyseme.text.shards.shards import Shards
 from polyseme.text.word_vectors import WordVectors
 
@@ -100,20 +100,20 @@ class GlovePretraining(Config):
                 loss = model.epoch(epoch, advance)
                 epochs.keep(epoch + 1, model.state(), {"loss": loss})
         table = WordVectorTable.from_vectors(
-            WordVectors(words, model.vectors().cpu().numpy(), len(words)), splitter=corpus.cutter.words
+            WordVectors(words, model.vectors().cpu().numpy(), len(words)), splitter=corpus.splitter
         )
         fitted = Fitted(table, out, self.epochs, len(words), shards.total, epochs.seconds, loss)
         return write_model(fitted, corpus, shards, run, {"method": "glove", "pairs": len(pairs), **self.to_dict()})
 
 
 def _pairs(shards: Shards, config: GlovePretraining, seed: int) -> tuple[Cooccurrences, list[str]]:
-    places = known_places(shards, config.min_count, config.vocabulary)
+    places = frequent_types(shards, config.min_count, config.vocabulary)
     if not len(places):
         raise PolysemeError(f"no word of the text comes {config.min_count} times or more: give a smaller --min-count")
     sample = (SAMPLE if shards.total >= LONG_TEXT else 0.0) if config.sample is None else config.sample
-    kept = kept_shares(np.asarray(shards.counts)[places], sample) if sample else None
+    kept = subsampling_probabilities(np.asarray(shards.counts)[places], sample) if sample else None
     with progress("counting pairs", shards.total, "words") as advance:
-        pairs = count_pairs(shards, places, config.window, advance, kept=kept, seed=seed)
+        pairs = count_cooccurrences(shards, places, config.window, advance, kept=kept, seed=seed)
     if not len(pairs):
         less = ", or a larger --sample" if sample else ""
         raise PolysemeError(f"no two known words stand near each other: give more text, or a smaller --min-count{less}")

@@ -23,8 +23,8 @@ from polyseme.encoders.gpt import Gpt
 from polyseme.encoders.subword_library import library, quiet
 from polyseme.nn.to_device import to_device
 from polyseme.pretraining.piece_teaching import SIZES, PieceObjective, PieceTeaching
-from polyseme.text.pieces import BYTES_AND_MARK, Pieces, train_byte_pairs
-from polyseme.text.shards.pieces import PieceShards
+from polyseme.text.shards.subwords import SubwordShards
+from polyseme.text.subwords import MIN_BPE_SIZE, SubwordTokenizer, train_bpe
 from polyseme.text.words import Splitter
 from polyseme.training.base import Loss
 
@@ -36,10 +36,10 @@ IGNORED = -100  # the target behind the end of the last row
 class GptPretraining(PieceTeaching):
     """What is taught, and how; `fit` does it."""
 
-    least, always = BYTES_AND_MARK, "256 are bytes and one is a mark"
+    least, always = MIN_BPE_SIZE, "256 are bytes and one is a mark"
 
     def learn(self, sentences: Iterable[Sequence[str]]) -> Any:
-        return train_byte_pairs(sentences, self.pieces)
+        return train_bpe(sentences, self.pieces)
 
     def pieces_settings(self) -> dict[str, Any]:
         return {"byte_pairs": self.pieces}
@@ -66,9 +66,11 @@ class GptPretraining(PieceTeaching):
     def objective(self, model: Gpt) -> GptObjective:
         return GptObjective(model)
 
-    def batches(self, shards: PieceShards, documents: range, pieces: Pieces, size: int, run: Run | None) -> GptBatches:
+    def batches(
+        self, shards: SubwordShards, documents: range, pieces: SubwordTokenizer, size: int, run: Run | None
+    ) -> GptBatches:
         share = {} if run is None else {"seed": run.seed, "rank": run.rank, "ranks": run.ranks}
-        mark = pieces.mark("eos", "bos")
+        mark = pieces.special_token_id("eos", "bos")
         return GptBatches(shards, documents, mark, length=self.length, rows=max(1, size // self.length), **share)
 
 
@@ -89,7 +91,7 @@ class GptBatches:
 
     def __init__(
         self,
-        shards: PieceShards,
+        shards: SubwordShards,
         documents: range,
         mark: int,
         *,
@@ -138,7 +140,7 @@ class GptBatches:
         pieces, begins = [], []
         for number in documents.tolist():
             places = self._shards.document(number)
-            ids, starts = self._shards.pieces(int(places[0]), int(places[-1]))
+            ids, starts = self._shards.subwords(int(places[0]), int(places[-1]))
             pieces += [[self._mark], ids]
             begins += [[True], starts]
         whole, first = np.concatenate([*pieces, [self._mark]]), np.concatenate([*begins, [True]])

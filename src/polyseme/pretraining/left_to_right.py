@@ -168,7 +168,7 @@ class LeftToRightPretraining(Config):
         if run.first and not begun and not _meets_unknown(shards, held_out, ids):
             _log.warning(NEVER_UNKNOWN)
         run.seed_all()
-        model = config.build(Vocabulary(words, unknown="<unk>", begin="<s>", end="</s>"), corpus.cutter.words)
+        model = config.build(Vocabulary(words, unknown="<unk>", begin="<s>", end="</s>"), corpus.splitter)
         objective, batches = config.learner(model, ids), config.batches(shards, train, run)
         story = Story(
             title=out.resolve().name,

@@ -31,7 +31,7 @@ from polyseme.pretraining.kneser_ney import estimate
 from polyseme.pretraining.ngram_counts import UNKNOWN, count_ngrams, lay_out
 from polyseme.pretraining.teaching import told
 from polyseme.text.corpus import Corpus
-from polyseme.text.counting.counts import MARKS
+from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.training.config import differences
@@ -56,7 +56,7 @@ class NgramPretraining(Config):
 
     >>> import tempfile; folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "a.txt").write_text("a b\\na b\\na c\\n")
-    >>> text = Corpus(folder / "a.txt", words="whitespace", sentences="lines")
+    >>> text = Corpus(folder / "a.txt", splitter="whitespace", sentences="lines")
     >>> model = NgramPretraining(order=2).fit(text, Run(), folder / "model").model
     >>> bool(model.score(["a b"]) > model.score(["b a"]))
     True
@@ -107,7 +107,7 @@ class NgramPretraining(Config):
         if there and read_json(record)["corpus"] != shards.fingerprint:  # of shards that lie elsewhere
             raise PolysemeError(f"the text, or how it is split, is not that of the model in {out}: choose another folder")
         model = build(shards, self)
-        model.splitter = corpus.cutter.words
+        model.splitter = corpus.splitter
         made = Made(model, shards.total, len(shards), time.monotonic() - begin)
         if run.first:
             text = told(corpus, shards) | {"options": self.to_dict(), "seconds": f"{made.seconds:.1f}"}
@@ -149,9 +149,9 @@ def number(shards: Shards, *, vocabulary: int | None, min_count: int) -> tuple[l
     ids = np.full(len(shards.counts), UNKNOWN, dtype=np.int32)
     room = len(shards.counts) + 1 if vocabulary is None else vocabulary
     for place, (word, count) in enumerate(zip(_types(shards), shards.counts, strict=True)):
-        if len(words) == room or (count < min_count and place >= len(MARKS)):  # counts fall
+        if len(words) == room or (count < min_count and place >= len(SPECIAL_TOKENS)):  # counts fall
             break
-        if word not in marks and place >= len(MARKS):
+        if word not in marks and place >= len(SPECIAL_TOKENS):
             ids[place] = len(words)
             words.append(word)
     if len(words) == len(marks):

@@ -116,7 +116,7 @@ class NnlmPretraining(LeftToRightPretraining):
     def batches(self, shards: Shards, sentences: range, run: Run) -> SentenceBatches:
         assert self.batch_words is not None
         share = {"seed": run.seed, "rank": run.rank, "ranks": run.ranks}
-        return SentenceBatches(shards, sentences, words=self.batch_words, **share)
+        return SentenceBatches(shards, sentences, batch_words=self.batch_words, **share)
 
     def validation(self, shards: Shards, held_out: range) -> list[TypeBatch]:
         return validation(shards, held_out)

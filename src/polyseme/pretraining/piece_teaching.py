@@ -22,8 +22,8 @@ from polyseme.encoders.subword_model import SubwordModel
 from polyseme.pretraining.card import Story, write_finished
 from polyseme.pretraining.piece_tokenizer import run_tokenizer
 from polyseme.text.corpus import Corpus
-from polyseme.text.pieces import Pieces
-from polyseme.text.shards.pieces import PieceShards
+from polyseme.text.shards.subwords import SubwordShards
+from polyseme.text.subwords import SubwordTokenizer
 from polyseme.text.words import Splitter
 from polyseme.training.base import Batches, Learner
 from polyseme.training.checkpoint import has_begun
@@ -117,7 +117,9 @@ class PieceTeaching(Config):
         """What it learns."""
         raise NotImplementedError
 
-    def batches(self, shards: PieceShards, documents: range, pieces: Pieces, size: int, run: Run | None) -> PieceBatches:
+    def batches(
+        self, shards: SubwordShards, documents: range, pieces: SubwordTokenizer, size: int, run: Run | None
+    ) -> PieceBatches:
         """What it learns from; without a run the batches of evaluation."""
         raise NotImplementedError
 
@@ -134,10 +136,10 @@ class PieceTeaching(Config):
         tokenizer.model_max_length = self.length
         if run.first and not begun and len(tokenizer) > self.pieces:
             _log.warning("%d pieces: the characters of the text alone are more than --pieces %d", len(tokenizer), self.pieces)
-        shards = PieceShards.build(corpus, Pieces(tokenizer), out / "run", progress)
+        shards = SubwordShards.build(corpus, SubwordTokenizer(tokenizer), out / "run", progress)
         train, held_out = _split(shards)
         run.seed_all()
-        model = self.build(tokenizer, corpus.cutter.words)
+        model = self.build(tokenizer, corpus.splitter)
         size = self.batch_pieces or (BATCH_CUDA if run.device.type == "cuda" else BATCH_CPU)
         batches = self.batches(shards, train, model.subwords, size, run)
         dev = self.batches(shards, held_out, model.subwords, size, None).once()
@@ -163,7 +165,7 @@ class PieceTeaching(Config):
         return result
 
 
-def _split(shards: PieceShards) -> tuple[range, range]:
+def _split(shards: SubwordShards) -> tuple[range, range]:
     """Documents to train on, and documents at the end to validate on."""
     if len(shards) < 2:
         raise PolysemeError(f"the text has {len(shards)} document; a line is one, and training needs at least 2")

@@ -11,7 +11,7 @@ from typing import Any
 from polyseme.encoders.subword_library import library, quiet
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.files import one_at_a_time, published
-from polyseme.text.shards.pieces import documents
+from polyseme.text.shards.subwords import documents
 
 Learn = Callable[[Iterable[Sequence[str]]], Any]
 

@@ -17,10 +17,10 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.elmo_lanes import LaneObjective
-from polyseme.text.batching.lanes import LaneBatches
+from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.batching.stream import SentenceBatches, TypeBatch
 from polyseme.text.corpus import Corpus
-from polyseme.text.counting.counts import MARKS
+from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
 
 NEGATIVES = 8192  # as in bilm-tf
@@ -97,7 +97,7 @@ class KnownWords(Shards):
             folder=shards.folder,
             types=shards._types,
         )
-        self._marks = dict(zip(MARKS, (config.begin, config.end, config.unknown), strict=True))
+        self._marks = dict(zip(SPECIAL_TOKENS, (config.begin, config.end, config.unknown), strict=True))
         self._cut = config.words.cut if config.words is not None else None
         changes = {old: new for old, new in self._marks.items() if new != old}
         if changes or self._cut is not None:
@@ -119,7 +119,7 @@ def split(shards: Shards) -> tuple[range, range]:
 
 def prepare(
     shards: Shards, sentences: range, model: Elmo, config: Teaching, run: Run
-) -> tuple[ElmoObjective, SentenceBatches | LaneBatches]:
+) -> tuple[ElmoObjective, SentenceBatches | PackedBatches]:
     """The objective around a model and the batches of some sentences: all that a training step needs.
 
     What the config leaves open must be chosen before.
@@ -129,15 +129,15 @@ def prepare(
     options: dict[str, Any] = {"dropout": config.dropout, "negatives": config.sample}
     if config.layout == "sentences":
         objective = ElmoObjective(model, shards, **options)
-        return objective, SentenceBatches(shards, sentences, words=config.batch_words, **share)
+        return objective, SentenceBatches(shards, sentences, batch_words=config.batch_words, **share)
     lanes = max(1, config.batch_words // config.steps)
     objective = LaneObjective(model, shards, stream=config.layout == "stream", **options)
-    return objective, LaneBatches(shards, sentences, lanes=lanes, steps=config.steps, **share)
+    return objective, PackedBatches(shards, sentences, batch_size=lanes, bptt=config.steps, **share)
 
 
 def validation(shards: Shards, held_out: range) -> list[TypeBatch]:
     """The held-out sentences as batches."""
-    return list(SentenceBatches(shards, held_out, words=DEV_WORDS).in_order())
+    return list(SentenceBatches(shards, held_out, batch_words=DEV_WORDS).in_order())
 
 
 def told(corpus: Corpus, shards: Shards) -> dict[str, Any]:
@@ -146,5 +146,5 @@ def told(corpus: Corpus, shards: Shards) -> dict[str, Any]:
         "text": corpus.source.names,
         "words_of_text": shards.total,
         "sentences_of_text": len(shards),
-        "distinct_words_of_text": len(shards.counts) - len(MARKS),
+        "distinct_words_of_text": len(shards.counts) - len(SPECIAL_TOKENS),
     }

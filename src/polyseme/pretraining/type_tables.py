@@ -13,8 +13,8 @@ from torch import Tensor
 
 from polyseme.encoders.elmo import Elmo, WordInputs
 from polyseme.nn.to_device import to_device
+from polyseme.text.shards.character_ids import CharacterIds
 from polyseme.text.shards.shards import Shards
-from polyseme.text.shards.spelling import Spelling
 
 _AT_ONCE = 1 << 16  # types that are brought to a GPU at a time
 
@@ -26,7 +26,7 @@ class TypeTables:
         assert model.vocabulary is not None
         self._model = model
         self._rows = np.concatenate([model.vocabulary.ids(block).astype(np.int32) for block in shards.type_blocks()])
-        self._spelling = Spelling.of(shards, model.speller) if model.speller is not None else None
+        self._spelling = CharacterIds.of(shards, model.speller) if model.speller is not None else None
         self._resident: Tensor | None = None
 
     def distinct(self, types: np.ndarray) -> tuple[WordInputs, np.ndarray]:
@@ -54,7 +54,7 @@ class TypeTables:
         """An array on the model's device; to a GPU without waiting for it."""
         return to_device(torch.from_numpy(values), self._model.device)
 
-    def _characters(self, spelling: Spelling, distinct: np.ndarray) -> Tensor:
+    def _characters(self, spelling: CharacterIds, distinct: np.ndarray) -> Tensor:
         if self._model.device.type != "cuda":
             return torch.from_numpy(spelling.ids[distinct].astype(np.int64)).to(self._model.device)
         if self._resident is None or self._resident.device != self._model.device:

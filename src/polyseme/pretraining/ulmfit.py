@@ -21,7 +21,7 @@ from polyseme.nn.awd_lstm import AwdLstmOutput, AwdLstmState, activation_loss
 from polyseme.nn.config import AwdDropout
 from polyseme.pretraining.left_to_right import Ids, LeftToRightObjective, LeftToRightPretraining
 from polyseme.pretraining.teaching import SKIP_NORM
-from polyseme.text.batching.passages import PassageBatch, PassageBatches, Passages
+from polyseme.text.batching.bptt import BpttBatch, BpttBatches, TokenStream
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
@@ -65,7 +65,7 @@ class UlmfitObjective(LeftToRightObjective):
         self._activation, self._change = activation, activation_change
         self._carried: AwdLstmState | None = None
 
-    def prepare(self, batch: PassageBatch) -> PassageTensors:
+    def prepare(self, batch: BpttBatch) -> PassageTensors:
         """Type ids -> tensors on the model's device."""
         return PassageTensors(self.move(self.rows(batch.types, ends=batch.ends)), batch.fresh, batch.words)
 
@@ -78,7 +78,7 @@ class UlmfitObjective(LeftToRightObjective):
         found.total = found.total + more
         return found
 
-    def predictions(self, batch: PassageBatch) -> tuple[Tensor, Tensor]:
+    def predictions(self, batch: BpttBatch) -> tuple[Tensor, Tensor]:
         tensors = self.prepare(batch)
         return self._read(tensors).top.flatten(0, 1), tensors.rows[:, 1:].flatten()
 
@@ -149,13 +149,13 @@ class UlmfitTeaching(Config):
             negatives=self.negatives,
         )
 
-    def batches(self, shards: Shards, sentences: range, run: Run) -> PassageBatches:
+    def batches(self, shards: Shards, sentences: range, run: Run) -> BpttBatches:
         assert self.rows is not None
         share = {"seed": run.seed, "rank": run.rank, "ranks": run.ranks}
-        return PassageBatches(shards, sentences, rows=self.rows, steps=self.steps, **share)
+        return BpttBatches(shards, sentences, batch_size=self.rows, bptt=self.steps, **share)
 
-    def validation(self, shards: Shards, held_out: range) -> list[PassageBatch]:
-        return list(Passages(shards, held_out).in_order(DEV_ROWS, self.steps))
+    def validation(self, shards: Shards, held_out: range) -> list[BpttBatch]:
+        return list(TokenStream(shards, held_out).in_order(DEV_ROWS, self.steps))
 
 
 @dataclass(frozen=True, kw_only=True)

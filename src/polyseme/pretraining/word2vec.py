@@ -117,7 +117,7 @@ class Word2VecPretraining(Config):
                     epochs=self.epochs,
                     callbacks=[_Keeper(epochs, done)],
                 )
-        encoder = self.encoder(model, corpus.cutter.words)
+        encoder = self.encoder(model, corpus.splitter)
         fitted = Fitted(encoder, out, self.epochs, len(model.wv), shards.total, epochs.seconds)
         return write_model(fitted, corpus, shards, run, {"method": self.method, **self.to_dict()})
 

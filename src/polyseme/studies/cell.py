@@ -22,7 +22,7 @@ from polyseme.studies.sets import labelled_set
 from polyseme.studies.train import Files, Job, task_named
 from polyseme.studies.tuned import own_options
 from polyseme.tasks.fit import RESULT
-from polyseme.text.words import Splitter, splitter
+from polyseme.text.words import Splitter, get_splitter
 
 CELL = "cell.json"
 """What the cell is, in its folder."""
@@ -107,7 +107,7 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 def _splitter(name: str | None, language: str) -> Splitter:
     """The same for all encoders: by name, else that of the language's shipped model."""
     if name is not None or language == "en":
-        return splitter(name or "english")
+        return get_splitter(name or "english")
     folder = shipped_folder(language)
     assert folder is not None
     return models.load(folder).splitter

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from polyseme.metrics.bootstrap import Comparison, Part, paired_bootstrap_of_mean
+from polyseme.metrics.bootstrap import Comparison, ExampleSet, paired_bootstrap_of_mean
 from polyseme.pretraining.cost import Cost
 from polyseme.studies.cell import Cell
 from polyseme.studies.compare import by_row
@@ -123,7 +123,7 @@ def compared(old: Runs, new: Runs) -> Comparison | None:
     parts = []
     for place, cell in enumerate(old[0]):
         before, after = ([np.load(Path(run[place].out, TALLIES)) for run in runs] for runs in (old, new))
-        parts.append(Part(before, after, task_named(labelled_set(cell.set).task).tally_score))
+        parts.append(ExampleSet(before, after, task_named(labelled_set(cell.set).task).tally_score))
     return paired_bootstrap_of_mean(parts)
 
 

@@ -26,8 +26,7 @@ from polyseme.tasks import folder
 from polyseme.tasks.base import Task, TaskConfig, task_type
 from polyseme.tasks.features import split_encoders
 from polyseme.tasks.fit import FitConfig, Outcome, fit
-from polyseme.text.words import Splitter
-from polyseme.text.words import splitter as splitter_of
+from polyseme.text.words import Splitter, get_splitter
 
 NONE = "none"
 """The name of no encoder at all."""
@@ -99,13 +98,13 @@ def train(
     >>> import polyseme
     >>> tagger = polyseme.train("ner", "train.conll", dev="dev.conll", encoders="en", mode="frozen", out="my-tagger")
     >>> tagger.predict(["Ann lives in Paris ."])
-    [Tagged(words=['Ann', 'lives', 'in', 'Paris', '.'], tags=['B-PER', 'O', 'O', 'B-LOC', 'O'])]
+    [TaggedSentence(words=['Ann', 'lives', 'in', 'Paris', '.'], tags=['B-PER', 'O', 'O', 'B-LOC', 'O'])]
     >>> polyseme.load_task("my-tagger").predict([["Paris"]])[0].words
     ['Paris']
     """
     kind = task_named(task)
     run = Run.from_environment(seed=seed, device=device, precision=precision)
-    cut = splitter_of(splitter) if isinstance(splitter, str) else splitter
+    cut = get_splitter(splitter) if isinstance(splitter, str) else splitter
     job = Job(kind, Files(data, dev, test), out, encoders, cut=cut, cache=cache, options=options)
     outcome = job.train(run, accept_changes=accept_changes)
     if outcome.result.ended is None:

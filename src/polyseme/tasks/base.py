@@ -30,9 +30,9 @@ from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import POSITIONS, Features, FeaturesConfig, TextInputs, TextVectors, split_encoders
 from polyseme.tasks.mistakes import Mistake, Strange
 from polyseme.tasks.words import TaskWords
-from polyseme.text.labelled.excerpt import Excerpt
+from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import Splitter, splitter
+from polyseme.text.words import Splitter, get_splitter
 from polyseme.training.base import Learner, Loss, Pace
 
 Piece = TypeVar("Piece")
@@ -168,7 +168,7 @@ class Task(Learner):
         loaded, contextual = split_encoders(encoders)
         if config.features.mode == "finetune":  # the caller's own stay as they are
             contextual = [copy.deepcopy(encoder) for encoder in contextual]
-        cut = cut or (contextual[0].splitter if contextual else splitter("english"))
+        cut = cut or (contextual[0].splitter if contextual else get_splitter("english"))
         config = cls.settle(config, examples)
         labels = cls.labels_of(examples, config)
         Vocabulary(labels).to_text()  # a label that cannot stand on a line is told now, and not by the first save
@@ -295,7 +295,7 @@ def listed(texts: Sequence[Any]) -> Sequence[Any]:
 
 def split_text(text: Sentence, cut: Splitter) -> list[str]:
     """A text as words: a string is split, a list is taken as it is, and so are words that stand in a longer text."""
-    return cut(text) if isinstance(text, str) else text if isinstance(text, Excerpt) else words_of(text)
+    return cut(text) if isinstance(text, str) else text if isinstance(text, TextInContext) else words_of(text)
 
 
 def words_of(text: Iterable[Piece]) -> list[Piece]:

@@ -35,7 +35,7 @@ from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
 from polyseme.tasks.whole import DIRECT, Direct, WholeConfig, WholeTask
 from polyseme.text.labelled.numbered_lines import numbered_lines
-from polyseme.text.labelled.tables import Kind, Row, read_table
+from polyseme.text.labelled.tables import TableFormat, TableRow, read_table
 from polyseme.text.labelled.trees import examples as tree_examples
 from polyseme.text.labelled.trees import read_trees
 from polyseme.text.words import Splitter
@@ -72,7 +72,7 @@ class ClassificationConfig(WholeConfig):
     """The column of the label, likewise."""
     header: bool | None = None
     """Whether the first row of a table names its columns; None: told by its content."""
-    kind: Kind | None = None
+    kind: TableFormat | None = None
     """The kind of table: tsv, csv, jsonl or lines; None: told by content, and then a file that begins with (0 to (4 holds
     trees, unless columns are named."""
     strict: bool = True
@@ -313,7 +313,7 @@ def column(name: str | None) -> str | int | None:
     return int(name) if name is not None and name.removeprefix("-").isdecimal() else name
 
 
-def tell_skipped(path: str | Path, skipped: Sequence[Row], kept: int) -> None:
+def tell_skipped(path: str | Path, skipped: Sequence[TableRow], kept: int) -> None:
     """Rows that were set aside are no secret."""
     if skipped:
         why = "without a text, or with the label - (annotators did not agree)"

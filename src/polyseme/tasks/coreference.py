@@ -27,8 +27,8 @@ from torch.nn import functional as F
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
-from polyseme.metrics.coreference import conll_score, coreference_qualities, coreference_statistics
-from polyseme.metrics.spans import SpanScores
+from polyseme.metrics.coreference import conll_score, coreference_scores_from_sums, coreference_statistics
+from polyseme.metrics.spans import PRFScore
 from polyseme.nn.networks.span_ranking import DocumentWords, SpanRanker, SpanRanking
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.nn.to_device import to_device
@@ -36,19 +36,20 @@ from polyseme.tasks.base import Prepared, Task, TaskConfig, listed
 from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Wrong, place_in
-from polyseme.text.batching.batches import by_words
-from polyseme.text.labelled.coreference import Document, Mention, read_coreference
-from polyseme.text.sentences import sentence_splitter
+from polyseme.text.batching.batches import batch_by_words
+from polyseme.text.labelled.coreference import CoreferenceDocument, Mention, read_coreference
+from polyseme.text.sentences import SentenceSplitter
 from polyseme.text.splitting.alignment import join
-from polyseme.text.splitting.places import word_places
-from polyseme.text.words import CJK, Splitter
+from polyseme.text.splitting.characters import CJK
+from polyseme.text.splitting.offsets import word_offsets
+from polyseme.text.words import Splitter
 from polyseme.training.base import Loss
 
 _log = logging.getLogger(__name__)
 _CHINESE = re.compile(f"[{CJK}]")
 _TOGETHER = 4096  # words of documents, and of sentences, that are read together when they are answered
 Clusters = list[list[Mention]]
-Text = str | Sequence[str] | Sequence[Sequence[str]] | Document
+Text = str | Sequence[str] | Sequence[Sequence[str]] | CoreferenceDocument
 """A text to be split, the words of a sentence, sentences of words, or a document whose clusters are not looked at."""
 
 
@@ -170,7 +171,7 @@ class _Target:
 class _Documents(TaskData):
     """Documents and their sentences; the text of a batch are all sentences of its documents, one after another."""
 
-    def __init__(self, documents: Sequence[Document]) -> None:
+    def __init__(self, documents: Sequence[CoreferenceDocument]) -> None:
         super().__init__(documents, [document.sentences for document in documents])
         self.lengths = [sum(map(len, sentences)) for sentences in self.texts]
 
@@ -180,11 +181,11 @@ class _Documents(TaskData):
     def pieces(self, rows: Sequence[int]) -> Iterator[tuple[list[int], Examples]]:
         """All sentences of some documents once, those of like length together, with their places among them."""
         texts = [text for row in rows for text in self.texts[row]]
-        for batch in by_words([len(text) for text in texts], words=_TOGETHER, rows=_TOGETHER // 8):
+        for batch in batch_by_words([len(text) for text in texts], words=_TOGETHER, batch_size=_TOGETHER // 8):
             places = batch.tolist()
             yield places, self._sentences([], [texts[place] for place in places])
 
-    def _sentences(self, examples: list[Document], texts: list[list[str]]) -> Examples:
+    def _sentences(self, examples: list[CoreferenceDocument], texts: list[list[str]]) -> Examples:
         cached = None
         if self._caches is not None:
             cached = [[self._layers(cache, texts) for cache in self._caches]]
@@ -218,7 +219,7 @@ class Coreference(Task):
     # ---- data
 
     @classmethod
-    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[Document]:
+    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[CoreferenceDocument]:
         assert isinstance(config, CoreferenceConfig)
         found = read_coreference(path)
         clusters = [cluster for document in found for cluster in document.clusters]
@@ -232,7 +233,7 @@ class Coreference(Task):
         return found
 
     @classmethod
-    def settle(cls, config: TaskConfig, examples: Sequence[Document]) -> CoreferenceConfig:
+    def settle(cls, config: TaskConfig, examples: Sequence[CoreferenceDocument]) -> CoreferenceConfig:
         assert isinstance(config, CoreferenceConfig)
         if config.sentences is not None:
             return config
@@ -241,24 +242,24 @@ class Coreference(Task):
         return config.replace(sentences="chinese" if chinese else "english")
 
     @classmethod
-    def labels_of(cls, examples: Sequence[Document], config: TaskConfig) -> list[str]:
+    def labels_of(cls, examples: Sequence[CoreferenceDocument], config: TaskConfig) -> list[str]:
         return ["mention"]
 
     @classmethod
-    def texts_of(cls, example: Document, cut: Splitter) -> list[list[str]]:
+    def texts_of(cls, example: CoreferenceDocument, cut: Splitter) -> list[list[str]]:
         return example.sentences
 
-    def data(self, examples: Sequence[Document]) -> TaskData:
+    def data(self, examples: Sequence[CoreferenceDocument]) -> TaskData:
         """Documents with the clusters that count."""
         return _Documents([dataclasses.replace(each, clusters=self._counted(each.clusters)) for each in examples])
 
     def _counted(self, clusters: Clusters) -> Clusters:
         return [cluster for cluster in clusters if self.config.singletons or len(cluster) > 1]
 
-    def targets_of(self, examples: Sequence[Document], inputs: list[TextInputs]) -> list[_Target]:
+    def targets_of(self, examples: Sequence[CoreferenceDocument], inputs: list[TextInputs]) -> list[_Target]:
         return [self._target(example) for example in examples]
 
-    def _target(self, document: Document) -> _Target:
+    def _target(self, document: CoreferenceDocument) -> _Target:
         lengths = torch.tensor([len(sentence) for sentence in document.sentences], dtype=torch.int64)
         sentences = torch.repeat_interleave(torch.arange(len(lengths)), lengths)
         numbers = {name: number for number, name in enumerate(dict.fromkeys(filter(None, document.speakers)), 1)}
@@ -322,7 +323,7 @@ class Coreference(Task):
 
     # ---- answers
 
-    def answers(self, texts: list[TextVectors], examples: Sequence[Document]) -> list[Clusters]:
+    def answers(self, texts: list[TextVectors], examples: Sequence[CoreferenceDocument]) -> list[Clusters]:
         return [self._clusters(each) for each in self._rankings(texts[0], self.targets_of(examples, []))]
 
     @torch.no_grad()
@@ -334,7 +335,7 @@ class Coreference(Task):
         assert isinstance(data, _Documents)
         was, found = self.training, list[Clusters]([[]] * len(data))
         self.eval()
-        for batch in by_words(data.lengths, words=_TOGETHER, rows=256):
+        for batch in batch_by_words(data.lengths, words=_TOGETHER, batch_size=256):
             rows = batch.tolist()
             targets = self.targets_of([data.examples[row] for row in rows], [])
             for row, ranking in zip(rows, self._ranked(*self._read(data, rows), targets), strict=True):
@@ -368,20 +369,20 @@ class Coreference(Task):
         likely = (ranking.mention > 0).tolist() if self.config.singletons else [False] * len(owner)
         return [some for number, some in clusters.items() if len(some) > 1 or likely[number]]
 
-    def score(self, examples: Sequence[Document], answers: Sequence[Clusters]) -> dict[str, float]:
+    def score(self, examples: Sequence[CoreferenceDocument], answers: Sequence[Clusters]) -> dict[str, float]:
         """The mean F1 of the first three measures, that of each, and that of finding mentions at all."""
         sums = self.tallies(examples, answers).sum(0)
-        each = {name: found.f1 for name, found in coreference_qualities(sums).items()}
+        each = {name: found.f1 for name, found in coreference_scores_from_sums(sums).items()}
         sides = [[self._mentions(some) for some in side] for side in ([one.clusters for one in examples], answers)]
         right = sum(len(a & b) for a, b in zip(*sides, strict=True))
-        mentions = SpanScores(sum(map(len, sides[0])), sum(map(len, sides[1])), right)
+        mentions = PRFScore(sum(map(len, sides[0])), sum(map(len, sides[1])), right)
         return {"f1": float(self.tally_score(sums)), **each, "mentions": mentions.f1}
 
     def _mentions(self, clusters: Clusters) -> set[Mention]:
         """Those that count."""
         return {mention for cluster in self._counted(clusters) for mention in cluster}
 
-    def tallies(self, examples: Sequence[Document], answers: Sequence[Clusters]) -> np.ndarray:
+    def tallies(self, examples: Sequence[CoreferenceDocument], answers: Sequence[Clusters]) -> np.ndarray:
         """(documents, 16): numerators and denominators of four measures."""
         gold = [example.clusters for example in examples]
         return coreference_statistics(gold, answers, singletons=self.config.singletons)
@@ -405,28 +406,30 @@ class Coreference(Task):
         answers = self.answer(self.data(documents))
         return [_resolved(*each) for each in zip(documents, given, answers, strict=True)]
 
-    def _document(self, text: Text) -> Document:
-        if isinstance(text, Document):
+    def _document(self, text: Text) -> CoreferenceDocument:
+        if isinstance(text, CoreferenceDocument):
             return text
         if isinstance(text, str):
             assert self.config.sentences is not None
-            return Document([self.words(each) for each in sentence_splitter(self.config.sentences)(text)], [])
+            return CoreferenceDocument([self.words(each) for each in SentenceSplitter(self.config.sentences)(text)], [])
         sentences: list[Any] = [text] if not isinstance(text, Sequence) or (text and isinstance(text[0], str)) else list(text)
         for sentence in sentences:
             words = [] if isinstance(sentence, str) or not isinstance(sentence, Sequence) else sentence
             if words is not sentence or not all(isinstance(word, str) for word in words):
                 raise UsageError(f"got {text!r}; expected a text, the words of a sentence, or a list of sentences of words")
-        return Document([list(sentence) for sentence in sentences], [])
+        return CoreferenceDocument([list(sentence) for sentence in sentences], [])
 
     def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> Text:
         if not split_on_spaces:
             return line
         assert self.config.sentences is not None
-        return [each.split() for each in sentence_splitter(self.config.sentences)(line)]
+        return [each.split() for each in SentenceSplitter(self.config.sentences)(line)]
 
     # ---- mistakes
 
-    def mistakes_of(self, examples: Sequence[Document], answers: Sequence[Clusters], path: str | Path) -> Iterable[Mistake]:
+    def mistakes_of(
+        self, examples: Sequence[CoreferenceDocument], answers: Sequence[Clusters], path: str | Path
+    ) -> Iterable[Mistake]:
         for example, answer in zip(examples, answers, strict=True):
             wrong = list(_wrong(example.words, self._counted(example.clusters), answer))
             if wrong:
@@ -463,10 +466,10 @@ def _cut(batch: Examples, begins: Sequence[int], window: int) -> Examples:
     return Examples(documents, [texts], cached)
 
 
-def _resolved(document: Document, text: str | None, clusters: Clusters) -> Resolved:
+def _resolved(document: CoreferenceDocument, text: str | None, clusters: Clusters) -> Resolved:
     words = document.words
     text = join(words) if text is None else text
-    places = word_places(words, text)
+    places = word_offsets(words, text)
     found = []
     for cluster in clusters:
         spans = [(first, last, places[first][0], places[last][1]) for first, last in cluster]

@@ -18,8 +18,8 @@ from torch import Tensor
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.layer_cache import Kept, LayerCache
 from polyseme.tasks.features import Features
-from polyseme.text.batching.batches import by_words
-from polyseme.text.labelled.excerpt import Document, Excerpt, begin_of, document_of
+from polyseme.text.batching.batches import batch_by_words
+from polyseme.text.labelled.text_in_context import Sentences, TextInContext, document_of, start_in_document
 
 WINDOW = 32  # batches' worth of examples that are sorted by length together
 TOGETHER = 1 << 13  # words of documents, about, whose layers stand in memory together where they are not cached
@@ -43,7 +43,7 @@ class TaskData:
         self.examples = list(examples)
         self.texts = [list(each) for each in texts]
         self._caches: list[LayerCache] | None = None
-        self._rows: dict[Document, int] = {}  # of distinct texts in the caches
+        self._rows: dict[Sentences, int] = {}  # of distinct texts in the caches
         self.lengths = [max((len(text) for text in each), default=0) for each in self.texts]
 
     def __len__(self) -> int:
@@ -78,11 +78,11 @@ class TaskData:
 
     def _layers(self, cache: LayerCache, texts: Sequence[Sequence[str]]) -> Tensor:
         rows = [self._rows[document_of(text)] for text in texts]
-        return cache.batch(rows, [(begin_of(text), len(text)) for text in texts])
+        return cache.batch(rows, [(start_in_document(text), len(text)) for text in texts])
 
     def by_length(self, *, words: int = 4096, rows: int = 256) -> Iterator[tuple[list[int], Examples]]:
         """All examples once, those of like length together, with their places."""
-        for batch in by_words(self.lengths, words=words, rows=rows):
+        for batch in batch_by_words(self.lengths, words=words, batch_size=rows):
             places = batch.tolist()
             yield places, self.gather(places)
 
@@ -92,7 +92,7 @@ class TaskData:
         Only texts that are read in longer ones, and whose layers are not cached, have parts: some documents at a time, whose
         layers then stand in memory. All others are one part as they are, whose batches are read when they come.
         """
-        if self._caches is not None or not any(isinstance(text, Excerpt) for texts in self.texts for text in texts):
+        if self._caches is not None or not any(isinstance(text, TextInContext) for texts in self.texts for text in texts):
             yield 0, self
             return
         begin, words = 0, 0
@@ -108,8 +108,8 @@ class TaskData:
 
 def _share_a_document(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]) -> bool:
     """Whether texts of two examples are read in the same one."""
-    known = [text.document for text in first if isinstance(text, Excerpt)]
-    return any(text.document is document for text in second if isinstance(text, Excerpt) for document in known)
+    known = [text.document for text in first if isinstance(text, TextInContext)]
+    return any(text.document is document for text in second if isinstance(text, TextInContext) for document in known)
 
 
 class ExampleBatches:

@@ -26,7 +26,7 @@ from polyseme.encoders.word_features import WordFeatures
 from polyseme.nn.mix import Mix
 from polyseme.nn.to_device import to_device
 from polyseme.tasks.words import DistinctWords, TaskWords, WordsConfig
-from polyseme.text.labelled.excerpt import begin_of, document_of
+from polyseme.text.labelled.text_in_context import document_of, start_in_document
 from polyseme.training.base import Pace
 
 Position = Literal["input", "between", "output"]
@@ -215,7 +215,7 @@ class Features(nn.Module):
         read = encoder.embed_documents([document_of(text) for text in texts])
         out = np.zeros((encoder.layers, len(texts), max(map(len, texts), default=0), encoder.dim), dtype=np.float32)
         for row, (text, sentences) in enumerate(zip(texts, read, strict=True)):
-            begin = begin_of(text)
+            begin = start_in_document(text)
             out[:, row, : len(text)] = np.concatenate(sentences, axis=1)[:, begin : begin + len(text)]
         return torch.from_numpy(out)
 

@@ -25,7 +25,7 @@ from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.tasks.base import Task, TaskConfig
 from polyseme.tasks.data import ExampleBatches, TaskData
 from polyseme.tasks.folder import is_task, load, save
-from polyseme.text.labelled.excerpt import Excerpt
+from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.words import Splitter
 from polyseme.training.checkpoint import Checkpoints
 from polyseme.training.config import TrainConfig
@@ -182,7 +182,7 @@ def _fingerprint(*parts: Sequence[Any]) -> str:
 def _contexts(data: TaskData) -> list[list[Any]]:
     """What stands around the texts of the data, each once, and where each text stands in it; nothing where nothing does."""
     documents: dict[Any, int] = {}
-    texts = [text for texts in data.texts for text in texts if isinstance(text, Excerpt)]
+    texts = [text for texts in data.texts for text in texts if isinstance(text, TextInContext)]
     places = [(documents.setdefault(text.document, len(documents)), text.begin) for text in texts]
     return [list(documents), places] if places else []
 

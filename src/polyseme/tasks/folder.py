@@ -3,7 +3,7 @@
 task.json            polyseme_task, the task's name and config, its splitter, its encoders
 model.safetensors    the network's weights
 labels.txt           one label a line; words.txt: the words of its table, likewise
-splitter.txt         the words that raw text is cut into, where the splitter is `likeliest`
+splitter.txt         the words that raw text is cut into, where the splitter is `unigram`
 encoder-1/ ...       its encoders, each a model folder; vectors/ where word vectors were loaded
 
 A frozen encoder is written once, and one that comes with the package not at all: its name and a hash of its weights stand in
@@ -23,6 +23,7 @@ from typing import Any
 import torch
 
 import polyseme
+from polyseme.base import format1
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError
 from polyseme.base.files import read_json, telling, write_text
@@ -35,9 +36,9 @@ from polyseme.nn.weight_version import WeightVersion, weight_version
 from polyseme.tasks.base import Task, task_type
 from polyseme.tasks.features import Features
 from polyseme.tasks.words import TaskWords
-from polyseme.text.splitting.likeliest import LikeliestSplitter
+from polyseme.text.splitting.unigram import UNIGRAM, UnigramSegmenter
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import LIKELIEST, Splitter, splitter
+from polyseme.text.words import Splitter, get_splitter
 
 FORMAT = 1
 HEAD, WEIGHTS, LABELS, WORDS, LIST = "task.json", "model.safetensors", "labels.txt", "words.txt", "splitter.txt"
@@ -63,7 +64,7 @@ def save(task: Task, folder: Path) -> None:
             models.write_tensors(weights, part / WEIGHTS, torch.float32)
             write_text(part / LABELS, Vocabulary(task.labels).to_text())
             write_text(part / WORDS, Vocabulary(task.features.words.words).to_text())
-            if isinstance(task.splitter, LikeliestSplitter):
+            if isinstance(task.splitter, UnigramSegmenter):
                 write_text(part / LIST, Vocabulary(task.splitter.words).to_text())
             head = {
                 "polyseme_task": FORMAT,
@@ -145,7 +146,8 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Task:
         raise FormatError(folder / HEAD, "names an encoder that is no table of word vectors as its vectors")
     known = Vocabulary.read(folder / WORDS).words if config.features.words.own else []
     words = TaskWords(config.features.words, known, vectors)
-    cut = splitter(head["splitter"], Vocabulary.read(folder / LIST).words if head["splitter"] == LIKELIEST else None)
+    name = format1.SPLITTERS.get(head["splitter"], head["splitter"])
+    cut = get_splitter(name, folder / LIST if name == UNIGRAM else None)
     task = kind(config, Features(config.features, words, encoders), Vocabulary.read(folder / LABELS).words, cut)
     _fill(task, folder)
     return task.to(device).eval()

@@ -3,7 +3,7 @@
 An LSTM reads the source, another writes the target and looks back by attention (`polyseme.nn.networks.seq2seq`), as where
 ELMo's vectors were given to translation (Edunov et al. 2019). Targets are words of the training data; what is rarer is
 written as unknown and replaced by the source word that was looked at most (Luong et al. 2015). Words remember whether a blank
-stood before them (`polyseme.text.splitting.glue`), so that answers are running text, and BLEU is that of sacrebleu on it.
+stood before them (`polyseme.text.splitting.joiners`), so that answers are running text, and BLEU is that of sacrebleu on it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders import folder as models
 from polyseme.encoders.base import Encoder, Sentence
 from polyseme.encoders.word2vec import WordVectorTable
-from polyseme.metrics.translation import Words, bleu, bleu_score, bleu_statistics, chrf, sacrebleu_metrics
+from polyseme.metrics.translation import BleuTokenizer, bleu, bleu_score, bleu_statistics, chrf, sacrebleu_metrics
 from polyseme.nn.config import AttentionScore
 from polyseme.nn.networks.beam import Hypothesis, beam_search
 from polyseme.nn.networks.sampling import sample
@@ -40,11 +40,12 @@ from polyseme.tasks.data import Examples, TaskData
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, place_in
 from polyseme.text.labelled.parallel import TextPair, read_parallel
-from polyseme.text.splitting.glue import GLUE, glued, unglued
-from polyseme.text.words import CJK, Splitter, splitter, unspaced_letter
+from polyseme.text.splitting.characters import CJK, unspaced_letter
+from polyseme.text.splitting.joiners import JOINER, detokenize, tokenize_with_joiners
+from polyseme.text.words import Splitter, get_splitter
 
 _log = logging.getLogger(__name__)
-MARKS = ("<S>", "</S>", "<UNK>", f"{GLUE}<UNK>")
+MARKS = ("<S>", "</S>", "<UNK>", f"{JOINER}<UNK>")
 """The first labels: where a target begins, where it ends, and what stands for rare words, with a blank before them or none."""
 BEGIN, END, UNKNOWN, GLUED_UNKNOWN = range(len(MARKS))
 SCORES = 1 << 26  # scores of words that stand in memory at a time
@@ -134,7 +135,7 @@ class GenerationConfig(TaskConfig):
     """Whether the first row of a table names its columns; None: where two well-known names stand there."""
     target_splitter: TargetSplitter | None = None
     """How raw targets become words; None: `characters` where most hold Chinese, Japanese or Korean, else `english`."""
-    bleu_words: Words | None = None
+    bleu_words: BleuTokenizer | None = None
     """How BLEU cuts words, as sacrebleu calls it; None: zh for Chinese, char for Japanese and for Thai, Lao, Khmer and Burmese
     that `target_splitter` splits into characters, else 13a (for Korean too, which has blanks)."""
     min_count: int = 2
@@ -228,7 +229,7 @@ class Generation(Task):
         super().__init__(config, features, labels, cut)
         assert config.target_splitter is not None and config.bleu_words is not None
         self.decoding = config.decoding
-        self._target_cut, self._bleu_words = splitter(config.target_splitter), config.bleu_words
+        self._target_cut, self._bleu_words = get_splitter(config.target_splitter), config.bleu_words
         self._ids = {label: number for number, label in enumerate(self.labels) if number >= len(MARKS)}
         reader = StackedBiLstm(
             features.width("input"),
@@ -278,7 +279,7 @@ class Generation(Task):
     @torch.no_grad()
     def start_words(self, encoder: Encoder) -> None:
         """Let the vectors of target words begin as those of an encoder, all scaled alike to a mean length of 1."""
-        words = [word.removeprefix(GLUE) or GLUE for word in self.labels[len(MARKS) :]]
+        words = [word.removeprefix(JOINER) or JOINER for word in self.labels[len(MARKS) :]]
         if isinstance(encoder, WordVectorTable):
             vectors, known = encoder.lookup(words)
         else:
@@ -316,8 +317,8 @@ class Generation(Task):
     def labels_of(cls, examples: Sequence[TextPair], config: TaskConfig) -> list[str]:
         """The marks, then the words of the targets by falling frequency."""
         assert isinstance(config, GenerationConfig) and config.target_splitter is not None
-        cut = splitter(config.target_splitter)
-        counts = Counter(word for example in examples for word in glued(_target(example), cut))
+        cut = get_splitter(config.target_splitter)
+        counts = Counter(word for example in examples for word in tokenize_with_joiners(_target(example), cut))
         known = [word for word, count in counts.most_common() if count >= config.min_count and word not in MARKS]
         if not known:
             given = f"none of the {len(counts)} target words occurs {config.min_count} times"
@@ -335,8 +336,8 @@ class Generation(Task):
         """The target's words as numbers, the end mark behind them."""
         if pair.target is None:
             return None
-        words = glued(pair.target, self._target_cut)
-        rare = (GLUED_UNKNOWN if word.startswith(GLUE) else UNKNOWN for word in words)
+        words = tokenize_with_joiners(pair.target, self._target_cut)
+        rare = (GLUED_UNKNOWN if word.startswith(JOINER) else UNKNOWN for word in words)
         return np.array([*map(self._ids.get, words, rare), END], dtype=np.int64)
 
     def targets_of(self, examples: Sequence[_Asked], inputs: list[TextInputs]) -> _Targets:
@@ -399,13 +400,13 @@ class Generation(Task):
         """The first answer, with the others in it."""
         first, *others = hypotheses
         words = [self._word(number, place, source) for number, place in zip(first.words, first.places, strict=True)]
-        plain = [word.removeprefix(GLUE) for word in words]
-        return Generated(unglued(words), plain, first.score, [self._generated([each], source) for each in others])
+        plain = [word.removeprefix(JOINER) for word in words]
+        return Generated(detokenize(words), plain, first.score, [self._generated([each], source) for each in others])
 
     def _word(self, number: int, place: int, source: Sequence[str]) -> str:
         if number not in (UNKNOWN, GLUED_UNKNOWN) or not self.config.copy_unknown:
             return self.labels[number]
-        return f"{GLUE if number == GLUED_UNKNOWN else ''}{source[place]}"
+        return f"{JOINER if number == GLUED_UNKNOWN else ''}{source[place]}"
 
     # ---- answers
 
@@ -467,14 +468,14 @@ def _target(pair: TextPair) -> str | list[str]:
 def _references(pairs: Sequence[TextPair]) -> list[str]:
     """The targets as running text, none of them missing."""
     targets = [_target(pair) for pair in pairs]
-    return [target if isinstance(target, str) else unglued(target) for target in targets]
+    return [target if isinstance(target, str) else detokenize(target) for target in targets]
 
 
 def _most_hold(letter: re.Pattern[str], targets: Sequence[str]) -> bool:
     return 2 * sum(letter.search(text) is not None for text in targets) > len(targets)
 
 
-def _bleu_words(targets: Sequence[str], cut: TargetSplitter) -> Words:
+def _bleu_words(targets: Sequence[str], cut: TargetSplitter) -> BleuTokenizer:
     """How BLEU cuts targets, by most of their letters; those of scripts with blanks do not count, but for Korean ones.
 
     zh parts Chinese characters alone: runs of kana or Hangul stay together and hardly ever match, and BLEU is near 0.

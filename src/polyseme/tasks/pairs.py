@@ -49,7 +49,7 @@ from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
 from polyseme.tasks.two_texts import TwoTexts
 from polyseme.tasks.whole import DIRECT, Direct, WholeConfig, WholeTask
-from polyseme.text.labelled.tables import Kind, read_table
+from polyseme.text.labelled.tables import TableFormat, read_table
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ class PairsConfig(WholeConfig):
     """The column of the label or the score, likewise."""
     header: bool | None = None
     """Whether the first row names the columns; None: told by its content."""
-    kind: Kind | None = None
+    kind: TableFormat | None = None
     """The kind of table: tsv, csv, jsonl or lines; None: told by content."""
     strict: bool = True
     """Whether a row without a text, or longer than the others, is an error."""

@@ -28,7 +28,7 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Sentence
 from polyseme.metrics.classes import Confusion, confusion
-from polyseme.metrics.reading import Rules, answer_f1, exact_match
+from polyseme.metrics.reading import ScoringRules, answer_f1, exact_match
 from polyseme.nn.attention import MASKED_SCORE
 from polyseme.nn.networks.bidaf import AnswerScores, Bidaf, best_spans, shared_log_total
 from polyseme.nn.to_device import to_device
@@ -39,8 +39,9 @@ from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
 from polyseme.tasks.reading_data import Asked, Paragraph, ReadingData, in_words, paragraph_of, shortened
 from polyseme.tasks.two_texts import TwoTexts
-from polyseme.text.labelled.squad import ANSWER, NO_ANSWER, Question, Questions, Span, read_squad
-from polyseme.text.words import CJK, Splitter
+from polyseme.text.labelled.squad import ANSWER, NO_ANSWER, AnswerSpan, ReadingQuestion, SquadData, read_squad
+from polyseme.text.splitting.characters import CJK
+from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
 _CHINESE = re.compile(f"[{CJK}]")
@@ -65,7 +66,7 @@ class ReadingConfig(TaskConfig):
     Answers are looked for in whole paragraphs, whatever their length."""
     no_answer: bool | None = None
     """Whether it may say that there is no answer; None: where the training data has such questions."""
-    rules: Rules | None = None
+    rules: ScoringRules | None = None
     """How answers are compared: as SQuAD v1.1 or v2 does it, or CMRC for Chinese; None: by the training data."""
 
     def __post_init__(self) -> None:
@@ -88,7 +89,7 @@ class Answer:
 
     text: str
     """Cut from the paragraph as it was given; "": there is no answer."""
-    span: Span | None
+    span: AnswerSpan | None
     """The paragraph, and the characters of it; None: there is no answer."""
     score: float
     """The probability of its start times that of its end, among all words of all paragraphs."""
@@ -135,7 +136,7 @@ class Reading(TwoTexts):
     def __init__(self, config: ReadingConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__(config, features, labels, cut)
         assert config.rules is not None
-        self.rules: Rules = config.rules
+        self.rules: ScoringRules = config.rules
         self.network: Bidaf | DirectSpans
         if config.network == "direct":
             self.network = DirectSpans(features, dropout=config.dropout, none=bool(config.no_answer))
@@ -156,7 +157,7 @@ class Reading(TwoTexts):
     # ---- data
 
     @classmethod
-    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[Question]:
+    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[ReadingQuestion]:
         found = read_squad(path)
         unknown = [question for question in found.questions if question.answers is None]
         if unknown:
@@ -170,7 +171,7 @@ class Reading(TwoTexts):
         return kept if training else found.questions
 
     @classmethod
-    def settle(cls, config: TaskConfig, examples: Sequence[Question]) -> ReadingConfig:
+    def settle(cls, config: TaskConfig, examples: Sequence[ReadingQuestion]) -> ReadingConfig:
         assert isinstance(config, ReadingConfig)
         gold = _gold(examples)
         lost = [example for example in examples if example.answers and not example.spans]
@@ -186,15 +187,15 @@ class Reading(TwoTexts):
         return config if config.rules is not None else config.replace(rules=_rules(gold))
 
     @classmethod
-    def labels_of(cls, examples: Sequence[Question], config: TaskConfig) -> list[str]:
+    def labels_of(cls, examples: Sequence[ReadingQuestion], config: TaskConfig) -> list[str]:
         assert isinstance(config, ReadingConfig)
         return [ANSWER, NO_ANSWER] if config.no_answer else [ANSWER]
 
     @classmethod
-    def texts_of(cls, example: Question, cut: Splitter) -> list[list[str]]:
+    def texts_of(cls, example: ReadingQuestion, cut: Splitter) -> list[list[str]]:
         return [split_text(example.question, cut), *(split_text(text, cut) for text in example.paragraphs)]
 
-    def data(self, examples: Sequence[Question]) -> TaskData:
+    def data(self, examples: Sequence[ReadingQuestion]) -> TaskData:
         split: dict[str, Paragraph] = {}  # several questions share a paragraph
         asked = []
         for example in examples:
@@ -297,11 +298,11 @@ class Reading(TwoTexts):
             if not paragraph.words or (none is not None and none[number] > chance):
                 found.append(Answer("", None, 0.0 if none is None else none[number]))
                 continue
-            span = Span(chosen, paragraph.places[int(begin[chosen])][0], paragraph.places[int(end[chosen])][1])
+            span = AnswerSpan(chosen, paragraph.places[int(begin[chosen])][0], paragraph.places[int(end[chosen])][1])
             found.append(Answer(paragraph.text[span.begin : span.end], span, chance))
         return found
 
-    def score(self, examples: Sequence[Question], answers: Sequence[Answer]) -> dict[str, float]:
+    def score(self, examples: Sequence[ReadingQuestion], answers: Sequence[Answer]) -> dict[str, float]:
         """The means over questions, of F1 and of exact matches."""
         pairs = list(zip(_gold(examples), answers, strict=True))
         if not pairs:
@@ -310,7 +311,7 @@ class Reading(TwoTexts):
         exact = [exact_match(answer.text, gold, self.rules) for gold, answer in pairs]
         return {"f1": sum(f1) / len(f1), "exact": sum(exact) / len(exact)}
 
-    def tallies(self, examples: Sequence[Question], answers: Sequence[Answer]) -> np.ndarray:
+    def tallies(self, examples: Sequence[ReadingQuestion], answers: Sequence[Answer]) -> np.ndarray:
         pairs = zip(_gold(examples), answers, strict=True)
         return np.array([[answer_f1(answer.text, gold, self.rules), 1.0] for gold, answer in pairs]).reshape(-1, 2)
 
@@ -323,7 +324,7 @@ class Reading(TwoTexts):
             question, given = pair
             several = [given] if isinstance(given, str) else words_of(given)
             paragraphs = tuple(text_of(text) for text in several)
-            found.append(Question(text_of(question), paragraphs))
+            found.append(ReadingQuestion(text_of(question), paragraphs))
         return self.answer(self.data(found))
 
     def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> tuple[Sentence, list[Sentence]]:
@@ -333,13 +334,15 @@ class Reading(TwoTexts):
 
     # ---- errors
 
-    def confusion_of(self, examples: Sequence[Question], answers: Sequence[Answer]) -> Confusion | None:
+    def confusion_of(self, examples: Sequence[ReadingQuestion], answers: Sequence[Answer]) -> Confusion | None:
         """Whether there is an answer, where the network may say that there is none."""
         if not self.config.no_answer:
             return None
         return confusion([str(example.label) for example in examples], [answer.label for answer in answers])
 
-    def mistakes_of(self, examples: Sequence[Question], answers: Sequence[Answer], path: str | Path) -> Iterator[Mistake]:
+    def mistakes_of(
+        self, examples: Sequence[ReadingQuestion], answers: Sequence[Answer], path: str | Path
+    ) -> Iterator[Mistake]:
         """Questions by what the F1 of their answers lacks; all right answers are told."""
         for example, gold, answer in zip(examples, _gold(examples), answers, strict=True):
             lacking = 1.0 - answer_f1(answer.text, gold, self.rules)
@@ -351,7 +354,7 @@ class Reading(TwoTexts):
 
     @classmethod
     def strange_labels(
-        cls, examples: Sequence[Question], labels: Sequence[str], config: TaskConfig, path: str | Path
+        cls, examples: Sequence[ReadingQuestion], labels: Sequence[str], config: TaskConfig, path: str | Path
     ) -> list[Strange]:
         """Questions without an answer, where the network always gives one."""
         return strange_among(examples, labels, path)
@@ -360,7 +363,7 @@ class Reading(TwoTexts):
 # ---- examples
 
 
-def _tell(path: str | Path, found: Questions, lost: int, training: bool) -> None:
+def _tell(path: str | Path, found: SquadData, lost: int, training: bool) -> None:
     """What was wrong with the places of answers is no secret."""
     kinds = (
         (found.repaired, "do not stand at their answer_start, and were found elsewhere"),
@@ -378,7 +381,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _gold(examples: Sequence[Question]) -> list[tuple[str, ...]]:
+def _gold(examples: Sequence[ReadingQuestion]) -> list[tuple[str, ...]]:
     """The right answers of all questions, none of them unknown."""
     found = [example.answers for example in examples if example.answers is not None]
     if len(found) < len(examples):
@@ -387,7 +390,7 @@ def _gold(examples: Sequence[Question]) -> list[tuple[str, ...]]:
     return found
 
 
-def _rules(gold: Sequence[Sequence[str]]) -> Rules:
+def _rules(gold: Sequence[Sequence[str]]) -> ScoringRules:
     """Chinese where most answers are, else those of SQuAD's version."""
     texts = [answer for answers in gold for answer in answers]
     if 2 * sum(_CHINESE.search(text) is not None for text in texts) > len(texts):

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from polyseme.tasks.data import Examples, TaskData
-from polyseme.text.labelled.squad import Question, Span
+from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion
 from polyseme.text.splitting.alignment import join
-from polyseme.text.splitting.places import Place, word_places, words_within
+from polyseme.text.splitting.offsets import CharSpan, word_offsets, words_within
 from polyseme.text.words import Splitter
 
 
@@ -22,14 +22,14 @@ class Paragraph:
 
     text: str
     words: list[str]
-    places: list[Place]
+    places: list[CharSpan]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question with its paragraphs in words."""
 
-    question: Question
+    question: ReadingQuestion
     paragraphs: list[Paragraph]
     gold: list[tuple[int, int, int]]
     """Right answers: paragraph, first and last word."""
@@ -56,14 +56,14 @@ class ReadingData(TaskData):
 def paragraph_of(text: str | list[str], cut: Splitter, known: dict[str, Paragraph]) -> Paragraph:
     if not isinstance(text, str):
         whole = join(text)
-        return Paragraph(whole, text, word_places(text, whole))
+        return Paragraph(whole, text, word_offsets(text, whole))
     if text not in known:
         words = cut(text)
-        known[text] = Paragraph(text, words, word_places(words, text))
+        known[text] = Paragraph(text, words, word_offsets(words, text))
     return known[text]
 
 
-def in_words(spans: Sequence[Span], paragraphs: Sequence[Paragraph]) -> list[tuple[int, int, int]]:
+def in_words(spans: Sequence[AnswerSpan], paragraphs: Sequence[Paragraph]) -> list[tuple[int, int, int]]:
     """Spans of characters as paragraph, first and last word, each once."""
     found = []
     for span in spans:

@@ -30,7 +30,7 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Sentence, whole_number
 from polyseme.metrics.classes import Confusion
-from polyseme.metrics.spans import SpanScores, spans
+from polyseme.metrics.spans import PRFScore, spans
 from polyseme.nn.crf import Crf
 from polyseme.nn.highway_lstm import HighwayLstm
 from polyseme.nn.to_device import to_device
@@ -179,7 +179,7 @@ class Roles(Task):
     def score(self, examples: Sequence[RoleExample], answers: Sequence[list[str]]) -> dict[str, float]:
         tallies = self.tallies(examples, answers)
         right, predicted, gold = tallies.sum(0).tolist()
-        found = SpanScores(gold, predicted, right)
+        found = PRFScore(gold, predicted, right)
         perfect = float((tallies == tallies[:, :1]).all(1).mean()) if len(tallies) else 0.0
         return {"f1": found.f1, "precision": found.precision, "recall": found.recall, "perfect": perfect}
 
@@ -301,7 +301,7 @@ def _told(words: Sequence[str], pieces: Pieces) -> str:
     return " ... ".join(" ".join(words[begin:end]) for begin, end in pieces)
 
 
-def role_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, SpanScores]:
+def role_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, PRFScore]:
     """For each role of the truth or the answers, how well it was found; the most frequent first.
 
     >>> role_scores([["B-A0", "B-V", "B-A1"]], [["B-A0", "B-V", "B-A2"]])["A0"].f1
@@ -312,4 +312,4 @@ def role_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]
         for counts, some in ((wanted, truth), (given, answer), (right, truth & answer)):
             counts.update(role for role, _ in some)
     roles = sorted(wanted | given, key=lambda role: (-wanted[role], role))
-    return {role: SpanScores(wanted[role], given[role], right[role]) for role in roles}
+    return {role: PRFScore(wanted[role], given[role], right[role]) for role in roles}

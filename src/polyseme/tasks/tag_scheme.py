@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import FormatError
-from polyseme.metrics.spans import Span, are_span_tags, spans
-from polyseme.text.labelled.conll import Tagged
+from polyseme.metrics.spans import TypedSpan, are_span_tags, spans
+from polyseme.text.labelled.conll import TaggedSentence
 
 _log = logging.getLogger(__name__)
 _OTHER_SPELLING = re.compile(r"[BIMESWLU][-_].+", re.IGNORECASE)
@@ -44,7 +44,7 @@ _FROM_BIOES: dict[Scheme, dict[str, str]] = {
 }
 
 
-def scheme_of(sentences: Sequence[Tagged], path: str | Path, *, warn: bool = False) -> Scheme:
+def scheme_of(sentences: Sequence[TaggedSentence], path: str | Path, *, warn: bool = False) -> Scheme:
     """The way in which a file writes its tags; a `FormatError` names the line where a second way begins.
 
     `warn`: of a few slips, which are no second way.
@@ -72,7 +72,7 @@ def _scheme(letters: set[str]) -> Scheme:
     return "BILOU" if letters & set("LU") else "BIOES" if letters & set("ES") else "BIO"
 
 
-def _refuse_other_spellings(sentences: Sequence[Tagged], path: str | Path) -> None:
+def _refuse_other_spellings(sentences: Sequence[TaggedSentence], path: str | Path) -> None:
     """An error where tags are those of spans but for their hyphen or their case: as classes they would be learned badly."""
     counts = Counter(tag for sentence in sentences for tag in sentence.tags)
     marked = [tag for tag in counts if _OTHER_SPELLING.fullmatch(tag)]
@@ -87,7 +87,7 @@ def _refuse_other_spellings(sentences: Sequence[Tagged], path: str | Path) -> No
                 raise FormatError(_where(path, sentence, place), f"{what} in the whole file")
 
 
-def _refuse_odd_ones(sentences: Sequence[Tagged], path: str | Path) -> None:
+def _refuse_odd_ones(sentences: Sequence[TaggedSentence], path: str | Path) -> None:
     """An error where most tags mark spans with types, and O stands between them, and a few are something else."""
     counts = Counter(tag for sentence in sentences for tag in sentence.tags)
     marked = sum(count for tag, count in counts.items() if "-" in tag and are_span_tags([tag]))
@@ -100,7 +100,7 @@ def _refuse_odd_ones(sentences: Sequence[Tagged], path: str | Path) -> None:
                 raise FormatError(_where(path, sentence, place), f"{what}; mend it")
 
 
-def _begins(sentences: Sequence[Tagged], path: str | Path, warn: bool) -> Scheme:
+def _begins(sentences: Sequence[TaggedSentence], path: str | Path, warn: bool) -> Scheme:
     """Whether spans begin with B (BIO) or with I (IOB1): where one file has much of both, they cannot be told apart.
 
     A few are slips, which real data has (MSRA, whose sentences were cut within names: 6 of 71,333). They are spans all the
@@ -127,7 +127,7 @@ def _begins(sentences: Sequence[Tagged], path: str | Path, warn: bool) -> Scheme
     return "IOB1" if usual == "I" else "BIO"
 
 
-def _where(path: str | Path, sentence: Tagged, place: int) -> str:
+def _where(path: str | Path, sentence: TaggedSentence, place: int) -> str:
     return f"{path}:{sentence.lines[place] if sentence.lines else 0}"
 
 
@@ -140,7 +140,7 @@ def to_bioes(tags: Sequence[str], scheme: Scheme) -> list[str]:
     return list(tags) if scheme == "plain" else _bioes(len(tags), spans(tags))
 
 
-def _bioes(length: int, found: Sequence[Span]) -> list[str]:
+def _bioes(length: int, found: Sequence[TypedSpan]) -> list[str]:
     tags = ["O"] * length
     for begin, end, kind in found:
         tags[begin:end] = [_tag("I", kind)] * (end - begin)

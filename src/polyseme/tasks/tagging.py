@@ -45,8 +45,8 @@ from polyseme.tasks.mistakes import (
     strangers,
 )
 from polyseme.tasks.tag_scheme import Scheme, allowed_moves, from_bioes, labels_of, scheme_of, to_bioes
-from polyseme.text.labelled.conll import Tagged, read_conll, refuse_one_tag
-from polyseme.text.labelled.excerpt import Excerpt, document_of, in_documents
+from polyseme.text.labelled.conll import TaggedSentence, read_conll, refuse_one_tag
+from polyseme.text.labelled.text_in_context import TextInContext, document_of, in_documents
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class Tagging(Task):
     # ---- data
 
     @classmethod
-    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[Tagged]:
+    def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[TaggedSentence]:
         assert isinstance(config, TaggingConfig)
         column = config.column
         number = int(column) if column is not None and column.lstrip("-").isdecimal() else column
@@ -134,33 +134,33 @@ class Tagging(Task):
         return sentences
 
     @classmethod
-    def in_context(cls, examples: Sequence[Tagged], config: TaskConfig) -> list[Tagged]:
+    def in_context(cls, examples: Sequence[TaggedSentence], config: TaskConfig) -> list[TaggedSentence]:
         """With `document_context`, sentences to be read in their documents; those that are already stay as they are."""
         assert isinstance(config, TaggingConfig)
-        if not config.document_context or all(isinstance(example.words, Excerpt) for example in examples):
+        if not config.document_context or all(isinstance(example.words, TextInContext) for example in examples):
             return list(examples)
         words = in_documents([example.words for example in examples], [example.document for example in examples])
         return [replace(example, words=placed) for example, placed in zip(examples, words, strict=True)]
 
-    def data(self, examples: Sequence[Tagged]) -> TaskData:
+    def data(self, examples: Sequence[TaggedSentence]) -> TaskData:
         return super().data(self.in_context(examples, self.config))
 
     @classmethod
-    def settle(cls, config: TaskConfig, examples: Sequence[Tagged]) -> TaggingConfig:
+    def settle(cls, config: TaskConfig, examples: Sequence[TaggedSentence]) -> TaggingConfig:
         assert isinstance(config, TaggingConfig)
         return config if config.scheme else config.replace(scheme=scheme_of(examples, "the training data"))
 
     @classmethod
-    def labels_of(cls, examples: Sequence[Tagged], config: TaskConfig) -> list[str]:
+    def labels_of(cls, examples: Sequence[TaggedSentence], config: TaskConfig) -> list[str]:
         assert isinstance(config, TaggingConfig) and config.scheme is not None
         refuse_one_tag(examples, "a tagger")
         return labels_of([each.tags for each in examples], config.scheme)
 
     @classmethod
-    def texts_of(cls, example: Tagged, cut: Splitter) -> list[list[str]]:
+    def texts_of(cls, example: TaggedSentence, cut: Splitter) -> list[list[str]]:
         return [example.words]
 
-    def targets_of(self, examples: Sequence[Tagged], inputs: list[TextInputs]) -> Tensor:
+    def targets_of(self, examples: Sequence[TaggedSentence], inputs: list[TextInputs]) -> Tensor:
         targets = np.zeros(tuple(inputs[0].mask.shape), dtype=np.int64)
         for row, example in enumerate(examples):
             targets[row, : len(example.tags)] = [self._ids[tag] for tag in to_bioes(example.tags, self.scheme)]
@@ -184,7 +184,7 @@ class Tagging(Task):
             return self.crf.loss(scores, targets, mask).sum(), words
         return (F.cross_entropy(scores.transpose(1, 2), targets, reduction="none") * mask).sum(), words
 
-    def answers(self, texts: list[TextVectors], examples: Sequence[Tagged]) -> list[list[str]]:
+    def answers(self, texts: list[TextVectors], examples: Sequence[TaggedSentence]) -> list[list[str]]:
         scores, mask = self._scores(texts[0]), texts[0].mask
         if self.crf is not None:
             paths = self.crf.decode(scores, mask)
@@ -195,7 +195,7 @@ class Tagging(Task):
 
     # ---- answers
 
-    def score(self, examples: Sequence[Tagged], answers: Sequence[list[str]]) -> dict[str, float]:
+    def score(self, examples: Sequence[TaggedSentence], answers: Sequence[list[str]]) -> dict[str, float]:
         gold = [example.tags for example in examples]
         both = (itertools.chain(*(to_bioes(tags, self.scheme) for tags in side)) for side in (gold, answers))
         by_word = accuracy(*map(list, both))
@@ -204,27 +204,27 @@ class Tagging(Task):
         found = span_scores(gold, answers)
         return {"f1": found.f1, "precision": found.precision, "recall": found.recall, "accuracy": by_word}
 
-    def tallies(self, examples: Sequence[Tagged], answers: Sequence[list[str]]) -> np.ndarray:
+    def tallies(self, examples: Sequence[TaggedSentence], answers: Sequence[list[str]]) -> np.ndarray:
         gold = [example.tags for example in examples]
         if self.scheme != "plain":
             return span_statistics(gold, answers)
         pairs = zip(gold, answers, strict=True)
         return np.array([[sum(a == b for a, b in zip(right, found, strict=True)), len(right)] for right, found in pairs])
 
-    def predict(self, sentences: Sequence[Sentence]) -> list[Tagged]:
+    def predict(self, sentences: Sequence[Sentence]) -> list[TaggedSentence]:
         """The words of each sentence with their tags; a string is split into words.
 
         With `document_context` they are the sentences of a document, one after another; an empty one ends it, and is in none.
         """
         texts = self._asked(sentences)
         answers = self.answer(self.data(texts))
-        return [Tagged(text.words, tags) for text, tags in zip(texts, answers, strict=True)]
+        return [TaggedSentence(text.words, tags) for text, tags in zip(texts, answers, strict=True)]
 
-    def _asked(self, sentences: Sequence[Sentence]) -> list[Tagged]:
+    def _asked(self, sentences: Sequence[Sentence]) -> list[TaggedSentence]:
         """Sentences without tags; an empty one is a document by itself, and what follows it another."""
         texts = [self.words(sentence) for sentence in listed(sentences)]
         ended = itertools.accumulate(not words for words in texts)
-        return [Tagged(words, [], document=2 * count - (not words)) for words, count in zip(texts, ended, strict=True)]
+        return [TaggedSentence(words, [], document=2 * count - (not words)) for words, count in zip(texts, ended, strict=True)]
 
     def settled(self, questions: Sequence[Sentence]) -> int:
         """All, or with `document_context` all up to the last part that is read together, which may go on."""
@@ -233,16 +233,16 @@ class Tagging(Task):
         last = self.in_context(self._asked(questions), self.config)[-1]
         return len(questions) - len(document_of(last.words))
 
-    def answer_lines(self, asked: str, answer: Tagged) -> list[str]:
+    def answer_lines(self, asked: str, answer: TaggedSentence) -> list[str]:
         """Words and their tags."""
         return [f"{word}\t{tag}" for word, tag in zip(answer.words, answer.tags, strict=True)]
 
-    def answer_values(self, asked: str, answer: Tagged) -> dict[str, Any]:
+    def answer_values(self, asked: str, answer: TaggedSentence) -> dict[str, Any]:
         return {"words": answer.words, "tags": answer.tags}
 
     # ---- errors
 
-    def confusion_of(self, examples: Sequence[Tagged], answers: Sequence[list[str]]) -> Confusion | None:
+    def confusion_of(self, examples: Sequence[TaggedSentence], answers: Sequence[list[str]]) -> Confusion | None:
         """Of tags, or of the types of spans."""
         if self.scheme == "plain":
             gold = [example.tags for example in examples]
@@ -250,7 +250,9 @@ class Tagging(Task):
         both = zip(examples, answers, strict=True)
         return confusion_of_types([pair for example, tags in both for pair in self._compared(example.tags, tags).values()])
 
-    def mistakes_of(self, examples: Sequence[Tagged], answers: Sequence[list[str]], path: str | Path) -> Iterator[Mistake]:
+    def mistakes_of(
+        self, examples: Sequence[TaggedSentence], answers: Sequence[list[str]], path: str | Path
+    ) -> Iterator[Mistake]:
         """Sentences by the number of their wrong words or spans."""
         for example, tags in zip(examples, answers, strict=True):
             compared = self._compared(example.tags, tags).items()
@@ -268,7 +270,7 @@ class Tagging(Task):
 
     @classmethod
     def strange_labels(
-        cls, examples: Sequence[Tagged], labels: Sequence[str], config: TaskConfig, path: str | Path
+        cls, examples: Sequence[TaggedSentence], labels: Sequence[str], config: TaskConfig, path: str | Path
     ) -> list[Strange]:
         assert isinstance(config, TaggingConfig)
         tags = (tag for example in examples for tag in placed_tags(example.tags, example.lines, path))

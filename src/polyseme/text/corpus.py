@@ -1,39 +1,48 @@
 """A corpus: sentences of words from files of any size, the same on every pass.
 
-Text is streamed: a pass holds a few blocks of a quarter of a megabyte. One process reads and unpacks, the others split
-sentences and words, and results come in the order of the text, so that the number of workers changes nothing but the
-time.
+Text is streamed in blocks of a quarter of a megabyte. One process reads and decompresses, the others split sentences and
+words. Results come in the order of the text, so the number of workers changes only the time.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import unicodedata
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyseme.base.errors import UsageError
+from polyseme.base import format1
+from polyseme.base.errors import UsageError, arg
 from polyseme.base.files import telling
 from polyseme.base.progress import Advance
-from polyseme.text.files.paragraphs import text_of
-from polyseme.text.files.sources import Bad, Places, Source
-from polyseme.text.files.workers import cores, in_order
-from polyseme.text.sentences import sentence_splitter
-from polyseme.text.shards.blocks import Block, Cutter
-from polyseme.text.splitting.likeliest import LikeliestSplitter
-from polyseme.text.words import Splitter, splitter
+from polyseme.text.files.parallel_map import cpu_count, parallel_map
+from polyseme.text.files.reader import chunk_text
+from polyseme.text.files.sources import OnBadLine, Source, TextPaths
+from polyseme.text.sentences import SentenceSplitter
+from polyseme.text.shards.blocks import Block, TextSplitter
+from polyseme.text.words import Splitter, get_splitter
 
 if TYPE_CHECKING:
-    from polyseme.text.report import Report
+    from polyseme.text.corpus_report import CorpusReport
 
 RULES = 2
-"""Raised whenever a splitter gives other words or sentences than before: what was encoded by older rules is made anew."""
+"""Raised whenever a splitter gives other words or sentences than before, so that shards of the old rules are not reused."""
 
-_WORTH_WORKERS = 4 << 20  # bytes of text that one process splits before others would have started (0.5 s)
-_MOST_WORKERS = 16  # the reader feeds no more
+DEFAULT_SENTENCES = {
+    "english": "english",
+    "chinese": "chinese",
+    "characters": "chinese",
+    "unigram": "chinese",
+    "whitespace": "lines",
+}
+"""The sentence splitter that goes with a splitter by default."""
+
+_MIN_BYTES = 4 << 20  # one process splits so much text before others would have started (0.5 s)
+_MAX_WORKERS = 16  # one reader feeds no more
 
 
 class Corpus:
@@ -47,87 +56,107 @@ class Corpus:
 
     def __init__(
         self,
-        source: Places | Source,
+        source: TextPaths | Source,
         *,
-        words: str | Splitter = "english",
-        sentences: str = "english",
+        splitter: str | Splitter = "english",
+        word_list: str | os.PathLike[str] | None = None,
+        sentences: str | None = None,
         normalise_quotes: bool | None = None,
-        workers: int | None = None,
         field: str | None = None,
-        bad: Bad = "stop",
+        workers: int | None = None,
+        errors: OnBadLine = "strict",
         shards: str | Path | None = None,
     ) -> None:
-        """A source is a path, a glob, a list of these, or `-`; `words` is a splitter or the name of one.
+        """Open text: a path, a glob, a list of these, or `-` for standard input. Nothing is read yet.
 
-        Not given, `normalise_quotes` is true for English words only, and `workers` is a process for each core where the text
-        is worth it; 0 splits in this process. `shards` is a folder where what is encoded of the text is kept, so that
-        several runs find it there; not given, each run has its own.
+        Args:
+            source: Files of plain text, JSON lines or Parquet, compressed or not.
+            splitter: How words are split: a name (see `polyseme.text.words`) or a splitter, such as that of a model.
+            word_list: For `unigram`: a file of words, most frequent first, one per line.
+            sentences: How sentences are split: english, chinese or lines. Default: as fits the splitter.
+            normalise_quotes: Whether curly quotes become straight. Default: for English only.
+            field: The field of JSON lines, or column of Parquet, that holds the text. Default: text.
+            workers: Processes that split text; 0 splits in this process. Default: one per core if the text is large.
+            errors: What to do with lines that cannot be read: "strict" raises an error, "skip" drops and counts them.
+            shards: A folder where the encoded text is kept for other runs. Default: each run keeps its own.
         """
         if workers is not None and workers < 0:
-            raise UsageError(f"workers is {workers}; allowed: 0 (this process only) or more, or None")
-        cut = splitter(words) if isinstance(words, str) else words
-        straight = cut.name == "english" if normalise_quotes is None else normalise_quotes
-        self.cutter = Cutter(cut, sentence_splitter(sentences), straight)
-        self.cutter.words("")  # a package that it lacks is told here, and not by a worker
-        self.source = source if isinstance(source, Source) else Source(source, field=field, bad=bad)
+            raise UsageError(f"{arg('workers', workers)} is negative; allowed: 0 (no other processes) or more")
+        splitter = get_splitter(splitter, word_list) if isinstance(splitter, str) else splitter
+        sentences = sentences or DEFAULT_SENTENCES.get(splitter.name, "lines")
+        straight = splitter.name == "english" if normalise_quotes is None else normalise_quotes
+        self.text_splitter = TextSplitter(splitter, SentenceSplitter(sentences), straight)
+        splitter("")  # a missing package is reported here and not by a worker
+        self.source = source if isinstance(source, Source) else Source(source, field=field, errors=errors)
         self.workers = workers
         self.shards = None if shards is None else Path(shards)
         if self.shards is not None and self.shards.exists() and not self.shards.is_dir():
-            raise UsageError(f"shards is {self.shards}, which is a file; give a folder, which is made where it is not there")
+            raise UsageError(f"{arg('shards', self.shards)} is a file; give a folder, which may be new")
+
+    @property
+    def splitter(self) -> Splitter:
+        """How words are split."""
+        return self.text_splitter.words
+
+    @property
+    def normalise_quotes(self) -> bool:
+        """Whether curly quotes become straight."""
+        return self.text_splitter.straight_quotes
 
     def __iter__(self) -> Iterator[list[str]]:
-        if self._processes() == 0:
+        if self.processes() == 0:
             for chunk in self.source.chunks():
-                yield from self.cutter.sentences_of(chunk.text)
+                yield from self.text_splitter.sentences_of(chunk.text)
         else:
             for block in self.blocks():
                 yield from block.sentences()
 
     def blocks(self, progress: Advance | None = None) -> Iterator[Block]:
-        """The same sentences as blocks, for what handles many at a time; `progress` is told the words."""
-        for _, block in in_order(self.cutter.block_of, self.source.chunks(), text_of, self._processes()):
+        """Yield the same sentences in blocks, for code that handles many at a time; `progress` counts words."""
+        for _, block in parallel_map(self.text_splitter.block_of, self.source.chunks(), chunk_text, self.processes()):
             yield block
             if progress is not None:
                 progress(len(block.ids))
 
-    def check(self, progress: Advance | None = None) -> Report:
-        """One pass over the text that counts what there is and what is wrong with it."""
-        from polyseme.text.report import examine
+    def check(self, progress: Advance | None = None) -> CorpusReport:
+        """Read the text once and report what it holds and what is wrong with it."""
+        from polyseme.text.corpus_report import check_corpus
 
-        return examine(self.source, self.cutter, self._processes(), progress)
-
-    def settings(self) -> dict[str, str | int | bool]:
-        """All that decides the words but the files themselves."""
-        settings: dict[str, str | int | bool] = {
-            "words": self.cutter.words.name,
-            "sentences": self.cutter.sentences.name,
-            "normalise_quotes": self.cutter.straight_quotes,
-            "field": self.source.field,
-            "bad": self.source.bad,
-            "rules": RULES,
-            "unicode": unicodedata.unidata_version,
-        }
-        if self.cutter.words.name == "chinese":
-            settings["rjieba"] = metadata.version("rjieba")
-        if isinstance(self.cutter.words, LikeliestSplitter):
-            settings["word_list"] = self.cutter.words.fingerprint
-        return settings
+        return check_corpus(self.source, self.text_splitter, self.processes(), progress)
 
     def fingerprint(self) -> str:
-        """A name for exactly these sentences: a hash of the files' content, their order and the settings.
+        """Return a hash that names exactly these sentences: the files' content, their order, and how they are split.
 
-        Neither names nor times are part of it, so that a copied folder is the same corpus; it reads all files (about
-        a second a gigabyte).
+        File names and times are not part of it, so a copied folder is the same corpus. It reads all files (about a second
+        per gigabyte).
         """
-        whole = hashlib.sha256(json.dumps(self.settings(), sort_keys=True).encode())
+        digest = hashlib.sha256(json.dumps(self._hashed_settings(), sort_keys=True).encode())
         for file in self.source.files:
             with telling(file.name, "read"), file.path.open("rb") as opened:
                 content = hashlib.file_digest(opened, "sha256")
-            whole.update(content.digest() + (b"json" if file.holds_json else b"text"))
-        return whole.hexdigest()
+            digest.update(content.digest() + (b"json" if file.holds_json else b"text"))
+        return digest.hexdigest()
 
-    def _processes(self) -> int:
+    def _hashed_settings(self) -> dict[str, str | int | bool]:
+        """Return all that decides the words, besides the files; under the names of format 1, so that hashes stay valid."""
+        settings: dict[str, str | int | bool] = {
+            "words": format1.old_splitter(self.splitter.name),
+            "sentences": self.text_splitter.sentences.name,
+            "normalise_quotes": self.normalise_quotes,
+            "field": self.source.field,
+            "bad": "skip" if self.source.errors == "skip" else "stop",
+            "rules": RULES,
+            "unicode": unicodedata.unidata_version,
+        }
+        if self.splitter.name == "chinese":
+            settings["rjieba"] = metadata.version("rjieba")
+        if fingerprint := getattr(self.splitter, "fingerprint", None):
+            settings["word_list"] = fingerprint
+        return settings
+
+    def processes(self) -> int:
+        """Return the number of worker processes; 0: none but this one."""
         if self.workers is not None:
             return self.workers
-        few = cores() < 2 or self.source.size() < _WORTH_WORKERS
-        return 0 if few else min(cores(), _MOST_WORKERS)
+        few = cpu_count() < 2 or self.source.size() < _MIN_BYTES
+        return 0 if few else min(cpu_count(), _MAX_WORKERS)

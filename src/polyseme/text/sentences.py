@@ -1,13 +1,13 @@
-"""Paragraphs into sentences, by the name of the way to do it.
+"""Sentence splitters: paragraphs into sentences, by name.
 
-- `lines`: the text was split already; a line is a sentence.
+- `lines`: the text is split already; a line is a sentence.
 - `english`: rules (`polyseme.text.splitting.english_sentences`).
-- `chinese`: at 。！？…, with the quotes and brackets that close behind them; no rule is needed, because Chinese stops
-  have no other use. A semicolon does not end a sentence.
+- `chinese`: at 。！？…, with the closing quotes and brackets that follow. Chinese stops have no other use, so no rules are
+  needed. A semicolon does not end a sentence.
 
-All three lose nothing but white space, and take time that grows with the text only. Rules were chosen against a trained
-splitter (Punkt, a network): they need no data, give the same on every machine, and a wrong cut costs a language model
-one missing neighbour.
+They drop nothing but white space, and their time is linear in the text. Rules were chosen against a trained splitter
+(Punkt, a network): they need no data, are the same on every machine, and a wrong boundary costs a language model one missing
+neighbour.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from polyseme.base.errors import UsageError, nearest
 from polyseme.text.splitting.english_sentences import english_sentences
 
-_STOPS, _CLOSING, _GOES_ON = "。！？…!?｡", "”’」』〕）》】〉\"')\\]", "，、；：,;:"
-_CHINESE_END = re.compile(rf"(?:[{_STOPS}]++[{_CLOSING}]*+)++(?![{_GOES_ON}])")
+_STOPS, _CLOSING, _CONTINUES = "。！？…!?｡", "”’」』〕）》】〉\"')\\]", "，、；：,;:"
+_CHINESE_END = re.compile(rf"(?:[{_STOPS}]++[{_CLOSING}]*+)++(?![{_CONTINUES}])")
 
 
 @dataclass(frozen=True, slots=True)
 class SentenceSplitter:
-    """A way to split paragraphs, known by its name alone, like `polyseme.text.words.Splitter`.
+    """Splits paragraphs into sentences: `lines`, `english` or `chinese`.
 
     >>> SentenceSplitter("chinese")("他说：“好。”我走了。")
     ['他说：“好。”', '我走了。']
@@ -34,17 +34,12 @@ class SentenceSplitter:
     name: str
 
     def __post_init__(self) -> None:
-        if self.name not in _WAYS:
-            raise UsageError(f"there is no way to split sentences called {self.name!r}{nearest(self.name, _WAYS)}")
+        if self.name not in _SPLITTERS:
+            raise UsageError(f"unknown sentence splitter {self.name!r}{nearest(self.name, _SPLITTERS)}")
 
     def __call__(self, paragraph: str) -> list[str]:
-        """The sentences of a paragraph, without white space around them; blank ones are left out."""
-        return _WAYS[self.name](paragraph)
-
-
-def sentence_splitter(name: str) -> SentenceSplitter:
-    """The splitter of that name: `lines`, `english` or `chinese`."""
-    return SentenceSplitter(name)
+        """Return the sentences of a paragraph without surrounding white space; blank ones are dropped."""
+        return _SPLITTERS[self.name](paragraph)
 
 
 def _lines(paragraph: str) -> list[str]:
@@ -61,7 +56,7 @@ def _chinese(paragraph: str) -> list[str]:
     return [*sentences, last] if last else sentences
 
 
-_WAYS: dict[str, Callable[[str], list[str]]] = {
+_SPLITTERS: dict[str, Callable[[str], list[str]]] = {
     "lines": _lines,
     "english": english_sentences,
     "chinese": _chinese,

@@ -15,7 +15,7 @@ class WordVectors:
     """The vectors of those wanted words that were found.
 
     >>> found = WordVectors(["bank"], np.zeros((1, 50), dtype=np.float32), total=400_000)
-    >>> found.dim, found.told(2)
+    >>> found.dim, found.summary(2)
     (50, '1 of 2 words found')
     """
 
@@ -25,7 +25,7 @@ class WordVectors:
     """(words, dim)."""
     total: int
     """Rows of the file."""
-    lowered: int = 0
+    lowercased: int = 0
     """How many of the words were found in lower case only."""
 
     @property
@@ -40,11 +40,11 @@ class WordVectors:
         whole.update(np.ascontiguousarray(self.vectors, dtype="<f4").tobytes())
         return whole.hexdigest()
 
-    def told(self, wanted: int) -> str:
+    def summary(self, wanted: int) -> str:
         """How many of so many wanted words were found, for a person."""
-        lower = f" ({self.lowered:,} in lower case)" if self.lowered else ""
+        lower = f" ({self.lowercased:,} in lower case)" if self.lowercased else ""
         return f"{len(self.words):,} of {wanted:,} words found{lower}"
 
 
-FindVectors = Callable[[list[str]], WordVectors]
+VectorLookup = Callable[[list[str]], WordVectors]
 """Gives the vectors of wanted words; called when the vocabulary is known."""

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyseme.base.errors import UsageError
-from polyseme.text.batching.batches import by_words, in_order
+from polyseme.text.batching.batches import batch_by_words, batch_in_order
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 60)), st.integers(1, 100), st.integers(1, 8))
 def test_by_words(lengths: list[int], words: int, rows: int) -> None:
-    batches = [batch.tolist() for batch in by_words(lengths, words=words, rows=rows)]
+    batches = [batch.tolist() for batch in batch_by_words(lengths, words=words, batch_size=rows)]
     taken = [position for batch in batches for position in batch]
     assert taken == sorted(range(len(lengths)), key=lambda position: -lengths[position])  # sorted is stable
     for batch in batches:
@@ -23,21 +23,21 @@ def test_by_words(lengths: list[int], words: int, rows: int) -> None:
 
 
 def test_by_words_by_hand() -> None:
-    batches = by_words([3, 9, 3, 1, 4], words=8, rows=2)
+    batches = batch_by_words([3, 9, 3, 1, 4], words=8, batch_size=2)
     assert [batch.tolist() for batch in batches] == [[1], [4, 0], [2, 3]]
-    assert by_words([]) == []
-    assert [len(batch) for batch in by_words([1] * 300)] == [128, 128, 44]
+    assert batch_by_words([]) == []
+    assert [len(batch) for batch in batch_by_words([1] * 300)] == [128, 128, 44]
 
 
 def test_in_order() -> None:
-    assert [batch.tolist() for batch in in_order(7, 3)] == [[0, 1, 2], [3, 4, 5], [6]]
-    assert in_order(0, 3) == []
+    assert [batch.tolist() for batch in batch_in_order(7, 3)] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert batch_in_order(0, 3) == []
 
 
 def test_empty_batches_are_refused() -> None:
-    with pytest.raises(UsageError, match="0 rows"):
-        in_order(3, 0)
+    with pytest.raises(UsageError, match="batch_size=0 is too small"):
+        batch_in_order(3, 0)
     with pytest.raises(UsageError, match="both must be 1 or more"):
-        by_words([1], words=0)
+        batch_by_words([1], words=0)
     with pytest.raises(UsageError, match="both must be 1 or more"):
-        by_words([1], rows=0)
+        batch_by_words([1], batch_size=0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from polyseme.base.errors import UsageError
 from polyseme.text.counting import cooccurrence
-from polyseme.text.counting.cooccurrence import count_pairs, kept_shares, known_places
+from polyseme.text.counting.cooccurrence import count_cooccurrences, frequent_types, subsampling_probabilities
 from polyseme.text.shards.shards import Shards
 
 TYPES = ["<S>", "</S>", "<UNK>", "a", "b", "c", "d"]
@@ -45,12 +45,12 @@ def plain(sentences: list[list[int]], places: list[int], window: int) -> dict[tu
 )
 def test_as_two_loops_count(sentences: list[list[int]], window: int, least: int, block: int) -> None:
     data = shards(sentences)
-    places = known_places(data, least)
+    places = frequent_types(data, least)
     if not len(places):
         return
     before, cooccurrence._BLOCK = cooccurrence._BLOCK, block
     try:
-        found = count_pairs(data, places, window)
+        found = count_cooccurrences(data, places, window)
     finally:
         cooccurrence._BLOCK = before
     expected = plain(sentences, places.tolist(), window)
@@ -61,17 +61,17 @@ def test_as_two_loops_count(sentences: list[list[int]], window: int, least: int,
 
 def test_the_vocabulary() -> None:
     data = shards([[4, 4, 4, 3, 3, 5, 2, 2, 2, 2]])
-    assert known_places(data, 2).tolist() == [2, 4, 3]  # a mark that stands in the text is a word of it
-    assert known_places(data, 1, 2).tolist() == [2, 4]
+    assert frequent_types(data, 2).tolist() == [2, 4, 3]  # a mark that stands in the text is a word of it
+    assert frequent_types(data, 1, 2).tolist() == [2, 4]
     with pytest.raises(UsageError, match="the least count is 0"):
-        known_places(data, 0)
+        frequent_types(data, 0)
     with pytest.raises(UsageError, match="window is 0 for 3 words"):
-        count_pairs(data, known_places(data, 2), 0)
+        count_cooccurrences(data, frequent_types(data, 2), 0)
 
 
 def test_words_are_told() -> None:
     told: list[int] = []
-    count_pairs(shards([[3, 4], [5]]), np.array([3, 4]), 2, told.append)
+    count_cooccurrences(shards([[3, 4], [5]]), np.array([3, 4]), 2, told.append)
     assert sum(told) == 3
 
 
@@ -79,18 +79,18 @@ def test_frequent_words_are_passed_over_before_pairs_are_counted() -> None:
     source = np.random.default_rng(1)
     sentences = [source.choice([3, 4, 5], size=12, p=[0.9, 0.08, 0.02]).tolist() for _ in range(400)]
     data = shards(sentences)
-    places = known_places(data, 1)
-    kept = kept_shares(data.counts[places], 0.05)
+    places = frequent_types(data, 1)
+    kept = subsampling_probabilities(data.counts[places], 0.05)
     assert kept.tolist() == sorted(kept.tolist()) and kept[0] < 0.3 and kept[-1] == 1
-    found = count_pairs(data, places, 3, kept=kept, seed=7)
+    found = count_cooccurrences(data, places, 3, kept=kept, seed=7)
     chances = dict(zip(places.tolist(), kept.tolist(), strict=True))
     drawn = iter(np.random.default_rng(7).random(12 * 400).tolist())
     left = [[word for word in sentence if next(drawn) < chances[word]] for sentence in sentences]
     assert 0.2 < sum(map(len, left)) / 4800 < 0.5
-    expected = count_pairs(shards(left), places, 3)  # the same as of a text without them
+    expected = count_cooccurrences(shards(left), places, 3)  # the same as of a text without them
     for name in ("first", "second", "counts"):
         assert (getattr(found, name) == getattr(expected, name)).all()
     assert (
-        len(count_pairs(data, places, 3, kept=kept, seed=8).counts)
-        and (count_pairs(data, places, 3, kept=np.ones(3)).counts == count_pairs(data, places, 3).counts).all()
+        len(count_cooccurrences(data, places, 3, kept=kept, seed=8).counts)
+        and (count_cooccurrences(data, places, 3, kept=np.ones(3)).counts == count_cooccurrences(data, places, 3).counts).all()
     )

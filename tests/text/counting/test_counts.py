@@ -10,7 +10,7 @@ import pytest
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.text.corpus import Corpus
-from polyseme.text.counting.counts import MARKS, Counts, build_vocabulary, count_words
+from polyseme.text.counting.counts import SPECIAL_TOKENS, WordCounts, build_vocabulary, count_words
 from polyseme.text.vocabulary import Vocabulary
 
 
@@ -21,8 +21,8 @@ def words() -> list[str]:
     return ["".join(chance.choices(letters, k=int(chance.expovariate(0.5)) + 1)) for _ in range(20_000)]
 
 
-def spilled(words: list[str], limit: int) -> Counts:
-    counts = Counts(limit)
+def spilled(words: list[str], limit: int) -> WordCounts:
+    counts = WordCounts(limit)
     for start in range(0, len(words), 100):
         some = Counter(words[start : start + 100])
         counts.add(some.keys(), some.values())
@@ -51,25 +51,25 @@ def test_runs_go_with_the_counts(words: list[str]) -> None:
 def test_vocabulary_of_a_corpus(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("b a b <UNK> c\nb c <S> a d <UNK> <UNK>\n")
-    corpus = Corpus(path, words="whitespace", sentences="lines")
+    corpus = Corpus(path, splitter="whitespace", sentences="lines")
     counts = count_words(corpus, limit=2)
     assert counts.total == 12
-    assert build_vocabulary(counts).words == [*MARKS, "b", "a", "c", "d"]
-    assert build_vocabulary(counts, size=5).words == [*MARKS, "b", "a"]
-    assert build_vocabulary(counts, min_count=2).words == [*MARKS, "b", "a", "c"]
-    assert build_vocabulary(counts, size=4, min_count=2).words == [*MARKS, "b"]
+    assert build_vocabulary(counts).words == [*SPECIAL_TOKENS, "b", "a", "c", "d"]
+    assert build_vocabulary(counts, size=5).words == [*SPECIAL_TOKENS, "b", "a"]
+    assert build_vocabulary(counts, min_count=2).words == [*SPECIAL_TOKENS, "b", "a", "c"]
+    assert build_vocabulary(counts, size=4, min_count=2).words == [*SPECIAL_TOKENS, "b"]
     (tmp_path / "v.txt").write_text(build_vocabulary(counts).to_text())
     assert Vocabulary.read(tmp_path / "v.txt").ids(["b", "zzz"]).tolist() == [3, 2]
 
 
 def test_words_without_end_are_cropped() -> None:
-    counts = Counts()
+    counts = WordCounts()
     counts.add(["x" * 5000, "x" * 1000], [1, 2])
     assert list(counts) == [("x" * 1000, 3)]
 
 
 def test_what_cannot_be() -> None:
-    counts = Counts()
+    counts = WordCounts()
     with pytest.raises(PolysemeError, match="there are no words to count"):
         build_vocabulary(counts)
     counts.add(["a"], [2])

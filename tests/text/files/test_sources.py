@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from polyseme.base.errors import FormatError, MissingExtraError, PolysemeError, UsageError
-from polyseme.text.files import paragraphs
+from polyseme.text.files import reader
 from polyseme.text.files.sources import Source
 
 TEXT = "first line\nzweite Zeile äöü\n\n第四行\n"
@@ -60,7 +60,7 @@ def test_many_blocks_of_any_line_length(tmp_path: Path) -> None:
 
 
 def test_a_file_without_line_ends_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paragraphs, "LONGEST", 1 << 19)
+    monkeypatch.setattr(reader, "MAX_LINE_BYTES", 1 << 19)
     for text in ("word äö " * 300_000, "漢字かな" * 300_000):
         path = tmp_path / "a.txt"
         path.write_text(text, encoding="utf-8")
@@ -135,7 +135,7 @@ def test_who_names_a_field_has_json_lines(tmp_path: Path, monkeypatch: pytest.Mo
 def test_what_is_no_text_is_told_by_its_first_bytes(tmp_path: Path, data: bytes, what: str) -> None:
     (tmp_path / "a").write_bytes(data)
     with pytest.raises(FormatError, match=what):
-        lines(Source(tmp_path / "a", bad="skip"))
+        lines(Source(tmp_path / "a", errors="skip"))
 
 
 def test_json_lines(tmp_path: Path) -> None:
@@ -145,8 +145,8 @@ def test_json_lines(tmp_path: Path) -> None:
     assert lines(Source(path)) == ["one", "two", "drei ü"]
     path = tmp_path / "b.jsonl"
     path.write_text('{"body": "x"}\n{"boddy": 1}\nno json\n[1]\n{"body": "\\ud800"}\n')
-    assert lines(Source(path, field="body", bad="skip")) == ["x"]
-    assert sum(chunk.bad for chunk in Source(path, field="body", bad="skip").chunks()) == 4
+    assert lines(Source(path, field="body", errors="skip")) == ["x"]
+    assert sum(chunk.bad for chunk in Source(path, field="body", errors="skip").chunks()) == 4
     with pytest.raises(FormatError, match=r"b.jsonl:2: has no text in a field 'body' \(did you mean 'boddy'\?\)"):
         lines(Source(path, field="body"))
 
@@ -175,10 +175,10 @@ def test_bad_utf8_is_told_by_line_or_skipped_and_counted(tmp_path: Path) -> None
     path.write_bytes(b"\xef\xbb\xbffine\n" * 100_000 + b"na\xefve\nfine\n\xff\n")
     with pytest.raises(FormatError, match=r"a.txt:100001: is not UTF-8 \(byte 0xef\); mend it, or skip bad lines"):
         lines(Source(path))
-    chunks = list(Source(path, bad="skip").chunks())
+    chunks = list(Source(path, errors="skip").chunks())
     assert sum(chunk.bad for chunk in chunks) == 2
     assert sum(chunk.lines for chunk in chunks) == 100_003
-    assert len(lines(Source(path, bad="skip"))) == 100_001
+    assert len(lines(Source(path, errors="skip"))) == 100_001
 
 
 def test_a_text_in_another_encoding_is_to_be_converted_and_not_skipped(tmp_path: Path) -> None:
@@ -210,8 +210,8 @@ def test_places_that_hold_nothing(tmp_path: Path) -> None:
             Source(tmp_path / place)
     with pytest.raises(UsageError, match="no text given"):
         Source([])
-    with pytest.raises(UsageError, match="bad is 'ignore'"):
-        Source(tmp_path, bad="ignore")
+    with pytest.raises(UsageError, match="errors='ignore' is unknown"):
+        Source(tmp_path, errors="ignore")
 
 
 def test_files_that_vanish_or_refuse(tmp_path: Path) -> None:

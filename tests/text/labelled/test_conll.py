@@ -1,4 +1,4 @@
-"""Tagged sentences: columns, BMES and CoNLL-U."""
+"""TaggedSentence sentences: columns, BMES and CoNLL-U."""
 
 import gzip
 import lzma
@@ -7,7 +7,7 @@ import pytest
 
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.metrics.spans import spans
-from polyseme.text.labelled.conll import Tagged, read_conll
+from polyseme.text.labelled.conll import TaggedSentence, read_conll
 from tests.analysis.real import real
 
 COLUMNS = "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\n# NN O O\n\n \n-DOCSTART- -X- O O\nPeter\tNNP\tI-NP\tI-PER\n"
@@ -36,7 +36,7 @@ def write(tmp_path):
 
 def test_columns(write):
     path = write(COLUMNS)
-    assert read_conll(path) == [Tagged(["EU", "#"], ["I-ORG", "O"]), Tagged(["Peter"], ["I-PER"])]
+    assert read_conll(path) == [TaggedSentence(["EU", "#"], ["I-ORG", "O"]), TaggedSentence(["Peter"], ["I-PER"])]
     assert [sentence.tags for sentence in read_conll(path, column=1)] == [["NNP", "NN"], ["NNP"]]
 
 
@@ -55,12 +55,15 @@ def test_documents(write):
 
 def test_characters(write):
     path = write("\ufeff吴 B-NAME\r\n重 E-NAME\r\n\r\n， O\r\n")
-    assert read_conll(path) == [Tagged(["吴", "重"], ["B-NAME", "E-NAME"]), Tagged(["，"], ["O"])]
+    assert read_conll(path) == [TaggedSentence(["吴", "重"], ["B-NAME", "E-NAME"]), TaggedSentence(["，"], ["O"])]
 
 
 def test_universal_dependencies_by_content(write):
     path = write(UNIVERSAL, "no-matter.what")
-    assert read_conll(path) == [Tagged(["Vamos", "nos", "por fin"], ["VERB", "PRON", "ADV"]), Tagged(["#"], ["SYM"])]
+    assert read_conll(path) == [
+        TaggedSentence(["Vamos", "nos", "por fin"], ["VERB", "PRON", "ADV"]),
+        TaggedSentence(["#"], ["SYM"]),
+    ]
     assert read_conll(path, column="deprel")[0].tags == ["root", "obj", "advmod"]
     assert read_conll(path, column="XPOS")[0].tags == ["V", "P", "R"]
     assert read_conll(path, column=6)[0].tags == ["0", "1", "1"]

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from polyseme.base.errors import FormatError
-from polyseme.text.labelled.coreference import Document, read_coreference
+from polyseme.text.labelled.coreference import CoreferenceDocument, read_coreference
 
 SENTENCES = [["Ann", "'s", "cat", "ran"], ["She", "likes", "it"]]
-ANN = Document(SENTENCES, [[(0, 0), (4, 4)], [(0, 2), (6, 6)]], ["A"] * 4 + ["B", "B", ""], "x_0")
+ANN = CoreferenceDocument(SENTENCES, [[(0, 0), (4, 4)], [(0, 2), (6, 6)]], ["A"] * 4 + ["B", "B", ""], "x_0")
 CONLL = """\
 #begin document (x); part 000
 x 0 0 Ann   NNP (S* - - - A (PERSON) (ARG0*  (0|(12)
@@ -35,21 +35,21 @@ x 1 0 Well  UH  *   - - - - *        -
 """
 
 
-def as_json(document: Document, **changes: Any) -> str:
+def as_json(document: CoreferenceDocument, **changes: Any) -> str:
     speakers = iter(document.speakers)
     by_sentence = [[next(speakers, "-") for _ in sentence] for sentence in document.sentences]
     values = {"doc_key": document.key, "sentences": document.sentences, "speakers": by_sentence, "clusters": document.clusters}
     return json.dumps({name: value for name, value in (values | changes).items() if value is not None})
 
 
-def reading(tmp_path: Path, text: str) -> list[Document]:
+def reading(tmp_path: Path, text: str) -> list[CoreferenceDocument]:
     file = tmp_path / "data"
     file.write_text(text, encoding="utf-8")
     return read_coreference(file)
 
 
 def test_both_kinds(tmp_path: Path) -> None:
-    well = Document([["Well"]], [], [], "x_1")
+    well = CoreferenceDocument([["Well"]], [], [], "x_1")
     assert reading(tmp_path, CONLL) == [ANN, well]
     assert reading(tmp_path, as_json(ANN) + "\n\n" + as_json(well) + "\n") == [ANN, well]
     assert [each.where for each in read_coreference(tmp_path / "data")] == [1, 3]
@@ -102,8 +102,8 @@ def test_a_mention_that_its_cluster_names_twice_is_one(tmp_path: Path, caplog: p
 
 def test_parts() -> None:
     assert ANN.part(0, 9) == ANN
-    assert ANN.part(1, 1) == Document([SENTENCES[1]], [[(0, 0)], [(2, 2)]], ["B", "B", ""], "x_0")
-    assert ANN.part(2, 1) == Document([], [], [], "x_0")
+    assert ANN.part(1, 1) == CoreferenceDocument([SENTENCES[1]], [[(0, 0)], [(2, 2)]], ["B", "B", ""], "x_0")
+    assert ANN.part(2, 1) == CoreferenceDocument([], [], [], "x_0")
 
 
 @pytest.mark.parametrize(("text", "told"), [

@@ -11,8 +11,8 @@ import pytest
 
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.text.labelled.parallel import TextPair, read_parallel, side
-from polyseme.text.splitting.glue import glued, unglued
-from polyseme.text.words import splitter
+from polyseme.text.splitting.joiners import detokenize, tokenize_with_joiners
+from polyseme.text.words import get_splitter
 
 ENGLISH, GERMAN = "A dog runs.\nTwo men sit\u2028there .\n", "Ein Hund läuft.\r\n  Zwei Männer sitzen da .\n"
 
@@ -233,12 +233,12 @@ def test_what_is_wrong_with_a_table_is_told_by_its_reader(tmp_path: Path, data: 
     ],
 )
 def test_glued_words_are_the_text_again(text: str, cut: str) -> None:
-    assert unglued(glued(text, splitter(cut))) == " ".join(text.split())
+    assert detokenize(tokenize_with_joiners(text, get_splitter(cut))) == " ".join(text.split())
 
 
 def test_glue() -> None:
-    assert glued("He can't.", splitter("english")) == ["He", "ca", "￭n't", "￭."]
-    assert glued(["He", "ca", "n't"], splitter("english")) == ["He", "ca", "n't"]
+    assert tokenize_with_joiners("He can't.", get_splitter("english")) == ["He", "ca", "￭n't", "￭."]
+    assert tokenize_with_joiners(["He", "ca", "n't"], get_splitter("english")) == ["He", "ca", "n't"]
 
 
 @pytest.mark.parametrize(("name", "count"), [("train", 29_000), ("val", 1_014), ("test_2016_flickr", 1_000)])
@@ -249,6 +249,6 @@ def test_multi30k(name: str, count: int) -> None:
     found = read_parallel(Path(root, "tasks", "mt_multi30k", name), source="en", target="de")
     assert len(found.pairs) == count and found.skipped == []
     for pair in found.pairs[:1000]:
-        assert isinstance(pair.target, str) and unglued(glued(pair.target, splitter("english"))) == " ".join(
-            pair.target.split()
-        )
+        assert isinstance(pair.target, str) and detokenize(
+            tokenize_with_joiners(pair.target, get_splitter("english"))
+        ) == " ".join(pair.target.split())

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from polyseme.base.errors import FormatError, UsageError
-from polyseme.text.labelled.squad import Question, Questions, Span, locate, read_squad
+from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion, SquadData, locate, read_squad
 
 TEXT = "Ann lives in Paris. “Paris” is old."
 
@@ -25,7 +25,7 @@ def asked(*answers: tuple[str, int], **more: Any) -> dict[str, Any]:
     return {"id": "1", "question": "Where?", "answers": [{"text": a, "answer_start": b} for a, b in answers], **more}
 
 
-def read(folder: Path, content: Any) -> Questions:
+def read(folder: Path, content: Any) -> SquadData:
     (folder / "a.json").write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     return read_squad(folder / "a.json")
 
@@ -33,11 +33,11 @@ def read(folder: Path, content: Any) -> Questions:
 def test_both_versions_and_all_packings(tmp_path: Path) -> None:
     data = whole(asked(("Paris", 13), ("in Paris", 10), ("Paris", 13)), asked(id=7, is_impossible=True), {"question": "Who?"})
     found = read(tmp_path, data)
-    spans = (Span(0, 13, 18), Span(0, 10, 18))
+    spans = (AnswerSpan(0, 13, 18), AnswerSpan(0, 10, 18))
     assert found.questions == [
-        Question("Where?", (TEXT,), ("Paris", "in Paris", "Paris"), spans, "1"),
-        Question("Where?", (TEXT,), (), (), "7"),
-        Question("Who?", (TEXT,), None, (), None),
+        ReadingQuestion("Where?", (TEXT,), ("Paris", "in Paris", "Paris"), spans, "1"),
+        ReadingQuestion("Where?", (TEXT,), (), (), "7"),
+        ReadingQuestion("Who?", (TEXT,), None, (), None),
     ]
     assert [question.label for question in found.questions] == ["answer", "no answer", None]
     assert (found.answers, found.repaired, found.unplaced) == (3, [], [])
@@ -77,12 +77,12 @@ def test_several_paragraphs(tmp_path: Path) -> None:
     entry["answers"][0]["paragraph"] = 1
     (question,) = read(tmp_path, whole(entry, context=[TEXT, "An old town"])).questions
     assert question.paragraphs == (TEXT, "An old town")
-    assert question.spans == (Span(1, 3, 6), Span(0, 0, 3))
+    assert question.spans == (AnswerSpan(1, 3, 6), AnswerSpan(0, 0, 3))
     entry["answers"][0]["paragraph"] = 2
     with pytest.raises(FormatError, match=r"answers\[0\] has 'paragraph' 2; allowed: from 0 to 1"):
         read(tmp_path, whole(entry, context=[TEXT, "An old town"]))
     with pytest.raises(UsageError, match=r"the question 'Who\?' has no paragraph"):
-        Question("Who?", ())
+        ReadingQuestion("Who?", ())
 
 
 BAD = {

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
-from polyseme.text.labelled.tables import Row, Rows, read_table
+from polyseme.text.labelled.tables import Table, TableRow, read_table
 from tests.analysis.real import real
 
 
@@ -22,18 +22,18 @@ def write(tmp_path):
     return call
 
 
-def short(found: Rows) -> list[tuple]:
+def short(found: Table) -> list[tuple]:
     return [(row.first, row.second, row.label) for row in found.rows]
 
 
 def test_tsv_takes_quotes_as_they_are(write):
     path = write('\ufeffsentence\tlabel\r\n"So good\t1\r\n\r\nso "bad"\t 0 \r\n')
-    assert read_table(path) == Rows([Row('"So good', None, "1", 2), Row('so "bad"', None, "0", 4)], [])
+    assert read_table(path) == Table([TableRow('"So good', None, "1", 2), TableRow('so "bad"', None, "0", 4)], [])
 
 
 def test_csv_over_several_lines(write):
     path = write('text,label\n"one, ""two""\nthree",a\n\nfour "4",b\n', "t.csv")
-    assert read_table(path).rows == [Row('one, "two"\nthree', None, "a", 2), Row('four "4"', None, "b", 5)]
+    assert read_table(path).rows == [TableRow('one, "two"\nthree', None, "a", 2), TableRow('four "4"', None, "b", 5)]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_jsonl_sets_pairs_without_agreement_aside(write):
     ]
     found = read_table(write("\n".join(map(json.dumps, rows))))
     assert short(found) == [("A", "B", "neutral"), ("E", "F", "1")]
-    assert found.skipped == [Row("C", "D", "-", 2)]
+    assert found.skipped == [TableRow("C", "D", "-", 2)]
 
 
 def test_minus_is_a_class_of_single_texts(write):
@@ -109,7 +109,7 @@ def test_minus_is_a_class_of_single_texts(write):
 
 def test_lines_of_a_label_and_a_text(write):
     assert short(read_table(write("0 so , so\n1 fine\n"))) == [("so , so", None, "0"), ("fine", None, "1")]
-    assert read_table(write("KIND:fine Why so ?\nOTHER And ?\n"), kind="lines").rows[1] == Row("And ?", None, "OTHER", 2)
+    assert read_table(write("KIND:fine Why so ?\nOTHER And ?\n"), kind="lines").rows[1] == TableRow("And ?", None, "OTHER", 2)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
@@ -156,8 +156,8 @@ def test_rows_without_a_text(write):
     path = write("0 a\n1 \n1 b\n")
     with pytest.raises(FormatError, match=r":2: has no text in column text; fill it, drop the row, or give --no-strict"):
         read_table(path, kind="lines")
-    assert read_table(path, strict=False, kind="lines") == Rows(
-        [Row("a", None, "0", 1), Row("b", None, "1", 3)], [Row("", None, "1", 2)]
+    assert read_table(path, strict=False, kind="lines") == Table(
+        [TableRow("a", None, "0", 1), TableRow("b", None, "1", 3)], [TableRow("", None, "1", 2)]
     )
 
 

@@ -36,7 +36,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def corpus(path: Path, **options: object) -> Corpus:
-    return Corpus(path, words="whitespace", sentences="lines", **{"workers": 0, **options})
+    return Corpus(path, splitter="whitespace", sentences="lines", **{"workers": 0, **options})
 
 
 def decoded(shards: Shards) -> list[list[str]]:
@@ -97,7 +97,7 @@ def test_runs_share_the_shards_that_a_corpus_keeps(text: Path, tmp_path: Path) -
     assert sum(told) == first.total  # encoded once
     other = Shards.build(corpus(text, normalise_quotes=True, shards=tmp_path / "kept"), tmp_path / "a", only_known=True)
     assert other.folder != first.folder and not (tmp_path / "a").exists()
-    with pytest.raises(UsageError, match="which is a file; give a folder"):
+    with pytest.raises(UsageError, match="is a file; give a folder"):
         corpus(text, shards=text)
 
 
@@ -153,7 +153,7 @@ if moment == "renumbering":
     shard_writer._renumber = die
 elif moment == "manifest":
     shard_files.write_text = die
-Shards.build(Corpus(text, words="whitespace", sentences="lines", workers=0), folder, die if moment == "reading" else None)
+Shards.build(Corpus(text, splitter="whitespace", sentences="lines", workers=0), folder, die if moment == "reading" else None)
 """
 
 
@@ -188,7 +188,7 @@ def slow(*arguments):
 shards.write_shards = slow
 if locks == "no locks":
     shard_files.fcntl = None
-corpus = Corpus(text, words="whitespace", sentences="lines", workers=0)
+corpus = Corpus(text, splitter="whitespace", sentences="lines", workers=0)
 while not Path(folder, "go").exists():
     time.sleep(0.001)
 assert len(shards.Shards.build(corpus, folder)) == 8000

@@ -1,8 +1,8 @@
-"""Batches of whole sentences for training, in an order that can be taken up anywhere.
+"""Batches of whole sentences for training, in an order that can be resumed anywhere.
 
-Each epoch shuffles the sentences anew, sorts windows of them by length (so that a batch pads little), cuts the windows into
-batches by word budget and shuffles the batches. All of it follows from the seed and the number of the epoch, so a position is
-two numbers, and going on after a stop reads nothing twice. The sentences themselves stay on the disk.
+Each epoch shuffles the sentences, sorts windows of them by length (so that a batch has little padding), cuts the windows into
+batches of a number of words, and shuffles the batches. All of it follows from the seed and the epoch, so a position is two
+numbers, and a resumed run reads nothing twice. The sentences themselves stay on disk.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from typing import Any
 import numpy as np
 
 from polyseme.base.errors import PolysemeError
-from polyseme.text.batching.batches import by_words
+from polyseme.text.batching.batches import batch_by_words
 from polyseme.text.shards.shards import Shards
 
-WINDOW = 64  # batches' worth of sentences that are sorted together
-BEGIN, END = 0, 1  # type ids of the marks
+WINDOW = 64  # sentences that are sorted together, in batches
+BEGIN, END = 0, 1  # type ids of <S> and </S>
 
 
 @dataclass(frozen=True)
 class TypeBatch:
-    """Sentences as type ids with their marks: (batch, longest + 2), and lengths without marks (batch,)."""
+    """Sentences as type ids with `<S>` and `</S>`, (batch, max_length + 2), and their lengths without these, (batch,)."""
 
     types: np.ndarray
     lengths: np.ndarray
 
     @property
     def words(self) -> int:
-        """Words of the text, marks not counted."""
+        """Words of the text, without special tokens."""
         return int(self.lengths.sum())
 
 
 class SentenceBatches:
-    """An endless stream of batches over some sentences of shards; each of `ranks` processes gets its own share.
+    """An endless stream of batches over some sentences of shards; each of `ranks` processes gets its own part.
 
-    Longer sentences than `longest` words are read in pieces, each as a sentence of its own; empty ones are left out.
+    Sentences of more than `max_length` words are split into several; empty ones are dropped.
     """
 
     def __init__(
@@ -45,22 +45,22 @@ class SentenceBatches:
         shards: Shards,
         sentences: range,
         *,
-        words: int = 2048,
-        rows: int = 128,
-        longest: int = 400,
+        batch_words: int = 2048,
+        batch_size: int = 128,
+        max_length: int = 400,
         seed: int = 0,
         rank: int = 0,
         ranks: int = 1,
     ) -> None:
         self._shards, self._seed, self._rank, self._ranks = shards, seed, rank, ranks
-        self._words, self._rows, self._longest = words, rows, longest
-        whole = np.diff(shards.offsets[sentences.start : sentences.stop + 1])
-        pieces = -(-whole // longest)  # of each sentence
-        numbers = np.repeat(np.arange(len(whole)), pieces)
-        self._kept = numbers + sentences.start
-        self._begins = longest * (np.arange(len(numbers)) - np.repeat(np.cumsum(pieces) - pieces, pieces))
-        self._lengths = np.minimum(whole[numbers] - self._begins, longest)
-        if len(self._kept) == 0:
+        self._batch_words, self._batch_size = batch_words, batch_size
+        lengths = np.diff(shards.offsets[sentences.start : sentences.stop + 1])
+        parts = -(-lengths // max_length)  # of each sentence
+        numbers = np.repeat(np.arange(len(lengths)), parts)
+        self._numbers = numbers + sentences.start
+        self._begins = max_length * (np.arange(len(numbers)) - np.repeat(np.cumsum(parts) - parts, parts))
+        self._lengths = np.minimum(lengths[numbers] - self._begins, max_length)
+        if len(self._numbers) == 0:
             raise PolysemeError("the text has no sentences to train on: add text")
         self._epoch, self._batch = 0, 0
 
@@ -70,11 +70,11 @@ class SentenceBatches:
         return int(self._lengths.sum())
 
     def position(self) -> dict[str, Any]:
-        """Where the next batch stands."""
+        """Return the position of the next batch."""
         return {"epoch": self._epoch, "batch": self._batch}
 
     def seek(self, position: dict[str, Any]) -> None:
-        """Go on from a position."""
+        """Continue from a position."""
         self._epoch, self._batch = position["epoch"], position["batch"]
 
     def __iter__(self) -> Iterator[TypeBatch]:
@@ -86,32 +86,33 @@ class SentenceBatches:
             self._epoch, self._batch = self._epoch + 1, 0
 
     def plan(self, epoch: int) -> list[np.ndarray]:
-        """This process's batches of an epoch, as rows of kept sentences."""
-        source = np.random.default_rng([self._seed, epoch])
-        order = source.permutation(len(self._kept))
-        size = WINDOW * self._rows
-        found = []
+        """Return this process's batches of an epoch, as arrays of sentence numbers."""
+        random = np.random.default_rng([self._seed, epoch])
+        order = random.permutation(len(self._numbers))
+        size = WINDOW * self._batch_size
+        batches = []
         for begin in range(0, len(order), size):
             window = order[begin : begin + size]
-            found += [
-                window[rows] for rows in by_words((self._lengths[window] + 2).tolist(), words=self._words, rows=self._rows)
-            ]
-        shuffled = [found[place] for place in source.permutation(len(found))]
+            batches += [window[rows] for rows in self._by_words(self._lengths[window])]
+        shuffled = [batches[i] for i in random.permutation(len(batches))]
         while len(shuffled) % self._ranks:  # every process must take the same number of steps
-            shuffled.append(shuffled[len(shuffled) % len(found)])
+            shuffled.append(shuffled[len(shuffled) % len(batches)])
         return shuffled[self._rank :: self._ranks]
 
     def gather(self, rows: np.ndarray) -> TypeBatch:
-        """The sentences of a batch."""
+        """Return the sentences of a batch."""
         lengths = self._lengths[rows]
         types = np.full((len(rows), int(lengths.max()) + 2), END, dtype=np.int64)
         types[:, 0] = BEGIN
-        chosen = zip(self._kept[rows].tolist(), self._begins[rows].tolist(), lengths.tolist(), strict=True)
-        for place, (sentence, begin, length) in enumerate(chosen):
-            types[place, 1 : length + 1] = self._shards.sentence(sentence)[begin : begin + length]
+        chosen = zip(self._numbers[rows].tolist(), self._begins[rows].tolist(), lengths.tolist(), strict=True)
+        for row, (sentence, begin, length) in enumerate(chosen):
+            types[row, 1 : length + 1] = self._shards.sentence(sentence)[begin : begin + length]
         return TypeBatch(types, lengths)
 
     def in_order(self) -> Iterator[TypeBatch]:
-        """All sentences once, by length: for evaluation."""
-        for rows in by_words((self._lengths + 2).tolist(), words=self._words, rows=self._rows):
+        """Yield all sentences once, by length: for evaluation."""
+        for rows in self._by_words(self._lengths):
             yield self.gather(rows)
+
+    def _by_words(self, lengths: np.ndarray) -> list[np.ndarray]:
+        return batch_by_words((lengths + 2).tolist(), words=self._batch_words, batch_size=self._batch_size)

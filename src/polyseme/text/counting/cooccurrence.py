@@ -42,7 +42,7 @@ class Cooccurrences:
         return len(self.counts)
 
 
-def known_places(shards: Shards, min_count: int, size: int | None = None) -> NDArray[np.int64]:
+def frequent_types(shards: Shards, min_count: int, size: int | None = None) -> NDArray[np.int64]:
     """The types of the shards that come often enough, most frequent first: a vocabulary, (words,)."""
     if min_count < 1:
         raise UsageError(f"the least count is {min_count}; allowed: 1 or more")
@@ -51,17 +51,17 @@ def known_places(shards: Shards, min_count: int, size: int | None = None) -> NDA
     return kept[np.argsort(-counts[kept], kind="stable")][:size]
 
 
-def kept_shares(counts: NDArray[np.int64], sample: float) -> NDArray[np.float64]:
+def subsampling_probabilities(counts: NDArray[np.int64], sample: float) -> NDArray[np.float64]:
     """How much of each word's places stays, as word2vec has it: all of a word whose share of the text is `sample` or less.
 
-    >>> kept_shares(np.array([900, 99, 1]), 0.01).round(3)
+    >>> subsampling_probabilities(np.array([900, 99, 1]), 0.01).round(3)
     array([0.117, 0.419, 1.   ])
     """
     shares = counts / max(int(counts.sum()), 1) / sample
     return np.asarray(np.minimum((np.sqrt(shares) + 1) / np.maximum(shares, 1e-300), 1.0))
 
 
-def count_pairs(
+def count_cooccurrences(
     shards: Shards,
     places: NDArray[np.int64],
     window: int,
@@ -70,9 +70,9 @@ def count_pairs(
     kept: NDArray[np.float64] | None = None,
     seed: int = 0,
 ) -> Cooccurrences:
-    """Count the pairs of a vocabulary (`known_places`) up to `window` words apart; `progress` is told the words.
+    """Count the pairs of a vocabulary (`frequent_types`) up to `window` words apart; `progress` is told the words.
 
-    `kept`: how much of each word's places is left in the text (`kept_shares`), drawn by the seed; None: all.
+    `kept`: how much of each word's places is left in the text (`subsampling_probabilities`), drawn by the seed; None: all.
     """
     size = len(places)
     if window < 1 or size * size * window >= 1 << 63:

@@ -19,19 +19,19 @@ from polyseme.base.progress import Advance
 from polyseme.text.corpus import Corpus
 from polyseme.text.vocabulary import Vocabulary
 
-MARKS = ("<S>", "</S>", "<UNK>")
+SPECIAL_TOKENS = ("<S>", "</S>", "<UNK>")
 """Begin and end of a sentence, and the unknown word: the first three of every vocabulary."""
 
-LONGEST = 1000
+MAX_WORD_LENGTH = 1000
 """Characters of a word that are kept: more is rubbish, and one line of it could be the whole file."""
 
 Counted = tuple[str, int]
 
 
-class Counts:
+class WordCounts:
     """Words and how often they came; iterates over pairs in the order of the words.
 
-    >>> counts = Counts(); counts.add(["b", "a"], [1, 2]); counts.add(["b"], [3])
+    >>> counts = WordCounts(); counts.add(["b", "a"], [1, 2]); counts.add(["b"], [3])
     >>> list(counts), counts.total, counts.most_common(1)
     ([('a', 2), ('b', 4)], 6, [('b', 4)])
     """
@@ -49,7 +49,7 @@ class Counts:
         """Take some more words, each with its count."""
         held = self._counts
         for word, count in zip(words, counts, strict=True):
-            word = word[:LONGEST]
+            word = word[:MAX_WORD_LENGTH]
             held[word] = held.get(word, 0) + count
             self.total += count
         if len(held) > self.limit:
@@ -75,30 +75,30 @@ class Counts:
         self._counts.clear()
 
 
-def count_words(corpus: Corpus, *, limit: int = 2_000_000, progress: Advance | None = None) -> Counts:
+def count_words(corpus: Corpus, *, limit: int = 2_000_000, progress: Advance | None = None) -> WordCounts:
     """Count the words of a corpus; `limit` is how many distinct ones memory may hold."""
-    counts = Counts(limit)
+    counts = WordCounts(limit)
     for block in corpus.blocks(progress):
         counts.add(block.types, block.counts().tolist())
     return counts
 
 
-def build_vocabulary(counts: Counts, *, size: int | None = None, min_count: int = 1) -> Vocabulary:
+def build_vocabulary(counts: WordCounts, *, size: int | None = None, min_count: int = 1) -> Vocabulary:
     """The marks, then words by falling count, ties in the order of the words.
 
     `size` is that of the whole vocabulary, marks included; `min_count` leaves out words that came less often.
     """
-    if size is not None and size <= len(MARKS):
-        raise UsageError(f"a vocabulary of {size} has no room for a word: the marks {', '.join(MARKS)} are part of it")
+    if size is not None and size <= len(SPECIAL_TOKENS):
+        raise UsageError(f"a vocabulary of {size} has no room for a word: the marks {', '.join(SPECIAL_TOKENS)} are part of it")
     if min_count < 1:
         raise UsageError(f"the least count is {min_count}; allowed: 1 or more")
     # The marks could come as words of a text that was split already, so three more are asked for.
     common = counts.most_common(size)
-    words = [word for word, count in common if count >= min_count and word not in MARKS]
+    words = [word for word, count in common if count >= min_count and word not in SPECIAL_TOKENS]
     if not words:
         what = f"no word comes {min_count} times or more" if counts.total else "there are no words to count"
         raise PolysemeError(f"the vocabulary would be empty: {what}")
-    return Vocabulary([*MARKS, *words][:size])
+    return Vocabulary([*SPECIAL_TOKENS, *words][:size])
 
 
 def _rank(pair: Counted) -> tuple[int, str]:

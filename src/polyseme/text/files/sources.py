@@ -18,13 +18,13 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.files import is_pipe, telling
-from polyseme.text.files.paragraphs import Chunk, TextFile, read_chunks
+from polyseme.text.files.reader import Chunk, TextFile, read_chunks
 
 Place = str | os.PathLike[str]
-Places = Place | Sequence[Place]
-Bad = Literal["stop", "skip"]
+TextPaths = Place | Sequence[Place]
+OnBadLine = Literal["strict", "skip"]
 
 
 class Source:
@@ -35,13 +35,13 @@ class Source:
     ['one\\ntwo\\n']
     """
 
-    def __init__(self, places: Places, *, field: str | None = None, bad: Bad = "stop") -> None:
-        if bad not in ("stop", "skip"):
-            raise UsageError(f"bad is {bad!r}; allowed: 'stop' at a bad line, or 'skip' and count it")
+    def __init__(self, places: TextPaths, *, field: str | None = None, errors: OnBadLine = "strict") -> None:
+        if errors not in ("strict", "skip"):
+            raise UsageError(f"{arg('errors', errors)} is unknown; allowed: 'strict' (raise an error) and 'skip'")
         self.field = "text" if field is None else field
         """Where the text stands in a JSON line or a Parquet row."""
         self._json = (".json",) if field is not None else ()  # who names a field has JSON lines in such files, and in pipes
-        self.bad: Bad = bad
+        self.errors: OnBadLine = errors
         """What to do at a line that cannot be read."""
         self._spool: tempfile.TemporaryDirectory[str] | None = None
         self._copies: dict[str, TextFile] = {}
@@ -53,12 +53,12 @@ class Source:
     def chunks(self) -> Iterator[Chunk]:
         """Some lines at a time, of one file after another."""
         for place, file in enumerate(self.files):
-            yield from read_chunks(file, place, field=self.field, skip_bad=self.bad == "skip")
+            yield from read_chunks(file, place, field=self.field, skip_bad=self.errors == "skip")
 
     def tolerant(self) -> Source:
         """The same files, of which bad lines are skipped and counted."""
         other = copy.copy(self)
-        other.bad = "skip"
+        other.errors = "skip"
         return other
 
     def size(self) -> int:
@@ -69,7 +69,7 @@ class Source:
                 total += file.path.stat().st_size
         return total
 
-    def _find(self, places: Places) -> Iterator[TextFile]:
+    def _find(self, places: TextPaths) -> Iterator[TextFile]:
         several = _several(places)
         if not several:
             raise UsageError("no text given: name a file, a folder, a glob, or - for standard input")
@@ -99,7 +99,7 @@ def _opened(pipe: Path | None) -> AbstractContextManager[BinaryIO]:
     return nullcontext(sys.stdin.buffer) if pipe is None else pipe.open("rb")
 
 
-def _several(places: Places) -> list[Place]:
+def _several(places: TextPaths) -> list[Place]:
     return [places] if isinstance(places, str | os.PathLike) else list(places)
 
 

@@ -30,7 +30,7 @@ Row = tuple[int, list[str] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Tagged:
+class TaggedSentence:
     """A sentence: words, and a tag for each."""
 
     words: list[str]
@@ -41,7 +41,7 @@ class Tagged:
     """The number of its document in the file."""
 
 
-def read_conll(path: str | Path, *, column: Column = None) -> list[Tagged]:
+def read_conll(path: str | Path, *, column: Column = None) -> list[TaggedSentence]:
     """All sentences of a file (plain, gzip or xz), with the tags of one column.
 
     `column`: a number from 0, or from -1 backwards; in CoNLL-U also a name (upos, xpos, feats, deprel ...). Not given:
@@ -49,14 +49,14 @@ def read_conll(path: str | Path, *, column: Column = None) -> list[Tagged]:
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.bmes"); _ = file.write_text("吴 B-NAME\\n重 E-NAME\\n\\n， O\\n")
     >>> read_conll(file)[0]
-    Tagged(words=['吴', '重'], tags=['B-NAME', 'E-NAME'])
+    TaggedSentence(words=['吴', '重'], tags=['B-NAME', 'E-NAME'])
     """
     lines = list(numbered_lines(path))
     if _is_conllu(line for _, line in lines):
         rows, place, word = _conllu_rows(path, lines), _conllu_place(path, column), 1
     else:
         rows, place, word = _plain_rows(path, lines), _plain_place(path, column), 0
-    sentences: list[Tagged] = []
+    sentences: list[TaggedSentence] = []
     fresh, document = True, 0
     for number, row in rows:
         if row is None:
@@ -68,7 +68,7 @@ def read_conll(path: str | Path, *, column: Column = None) -> list[Tagged]:
         if not -len(row) <= place < len(row):
             raise FormatError(f"{path}:{number}", f"has {len(row)} columns; column {place} was asked for")
         if fresh:
-            sentences.append(Tagged([], [], document=document))
+            sentences.append(TaggedSentence([], [], document=document))
             fresh = False
         sentences[-1].words.append(row[word])
         sentences[-1].tags.append(row[place])
@@ -141,7 +141,7 @@ def _plain_rows(path: str | Path, lines: list[Line]) -> Iterator[Row]:
         yield number, row
 
 
-def refuse_one_tag(sentences: Sequence[Tagged], who: str) -> None:
+def refuse_one_tag(sentences: Sequence[TaggedSentence], who: str) -> None:
     """An error where all words have the same tag: whoever learns it is always right, and has learned nothing."""
     tags = [tag for sentence in sentences for tag in sentence.tags]
     if len(set(tags)) == 1:

@@ -39,7 +39,7 @@ Row = tuple[int, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class CoreferenceDocument:
     """A text in sentences, and what in it means the same."""
 
     sentences: list[list[str]]
@@ -57,26 +57,28 @@ class Document:
         """The words of all sentences."""
         return [word for sentence in self.sentences for word in sentence]
 
-    def part(self, begin: int, count: int) -> Document:
+    def part(self, begin: int, count: int) -> CoreferenceDocument:
         """Some sentences, with the mentions that stand in them.
 
-        >>> Document([["Ann", "ran"], ["She", "fell"]], [[(0, 0), (2, 2)]]).part(1, 1)
-        Document(sentences=[['She', 'fell']], clusters=[[(0, 0)]], speakers=[], key='')
+        >>> CoreferenceDocument([["Ann", "ran"], ["She", "fell"]], [[(0, 0), (2, 2)]]).part(1, 1)
+        CoreferenceDocument(sentences=[['She', 'fell']], clusters=[[(0, 0)]], speakers=[], key='')
         """
         chosen = self.sentences[begin : begin + count]
         start = sum(map(len, self.sentences[:begin]))
         end = start + sum(map(len, chosen))
         inside = [[(a - start, b - start) for a, b in cluster if start <= a and b < end] for cluster in self.clusters]
-        return Document(chosen, [cluster for cluster in inside if cluster], self.speakers[start:end], self.key, self.where)
+        return CoreferenceDocument(
+            chosen, [cluster for cluster in inside if cluster], self.speakers[start:end], self.key, self.where
+        )
 
 
-def read_coreference(path: str | Path) -> list[Document]:
+def read_coreference(path: str | Path) -> list[CoreferenceDocument]:
     """All documents of a file (plain, gzip or xz).
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.jsonl")
     >>> _ = file.write_text('{"sentences": [["Ann", "hurt", "herself"]], "clusters": [[[0, 0], [2, 2]]]}')
     >>> read_coreference(file)
-    [Document(sentences=[['Ann', 'hurt', 'herself']], clusters=[[(0, 0), (2, 2)]], speakers=[], key='')]
+    [CoreferenceDocument(sentences=[['Ann', 'hurt', 'herself']], clusters=[[(0, 0), (2, 2)]], speakers=[], key='')]
     """
     lines = [(number, line) for number, line in numbered_lines(path)]
     if next((line for _, line in lines if line.strip()), "").lstrip().startswith("{"):
@@ -98,18 +100,18 @@ def read_coreference(path: str | Path) -> list[Document]:
     return documents
 
 
-def _count(document: Document) -> int:
+def _count(document: CoreferenceDocument) -> int:
     return sum(map(len, document.clusters))
 
 
-def _repeated(document: Document) -> Iterator[str]:
+def _repeated(document: CoreferenceDocument) -> Iterator[str]:
     """The mentions that their own cluster has already, each by its place."""
     for cluster in document.clusters:
         for (first, last), count in Counter(cluster).items():
             yield from [f"line {document.where}, words {first} to {last}"] * (count - 1)
 
 
-def _torn(document: Document) -> Iterator[str]:
+def _torn(document: CoreferenceDocument) -> Iterator[str]:
     """The mentions that no sentence holds whole, each by its place."""
     ends = list(itertools.accumulate(map(len, document.sentences)))
     for first, last in (mention for cluster in document.clusters for mention in cluster):
@@ -117,7 +119,7 @@ def _torn(document: Document) -> Iterator[str]:
             yield f"line {document.where}, words {first} to {last}"
 
 
-def _once(document: Document) -> Document:
+def _once(document: CoreferenceDocument) -> CoreferenceDocument:
     """Every mention in one cluster, each cluster in the order of the text, clusters by their first mention."""
     seen: set[Mention] = set()
     clusters = []
@@ -126,13 +128,13 @@ def _once(document: Document) -> Document:
         seen.update(new)
         if new:
             clusters.append(new)
-    return Document(document.sentences, sorted(clusters), document.speakers, document.key, document.where)
+    return CoreferenceDocument(document.sentences, sorted(clusters), document.speakers, document.key, document.where)
 
 
 # ---- one line a document
 
 
-def _from_json(where: str, number: int, line: str) -> Document:
+def _from_json(where: str, number: int, line: str) -> CoreferenceDocument:
     try:
         values = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -146,7 +148,7 @@ def _from_json(where: str, number: int, line: str) -> Document:
     key = values.get("doc_key", "")
     if not isinstance(key, str):
         raise FormatError(where, f'has {_shown(key)} for "doc_key"; expected a string')
-    return Document(sentences, _clusters(where, values, words), _speakers(where, values, sentences), key, number)
+    return CoreferenceDocument(sentences, _clusters(where, values, words), _speakers(where, values, sentences), key, number)
 
 
 def _are_texts(values: Any) -> TypeGuard[list[list[str]]]:
@@ -213,10 +215,10 @@ def _documents(path: str | Path, lines: Sequence[Line]) -> Iterator[list[list[Ro
         sentences[-1].append((number, row))
 
 
-def _from_columns(path: str | Path, sentences: list[list[Row]]) -> Document:
+def _from_columns(path: str | Path, sentences: list[list[Row]]) -> CoreferenceDocument:
     rows = [row for sentence in sentences for row in sentence]
     number, first = rows[0]
-    return Document(
+    return CoreferenceDocument(
         [[row[_WORD] for _, row in sentence] for sentence in sentences],
         _bracketed(path, [(line, row[-1]) for line, row in rows]),
         _known(row[_SPEAKER] for _, row in rows),

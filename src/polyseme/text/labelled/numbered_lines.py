@@ -10,7 +10,7 @@ from pathlib import Path
 
 from polyseme.base.errors import FormatError
 from polyseme.base.files import telling
-from polyseme.text.files.unpacking import unpacked, whole_lines
+from polyseme.text.files.decompression import decompress, line_blocks
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -24,7 +24,7 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     with telling(path, "read"), path.open("rb") as file:
         magic = file.read(8)
     number = 0
-    for block in whole_lines(unpacked(path, str(path), magic), None):
+    for block in line_blocks(decompress(path, str(path), magic), None):
         for line in block.removesuffix(b"\n").split(b"\n"):
             number += 1
             try:

@@ -16,7 +16,7 @@ from pathlib import Path
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.text.labelled.numbered_lines import numbered_lines
 from polyseme.text.labelled.parallel_columns import Column, column_of, columns_of
-from polyseme.text.labelled.tables import read_opening, read_table
+from polyseme.text.labelled.tables import read_table, read_table_head
 
 PACKED = ("", ".gz", ".xz", ".zst")
 """What may stand behind the ending of a file."""
@@ -120,7 +120,7 @@ def _table(path: str | Path, asked: tuple[Column, Column] | None, header: bool |
     if not _may_be_table(path):
         what = "is no table: its first line has no tab; give columns divided by tabs, JSON lines, or CSV in a file named .csv"
         raise FormatError(path, f"{what}; {TWO_FILES}")
-    begin = read_opening(path)
+    begin = read_table_head(path)
     columns = columns_of(path, begin, asked, header)
     found = read_table(
         path,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyseme.base.errors import FormatError, UsageError
-from polyseme.text.labelled.tables import Opening
+from polyseme.text.labelled.tables import TableHead
 
 Column = str | int
 NAMES = (
@@ -47,7 +47,7 @@ def column_of(name: str) -> Column:
     return int(name) if name.removeprefix("-").isdecimal() else name
 
 
-def columns_of(path: str | Path, begin: Opening, asked: tuple[Column, Column] | None, header: bool | None) -> Columns:
+def columns_of(path: str | Path, begin: TableHead, asked: tuple[Column, Column] | None, header: bool | None) -> Columns:
     """Those that are asked for, or have well-known names, or are the first two; `read_parallel` has the rules."""
     named = begin.kind == "jsonl" or (_is_header(path, begin, asked) if header is None else header)
     if asked is None:
@@ -61,7 +61,7 @@ def columns_of(path: str | Path, begin: Opening, asked: tuple[Column, Column] | 
     return Columns(source, target, named)
 
 
-def _is_header(path: str | Path, begin: Opening, asked: tuple[Column, Column] | None) -> bool:
+def _is_header(path: str | Path, begin: TableHead, asked: tuple[Column, Column] | None) -> bool:
     """Whether the first row names columns, as `read_parallel` says; an error where it may."""
     if asked is not None and any(isinstance(column, str) for column in asked):
         return True
@@ -97,7 +97,7 @@ def _longer(rows: Sequence[Sequence[str]], places: tuple[int, int]) -> bool:
     return 2 * sum(any(len(row[place].split()) > 1 for place in places if place < len(row)) for row in rows) > len(rows)
 
 
-def _named_columns(path: str | Path, begin: Opening) -> tuple[int, int]:
+def _named_columns(path: str | Path, begin: TableHead) -> tuple[int, int]:
     """The columns whose names are known; codes of languages have an order in a row alone."""
     found = _known_places(begin.cells)
     codes = None if found or begin.kind == "jsonl" else _language_places(begin.cells)
@@ -111,7 +111,7 @@ def _named_columns(path: str | Path, begin: Opening) -> tuple[int, int]:
     return found[0]
 
 
-def _first_columns(path: str | Path, begin: Opening) -> tuple[int, int]:
+def _first_columns(path: str | Path, begin: TableHead) -> tuple[int, int]:
     if len(begin.cells) < 2:
         signs = "divided by tabs, or in a file named .csv by commas or semicolons"
         found = f"has one column, {begin.cells[0][:20]!r}; expected a source and a target"
@@ -119,7 +119,7 @@ def _first_columns(path: str | Path, begin: Opening) -> tuple[int, int]:
     return 0, 1
 
 
-def _place(path: str | Path, begin: Opening, role: str, column: Column, named: bool) -> int:
+def _place(path: str | Path, begin: TableHead, role: str, column: Column, named: bool) -> int:
     """The number of a column that was asked for."""
     width = len(begin.cells)
     if isinstance(column, int):
@@ -141,6 +141,6 @@ def _place(path: str | Path, begin: Opening, role: str, column: Column, named: b
     raise UsageError(f"{path}:{begin.where}: {found}; {SAY_WHICH}, by name{way}")
 
 
-def _names_of(begin: Opening) -> str:
+def _names_of(begin: TableHead) -> str:
     """What stands where names are looked for: a row of TSV may be none of names."""
     return f"{'keys' if begin.kind == 'jsonl' else 'cells'} {', '.join(repr(cell[:20]) for cell in begin.cells)}"

@@ -16,7 +16,7 @@ from typing import Any
 
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import telling
-from polyseme.text.files.unpacking import unpacked
+from polyseme.text.files.decompression import decompress
 from polyseme.text.words import normalise_quotes
 
 NEAR = 100
@@ -25,7 +25,7 @@ ANSWER, NO_ANSWER = "answer", "no answer"
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class AnswerSpan:
     """Where an answer stands: characters [begin, end) of a paragraph."""
 
     paragraph: int
@@ -34,7 +34,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ReadingQuestion:
     """A question, the paragraphs that may answer it, and what is known of its answers.
 
     Texts are strings to be split, or words; of paragraphs that are words, characters are counted with blanks between them.
@@ -44,7 +44,7 @@ class Question:
     paragraphs: tuple[str | list[str], ...]
     answers: tuple[str, ...] | None = None
     """All texts that are right; empty: the paragraphs do not answer it. None: not known."""
-    spans: tuple[Span, ...] = ()
+    spans: tuple[AnswerSpan, ...] = ()
     """The places of the answers, each once."""
     id: str | None = None
     where: int | None = field(default=None, repr=False, compare=False)
@@ -66,7 +66,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Misplaced:
+class MisplacedAnswer:
     """An answer that does not stand where its file says."""
 
     where: str
@@ -75,19 +75,19 @@ class Misplaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
+class SquadData:
     """What a file holds."""
 
-    questions: list[Question]
-    repaired: list[Misplaced]
+    questions: list[ReadingQuestion]
+    repaired: list[MisplacedAnswer]
     """Answers whose place was wrong and could be found."""
-    unplaced: list[Misplaced]
+    unplaced: list[MisplacedAnswer]
     """Answers that are not in their paragraphs: their questions have their texts, and no span for them."""
     answers: int
     """All answers of the file."""
 
 
-def read_squad(path: str | Path) -> Questions:
+def read_squad(path: str | Path) -> SquadData:
     """All questions of a file (plain, gzip, xz or zstd).
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.json")
@@ -95,9 +95,9 @@ def read_squad(path: str | Path) -> Questions:
     >>> _ = file.write_text(json.dumps({"data": [{"paragraphs": [{"context": "It is Ann.", "qas": qas}]}]}))
     >>> found = read_squad(file)
     >>> found.questions[0].spans, len(found.repaired)
-    ((Span(paragraph=0, begin=6, end=9),), 1)
+    ((AnswerSpan(paragraph=0, begin=6, end=9),), 1)
     """
-    found = Questions([], [], [], 0)
+    found = SquadData([], [], [], 0)
     count = 0
     for where, context, entry in _entries(path, _parsed(path)):
         question, answers = _question(path, where, context, entry, found)
@@ -105,14 +105,14 @@ def read_squad(path: str | Path) -> Questions:
         count += answers
     if not found.questions:
         raise FormatError(path, "holds no questions; expected the JSON of SQuAD, with questions under data, paragraphs, qas")
-    return Questions(found.questions, found.repaired, found.unplaced, count)
+    return SquadData(found.questions, found.repaired, found.unplaced, count)
 
 
 def _parsed(path: str | Path) -> Any:
     path = Path(path)
     with telling(path, "read"), path.open("rb") as file:
         magic = file.read(8)
-    data = b"".join(unpacked(path, str(path), magic))
+    data = b"".join(decompress(path, str(path), magic))
     try:
         return json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -158,18 +158,20 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 
-def _question(path: str | Path, where: str, context: tuple[str, ...], entry: Any, found: Questions) -> tuple[Question, int]:
+def _question(
+    path: str | Path, where: str, context: tuple[str, ...], entry: Any, found: SquadData
+) -> tuple[ReadingQuestion, int]:
     """A question, and how many answers it has; those with a wrong place are noted in `found`."""
     text = _get(path, where, entry, "question", str)
     name = str(entry["id"]) if "id" in entry else None
     impossible = bool(entry.get("is_impossible", False))
     if "answers" not in entry:
-        return Question(text, context, () if impossible else None, (), name), 0
+        return ReadingQuestion(text, context, () if impossible else None, (), name), 0
     given = _get(path, where, entry, "answers", list)
     if impossible and given:
         raise FormatError(path, f"{where} has is_impossible true and {len(given)} answers; drop one of the two")
     answers: list[str] = []
-    spans: list[Span] = []
+    spans: list[AnswerSpan] = []
     for number, answer in enumerate(given):
         at = f"{where}.answers[{number}]"
         wanted, start = _get(path, at, answer, "text", str), _get(path, at, answer, "answer_start", int)
@@ -179,10 +181,10 @@ def _question(path: str | Path, where: str, context: tuple[str, ...], entry: Any
         answers.append(wanted)
         place = locate(context[paragraph], wanted, start)
         if place is None or start < 0 or not context[paragraph].startswith(wanted, start):
-            (found.unplaced if place is None else found.repaired).append(Misplaced(at, wanted))
+            (found.unplaced if place is None else found.repaired).append(MisplacedAnswer(at, wanted))
         if place is not None:
-            spans.append(Span(paragraph, *place))
-    return Question(text, context, tuple(answers), tuple(dict.fromkeys(spans)), name), len(given)
+            spans.append(AnswerSpan(paragraph, *place))
+    return ReadingQuestion(text, context, tuple(answers), tuple(dict.fromkeys(spans)), name), len(given)
 
 
 def locate(paragraph: str, answer: str, start: int) -> tuple[int, int] | None:

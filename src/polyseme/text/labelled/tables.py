@@ -1,6 +1,6 @@
 """Labelled texts and pairs of texts: TSV, CSV, JSON lines, and lines of a label and a text.
 
-In TSV a quote is a character like any other, as in GLUE, but for cells that can only come from a writer of CSV (`_unquoted`
+In TSV a quote is a character like any other, as in JOINER, but for cells that can only come from a writer of CSV (`_unquoted`
 says which). In CSV cells may stand in quotes and go over several lines (RFC 4180); commas divide them, or semicolons or tabs
 where the first line has no comma, or what a first line such as `sep=;` says. `lines` is the form of MR, SUBJ and TREC: a
 label, a blank, the text. The kind is told by content, then by name (the STS benchmark is TSV that calls itself .csv); where
@@ -22,7 +22,7 @@ from typing import Literal
 from polyseme.base.errors import FormatError, UsageError, nearest
 from polyseme.text.labelled.numbered_lines import numbered_lines
 
-Kind = Literal["tsv", "csv", "jsonl", "lines"]
+TableFormat = Literal["tsv", "csv", "jsonl", "lines"]
 Column = str | int | None
 Line = tuple[int, str]
 Record = tuple[int, Sequence[object]]
@@ -60,7 +60,7 @@ _HEAD = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """A text or a pair of texts."""
 
     first: str
@@ -71,19 +71,19 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class Table:
     """What a file holds."""
 
-    rows: list[Row]
-    skipped: list[Row]
+    rows: list[TableRow]
+    skipped: list[TableRow]
     """Pairs on which annotators did not agree (their label is "-") and, where asked for, rows without a text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class TableHead:
     """How a file begins."""
 
-    kind: Kind
+    kind: TableFormat
     where: int
     """The line of the first row."""
     cells: list[str]
@@ -113,9 +113,9 @@ def read_table(
     label: Column = None,
     labelled: bool = True,
     header: bool | None = None,
-    kind: Kind | None = None,
+    kind: TableFormat | None = None,
     strict: bool = True,
-) -> Rows:
+) -> Table:
     """All rows of a file (plain, gzip or xz).
 
     `text`, `second`, `label`: columns by name, or by number from 0 (or from -1 backwards). Without `text`, well-known names
@@ -126,7 +126,7 @@ def read_table(
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.tsv"); _ = file.write_text("text\\tlabel\\n\\"So\\" good\\t1\\n")
     >>> read_table(file).rows
-    [Row(first='"So" good', second=None, label='1', where=2)]
+    [TableRow(first='"So" good', second=None, label='1', where=2)]
     """
     kind, records = _records(path, kind)
     opening = next(records, None)
@@ -139,8 +139,8 @@ def read_table(
     asked = (text, second, label)
     named = kind in ("jsonl", "lines") or (_is_header(cells, asked) if header is None else header)
     layout = _layout(path, cells if named else None, opening, asked, labelled)
-    rows: list[Row] = []
-    skipped: list[Row] = []
+    rows: list[TableRow] = []
+    skipped: list[TableRow] = []
     for record in records if named else chain([opening], records):
         row = _row(path, record, layout, strict)
         (skipped if _set_aside(row) else rows).append(row)
@@ -148,25 +148,25 @@ def read_table(
         _not_a_header(path, rows)
     if not rows and not skipped:
         raise FormatError(path, "holds a header and no rows; expected a text on each line")
-    return Rows(rows, skipped)
+    return Table(rows, skipped)
 
 
-def read_opening(path: str | Path) -> Opening:
+def read_table_head(path: str | Path) -> TableHead:
     """The first rows of a file, for a reader that has names and rules of its own for columns (`parallel`, beside this).
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.tsv"); _ = file.write_text("en\\tde\\none\\teins\\n")
-    >>> read_opening(file)
-    Opening(kind='tsv', where=1, cells=['en', 'de'], others=[['one', 'eins']])
+    >>> read_table_head(file)
+    TableHead(kind='tsv', where=1, cells=['en', 'de'], others=[['one', 'eins']])
     """
     kind, records = _records(path, None)
     rows = [(number, [_plain(cell) for cell in cells]) for number, cells in islice(records, _HEAD)]
     if not rows:
         raise FormatError(path, "is empty; expected a table")
     (where, first), *others = rows
-    return Opening(kind, where, first, [cells for _, cells in others])
+    return TableHead(kind, where, first, [cells for _, cells in others])
 
 
-def _records(path: str | Path, kind: Kind | None) -> tuple[Kind, Iterator[Record]]:
+def _records(path: str | Path, kind: TableFormat | None) -> tuple[TableFormat, Iterator[Record]]:
     """The kind of a file, told by its first lines where it is not given, and its rows from the first."""
     lines = _lines(path)
     head = list(islice(lines, _HEAD))
@@ -176,7 +176,7 @@ def _records(path: str | Path, kind: Kind | None) -> tuple[Kind, Iterator[Record
     return kind, _RECORDS[kind](path, chain(head, lines))
 
 
-def _set_aside(row: Row) -> bool:
+def _set_aside(row: TableRow) -> bool:
     if row.second is None:
         return not row.first.strip()
     return row.label == NO_AGREEMENT or not row.first.strip() or not row.second.strip()
@@ -195,7 +195,7 @@ def _lines(path: str | Path) -> Iterator[Line]:
         raise
 
 
-def _kind(path: str | Path, head: list[Line]) -> Kind:
+def _kind(path: str | Path, head: list[Line]) -> TableFormat:
     """By content, then by name; an error where neither tells."""
     lines = [line for _, line in head if line.strip()]
     if not lines:
@@ -250,7 +250,7 @@ def _is_header(cells: Sequence[str], asked: Sequence[Column]) -> bool:
     return not {*chain(*PAIRS), *TEXTS, *LABELS}.isdisjoint(names)
 
 
-def _not_a_header(path: str | Path, rows: list[Row]) -> None:
+def _not_a_header(path: str | Path, rows: list[TableRow]) -> None:
     """An error where the first row, which was taken for a text, has a label like no other."""
     labels = [row.label for row in rows if row.label is not None]
     if len(labels) < 3 or labels[0] in labels[1:] or _NUMBER.fullmatch(labels[0]):
@@ -338,7 +338,7 @@ def _guessed_label(path: str | Path, names: list[str]) -> int:
     )
 
 
-def _row(path: str | Path, record: Record, layout: _Layout, strict: bool) -> Row:
+def _row(path: str | Path, record: Record, layout: _Layout, strict: bool) -> TableRow:
     number, cells = record
     last = max(layout.first, layout.second or 0, layout.label or 0)
     where = f"{path}:{number}"
@@ -361,7 +361,7 @@ def _row(path: str | Path, record: Record, layout: _Layout, strict: bool) -> Row
             way = "in Python give labelled=False where none is needed" if role == "label" else f"{_LAX} to set such rows aside"
             raise FormatError(where, f"has no {role} in column {column}; fill it, drop the row, or {way}")
     label = found_cells["label"].strip() if "label" in found_cells else None
-    return Row(found_cells["text"], found_cells.get("second text"), label, number)
+    return TableRow(found_cells["text"], found_cells.get("second text"), label, number)
 
 
 def _plain(cell: object) -> str:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 from polyseme.base.errors import FormatError
-from polyseme.text.labelled.excerpt import Excerpt
 from polyseme.text.labelled.numbered_lines import numbered_lines
+from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.words import plain_word
 
 LABELS = ("0", "1", "2", "3", "4")
@@ -34,9 +34,9 @@ class Phrase:
     """Where they stand, from the word `begin` on; the same words elsewhere are the same phrase."""
     begin: int = field(default=0, repr=False, compare=False)
 
-    def in_sentence(self) -> Excerpt:
+    def in_sentence(self) -> TextInContext:
         """The words, to be read in their sentence."""
-        return Excerpt((self.sentence,), 0, self.begin, self.begin + len(self.words))
+        return TextInContext((self.sentence,), 0, self.begin, self.begin + len(self.words))
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Cutter:
+class TextSplitter:
     """How paragraphs become sentences of words; cheap to send to another process."""
 
     words: Splitter

@@ -29,7 +29,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manifest(Config):
+class ShardManifest(Config):
     """What a folder of shards must be."""
 
     polyseme_shards: int
@@ -44,7 +44,7 @@ class Manifest(Config):
     """Of the small files; the large ones are known by their size, because to read them takes as long as to use them."""
 
     @classmethod
-    def check(cls, folder: Path) -> Manifest:
+    def check(cls, folder: Path) -> ShardManifest:
         """The manifest of a folder whose files fit it; a `FormatError` where there is none or they do not."""
         path = folder / MANIFEST
         if not path.is_file():

@@ -28,7 +28,7 @@ from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import telling
 from polyseme.base.progress import Advance
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards.files import COUNTS, SENTENCES, TYPES, WORDS, Manifest, one_at_a_time, published
+from polyseme.text.shards.files import COUNTS, SENTENCES, TYPES, WORDS, ShardManifest, one_at_a_time, published
 from polyseme.text.shards.writer import write_shards
 
 
@@ -63,7 +63,7 @@ class Shards:
     def open(cls, folder: str | Path) -> Shards:
         """Shards that were built before; a folder that is not whole is a `FormatError`."""
         folder = Path(folder)
-        manifest = Manifest.check(folder)
+        manifest = ShardManifest.check(folder)
         with telling(folder, "read"):
             words, offsets, counts = (
                 np.memmap(folder / name, dtype=kind, mode="r")

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from polyseme.base.errors import PolysemeError
 from polyseme.base.progress import Advance
 from polyseme.text.corpus import Corpus
-from polyseme.text.counting.numbering import Numbering
-from polyseme.text.shards.files import COUNTS, FORMAT, SENTENCES, TYPES, WORDS, Manifest, sha256
+from polyseme.text.counting.vocabulary_index import VocabularyIndex
+from polyseme.text.shards.files import COUNTS, FORMAT, SENTENCES, TYPES, WORDS, ShardManifest, sha256
 
 _PIECE = 1 << 22  # ids renumbered at a time: 16 MB
 
@@ -27,7 +27,7 @@ def write_shards(corpus: Corpus, folder: Path, fingerprint: str, progress: Advan
     """Fill an empty folder with the shards of a corpus, the manifest last."""
     words = sentences = 0
     with tempfile.TemporaryDirectory(dir=folder) as room:
-        types = Numbering(Path(room))
+        types = VocabularyIndex(Path(room))
         with (folder / WORDS).open("wb") as word_file, (folder / SENTENCES).open("wb") as sentence_file:
             _write(sentence_file, np.zeros(1, dtype="<i8"))
             for block in corpus.blocks(progress):
@@ -45,7 +45,7 @@ def write_shards(corpus: Corpus, folder: Path, fingerprint: str, progress: Advan
     _renumber(folder / WORDS, ordered.final)
     if corpus.fingerprint() != fingerprint:
         raise PolysemeError("the text changed while it was read; start again when nothing writes to it")
-    Manifest(
+    ShardManifest(
         polyseme_shards=FORMAT,
         fingerprint=fingerprint,
         words=words,

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from polyseme.base.errors import PolysemeError
-from polyseme.text.splitting.marks import visible
+from polyseme.text.splitting.unicode_classes import strip_invisible
 from polyseme.text.words import normalise_quotes
 
 
@@ -35,7 +35,7 @@ def overlaps(tokens: Sequence[str], words: Sequence[str]) -> list[range]:
 
 
 def _inked(text: str) -> str:
-    return "".join(visible(normalise_quotes(text)).split())
+    return "".join(strip_invisible(normalise_quotes(text)).split())
 
 
 def _same_text(left: str, right: str) -> None:

@@ -2,7 +2,7 @@
 
 Punctuation stands apart, contractions are split (`do n't`, `it 's`, `can not`), numbers, links, hyphenated words and
 abbreviations stay whole. Against the Treebank, signs are kept as they were written (no `-LRB-`, no ` `` ` for `"`), so
-the words joined are the text without its white space and invisible marks (`polyseme.text.splitting.marks`).
+the words joined are the text without its white space and invisible marks (`polyseme.text.splitting.unicode_classes`).
 
 One regular expression cuts, one short pass looks at what it cannot decide: whether a period belongs to the word, where
 a contraction splits, where a link ends. Every repetition is possessive or bounded, so time grows with the length of the
@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import re
 
-from polyseme.text.splitting.marks import lone_sign, visible, within_words
+from polyseme.text.splitting.unicode_classes import strip_invisible, symbol_pattern, word_internal
 
 
 def _words_of(*lines: str) -> frozenset[str]:
@@ -49,7 +49,7 @@ def split_english(text: str) -> list[str]:
     >>> split_english("Mr. O'Hara can't pay $1,000.50 (yet).")
     ['Mr.', "O'Hara", 'ca', "n't", 'pay', '$', '1,000.50', '(', 'yet', ')', '.']
     """
-    text = visible(text)
+    text = strip_invisible(text)
     words: list[str] = []
     for match in _pattern().finditer(text):
         piece = match.group()
@@ -70,7 +70,7 @@ def split_english(text: str) -> list[str]:
 @functools.cache
 def _pattern() -> re.Pattern[str]:
     """The alternatives in the order in which they are tried; only links and words need a second look."""
-    run = rf"\w[\w{within_words()}]*+"
+    run = rf"\w[\w{word_internal()}]*+"
     joint = r"['’‐‑-](?=\w)|(?<=\d)[.,:/](?=\d)|\.(?=[a-z])|(?<=[A-Z])&(?=[A-Z])"
     compound = rf"{run}(?:(?:{joint}){run})*+"
     sign_of_number = r"(?:(?<![^\s(\[{])[-+−](?=\.?\d))?(?:(?<![\w.])\.(?=\d))?"
@@ -84,7 +84,7 @@ def _pattern() -> re.Pattern[str]:
                 r"(?i:['’](?:em|til|tis|twas|\d0s|n['’]))(?!\w)",  # words that begin with an apostrophe
                 rf"(?P<word>{sign_of_number}{compound}(?:\.(?![.\w]))?)",
                 r"\.{2,}+|-{2,}+|``|''",
-                lone_sign(),
+                symbol_pattern(),
                 r"\S",  # a stray mark or joiner
             )
         )

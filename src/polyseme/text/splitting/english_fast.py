@@ -8,7 +8,7 @@ as words of a corpus return (Zipf), most lookups find an answer: 2.5 times the s
 from __future__ import annotations
 
 from polyseme.text.splitting.english import split_english
-from polyseme.text.splitting.marks import visible
+from polyseme.text.splitting.unicode_classes import strip_invisible
 
 _LONGEST = 40
 """Longer pieces are links and rubbish, which do not return."""
@@ -27,7 +27,7 @@ class FastEnglish:
 
     def __call__(self, text: str) -> list[str]:
         """The words of a text, equal to those that `split_english` gives."""
-        text = visible(text)
+        text = strip_invisible(text)
         pieces = text.split()
         if " ".join(pieces) != text:  # the splitter looks three characters ahead, so that long gaps differ
             return split_english(text)

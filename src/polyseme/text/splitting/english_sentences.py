@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 
-from polyseme.text.splitting.marks import INVISIBLE, visible
+from polyseme.text.splitting.unicode_classes import INVISIBLE, strip_invisible
 
 _SURE = "।॥؟۔։።፧။។៕"  # of Devanagari and its kin, Arabic and Urdu, Armenian, Amharic, Burmese, Khmer
 _STOPS = f".!?…{_SURE}"
@@ -88,7 +88,7 @@ def english_sentences(paragraph: str) -> list[str]:
             sentences.append(paragraph[start : stop.end()].strip())
             start = stop.end()
     last = paragraph[start:].strip()
-    return [*sentences, last] if visible(last).strip() else sentences
+    return [*sentences, last] if strip_invisible(last).strip() else sentences
 
 
 def _ends(text: str, start: int, stop: re.Match[str]) -> bool:

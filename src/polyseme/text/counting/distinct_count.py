@@ -22,10 +22,10 @@ def hashes_of(texts: Iterable[str]) -> Hashes:
     return np.frombuffer(digest, dtype="<u8").astype(np.uint64)
 
 
-class Distinct:
+class DistinctCount:
     """Counts distinct hashes.
 
-    >>> seen = Distinct(); seen.add(hashes_of(["a", "b", "a"])); seen.distinct, seen.repeats, seen.exact
+    >>> seen = DistinctCount(); seen.add(hashes_of(["a", "b", "a"])); seen.distinct, seen.repeats, seen.exact
     (2, 1, True)
     """
 

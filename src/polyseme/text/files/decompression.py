@@ -1,6 +1,6 @@
 """Packed files in blocks of plain bytes: gzip, xz and zstd (extra `zst`), told by their first bytes and not by name.
 
-`unpacked` reads a file that lies on a disk, `unpacked_stream` one that is open already, such as a pipe.
+`decompress` reads a file that lies on a disk, `decompress_stream` one that is open already, such as a pipe.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ _FOREIGN = {
 }
 
 
-def is_packed(magic: bytes) -> bool:
+def is_compressed(magic: bytes) -> bool:
     """Whether a file that begins with these bytes is packed in a way that can be read."""
     return magic.startswith((GZIP, XZ, ZSTD))
 
 
-def refuse_foreign(name: str, magic: bytes) -> None:
+def reject_unsupported(name: str, magic: bytes) -> None:
     """An error where a file that begins with these bytes is known to be no text in UTF-8, nor a packed one that can be read."""
     what = next((what for start, what in _FOREIGN.items() if magic.startswith(start)), None)
     if what is not None:
         raise FormatError(name, what)
 
 
-def unpacked(path: Path, name: str, magic: bytes) -> Iterator[bytes]:
+def decompress(path: Path, name: str, magic: bytes) -> Iterator[bytes]:
     """The content in blocks; a packed file that is cut short or damaged is an error and not the end of the text."""
     with telling(name, "read"), path.open("rb") as file:
-        yield from unpacked_stream(file, name, magic)
+        yield from decompress_stream(file, name, magic)
 
 
-def unpacked_stream(file: BinaryIO, name: str, magic: bytes, size: int = BLOCK) -> Iterator[bytes]:
+def decompress_stream(file: BinaryIO, name: str, magic: bytes, size: int = BLOCK) -> Iterator[bytes]:
     """The same of an open file, from its first byte on, in blocks of about `size` bytes; the file is left open."""
     kinds = {GZIP: ("gzip", _gzip), XZ: ("xz", _xz), ZSTD: ("zstd", _zstd)}
     packing, blocks = next((kind for start, kind in kinds.items() if magic.startswith(start)), ("", _plain))
@@ -92,7 +92,7 @@ def _zstd(file: BinaryIO, name: str, size: int) -> Iterator[bytes]:
         raise EOFError("the file ends before its text does")
 
 
-def whole_lines(blocks: Iterator[bytes], longest: int | None) -> Iterator[bytes]:
+def line_blocks(blocks: Iterator[bytes], longest: int | None) -> Iterator[bytes]:
     """Blocks that end where a line ends; a line over `longest` bytes is cut at a blank or between two characters."""
     rest: list[bytes] = []
     held = 0

@@ -1,16 +1,16 @@
 """Words that are read where they stand."""
 
-from polyseme.text.labelled.excerpt import Excerpt, begin_of, document_of, in_documents
+from polyseme.text.labelled.text_in_context import TextInContext, document_of, in_documents, start_in_document
 
 
 def test_a_text_of_its_own_is_its_document():
-    assert document_of(["a", "b"]) == (("a", "b"),) and begin_of(["a", "b"]) == 0
+    assert document_of(["a", "b"]) == (("a", "b"),) and start_in_document(["a", "b"]) == 0
 
 
 def test_a_phrase_of_a_later_sentence():
     document = (("a", "b"), ("c", "d", "e"))
-    found = Excerpt(document, 1, 1, 3)
-    assert found == ["d", "e"] and document_of(found) == document and begin_of(found) == 3
+    found = TextInContext(document, 1, 1, 3)
+    assert found == ["d", "e"] and document_of(found) == document and start_in_document(found) == 3
 
 
 def test_long_documents_are_read_in_parts():
@@ -18,5 +18,5 @@ def test_long_documents_are_read_in_parts():
     found = in_documents(sentences, [0, 0, 0, 0, 0, 1], longest=6)
     assert found == sentences
     assert [[len(sentence) for sentence in document_of(text)] for text in found] == [[3, 3], [3, 3], [9], [0, 1], [0, 1], [3]]
-    assert [begin_of(text) for text in found] == [0, 3, 0, 0, 0, 0]
+    assert [start_in_document(text) for text in found] == [0, 3, 0, 0, 0, 0]
     assert in_documents([], []) == []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from polyseme.base.errors import PolysemeError
-from polyseme.text.batching.lanes import LaneBatch, LaneBatches
+from polyseme.text.batching.packed import PackedBatch, PackedBatches
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 
@@ -19,10 +19,10 @@ LINES = [" ".join(f"w{(7 * i + j) % 40}" for j in range(1 + (5 * i) % 11)) for i
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
     folder = tmp_path_factory.mktemp("lanes")
     (folder / "text.txt").write_text("\n".join(LINES), encoding="utf-8")
-    return Shards.build(Corpus(folder / "text.txt", words="whitespace", sentences="lines", workers=0), folder / "shards")
+    return Shards.build(Corpus(folder / "text.txt", splitter="whitespace", sentences="lines", workers=0), folder / "shards")
 
 
-def read_back(batches: list[LaneBatch], types: list[str]) -> list[tuple[list[str], list[str], list[str], list[str]]]:
+def read_back(batches: list[PackedBatch], types: list[str]) -> list[tuple[list[str], list[str], list[str], list[str]]]:
     """The whole sentences of lanes, in the order in which they end: inputs and targets, forward and backward."""
     inputs, targets = (np.concatenate([getattr(b, name) for b in batches], axis=1) for name in ("inputs", "targets"))
     begins = np.concatenate([b.begins for b in batches])
@@ -36,7 +36,7 @@ def read_back(batches: list[LaneBatch], types: list[str]) -> list[tuple[list[str
 
 
 def test_sentences_come_whole_in_both_directions(shards: Shards) -> None:
-    stream = iter(LaneBatches(shards, range(len(shards)), lanes=3, steps=4))
+    stream = iter(PackedBatches(shards, range(len(shards)), batch_size=3, bptt=4))
     found = read_back([next(stream) for _ in range(40)], shards.types)
     assert len(found) > 30
     for forward_in, forward_out, backward_in, backward_out in found:
@@ -47,7 +47,7 @@ def test_sentences_come_whole_in_both_directions(shards: Shards) -> None:
 
 
 def test_an_epoch_has_every_sentence_once_and_words_are_counted_once(shards: Shards) -> None:
-    batches = LaneBatches(shards, range(len(shards)), lanes=1, steps=1)
+    batches = PackedBatches(shards, range(len(shards)), batch_size=1, bptt=1)
     places = batches.words_per_epoch + len(shards)
     stream = iter(batches)
     epoch = [next(stream) for _ in range(places)]
@@ -59,13 +59,13 @@ def test_an_epoch_has_every_sentence_once_and_words_are_counted_once(shards: Sha
 
 
 def test_a_position_is_taken_up(shards: Shards) -> None:
-    batches = LaneBatches(shards, range(2, 30), lanes=4, steps=5, seed=3)
+    batches = PackedBatches(shards, range(2, 30), batch_size=4, bptt=5, seed=3)
     stream = iter(batches)
     for _ in range(25):
         next(stream)
     position = batches.position()
     expected = [next(stream) for _ in range(20)]
-    again = LaneBatches(shards, range(2, 30), lanes=4, steps=5, seed=3)
+    again = PackedBatches(shards, range(2, 30), batch_size=4, bptt=5, seed=3)
     again.seek(position)
     for one, other in zip(expected, again, strict=False):
         np.testing.assert_array_equal(one.inputs, other.inputs)
@@ -76,7 +76,7 @@ def test_a_position_is_taken_up(shards: Shards) -> None:
 def test_processes_share_an_epoch(shards: Shards) -> None:
     seen: list[str] = []
     for rank in (0, 1):
-        stream = iter(LaneBatches(shards, range(len(shards)), lanes=1, steps=1, rank=rank, ranks=2))
+        stream = iter(PackedBatches(shards, range(len(shards)), batch_size=1, bptt=1, rank=rank, ranks=2))
         share = len(range(rank, len(LINES), 2))
         found = read_back([next(stream) for _ in range(400)], shards.types)
         seen += [" ".join(each[0][1:]) for each in found[:share]]
@@ -84,5 +84,5 @@ def test_processes_share_an_epoch(shards: Shards) -> None:
 
 
 def test_too_little_text(shards: Shards) -> None:
-    with pytest.raises(PolysemeError, match="0 sentences to train on for 1 processes: add text"):
-        LaneBatches(shards, range(0), lanes=2)
+    with pytest.raises(PolysemeError, match="0 training sentences are too few for 1 processes: add text"):
+        PackedBatches(shards, range(0), batch_size=2)

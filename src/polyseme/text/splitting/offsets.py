@@ -11,22 +11,22 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from polyseme.base.errors import PolysemeError
-from polyseme.text.splitting.marks import INVISIBLE, visible
+from polyseme.text.splitting.unicode_classes import INVISIBLE, strip_invisible
 from polyseme.text.words import normalise_quotes, plain_word
 
-Place = tuple[int, int]
+CharSpan = tuple[int, int]
 """The first character, and the one behind the last."""
 
 
-def word_places(words: Sequence[str], text: str) -> list[Place]:
+def word_offsets(words: Sequence[str], text: str) -> list[CharSpan]:
     """The place of each word in its text; an error where they spell another one.
 
-    >>> word_places(["It", "'s", '"', "so", '"'], "It’s  “so”")
+    >>> word_offsets(["It", "'s", '"', "so", '"'], "It’s  “so”")
     [(0, 2), (2, 4), (6, 7), (7, 9), (9, 10)]
     """
     inked = [place for place, sign in enumerate(text) if not (sign.isspace() or sign in INVISIBLE)]
-    spelt = normalise_quotes("".join(visible(text).split()))
-    pieces = ["".join(visible(normalise_quotes(word)).split()) for word in words]
+    spelt = normalise_quotes("".join(strip_invisible(text).split()))
+    pieces = ["".join(strip_invisible(normalise_quotes(word)).split()) for word in words]
     if "".join(pieces) != spelt:
         pieces = [plain_word(word) for word in pieces]
     if "".join(pieces) != spelt:
@@ -43,7 +43,7 @@ def word_places(words: Sequence[str], text: str) -> list[Place]:
     return found
 
 
-def words_within(places: Sequence[Place], begin: int, end: int) -> range:
+def words_within(places: Sequence[CharSpan], begin: int, end: int) -> range:
     """The words that share a character with [begin, end); none where there is white space only.
 
     >>> words_within([(0, 2), (2, 4), (6, 7)], 3, 7)

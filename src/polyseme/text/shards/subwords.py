@@ -22,11 +22,11 @@ from polyseme.base.errors import PolysemeError
 from polyseme.base.files import read_json, telling, write_text
 from polyseme.base.progress import Advance
 from polyseme.text.corpus import Corpus
-from polyseme.text.files.paragraphs import text_of
-from polyseme.text.files.workers import in_order
-from polyseme.text.pieces import Pieces
-from polyseme.text.shards.blocks import Cutter
+from polyseme.text.files.parallel_map import parallel_map
+from polyseme.text.files.reader import chunk_text
+from polyseme.text.shards.blocks import TextSplitter
 from polyseme.text.shards.files import one_at_a_time, published
+from polyseme.text.subwords import SubwordTokenizer
 
 GOES_ON = np.uint32(1 << 31)
 _FILES = {"pieces.bin": "<u4", "sentences.bin": "<i8", "documents.bin": "<i8"}
@@ -37,7 +37,7 @@ _AT_A_TIME, _COUNTED = 1 << 16, 1 << 22  # words that are cut into pieces togeth
 class _Documents:
     """What a worker does: lines into documents of sentences of words."""
 
-    cutter: Cutter
+    cutter: TextSplitter
 
     def __call__(self, text: str) -> list[list[list[str]]]:
         found = (self.cutter.sentences_of(line) for line in text.split("\n"))
@@ -46,11 +46,11 @@ class _Documents:
 
 def documents(corpus: Corpus) -> Iterator[list[list[str]]]:
     """The documents of a corpus, each a list of sentences of words; empty ones are left out."""
-    for _, found in in_order(_Documents(corpus.cutter), corpus.source.chunks(), text_of, corpus._processes()):
+    for _, found in parallel_map(_Documents(corpus.text_splitter), corpus.source.chunks(), chunk_text, corpus.processes()):
         yield from found
 
 
-class PieceShards:
+class SubwordShards:
     """Documents as pieces; `len()` is their number."""
 
     def __init__(self, marked: NDArray[np.uint32], sentences: NDArray[np.int64], documents: NDArray[np.int64]) -> None:
@@ -64,12 +64,12 @@ class PieceShards:
         """Where the sentences of a document begin among the pieces, and where the last ends, (sentences + 1,)."""
         return self.sentences[self.documents[number] : self.documents[number + 1] + 1]
 
-    def pieces(self, begin: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def subwords(self, begin: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Some pieces, and which of them begin a word, (end - begin,) each."""
         some = self.marked[begin:end]
         return (some & ~GOES_ON).astype(np.int64), (some & GOES_ON) == 0
 
-    def gathered(self, begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def gather(self, begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The same of several stretches of pieces, laid end to end, (sum of lengths,) each."""
         shifts = begins - (np.cumsum(lengths) - lengths)
         some = self.marked[np.arange(int(lengths.sum())) + np.repeat(shifts, lengths)]
@@ -82,7 +82,7 @@ class PieceShards:
         return sum(int(((block & GOES_ON) == 0).sum()) for block in blocks)
 
     @classmethod
-    def build(cls, corpus: Corpus, pieces: Pieces, folder: Path, progress: Advance | None = None) -> PieceShards:
+    def build(cls, corpus: Corpus, pieces: SubwordTokenizer, folder: Path, progress: Advance | None = None) -> SubwordShards:
         """The pieces of a corpus, in a folder of their own in `folder` or where the corpus keeps them; encoded now or found."""
         name = hashlib.sha256(f"{corpus.fingerprint()} {pieces.fingerprint}".encode()).hexdigest()[:16]
         place = (corpus.shards or folder) / f"pieces-{name}"
@@ -104,11 +104,11 @@ def _whole(place: Path) -> bool:
     return all((place / name).is_file() and (place / name).stat().st_size == sizes.get(name) for name in _FILES)
 
 
-def _write(corpus: Corpus, pieces: Pieces, folder: Path, progress: Advance | None) -> None:
+def _write(corpus: Corpus, pieces: SubwordTokenizer, folder: Path, progress: Advance | None) -> None:
     sentences, starts, total = array("q", [0]), array("q", [0]), 0
     with telling(folder, "write"), (folder / "pieces.bin").open("wb") as file:
         for some in _blocks(corpus):
-            flat = iter(pieces.of([word for document in some for sentence in document for word in sentence]))
+            flat = iter(pieces.encode_words([word for document in some for sentence in document for word in sentence]))
             marked: list[int] = []
             words = 0
             for document in some:

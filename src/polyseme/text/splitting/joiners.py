@@ -9,34 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyseme.text.splitting.marks import INVISIBLE
-from polyseme.text.splitting.places import word_places
+from polyseme.text.splitting.offsets import word_offsets
+from polyseme.text.splitting.unicode_classes import INVISIBLE
 from polyseme.text.words import Splitter
 
-GLUE = "￭"
+JOINER = "￭"
 
 
-def glued(text: str | Sequence[str], cut: Splitter) -> list[str]:
+def tokenize_with_joiners(text: str | Sequence[str], cut: Splitter) -> list[str]:
     """The words of a text, marked; a list of words is taken as it is.
 
-    >>> glued("Wait (a bit).", Splitter("english"))
+    >>> tokenize_with_joiners("Wait (a bit).", Splitter("english"))
     ['Wait', '(', '￭a', 'bit', '￭)', '￭.']
     """
     if not isinstance(text, str):
         return list(text)
     words = cut(text)
     found, behind = [], len(text)
-    for word, (begin, end) in zip(words, word_places(words, text), strict=True):
+    for word, (begin, end) in zip(words, word_offsets(words, text), strict=True):
         apart = behind > begin or text[behind:begin].strip(INVISIBLE)
-        found.append(word if apart else GLUE + word)
+        found.append(word if apart else JOINER + word)
         behind = end
     return found
 
 
-def unglued(words: Sequence[str]) -> str:
+def detokenize(words: Sequence[str]) -> str:
     """The text that marked words spell.
 
-    >>> unglued(['Wait', '(', '￭a', 'bit', '￭)', '￭.'])
+    >>> detokenize(['Wait', '(', '￭a', 'bit', '￭)', '￭.'])
     'Wait (a bit).'
     """
-    return "".join(word.removeprefix(GLUE) if word.startswith(GLUE) else f" {word}" for word in words).removeprefix(" ")
+    return "".join(word.removeprefix(JOINER) if word.startswith(JOINER) else f" {word}" for word in words).removeprefix(" ")

@@ -16,14 +16,20 @@ from typing import Any
 
 from polyseme.base.errors import MissingExtraError, PolysemeError
 
-BERT_MARKS = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
-GPT_MARK = "<|endoftext|>"
-BYTES_AND_MARK = 257
+BERT_SPECIAL_TOKENS = {
+    "pad_token": "[PAD]",
+    "unk_token": "[UNK]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "mask_token": "[MASK]",
+}
+GPT_SPECIAL_TOKEN = "<|endoftext|>"
+MIN_BPE_SIZE = 257
 """Byte-pair pieces that there are before any pair is learned."""
 
 
 @dataclass(frozen=True)
-class PairMarks:
+class PairTemplate:
     """How a tokenizer puts marks around two texts: before the first, between them, behind the second."""
 
     before: list[int]
@@ -33,7 +39,7 @@ class PairMarks:
     """The type of what belongs to the first text, its marks counted, and of what belongs to the second."""
 
 
-class Pieces:
+class SubwordTokenizer:
     """A tokenizer of the transformers library, asked for the pieces of words."""
 
     def __init__(self, tokenizer: Any) -> None:
@@ -53,7 +59,7 @@ class Pieces:
     def __len__(self) -> int:
         return len(self.tokenizer)
 
-    def mark(self, *names: str) -> int:
+    def special_token_id(self, *names: str) -> int:
         """The id of the first of some marks (`cls`, `sep`, `mask`, `pad`, `bos`, `eos`, `unk`) that there is."""
         found = (getattr(self.tokenizer, f"{name}_token_id") for name in names)
         number = next((each for each in found if each is not None), None)
@@ -61,32 +67,32 @@ class Pieces:
             raise PolysemeError(f"its tokenizer has no mark for {' or '.join(names)}, which this model needs")
         return int(number)
 
-    def pair_marks(self) -> PairMarks | None:
+    def pair_template(self) -> PairTemplate | None:
         """The marks around two texts, as the tokenizer itself puts them; None: it puts none."""
         tried = self._backend.encode("a", "a")
         whose, ids, types = tried.sequence_ids, tried.ids, tried.type_ids
         if 0 not in whose or 1 not in whose or None not in whose:
             return None
         first, second = ([place for place, text in enumerate(whose) if text == number] for number in (0, 1))
-        return PairMarks(
+        return PairTemplate(
             before=ids[: first[0]],
             between=ids[first[-1] + 1 : second[0]],
             after=ids[second[-1] + 1 :],
             types=(types[first[0]], types[second[0]]),
         )
 
-    def of(self, words: Sequence[str]) -> list[list[int]]:
+    def encode_words(self, words: Sequence[str]) -> list[list[int]]:
         """The ids of each word's pieces, at least one for each."""
         distinct = {word: place for place, word in enumerate(dict.fromkeys(words))}
         before = " " if self.byte_level else ""
         texts = [before + word.encode("utf-8", "ignore").decode("utf-8") for word in distinct]  # no lone surrogates
         found = [each.ids for each in self._backend.encode_batch_fast(texts, add_special_tokens=False)]
         if not all(found):
-            unknown = [self.mark("unk", "eos", "bos")]
+            unknown = [self.special_token_id("unk", "eos", "bos")]
             found = [ids or unknown for ids in found]
         return [found[distinct[word]] for word in words]
 
-    def text(self, piece: int) -> str:
+    def token_text(self, piece: int) -> str:
         """A piece as people read it; `##` before one that does not begin a word stays."""
         name: str = self._backend.id_to_token(piece) or ""
         return self._backend.decode([piece], skip_special_tokens=False).strip() or name if self.byte_level else name
@@ -108,15 +114,15 @@ def train_wordpiece(words: Iterable[Sequence[str]], size: int, *, lowercase: boo
     made.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lowercase)
     made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     made.decoder = tokenizers.decoders.WordPiece()
-    marks = list(BERT_MARKS.values())
+    marks = list(BERT_SPECIAL_TOKENS.values())
     trainer = tokenizers.trainers.WordPieceTrainer(vocab_size=size, special_tokens=marks, show_progress=False)
     made.train_from_iterator((" ".join(sentence) for sentence in words), trainer)
     cls, sep = ((mark, made.token_to_id(mark)) for mark in ("[CLS]", "[SEP]"))
     made.post_processor = tokenizers.processors.BertProcessing(sep, cls)
-    return _wrapped(made, **BERT_MARKS)
+    return _wrapped(made, **BERT_SPECIAL_TOKENS)
 
 
-def train_byte_pairs(words: Iterable[Sequence[str]], size: int) -> Any:
+def train_bpe(words: Iterable[Sequence[str]], size: int) -> Any:
     """A byte-level tokenizer of `size` byte-pair pieces, for `transformers` to use and to save.
 
     There are fewer where the text gives no more, but never fewer than the 256 bytes and the mark.
@@ -127,12 +133,12 @@ def train_byte_pairs(words: Iterable[Sequence[str]], size: int) -> Any:
     made.decoder = tokenizers.decoders.ByteLevel()
     trainer = tokenizers.trainers.BpeTrainer(
         vocab_size=size,
-        special_tokens=[GPT_MARK],
+        special_tokens=[GPT_SPECIAL_TOKEN],
         initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
     made.train_from_iterator((" ".join(sentence) for sentence in words), trainer)
-    return _wrapped(made, bos_token=GPT_MARK, eos_token=GPT_MARK, unk_token=GPT_MARK)
+    return _wrapped(made, bos_token=GPT_SPECIAL_TOKEN, eos_token=GPT_SPECIAL_TOKEN, unk_token=GPT_SPECIAL_TOKEN)
 
 
 def _tokenizers() -> Any:

@@ -5,36 +5,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-Document = tuple[tuple[str, ...], ...]
+Sentences = tuple[tuple[str, ...], ...]
 """Sentences that follow each other."""
-LONGEST = 1000
+MAX_DOCUMENT_WORDS = 1000
 """Words of a document that are read together: a book is read in parts."""
 
 
-class Excerpt(list[str]):
+class TextInContext(list[str]):
     """Some words of a sentence of a document, as a list; equal to any list of the same words.
 
-    >>> phrase = Excerpt((("A", "film", "."), ("Not", "a", "good", "film")), 1, 1, 4)
-    >>> phrase == ["a", "good", "film"], begin_of(phrase)
+    >>> phrase = TextInContext((("A", "film", "."), ("Not", "a", "good", "film")), 1, 1, 4)
+    >>> phrase == ["a", "good", "film"], start_in_document(phrase)
     (True, 4)
     """
 
-    def __init__(self, document: Document, sentence: int = 0, begin: int = 0, end: int | None = None) -> None:
+    def __init__(self, document: Sentences, sentence: int = 0, begin: int = 0, end: int | None = None) -> None:
         super().__init__(document[sentence][begin:end])
         self.document, self.begin = document, sum(map(len, document[:sentence])) + begin
 
 
-def document_of(text: Sequence[str]) -> Document:
+def document_of(text: Sequence[str]) -> Sentences:
     """What an encoder reads to know these words: the document around them, or they themselves, as its only sentence."""
-    return text.document if isinstance(text, Excerpt) else (tuple(text),)
+    return text.document if isinstance(text, TextInContext) else (tuple(text),)
 
 
-def begin_of(text: Sequence[str]) -> int:
+def start_in_document(text: Sequence[str]) -> int:
     """Where they begin in it, in words."""
-    return text.begin if isinstance(text, Excerpt) else 0
+    return text.begin if isinstance(text, TextInContext) else 0
 
 
-def in_documents(sentences: Sequence[Sequence[str]], numbers: Sequence[int], *, longest: int = LONGEST) -> list[Excerpt]:
+def in_documents(
+    sentences: Sequence[Sequence[str]], numbers: Sequence[int], *, longest: int = MAX_DOCUMENT_WORDS
+) -> list[TextInContext]:
     """Sentences to be read in their documents; `numbers` tells the document of each.
 
     A document of more than `longest` words is read in parts of that length at most, or of one sentence that is longer.
@@ -43,10 +45,10 @@ def in_documents(sentences: Sequence[Sequence[str]], numbers: Sequence[int], *, 
     >>> [(part, len(part.document)) for part in parts]
     [(['Ann', 'ran'], 2), (['She', 'fell'], 2), (['Rain'], 1)]
     """
-    return [Excerpt(part, place) for part in _parts(sentences, numbers, longest) for place in range(len(part))]
+    return [TextInContext(part, place) for part in _parts(sentences, numbers, longest) for place in range(len(part))]
 
 
-def _parts(sentences: Sequence[Sequence[str]], numbers: Sequence[int], longest: int) -> Iterator[Document]:
+def _parts(sentences: Sequence[Sequence[str]], numbers: Sequence[int], longest: int) -> Iterator[Sentences]:
     part: list[tuple[str, ...]] = []
     now, words = None, 0
     for sentence, number in zip(sentences, numbers, strict=True):

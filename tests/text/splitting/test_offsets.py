@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyseme.base.errors import PolysemeError
-from polyseme.text.splitting.glue import glued, unglued
-from polyseme.text.splitting.places import word_places, words_within
-from polyseme.text.words import normalise_quotes, splitter
+from polyseme.text.splitting.joiners import detokenize, tokenize_with_joiners
+from polyseme.text.splitting.offsets import word_offsets, words_within
+from polyseme.text.words import get_splitter, normalise_quotes
 
 TEXTS = ["Mr. O’Hara can’t pay “$1,000.50” (yet).\n\nNo.", "《战国无双3》 是2009年的 game，naïve café", "", " \t\u3000 ", "a"]
 
@@ -17,34 +17,34 @@ TEXTS = ["Mr. O’Hara can’t pay “$1,000.50” (yet).\n\nNo.", "《战国无
 @pytest.mark.parametrize("way", ["english", "whitespace", "characters", "chinese"])
 @pytest.mark.parametrize("text", TEXTS)
 def test_words_are_cut_from_their_places(text: str, way: str) -> None:
-    words = splitter(way)(text)
-    assert [text[begin:end] for begin, end in word_places(words, text)] == words
-    straight = splitter(way)(normalise_quotes(text))
-    assert [normalise_quotes(text[begin:end]) for begin, end in word_places(straight, text)] == straight
+    words = get_splitter(way)(text)
+    assert [text[begin:end] for begin, end in word_offsets(words, text)] == words
+    straight = get_splitter(way)(normalise_quotes(text))
+    assert [normalise_quotes(text[begin:end]) for begin, end in word_offsets(straight, text)] == straight
 
 
 @given(st.text(alphabet=" \n\u3000ab.,'’“\"-1é国京\u200d", max_size=40))
 def test_any_text(text: str) -> None:
     for way in ("english", "characters"):
-        words = splitter(way)(text)
-        assert [text[begin:end] for begin, end in word_places(words, text)] == words
+        words = get_splitter(way)(text)
+        assert [text[begin:end] for begin, end in word_offsets(words, text)] == words
 
 
 def test_invisible_marks_are_passed_over() -> None:
     text = "\u200fספר\u200f. a\u200eb\u200bc \ufeff"
-    words = splitter("english")(text)
+    words = get_splitter("english")(text)
     assert words == ["ספר", ".", "ab", "c"]
-    assert word_places(words, text) == [(1, 4), (5, 6), (7, 10), (11, 12)]
-    assert word_places(text.split(), text) == [(1, 4 + 2), (7, 12), (12, 12)]
-    assert glued(text, splitter("english")) == ["ספר", "￭.", "ab", "￭c"]
-    assert unglued(glued(text, splitter("english"))) == "ספר. abc"
+    assert word_offsets(words, text) == [(1, 4), (5, 6), (7, 10), (11, 12)]
+    assert word_offsets(text.split(), text) == [(1, 4 + 2), (7, 12), (12, 12)]
+    assert tokenize_with_joiners(text, get_splitter("english")) == ["ספר", "￭.", "ab", "￭c"]
+    assert detokenize(tokenize_with_joiners(text, get_splitter("english"))) == "ספר. abc"
 
 
 def test_other_spellings() -> None:
-    assert word_places(["``", "so", "''", "-LRB-"], '"so" (') == [(0, 1), (1, 3), (3, 4), (5, 6)]
-    assert word_places(["New York", "", "is"], "New  York is") == [(0, 9), (9, 9), (10, 12)]
+    assert word_offsets(["``", "so", "''", "-LRB-"], '"so" (') == [(0, 1), (1, 3), (3, 4), (5, 6)]
+    assert word_offsets(["New York", "", "is"], "New  York is") == [(0, 9), (9, 9), (10, 12)]
     with pytest.raises(PolysemeError, match=r"2 words do not spell the text .* 'so it'"):
-        word_places(["so", "is"], "so it")
+        word_offsets(["so", "is"], "so it")
 
 
 def test_words_of_characters() -> None:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.text.corpus import Corpus
-from polyseme.text.splitting.likeliest import LikeliestSplitter
-from polyseme.text.words import Splitter, splitter, splitter_names
+from polyseme.text.splitting.unigram import UnigramSegmenter
+from polyseme.text.words import NamedSplitter, get_splitter, splitter_names
 from tests.encoders.small import elmo
 from tests.text.test_words import INVISIBLE, inked
 
@@ -56,7 +56,7 @@ def all_cuts(run: str) -> list[list[str]]:
 @settings(deadline=None, max_examples=300)
 @given(text=TEXT)
 def test_only_white_space_is_lost(text: str) -> None:
-    words = LikeliestSplitter(WORDS)(text)
+    words = UnigramSegmenter(WORDS)(text)
     assert "".join(words) == inked(text)
     assert all(words)
     assert not any(letter.isspace() for word in words for letter in word)
@@ -68,7 +68,7 @@ def test_no_other_cut_is_likelier(words: list[str], run: str) -> None:
     def likely(cut: list[str]) -> float:
         return math.prod(probability(words, piece) for piece in cut)
 
-    found = LikeliestSplitter(words)(run)
+    found = UnigramSegmenter(words)(run)
     assert likely(found) == pytest.approx(max(map(likely, all_cuts(run))), rel=1e-9, abs=0.0)
 
 
@@ -90,12 +90,12 @@ def test_no_other_cut_is_likelier(words: list[str], run: str) -> None:
     ],
 )
 def test_by_hand(text: str, words: list[str]) -> None:
-    assert LikeliestSplitter(WORDS)(text) == words
+    assert UnigramSegmenter(WORDS)(text) == words
 
 
 @pytest.mark.parametrize("digits", ["๑๐", "໑", "၁", "១"])
 def test_digits_of_the_script_are_a_number(digits: str) -> None:
-    assert LikeliestSplitter(WORDS)(f"{digits}ภาษาไทย") == [digits, "ภาษา", "ไทย"]
+    assert UnigramSegmenter(WORDS)(f"{digits}ภาษาไทย") == [digits, "ภาษา", "ไทย"]
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,13 @@ def test_digits_of_the_script_are_a_number(digits: str) -> None:
     ],
 )
 def test_signs_stay_with_their_letter(text: str, words: list[str]) -> None:
-    assert LikeliestSplitter([*WORDS, "กิน", "ิ", "်", "မြန်မာ"])(text) == words
+    assert UnigramSegmenter([*WORDS, "กิน", "ิ", "်", "မြန်မာ"])(text) == words
 
 
 @pytest.mark.parametrize("mark", INVISIBLE)
 def test_an_invisible_mark_is_no_word(mark: str) -> None:
     expected = ["包", "袱"] if mark == "\u200b" else ["包袱"]
-    assert LikeliestSplitter(WORDS)(f"{mark}他{mark}。包{mark}袱 {mark} ") == ["他", "。", *expected]
+    assert UnigramSegmenter(WORDS)(f"{mark}他{mark}。包{mark}袱 {mark} ") == ["他", "。", *expected]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_how_rare_a_word_may_be(first: list[str], whole: list[str], parts: list[
     taken, likelier = [], []
     for place in range(100):
         words = [*first, *others[:place], "京城", *others[place:]]
-        taken.append(LikeliestSplitter(words)("".join(whole)) == whole)
+        taken.append(UnigramSegmenter(words)("".join(whole)) == whole)
         one, two = (math.prod(probability(words, piece) for piece in cut) for cut in (whole, parts))
         likelier.append(one > two)
     assert taken == likelier and 10 < sum(taken) < 90
@@ -145,18 +145,18 @@ def test_how_rare_a_word_may_be(first: list[str], whole: list[str], parts: list[
 
 def test_words_have_twelve_characters_at_most() -> None:
     long = "一二三四五六七八九十百千万"
-    assert LikeliestSplitter([long[:12], long])(long) == [long[:12], "万"]
-    assert LikeliestSplitter([long])(long) == list(long)
+    assert UnigramSegmenter([long[:12], long])(long) == [long[:12], "万"]
+    assert UnigramSegmenter([long])(long) == list(long)
 
 
 def test_the_same_words_are_the_same_splitter() -> None:
-    one, other = LikeliestSplitter(WORDS), LikeliestSplitter(WORDS[::-1])
+    one, other = UnigramSegmenter(WORDS), UnigramSegmenter(WORDS[::-1])
     again = pickle.loads(pickle.dumps(one))
-    assert isinstance(again, LikeliestSplitter) and again.words == one.words and again("北京城") == ["北京", "城"]
-    assert again == one == splitter("likeliest", WORDS) and hash(again) == hash(one)
-    assert one != other and len({one, again, other, LikeliestSplitter(WORDS[:-1])}) == 3
-    assert one != splitter("characters") and splitter("characters") != one
-    assert LikeliestSplitter([*WORDS, "的", "他"]) == one  # a word counts where it comes first
+    assert isinstance(again, UnigramSegmenter) and again.words == one.words and again("北京城") == ["北京", "城"]
+    assert again == one == get_splitter("unigram", WORDS) and hash(again) == hash(one)
+    assert one != other and len({one, again, other, UnigramSegmenter(WORDS[:-1])}) == 3
+    assert one != get_splitter("characters") and get_splitter("characters") != one
+    assert UnigramSegmenter([*WORDS, "的", "他"]) == one  # a word counts where it comes first
     with pytest.raises(AttributeError):
         one.name = "other"
     with pytest.raises((AttributeError, TypeError)):  # Python's frozen classes with slots say it oddly to their heirs
@@ -164,35 +164,35 @@ def test_the_same_words_are_the_same_splitter() -> None:
 
 
 def test_called_wrongly() -> None:
-    assert "likeliest" in splitter_names()
+    assert "unigram" in splitter_names()
     for empty in ([], [""]):
-        with pytest.raises(UsageError, match="the list of words is empty; the splitter 'likeliest' needs one"):
-            LikeliestSplitter(empty)
-    with pytest.raises(UsageError, match="'likeliest' needs a list of words, most frequent first"):
-        splitter("likeliest")
-    with pytest.raises(UsageError, match="a list of words was given, but the splitter is 'characters'; only 'likeliest'"):
-        splitter("characters", WORDS)
-    with pytest.raises(UsageError, match="'likeliest' without a list of words"):
-        Splitter("likeliest")
+        with pytest.raises(UsageError, match="the word list is empty; splitter='unigram' needs words"):
+            UnigramSegmenter(empty)
+    with pytest.raises(UsageError, match="splitter='unigram' needs word_list: words, most frequent first"):
+        get_splitter("unigram")
+    with pytest.raises(UsageError, match="word_list applies only to splitter='unigram', not to 'characters'"):
+        get_splitter("characters", WORDS)
+    with pytest.raises(UsageError, match="splitter='unigram' needs word_list"):
+        NamedSplitter("unigram")
 
 
 def test_a_model_folder_keeps_the_list(tmp_path: Path) -> None:
     model = elmo()
-    model.splitter = LikeliestSplitter(WORDS)
+    model.splitter = UnigramSegmenter(WORDS)
     folder = model.save_pretrained(tmp_path / "m")
     assert (folder / "words.txt").read_text(encoding="utf-8").split("\n") == [*WORDS, ""]
-    assert json.loads((folder / "config.json").read_text())["splitter"] == "likeliest"
+    assert json.loads((folder / "config.json").read_text())["splitter"] == "unigram"
     again = Elmo.from_pretrained(folder)
     assert again.splitter == model.splitter and again.words("他的包袱") == ["他", "的", "包袱"]
     np.testing.assert_array_equal(again.embed(["他的包袱"])[0], model.embed([["他", "的", "包袱"]])[0])
     (folder / "words.txt").unlink()
-    with pytest.raises(FormatError, match=r"lacks words\.txt, which the splitter 'likeliest' needs"):
+    with pytest.raises(FormatError, match=r"lacks words\.txt, which the splitter 'unigram' needs"):
         Elmo.from_pretrained(folder)
 
 
 def test_a_model_that_is_cut_otherwise_leaves_no_list_behind(tmp_path: Path) -> None:
     model = elmo()
-    model.splitter = LikeliestSplitter(WORDS)
+    model.splitter = UnigramSegmenter(WORDS)
     model.save_pretrained(tmp_path / "m")
     elmo().save_pretrained(tmp_path / "m")
     assert not (tmp_path / "m" / "words.txt").exists()
@@ -201,18 +201,20 @@ def test_a_model_that_is_cut_otherwise_leaves_no_list_behind(tmp_path: Path) -> 
 def test_a_corpus(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("他的包袱很重。北京城！\n重3.5kg\n" * 20_000, encoding="utf-8")  # several blocks
-    here, beside = (Corpus(path, words=splitter("likeliest", WORDS), sentences="chinese", workers=count) for count in (0, 2))
+    here, beside = (
+        Corpus(path, splitter=get_splitter("unigram", WORDS), sentences="chinese", workers=count) for count in (0, 2)
+    )
     expected = [["他", "的", "包袱", "很", "重", "。"], ["北京", "城", "！"], ["重", "3.5", "kg"]] * 20_000
     assert list(here) == list(beside) == expected
-    assert not here.cutter.straight_quotes
+    assert not here.normalise_quotes
 
 
 def test_another_list_is_another_corpus(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("他的包袱很重。", encoding="utf-8")
-    with pytest.raises(UsageError, match="'likeliest' needs a list of words"):
-        Corpus(path, words="likeliest")
-    ways = [splitter("characters"), splitter("likeliest", WORDS), splitter("likeliest", WORDS[::-1])]
-    names = [Corpus(path, words=way, sentences="chinese").fingerprint() for way in ways]
+    with pytest.raises(UsageError, match="'unigram' needs word_list"):
+        Corpus(path, splitter="unigram")
+    ways = [get_splitter("characters"), get_splitter("unigram", WORDS), get_splitter("unigram", WORDS[::-1])]
+    names = [Corpus(path, splitter=way, sentences="chinese").fingerprint() for way in ways]
     assert len(set(names)) == 3
-    assert Corpus(path, words=LikeliestSplitter(WORDS), sentences="chinese").fingerprint() == names[1]
+    assert Corpus(path, splitter=UnigramSegmenter(WORDS), sentences="chinese").fingerprint() == names[1]

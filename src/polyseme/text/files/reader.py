@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 from polyseme.base.errors import FormatError, MissingExtraError, nearest
 from polyseme.base.files import telling
-from polyseme.text.files.unpacking import ENCODING_ADVICE, refuse_foreign, unpacked, whole_lines
+from polyseme.text.files.decompression import ENCODING_ADVICE, decompress, line_blocks, reject_unsupported
 
 PARQUET = b"PAR1"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-LONGEST = 1 << 23
+MAX_LINE_BYTES = 1 << 23
 """Bytes of a line of plain text after which it is cut: a file without line ends must not fill the memory."""
 
 
@@ -58,7 +58,7 @@ class Chunk(NamedTuple):
     """The place of the file in its source."""
 
 
-def text_of(chunk: Chunk) -> str:
+def chunk_text(chunk: Chunk) -> str:
     """What a worker needs of a chunk."""
     return chunk.text
 
@@ -72,10 +72,10 @@ def read_chunks(file: TextFile, place: int = 0, *, field: str = "text", skip_bad
     elif file.path.suffix.lower() == ".parquet" and magic:
         raise FormatError(file.name, "is no Parquet file; it does not begin with PAR1")
     else:
-        refuse_foreign(file.name, magic)
+        reject_unsupported(file.name, magic)
         reader = _Lines(file, place, field, skip_bad)
         read = reader.json if file.holds_json else reader.plain
-        for data in whole_lines(unpacked(file.path, file.name, magic), None if file.holds_json else LONGEST):
+        for data in line_blocks(decompress(file.path, file.name, magic), None if file.holds_json else MAX_LINE_BYTES):
             yield read(data)
 
 

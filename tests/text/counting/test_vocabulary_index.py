@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from polyseme.text.corpus import Corpus
-from polyseme.text.counting import numbering
-from polyseme.text.counting.counts import MARKS
-from polyseme.text.counting.numbering import Numbering
+from polyseme.text.counting import vocabulary_index
+from polyseme.text.counting.counts import SPECIAL_TOKENS
+from polyseme.text.counting.vocabulary_index import VocabularyIndex
 from polyseme.text.shards.blocks import as_block
 from polyseme.text.shards.shards import Shards
 
@@ -23,12 +23,15 @@ def test_order_and_counts(tmp_path: Path, limit: int) -> None:
     words = ["".join(chance.choices(letters, k=int(chance.expovariate(0.5)) + 1)) for _ in range(5000)]
     words += ["<UNK>", "</S>", "<UNK>", "\u2028", "\r"] * 20
     chance.shuffle(words)
-    types, numbers = Numbering(tmp_path, limit), []
+    types, numbers = VocabularyIndex(tmp_path, limit), []
     for start in range(0, len(words), 100):
         numbers += types.encode(as_block([words[start : start + 100]])).tolist()
     assert any(tmp_path.iterdir()) == (limit < 10**6)
     ordered, true = types.ordered(), Counter(words)
-    expected = [*MARKS, *sorted((word for word in true if word not in MARKS), key=lambda word: (-true[word], word))]
+    expected = [
+        *SPECIAL_TOKENS,
+        *sorted((word for word in true if word not in SPECIAL_TOKENS), key=lambda word: (-true[word], word)),
+    ]
     assert b"".join(ordered.lines()).decode() == "".join(f"{word}\n" for word in expected)
     assert ordered.counts.tolist() == [true[word] for word in expected]
     assert [expected[place] for place in ordered.final[numbers]] == words
@@ -38,9 +41,9 @@ def test_shards_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "t.txt").write_text(
         "\n".join(f"w{number % 997} the w{number % 13} <S> {'x' * 1001}" for number in range(90_000))
     )
-    corpus = Corpus(tmp_path / "t.txt", words="whitespace", sentences="lines", workers=0)
+    corpus = Corpus(tmp_path / "t.txt", splitter="whitespace", sentences="lines", workers=0)
     whole = Shards.build(corpus, tmp_path / "a").folder
-    monkeypatch.setattr(numbering, "LIMIT", 100)
+    monkeypatch.setattr(vocabulary_index, "LIMIT", 100)
     spilled = Shards.build(corpus, tmp_path / "b").folder
     assert whole is not None and spilled is not None
     assert sorted(path.name for path in whole.iterdir()) == sorted(path.name for path in spilled.iterdir())

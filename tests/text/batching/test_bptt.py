@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from polyseme.base.errors import PolysemeError
-from polyseme.text.batching.passages import PassageBatch, PassageBatches, Passages
+from polyseme.text.batching.bptt import BpttBatch, BpttBatches, TokenStream
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 
@@ -18,7 +18,7 @@ from polyseme.text.shards.shards import Shards
 def shards(tmp_path: Path) -> Shards:
     lines = [" ".join(f"w{(line * 7 + place) % 50}" for place in range(line % 9)) for line in range(80)]
     (tmp_path / "t.txt").write_text("\n".join(lines) + "\n")
-    return Shards.build(Corpus(tmp_path / "t.txt", words="whitespace", sentences="lines", workers=0), tmp_path)
+    return Shards.build(Corpus(tmp_path / "t.txt", splitter="whitespace", sentences="lines", workers=0), tmp_path)
 
 
 def stream(shards: Shards, sentences: range) -> list[int]:
@@ -30,14 +30,14 @@ def stream(shards: Shards, sentences: range) -> list[int]:
     return found
 
 
-def marked(batch: PassageBatch) -> np.ndarray:
+def marked(batch: BpttBatch) -> np.ndarray:
     return np.where(batch.ends, -1, batch.types)
 
 
 def test_places(shards: Shards) -> None:
     sentences = range(5, 60)
     expected = stream(shards, sentences)
-    passages = Passages(shards, sentences)
+    passages = TokenStream(shards, sentences)
     types, ends = passages.at(np.arange(2 * len(passages)))
     assert np.where(ends, -1, types).tolist() == expected * 2 and passages.words == sum(n >= 0 for n in expected)
 
@@ -45,7 +45,7 @@ def test_places(shards: Shards) -> None:
 @pytest.mark.parametrize(("rows", "steps"), [(1, 7), (4, 10), (100, 10)])
 def test_in_order(shards: Shards, rows: int, steps: int) -> None:
     expected = stream(shards, range(3, 40))
-    batches = list(Passages(shards, range(3, 40)).in_order(rows, steps))
+    batches = list(TokenStream(shards, range(3, 40)).in_order(rows, steps))
     assert [batch.fresh for batch in batches] == [True] + [False] * (len(batches) - 1)
     read = np.concatenate([marked(batch)[:, :-1] for batch in batches], axis=1)
     predicted = np.concatenate([marked(batch)[:, 1:] for batch in batches], axis=1)
@@ -55,7 +55,7 @@ def test_in_order(shards: Shards, rows: int, steps: int) -> None:
 
 def test_an_epoch_reads_each_row_on_and_misses_nothing(shards: Shards) -> None:
     expected = stream(shards, range(len(shards)))
-    batches = PassageBatches(shards, range(len(shards)), rows=3, steps=12, seed=4)
+    batches = BpttBatches(shards, range(len(shards)), batch_size=3, bptt=12, seed=4)
     assert batches.words_per_epoch == sum(n >= 0 for n in expected)
     taken = list(itertools.islice(batches, 60))
     starts = [place for place, batch in enumerate(taken) if batch.fresh]
@@ -75,25 +75,25 @@ def test_an_epoch_reads_each_row_on_and_misses_nothing(shards: Shards) -> None:
 
 
 def test_taken_up_and_shared(shards: Shards) -> None:
-    batches = PassageBatches(shards, range(80), rows=2, steps=9, seed=1)
+    batches = BpttBatches(shards, range(80), batch_size=2, bptt=9, seed=1)
     stream_ = iter(batches)
     for _ in range(25):
         next(stream_)
     place = batches.position()
     expected = [marked(next(stream_)) for _ in range(5)]
-    again = PassageBatches(shards, range(80), rows=2, steps=9, seed=1)
+    again = BpttBatches(shards, range(80), batch_size=2, bptt=9, seed=1)
     again.seek(place)
-    with pytest.raises(PolysemeError, match="the run has 2 rows, not 3: give --rows 2"):
-        PassageBatches(shards, range(80), rows=3, steps=9, seed=1).seek(place)
+    with pytest.raises(PolysemeError, match="the run has 2 rows, not 3: give batch_size=2"):
+        BpttBatches(shards, range(80), batch_size=3, bptt=9, seed=1).seek(place)
     for one, other in zip(expected, again, strict=False):
         np.testing.assert_array_equal(one, marked(other))
-    whole = next(iter(PassageBatches(shards, range(80), rows=4, steps=9, seed=1)))
-    shares = [next(iter(PassageBatches(shards, range(80), rows=2, steps=9, seed=1, rank=rank, ranks=2))) for rank in (0, 1)]
+    whole = next(iter(BpttBatches(shards, range(80), batch_size=4, bptt=9, seed=1)))
+    shares = [next(iter(BpttBatches(shards, range(80), batch_size=2, bptt=9, seed=1, rank=rank, ranks=2))) for rank in (0, 1)]
     np.testing.assert_array_equal(np.concatenate([marked(share) for share in shares]), marked(whole))
 
 
 def test_too_little_text(shards: Shards) -> None:
-    with pytest.raises(PolysemeError, match="for 9 rows: add text, or take fewer rows"):
-        PassageBatches(shards, range(3), rows=9)
+    with pytest.raises(PolysemeError, match="for 9 rows: add text, or lower batch_size"):
+        BpttBatches(shards, range(3), batch_size=9)
     with pytest.raises(PolysemeError, match="no sentences to train on"):
-        Passages(shards, range(0))
+        TokenStream(shards, range(0))

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from polyseme.base.progress import Advance
-from polyseme.text.counting.distinct import Distinct, Hashes, hashes_of
-from polyseme.text.files.paragraphs import Chunk, text_of
+from polyseme.text.counting.distinct_count import DistinctCount, Hashes, hashes_of
+from polyseme.text.files.decompression import ENCODING_ADVICE
+from polyseme.text.files.parallel_map import parallel_map
+from polyseme.text.files.reader import Chunk, chunk_text
 from polyseme.text.files.sources import Source
-from polyseme.text.files.unpacking import ENCODING_ADVICE
-from polyseme.text.files.workers import in_order
-from polyseme.text.shards.blocks import Cutter
+from polyseme.text.shards.blocks import TextSplitter
 
 MODEL_BYTES = 48
 """Bytes of a word that a character model sees: rows of 50 with two marks."""
@@ -34,7 +34,7 @@ _TO_NFC = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class CorpusReport:
     """What `Corpus.check` found."""
 
     files: int
@@ -127,7 +127,7 @@ class _Part(NamedTuple):
 class _Examine:
     """The work of a worker; a class, so that it can be sent to one."""
 
-    cutter: Cutter
+    cutter: TextSplitter
 
     def __call__(self, text: str) -> _Part:
         block = self.cutter.block_of(text)
@@ -157,8 +157,8 @@ class _Sums:
         self.types_seen = self.type_bytes = 0
         self.examples: list[str] = []
         self.with_text: set[int] = set()
-        self.line_hashes, self.word_hashes = Distinct(), Distinct()
-        self.spellings, self.spelt_alike = Distinct(), Distinct()
+        self.line_hashes, self.word_hashes = DistinctCount(), DistinctCount()
+        self.spellings, self.spelt_alike = DistinctCount(), DistinctCount()
 
     def add(self, chunk: Chunk, part: _Part) -> None:
         self.lines += chunk.lines
@@ -183,15 +183,15 @@ class _Sums:
         return 4 * self.words + 8 * (self.sentences + 1) + int((8 + letters) * self.word_hashes.distinct)
 
 
-def examine(source: Source, cutter: Cutter, workers: int, progress: Advance | None = None) -> Report:
+def check_corpus(source: Source, cutter: TextSplitter, workers: int, progress: Advance | None = None) -> CorpusReport:
     """Read the whole source once; bad lines are counted even where reading it would stop at them."""
     tolerant = source.tolerant()
     sums = _Sums()
-    for chunk, part in in_order(_Examine(cutter), tolerant.chunks(), text_of, workers):
+    for chunk, part in parallel_map(_Examine(cutter), tolerant.chunks(), chunk_text, workers):
         sums.add(chunk, part)
         if progress is not None:
             progress(part.words)
-    return Report(
+    return CorpusReport(
         files=len(source.files),
         bytes=source.size(),
         lines=sums.lines,

@@ -19,7 +19,7 @@ from polyseme.text.shards.files import one_at_a_time, part_of
 from polyseme.text.shards.shards import Shards
 
 
-class Spelling:
+class CharacterIds:
     """The characters of all types."""
 
     def __init__(self, ids: NDArray[np.integer], lengths: NDArray[np.integer]) -> None:
@@ -29,7 +29,7 @@ class Spelling:
         """How much of each row is used, marks included, (types,)."""
 
     @classmethod
-    def of(cls, shards: Shards, speller: Characters) -> Spelling:
+    def of(cls, shards: Shards, speller: Characters) -> CharacterIds:
         """That of shards: found beside them, or written now; where they have no files, made in memory."""
         if shards.folder is None:
             blocks = list(_spelled(shards, speller))

@@ -24,12 +24,12 @@ Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 
-def cores() -> int:
+def cpu_count() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_order(
+def parallel_map(
     job: Callable[[Given], Result], items: Iterable[Item], given: Callable[[Item], Given], workers: int
 ) -> Iterator[tuple[Item, Result]]:
     """Every item with `job(given(item))`; with 0 workers in this process, else in that many others."""

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.text.counting.counts import LONGEST, MARKS
+from polyseme.text.counting.counts import MAX_WORD_LENGTH, SPECIAL_TOKENS
 from polyseme.text.shards.blocks import Block
 
 LIMIT = 1 << 19
@@ -30,7 +30,7 @@ _Entry = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class Ordered:
+class SortedVocabulary:
     """Distinct words in their final order: marks, then by falling count, ties in the order of the words."""
 
     counts: NDArray[np.int64]
@@ -48,20 +48,20 @@ class Ordered:
                 yield text[self._ends[place] : self._ends[place + 1]]
 
 
-class Numbering:
+class VocabularyIndex:
     """The distinct words so far; `folder` is for files of its own, which are the caller's to remove."""
 
     def __init__(self, folder: Path, limit: int | None = None) -> None:
         self._folder, self._limit = folder, LIMIT if limit is None else limit
         self._runs: list[Path] = []
         self._before = 0  # numbers given to words of the runs
-        self._ids = {mark: place for place, mark in enumerate(MARKS)}
+        self._ids = {mark: place for place, mark in enumerate(SPECIAL_TOKENS)}
         self._counts: NDArray[np.int64] = np.zeros(1 << 16, dtype=np.int64)
 
     def encode(self, block: Block) -> NDArray[np.uint32]:
         """The number of every word of a block, (words,), which is counted too."""
         known = self._ids
-        numbers = (known.setdefault(word[:LONGEST], len(known)) for word in block.types)
+        numbers = (known.setdefault(word[:MAX_WORD_LENGTH], len(known)) for word in block.types)
         ids = np.fromiter(numbers, dtype=np.uint32, count=len(block.types))
         while len(known) > len(self._counts):
             self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)])
@@ -71,7 +71,7 @@ class Numbering:
             self._spill()
         return found
 
-    def ordered(self) -> Ordered:
+    def ordered(self) -> SortedVocabulary:
         """All words in order; nothing can be encoded after."""
         path, totals, ends = self._folder / "words.txt", array("q"), array("q", [0])
         place_of: NDArray[np.uint32] = np.empty(self._before + len(self._ids), dtype=np.uint32)
@@ -83,17 +83,17 @@ class Numbering:
                 for _, number, count in same:
                     place_of[number] = place
                     total += count
-                if word in MARKS:
+                if word in SPECIAL_TOKENS:
                     marks[word] = place
                 totals.append(total)
                 ends.append(ends[-1] + file.write(f"{word}\n".encode()))
         counts = np.frombuffer(totals, dtype=np.int64)
         order = np.argsort(-counts, kind="stable")  # so that ties stay in the order of the words
-        first = np.array([marks[mark] for mark in MARKS])
+        first = np.array([marks[mark] for mark in SPECIAL_TOKENS])
         order = np.concatenate([first, order[~np.isin(order, first)]])
         final = np.empty(len(order), dtype=np.uint32)
         final[order] = np.arange(len(order), dtype=np.uint32)
-        return Ordered(counts[order], final[place_of], path, np.frombuffer(ends, dtype=np.int64), order)
+        return SortedVocabulary(counts[order], final[place_of], path, np.frombuffer(ends, dtype=np.int64), order)
 
     def _entries(self) -> Iterator[_Entry]:
         for word in sorted(self._ids):
