@@ -7,11 +7,12 @@ import pytest
 
 from polyseme.analysis.words import WordSpace, isolated_word_vectors, static_vectors
 from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.encoders.config import NgramConfig, NnlmConfig, UlmfitConfig
 from polyseme.encoders.fasttext import FastTextTable
-from polyseme.encoders.ngram import NgramConfig, NgramModel
+from polyseme.encoders.ngram import NgramModel
 from polyseme.encoders.ngram_table import Level, NgramTable
-from polyseme.encoders.nnlm import Nnlm, NnlmConfig
-from polyseme.encoders.ulmfit import Ulmfit, UlmfitConfig
+from polyseme.encoders.nnlm import Nnlm
+from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import WordVectors
@@ -102,11 +103,11 @@ CLOSED = Vocabulary(["<s>", "</s>", "<unk>", "virus", "Paris", "PARIS"], unknown
 
 
 def nnlm():
-    return Nnlm(NnlmConfig(size=6, order=3, dim=4, hidden=5), vocabulary=CLOSED).eval()
+    return Nnlm(NnlmConfig(size=6, order=3, dim=4, hidden_size=5), vocabulary=CLOSED).eval()
 
 
 def ulmfit():
-    return Ulmfit(UlmfitConfig(size=6, dim=4, hidden=5, layers=2), vocabulary=CLOSED).eval()
+    return Ulmfit(UlmfitConfig(size=6, dim=4, hidden_size=5, layers=2), vocabulary=CLOSED).eval()
 
 
 def ngram():

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from polyseme.encoders.bert import Bert
+from polyseme.encoders.config import SubwordConfig
 from polyseme.encoders.gpt import Gpt
-from polyseme.encoders.subword_model import SubwordConfig
 from polyseme.text.subwords import train_bpe, train_wordpiece
 
 TEXT = ["the bank of the river", "money in the bank", "a zebra sat on the mat , naïve", "漢 字 of river rivers banks"]
@@ -48,4 +48,4 @@ def gpt(*, positions: int = 24, head: str = "GPT2LMHeadModel", seed: int = 0, **
     mark = byte_pairs().eos_token_id
     config = library().GPT2Config(**sizes, initializer_range=0.5, bos_token_id=mark, eos_token_id=mark)
     network = getattr(library(), head)(config)
-    return Gpt(SubwordConfig(**{"pieces": "last", **settings}), network=network, tokenizer=byte_pairs()).eval()
+    return Gpt(SubwordConfig(**{"subword_pooling": "last", **settings}), network=network, tokenizer=byte_pairs()).eval()

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from polyseme.base.errors import UsageError
+from polyseme.encoders.config import NnlmConfig
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.nnlm import Nnlm, NnlmConfig
+from polyseme.encoders.nnlm import Nnlm
 from polyseme.text.vocabulary import Vocabulary
 from tests.encoders.small import elmo
 
@@ -80,7 +81,7 @@ def test_layers_can_be_chosen_and_batches_are_told() -> None:
 
 def test_systems_without_such_marks_read_the_words_alone() -> None:
     words = Vocabulary(["<s>", "</s>", "<unk>", "the", "cat", "a"], unknown="<unk>", begin="<s>", end="</s>")
-    model = Nnlm(NnlmConfig(size=6, order=3, dim=3, hidden=5, direct=False), vocabulary=words).eval()
+    model = Nnlm(NnlmConfig(size=6, order=3, dim=3, hidden_size=5, direct_connections=False), vocabulary=words).eval()
     (found,) = model.embed_documents([DOCUMENT])
     (joined,) = model.embed([[word for sentence in DOCUMENT for word in sentence]])
     np.testing.assert_allclose(np.concatenate(found, axis=1), joined, atol=1e-6)

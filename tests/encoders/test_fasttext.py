@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import polyseme
 from polyseme.base.config import ConfigError
-from polyseme.encoders.fasttext import FastTextConfig, FastTextTable, subword_rows
+from polyseme.encoders.config import FastTextConfig
+from polyseme.encoders.fasttext import FastTextTable, subword_rows
 from polyseme.text.word_vectors import WordVectors
 
 WORDS = ["the", "bank", "river"]
@@ -42,7 +43,7 @@ def test_as_gensim_hashes(word: str, shortest: int, more: int) -> None:
 
 
 def test_unknown_words_are_made_of_subwords() -> None:
-    model = table(shortest=3, longest=4)
+    model = table(min_n=3, max_n=4)
     expected = SUBWORDS[subword_rows("banks", 3, 4, 30)].mean(0)
     vectors, known = model.lookup(["bank", "banks", "Banks", "River"])
     assert known.all()
@@ -54,7 +55,7 @@ def test_unknown_words_are_made_of_subwords() -> None:
 
 
 def test_words_too_short_have_zeros() -> None:
-    model = table(shortest=5, longest=6)
+    model = table(min_n=5, max_n=6)
     assert model.lookup(["at", "atom"]).vectors[0].tolist() == [0.0] * 4
     assert model.known(["at", "atom", "the"]).tolist() == [False, True, True]
     assert model.known([]).tolist() == []
@@ -77,7 +78,7 @@ def test_as_an_encoder(tmp_path: Path) -> None:
 
 def test_bad_configs() -> None:
     with pytest.raises(ConfigError, match="subwords are of 3 to 2 letters"):
-        FastTextConfig(size=1, dim=2, buckets=3, shortest=3, longest=2)
+        FastTextConfig(size=1, dim=2, buckets=3, min_n=3, max_n=2)
     with pytest.raises(ConfigError, match="buckets is 0"):
         FastTextConfig(size=1, dim=2, buckets=0)
     with pytest.raises(ConfigError, match="unknown is 'random'; fastText's unknown words are made of subwords"):

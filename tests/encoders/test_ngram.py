@@ -12,9 +12,10 @@ from safetensors.numpy import load_file, save_file
 import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.encoders.config import NgramConfig
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.language_model import LanguageModel
-from polyseme.encoders.ngram import NgramConfig, NgramModel
+from polyseme.encoders.ngram import NgramModel
 from polyseme.encoders.ngram_table import Level, NgramTable
 from polyseme.text.vocabulary import Vocabulary
 

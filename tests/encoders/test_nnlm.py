@@ -11,8 +11,9 @@ import torch
 import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
+from polyseme.encoders.config import NnlmConfig
 from polyseme.encoders.language_model import LanguageModel
-from polyseme.encoders.nnlm import Nnlm, NnlmConfig
+from polyseme.encoders.nnlm import Nnlm
 from polyseme.text.vocabulary import Vocabulary
 
 WORDS = ["<s>", "</s>", "<unk>", "the", "bank", "of", "river", "a"]
@@ -21,7 +22,9 @@ WORDS = ["<s>", "</s>", "<unk>", "the", "bank", "of", "river", "a"]
 def small(order: int = 4, direct: bool = True, seed: int = 0) -> Nnlm:
     torch.manual_seed(seed)
     vocabulary = Vocabulary(WORDS, unknown="<unk>", begin="<s>", end="</s>")
-    model = Nnlm(NnlmConfig(size=len(WORDS), order=order, dim=3, hidden=5, direct=direct), vocabulary=vocabulary)
+    model = Nnlm(
+        NnlmConfig(size=len(WORDS), order=order, dim=3, hidden_size=5, direct_connections=direct), vocabulary=vocabulary
+    )
     torch.nn.init.normal_(model.output.bias)
     return model.eval()
 
@@ -104,6 +107,6 @@ def test_folder(tmp_path: Path) -> None:
 
 def test_what_cannot_be() -> None:
     with pytest.raises(ConfigError, match="hidden is 0; it must be at least 1; order is 1; it must be at least 2"):
-        NnlmConfig(size=4, dim=3, hidden=0, order=1)
+        NnlmConfig(size=4, dim=3, hidden_size=0, order=1)
     with pytest.raises(ConfigError, match="the vocabulary lacks </s> and <unk>"):
         Nnlm(NnlmConfig(size=2, dim=3), vocabulary=Vocabulary(["<s>", "a"], unknown=None))

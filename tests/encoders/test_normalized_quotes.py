@@ -21,7 +21,7 @@ PLAIN = ['"', "ca", "n't", '"', "(", "the", ")", "[", "bank", "]", "{", '"', "'s
 def model(plain: bool) -> Elmo:
     """The same weights, whether it reads plain words or words as they are."""
     made = elmo(output=True)
-    made.config, made.splitter = made.config.replace(plain_words=plain), get_splitter("english")
+    made.config, made.splitter = made.config.replace(normalize_quotes=plain), get_splitter("english")
     return made
 
 
@@ -52,9 +52,9 @@ def test_what_is_no_sentence_is_still_told() -> None:
 
 def test_a_folder_keeps_it_and_an_older_folder_has_it_not(tmp_path: Path) -> None:
     again = Elmo.from_pretrained(model(True).save_pretrained(tmp_path / "plain"))
-    assert isinstance(again, Elmo) and again.config.plain_words and again.words(["``"]) == ['"']
+    assert isinstance(again, Elmo) and again.config.normalize_quotes and again.words(["``"]) == ['"']
     folder = model(False).save_pretrained(tmp_path / "usual")
     config = (folder / "config.json").read_text()
-    assert '"plain_words": false,' in config
-    (folder / "config.json").write_text(config.replace('"plain_words": false,', ""))
+    assert '"normalize_quotes": false,' in config
+    (folder / "config.json").write_text(config.replace('"normalize_quotes": false,', ""))
     assert Elmo.from_pretrained(folder).words(["``"]) == ["``"]

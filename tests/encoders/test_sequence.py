@@ -12,8 +12,9 @@ import torch.nn.functional as F
 
 from polyseme.base.errors import UsageError
 from polyseme.encoders.base import Encoder
+from polyseme.encoders.config import UlmfitConfig
 from polyseme.encoders.sequence import truncate
-from polyseme.encoders.ulmfit import Ulmfit, UlmfitConfig
+from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.text.vocabulary import Vocabulary
 from tests.encoders.small import WORDS, elmo
 from tests.encoders.small_subwords import SIZES, bert, byte_pairs, gpt, library, wordpieces
@@ -25,7 +26,7 @@ PAIRS = [(A, B), (["bank"], ["the", "naïve", "rivers", "sat"]), ([], ["mat"]), 
 def ulmfit() -> Ulmfit:
     torch.manual_seed(0)
     words = Vocabulary(["<s>", "</s>", "<unk>", *WORDS], unknown="<unk>", begin="<s>", end="</s>")
-    model = Ulmfit(UlmfitConfig(size=len(words), dim=6, hidden=9, layers=2), vocabulary=words)
+    model = Ulmfit(UlmfitConfig(size=len(words), dim=6, hidden_size=9, layers=2), vocabulary=words)
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.5)
     return model.eval()
@@ -178,7 +179,7 @@ def test_shortened() -> None:
 
 @pytest.mark.parametrize("pieces", ["first", "last", "mean"])
 def test_words_beside_another_text(pieces: str) -> None:
-    model = bert(pieces=pieces)
+    model = bert(subword_pooling=pieces)
     batch = model.prepare_pair([A, ["money"]], [B, []])
     made = wordpieces()(" ".join(A), " ".join(B), return_token_type_ids=True, return_tensors="pt")
     with torch.no_grad():

@@ -41,7 +41,7 @@ def test_bert_is_what_the_library_computes() -> None:
     means = torch.stack(
         [torch.stack(hidden)[:, 0, [at for at, owner in enumerate(ids.word_ids(0)) if owner == n]].mean(1) for n in range(4)], 1
     )
-    model.config = model.config.replace(pieces="mean")
+    model.config = model.config.replace(subword_pooling="mean")
     torch.testing.assert_close(model(model.prepare([words])).states[:, 0], means, atol=1e-6, rtol=0)
 
 
@@ -65,7 +65,7 @@ def test_gpt_is_what_the_library_computes() -> None:
 @pytest.mark.parametrize("make", BOTH)
 @pytest.mark.parametrize("pieces", ["first", "last", "mean"])
 def test_batch_order_and_padding_change_nothing(make, pieces: str) -> None:
-    model = make(pieces=pieces)
+    model = make(subword_pooling=pieces)
     expected = [model.embed([text])[0] for text in TEXTS]
     for settings in ({}, {"batch_size": 1}, {"batch_words": 6}):
         for order in (TEXTS, TEXTS[::-1]):
@@ -77,7 +77,7 @@ def test_batch_order_and_padding_change_nothing(make, pieces: str) -> None:
 
 @pytest.mark.parametrize("make", BOTH)
 def test_context_counts_and_gpt_never_sees_the_future(make) -> None:
-    model = make(pieces="mean")
+    model = make(subword_pooling="mean")
     before, after = model.embed([["the", "bank", "of", "the", "river"], ["the", "bank", "of", "a", "zebra"]])
     same = np.abs(before - after)[:, :3].max(-1)
     assert (same[0] < 1e-6).all()  # layer 0 is the word alone
@@ -102,7 +102,7 @@ def test_windows_take_every_piece_once(count: int, causal: bool) -> None:
 
 @pytest.mark.parametrize("make", BOTH)
 def test_long_texts_and_long_words_lose_nothing(make) -> None:
-    model = make(positions=16, pieces="mean")
+    model = make(positions=16, subword_pooling="mean")
     long = ["the", "bank", "antidisestablishment" * 4, "of", "rivers"] * 9
     found = model.embed([long, ["zebra"]])
     assert found[0].shape == (3, 45, 8) and np.abs(found[0]).sum(-1).min() > 0
@@ -155,7 +155,7 @@ def test_parts_freeze_one_by_one(make) -> None:
 
 @pytest.mark.parametrize(("make", "head"), [(bert, "BertForPreTraining"), (bert, "BertModel"), (gpt, "GPT2LMHeadModel")])
 def test_the_folder_opens_in_both_libraries(tmp_path: Path, make, head: str) -> None:
-    model = make(head=head, pieces="mean")
+    model = make(head=head, subword_pooling="mean")
     folder = model.save_pretrained(tmp_path / "m")
     theirs = library().AutoModel.from_pretrained(folder)
     for name, value in theirs.state_dict().items():
@@ -181,11 +181,11 @@ def test_published_folders(tmp_path: Path, make) -> None:
     found = polyseme.load(tmp_path)
     assert type(found) is type(model) and found.source == str(tmp_path) and not found.training
     assert found.splitter.name == ("whitespace" if make is gpt else "characters")
-    assert found.config.pieces == ("last" if make is gpt else "first")
+    assert found.config.subword_pooling == ("last" if make is gpt else "first")
     np.testing.assert_array_equal(found.embed(TEXTS)[0], model.embed(TEXTS)[0])
-    assert polyseme.load(tmp_path, pieces="mean", splitter="english").config.pieces == "mean"
+    assert polyseme.load(tmp_path, subword_pooling="mean", splitter="english").config.subword_pooling == "mean"
     with pytest.raises(ConfigError, match="pieces is 'middle'; allowed: first, last, mean"):
-        polyseme.load(tmp_path, pieces="middle")
+        polyseme.load(tmp_path, subword_pooling="middle")
     with pytest.raises(UsageError, match="vocabulary was given, but a model of the transformers library has no use for it"):
         polyseme.load(tmp_path, vocabulary=tmp_path / "config.json")
 

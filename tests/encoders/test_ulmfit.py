@@ -12,8 +12,9 @@ import torch
 import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
+from polyseme.encoders.config import UlmfitConfig
 from polyseme.encoders.language_model import LanguageModel
-from polyseme.encoders.ulmfit import Ulmfit, UlmfitConfig
+from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.config import AwdDropout
 from polyseme.text.vocabulary import Vocabulary
 
@@ -24,7 +25,7 @@ TEXTS = [["the", "bank", "of", "the", "river"], [], ["zebra", "</s>", "a"], ["a"
 def small(layers: int = 3, seed: int = 0) -> Ulmfit:
     torch.manual_seed(seed)
     vocabulary = Vocabulary(WORDS, unknown="<unk>", begin="<s>", end="</s>")
-    model = Ulmfit(UlmfitConfig(size=len(WORDS), dim=3, hidden=5, layers=layers), vocabulary=vocabulary)
+    model = Ulmfit(UlmfitConfig(size=len(WORDS), dim=3, hidden_size=5, layers=layers), vocabulary=vocabulary)
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.7)
     return model.eval()
@@ -141,4 +142,4 @@ def test_in_training_it_drops_and_learns() -> None:
 
 def test_what_cannot_be() -> None:
     with pytest.raises(ConfigError, match="hidden is 0; it must be at least 1; layers is 0"):
-        UlmfitConfig(size=4, hidden=0, layers=0)
+        UlmfitConfig(size=4, hidden_size=0, layers=0)

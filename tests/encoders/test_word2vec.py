@@ -17,8 +17,9 @@ from safetensors.torch import load_file
 import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.encoders.config import WordVectorConfig
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.word2vec import WordVectorConfig, WordVectorTable
+from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import WordVectors
 from polyseme.text.words import get_splitter

@@ -11,7 +11,8 @@ import pytest
 
 import polyseme
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
-from polyseme.encoders.ngram import NgramConfig, NgramModel
+from polyseme.encoders.config import NgramConfig
+from polyseme.encoders.ngram import NgramModel
 from polyseme.encoders.ngram_table import NgramTable
 from polyseme.formats import arpa
 from polyseme.text.vocabulary import Vocabulary

@@ -228,7 +228,7 @@ def test_a_folder_with_parts_of_another_model_is_not_written_to(tmp_path):
 
 
 def test_plain_words_are_lost_and_only_elmos_are_held(tmp_path, caplog):
-    bilm.write(elmo(SMALL, dim=6, lstm=LSTM, plain_words=True), tmp_path / "plain")
+    bilm.write(elmo(SMALL, dim=6, lstm=LSTM, normalize_quotes=True), tmp_path / "plain")
     assert "curly quotes and -LRB- no longer count as plain signs" in caplog.text
     config = elmo(SMALL, dim=6, lstm=LSTM).config
     with pytest.raises(PolysemeError, match="holds ELMos, with all their layers; this is a taglm"):

@@ -77,8 +77,8 @@ def test_quotes_are_read_as_the_corpus_had_them(tmp_path: Path, settings: dict[s
     shards = Shards.build(corpus, tmp_path / "shards")
     config = ElmoPretraining(size="tiny")
     model = build(shards, config, corpus)
-    assert model.config.plain_words is plain and model.splitter == corpus.splitter
-    assert not build(shards, config).config.plain_words
+    assert model.config.normalize_quotes is plain and model.splitter == corpus.splitter
+    assert not build(shards, config).config.normalize_quotes
     curly = [word for word in model.words("“It’s late,” he said.") if word not in shards.types]
     assert curly == []  # whatever is written, it is words of the text that the model meets
 

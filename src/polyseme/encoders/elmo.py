@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError, nearest
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence, pick, to_arrays
-from polyseme.encoders.elmo_config import ElmoConfig
+from polyseme.encoders.elmo_config import ElmoConfig, Start
 from polyseme.encoders.language_model import BidirectionalLanguageModel
 from polyseme.encoders.word_cache import WordCache
 from polyseme.nn.char_cnn import CharCnn
@@ -38,7 +38,6 @@ from polyseme.text.characters import CodePointCharacters, Utf8Characters
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter, normalise_quotes, plain_word
 
-Start = Literal["learned", "zero", "warm", "carry"]
 WARM_UP = 50  # times that the model reads "<S> . </S>" until its state hardly moves
 
 
@@ -235,7 +234,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         return (self.config.end, self.config.begin)
 
     def words(self, sentence: Sentence) -> list[str]:
-        if not self.config.plain_words:
+        if not self.config.normalize_quotes:
             return super().words(sentence)
         if isinstance(sentence, str):
             return super().words(normalise_quotes(sentence))
@@ -249,12 +248,16 @@ class Elmo(BidirectionalLanguageModel, Encoder):
             characters, lengths = torch.from_numpy(ids).to(self.device), torch.from_numpy(used)
         if self.config.words is not None:
             assert self.vocabulary is not None
-            rows = torch.from_numpy(self.vocabulary.ids([w[: self.config.words.cut] for w in words])).to(self.device)
+            rows = torch.from_numpy(self.vocabulary.ids([w[: self.config.words.max_characters] for w in words])).to(self.device)
         return WordInputs(characters, lengths, rows)
 
     def _read_part(self, word: str) -> str:
         """As much of a word as can matter: nobody keeps a million letters in a cache."""
-        if len(word) <= 1000 or self.speller is None or (self.config.words is not None and self.config.words.cut is None):
+        if (
+            len(word) <= 1000
+            or self.speller is None
+            or (self.config.words is not None and self.config.words.max_characters is None)
+        ):
             return word
         if isinstance(self.speller, Utf8Characters):  # which drops lone surrogates before it counts
             word = word.encode("utf-8", "ignore").decode("utf-8")

@@ -2,96 +2,90 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
-from polyseme.base.config import Config, ConfigError
+from polyseme.base.config import Config, ConfigError, setting
+from polyseme.base.errors import arg
 from polyseme.nn.config import CharactersConfig, LstmConfig, TransformerConfig
+
+Start = Literal["learned", "zero", "warm", "carry"]
+"""The start state of a sentence: a trained parameter, zeros, the state after reading full stops, or that after the sentence
+before."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordTableConfig(Config):
     """A table with a vector for each word of vocabulary.txt."""
 
-    size: int
-    """Rows of the table."""
-    dim: int
-    """Size of a row."""
-    cut: int | None = None
-    """Words are looked up by their first so many characters (ELMoForManyLangs does so); None: whole."""
+    size: int = setting(help="Rows of the table.", min=1)
+    dim: int = setting(help="Size of a row.", min=1)
+    max_characters: int | None = setting(
+        None, "Words are looked up by their first characters only, as in ELMoForManyLangs.", default_text="the whole word"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ElmoConfig(Config):
-    """What an ELMo is made of.
+    """What an ELMo is made of; the defaults are the published ones.
 
-    >>> ElmoConfig(dim=128, lstm=LstmConfig(dim=1024, projection=128)).start    # other values stay as published
+    >>> ElmoConfig(dim=128).start
     'zero'
     """
 
-    characters: CharactersConfig | None = field(default_factory=CharactersConfig)
-    """The character network; None: no characters."""
-    words: WordTableConfig | None = None
-    """The word table; None: no table. With both, their vectors are laid side by side, the table's first."""
-    dim: int = 512
-    """Size of a word's own vector, which the trunk reads."""
-    project: bool = True
-    """Bring the input's vector to `dim` by a matrix; without it, its size must be `dim` already."""
-    lstm: LstmConfig = field(default_factory=LstmConfig)
-    """The two stacks of LSTMs; not used where `transformer` is given."""
-    transformer: TransformerConfig | None = None
-    """Two causal Transformers as wide as the words, in place of the LSTMs; None: LSTMs."""
-    start: Literal["learned", "zero", "warm"] = "zero"
-    """How a sentence begins where the user does not say."""
-    plain_words: bool = False
-    """Curly quotes, and in lists of words the Penn Treebank's escapes (``, -LRB-), are read as the straight signs of the
-    training text."""
-    begin: str = "<S>"
-    """The begin mark of a sentence."""
-    end: str = "</S>"
-    """The end mark of a sentence."""
-    unknown: str = "<UNK>"
-    """The vocabulary's word for all others."""
+    characters: CharactersConfig | None = setting(help="Character network; None: no characters.", factory=CharactersConfig)
+    words: WordTableConfig | None = setting(
+        None, "Word table; None: no table. With both, their vectors are concatenated, the table's first."
+    )
+    dim: int = setting(512, "Size of a word's own vector, the input of the LSTMs or Transformers.", min=1)
+    project: bool = setting(True, "Project the input vector to `dim`; without it, its size must be `dim`.")
+    lstm: LstmConfig = setting(help="The two stacks of LSTMs; unused where `transformer` is given.", factory=LstmConfig)
+    transformer: TransformerConfig | None = setting(None, "Two causal Transformers of size `dim` instead of LSTMs.")
+    start: Literal["learned", "zero", "warm"] = setting("zero", "Default start state of a sentence.")
+    normalize_quotes: bool = setting(
+        False, "Read curly quotes, and in lists of words Penn Treebank escapes (``, -LRB-), as plain ASCII characters."
+    )
+    begin: str = setting("<S>", "Token before the first word of a sentence.")
+    end: str = setting("</S>", "Token after the last word of a sentence.")
+    unknown: str = setting("<UNK>", "Token for words outside the vocabulary.")
 
-    def __post_init__(self) -> None:
-        sizes = {"dim": self.dim}
-        if self.words is not None:
-            sizes |= {"words.size": self.words.size, "words.dim": self.words.dim}
-        for name, value in sizes.items():
-            if value < 1:
-                raise ConfigError(f"{name} is {value}; it must be at least 1")
+    def problems(self) -> Iterable[str]:
         if self.characters is None and self.words is None:
-            raise ConfigError("neither characters nor words are given; a model needs one of them")
-        if not self.project and self.inputs != self.dim:
-            raise ConfigError(f"dim is {self.dim}, but the input has size {self.inputs}; set project to true")
+            yield f"{arg('characters')} and {arg('words')} are both missing; give one of them"
+        elif not self.project and self.inputs != self.dim:
+            yield f"{arg('dim')} is {self.dim}, but the input has size {self.inputs}; set project to true"
         if self.transformer is not None:
-            self.transformer.head_size(self.dim)
+            try:
+                self.transformer.head_size(self.dim)
+            except ConfigError as error:
+                yield str(error)
             if self.start != "zero":
-                raise ConfigError(f"start is {self.start!r}, but a Transformer has no state to start from; allowed: 'zero'")
+                yield f"{arg('start')} is {self.start!r}, but a Transformer has no start state; allowed: 'zero'"
 
     @property
     def inputs(self) -> int:
-        """Size of the input's vector before the projection."""
+        """Size of the input vector before the projection."""
         return (self.words.dim if self.words else 0) + (self.characters.output if self.characters else 0)
 
     @property
     def architecture(self) -> Literal["lstm", "transformer"]:
-        """What reads the words' vectors."""
+        """The kind of network above the word vectors."""
         return "lstm" if self.transformer is None else "transformer"
 
     @property
     def num_layers(self) -> int:
-        """Layers of the trunk, in each direction."""
+        """Layers above the word vectors, in each direction."""
         return self.lstm.layers if self.transformer is None else self.transformer.layers
 
     @property
     def output(self) -> int:
-        """Size of the trunk's output in one direction."""
+        """Output size of one direction."""
         return self.lstm.output if self.transformer is None else self.dim
 
     @property
     def half(self) -> int:
-        """Size of one direction's half of a vector: the widest of all layers."""
+        """Size of one direction's half of a vector: that of the widest layer."""
         return max(self.dim, self.output)
 
 
@@ -113,7 +107,7 @@ SIZES = {
     "medium": _size(2048, 256, 1),
     "original": _size(4096, 512, 2),
 }
-"""The published sizes (2048 filters each): 13.6, 28.0 and 93.6 million parameters; and `tiny`, for tests and first tries."""
+"""The published sizes (2048 filters each): 13.6, 28.0 and 93.6 million parameters. `tiny` is for tests and first trials."""
 
 TRANSFORMERS = {
     "tiny": TransformerConfig(layers=2, heads=2, inner=64),
@@ -121,7 +115,7 @@ TRANSFORMERS = {
     "medium": TransformerConfig(layers=4, heads=4, inner=1024),
     "original": TransformerConfig(layers=6, heads=8, inner=2048),
 }
-"""The Transformers for each size: heads of 64 numbers (8 for `tiny`) and a feed-forward part of four times the width, as usual.
+"""The Transformers for each size: heads of 64 units (8 for `tiny`) and a feed-forward layer of four times the width.
 
-Twelve such blocks have as many parameters as the two LSTM layers of the same size. Here are a third to a half of them: more
-than two, since a block does less than an LSTM layer, and fewer than twelve, since every layer is one more vector a word."""
+Twelve such blocks have as many parameters as the two LSTM layers of the same size. We use a third to a half: more than two,
+because a block does less than an LSTM layer, and fewer than twelve, because each layer is one more vector per word."""

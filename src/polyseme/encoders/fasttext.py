@@ -9,7 +9,6 @@ neither to be used; a word too short to have any subword has zeros.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -19,33 +18,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from polyseme.base.config import ConfigError
 from polyseme.base.files import write_text
+from polyseme.encoders.config import FastTextConfig
 from polyseme.encoders.folder import write_tensors
-from polyseme.encoders.word2vec import WordVectorConfig, WordVectorTable, moments
+from polyseme.encoders.word2vec import WordVectorTable, moments
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import WordVectors
 from polyseme.text.words import Splitter, get_splitter
-
-
-@dataclass(frozen=True, kw_only=True)
-class FastTextConfig(WordVectorConfig):
-    """A table of word vectors, and how unknown words are made of subwords."""
-
-    unknown: Literal["vector", "random", "zero"] = "zero"
-    """Words without subwords have zeros, and no other choice."""
-    shortest: int = 3
-    """Letters of the shortest subwords."""
-    longest: int = 6
-    """Letters of the longest subwords."""
-    buckets: int
-    """Rows that subwords share by their hash."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.unknown != "zero":
-            raise ConfigError(f"unknown is {self.unknown!r}; fastText's unknown words are made of subwords: leave it out")
-        check_subwords(self.shortest, self.longest, self.buckets)
 
 
 class FastTextTable(WordVectorTable):
@@ -78,8 +57,8 @@ class FastTextTable(WordVectorTable):
         vectors: WordVectors,
         subwords: NDArray[np.float32],
         *,
-        shortest: int = 3,
-        longest: int = 6,
+        min_n: int = 3,
+        max_n: int = 6,
         lowercase: Literal["auto", "fallback", "never"] = "auto",
         splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
     ) -> Self:
@@ -87,7 +66,7 @@ class FastTextTable(WordVectorTable):
         table = np.ascontiguousarray(vectors.vectors, dtype=np.float32)
         rows = np.ascontiguousarray(subwords, dtype=np.float32)
         config = FastTextConfig(
-            size=len(table), dim=vectors.dim, lowercase=lowercase, shortest=shortest, longest=longest, buckets=len(rows)
+            size=len(table), dim=vectors.dim, lowercase=lowercase, min_n=min_n, max_n=max_n, buckets=len(rows)
         )
         mean, deviation = moments(table)
         weights = {"table.weight": torch.from_numpy(table), "mean": mean, "deviation": deviation}
@@ -99,7 +78,7 @@ class FastTextTable(WordVectorTable):
         return super().known(words) | np.array([bool(self._subwords(word)) for word in words], dtype=bool)
 
     def _subwords(self, word: str) -> list[int]:
-        return subword_rows(word, self.config.shortest, self.config.longest, self.config.buckets)
+        return subword_rows(word, self.config.min_n, self.config.max_n, self.config.buckets)
 
     def _row(self, word: str, others: dict[str, int]) -> int:
         row = self._find(word)
@@ -123,13 +102,13 @@ class FastTextTable(WordVectorTable):
         write_text(folder / "vocabulary.txt", self.vocabulary.to_text())
 
     def info(self) -> dict[str, Any]:
-        made = f"made of subwords of {self.config.shortest} to {self.config.longest} letters"
+        made = f"made of subwords of {self.config.min_n} to {self.config.max_n} letters"
         facts = super().info()
         parameters = facts["parameters"] + self.subwords.numel()
         return facts | {"parameters": parameters, "unknown_words": made, "subword_rows": self.config.buckets}
 
 
-def subword_rows(word: str, shortest: int, longest: int, buckets: int) -> list[int]:
+def subword_rows(word: str, min_n: int, max_n: int, buckets: int) -> list[int]:
     """The rows of a word's subwords, in the order of where they begin: FNV-1a of their UTF-8, each byte read as signed.
 
     >>> subword_rows("at", 3, 6, 2_000_000), subword_rows("", 3, 6, 2_000_000)
@@ -139,19 +118,11 @@ def subword_rows(word: str, shortest: int, longest: int, buckets: int) -> list[i
     rows = []
     for begin in range(len(letters)):
         value = 2166136261
-        for length, letter in enumerate(letters[begin : begin + longest], start=1):
+        for length, letter in enumerate(letters[begin : begin + max_n], start=1):
             for byte in letter:
                 signed = byte if byte < 128 else byte | 0xFFFFFF00
                 value = (value ^ signed) * 16777619 & 0xFFFFFFFF
             lone_edge = length == 1 and begin in (0, len(letters) - 1)
-            if length >= shortest and not lone_edge:
+            if length >= min_n and not lone_edge:
                 rows.append(value % buckets)
     return rows
-
-
-def check_subwords(shortest: int, longest: int, buckets: int) -> None:
-    """Lengths and rows that can be."""
-    if not 1 <= shortest <= longest:
-        raise ConfigError(f"subwords are of {shortest} to {longest} letters; expected at least 1, and no more than the longest")
-    if buckets < 1:
-        raise ConfigError(f"buckets is {buckets}; subwords need at least 1 row")

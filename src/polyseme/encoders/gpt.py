@@ -18,9 +18,10 @@ from torch import Tensor
 
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Sentence
+from polyseme.encoders.config import SubwordConfig
 from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
 from polyseme.encoders.sequence import SequenceOutput, truncate
-from polyseme.encoders.subword_model import SubwordConfig, SubwordModel
+from polyseme.encoders.subword_model import SubwordModel
 from polyseme.encoders.subword_windows import Window, windows
 from polyseme.text.batching.batches import batch_by_words
 
@@ -56,7 +57,7 @@ class Gpt(SubwordModel):
 
     @classmethod
     def default_config(cls) -> SubwordConfig:
-        return SubwordConfig(pieces="last")
+        return SubwordConfig(subword_pooling="last")
 
     def _marks(self) -> tuple[list[int], list[int]]:
         return [self.subwords.special_token_id("bos", "eos")], []

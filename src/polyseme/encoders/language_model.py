@@ -20,8 +20,7 @@ from polyseme.text.batching.batches import batch_by_words, batch_in_order
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Sentence
-    from polyseme.encoders.elmo import Start
-    from polyseme.encoders.elmo_config import ElmoConfig
+    from polyseme.encoders.elmo_config import ElmoConfig, Start
     from polyseme.nn.output.full import OutputLayer
     from polyseme.text.vocabulary import Vocabulary
 
@@ -168,8 +167,8 @@ class BidirectionalLanguageModel:
 
     def _sentence(self, states: Tensor, words: list[str], output: OutputLayer, vocabulary: Vocabulary) -> WordLogProbs:
         left, right = self._halves(states[: len(words) + 2])
-        cut = self.config.words.cut if self.config.words is not None else None
-        known_by = [word[:cut] for word in words]  # a model whose table cuts words knows them by no more
+        limit = self.config.words.max_characters if self.config.words is not None else None
+        known_by = [word[:limit] for word in words]  # a model whose table cuts words knows them by no more
         marked = [self.config.begin, *known_by, self.config.end]
         ids = torch.from_numpy(vocabulary.ids(marked)).to(states.device)
         # a word is predicted from the state one place before it, in the direction of reading

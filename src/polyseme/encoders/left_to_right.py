@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,10 +19,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from polyseme.base.config import Config, ConfigError
+from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import write_text
 from polyseme.encoders.base import Batch, Encoder, Sentence
+from polyseme.encoders.config import LeftToRightConfig
 from polyseme.encoders.folder import load_weights, read_tensors, write_tensors
 from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
 from polyseme.nn.meta_init import meta_init
@@ -31,27 +31,6 @@ from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.batching.batches import batch_by_words
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeftToRightConfig(Config):
-    """The words that a model reads and predicts."""
-
-    size: int
-    """Words of the table and of the vocabulary, marks counted."""
-    dim: int
-    """Size of a word's vector."""
-    begin: str = "<s>"
-    """The begin mark of a sentence."""
-    end: str = "</s>"
-    """The end mark of a sentence."""
-    unknown: str = "<unk>"
-    """The word that stands for all others."""
-
-    def problems(self, *more: str) -> list[str]:
-        """What cannot be: sizes below 1, those of some more fields too."""
-        sizes = {name: getattr(self, name) for name in ("size", "dim", *more)}
-        return [f"{name} is {value}; it must be at least 1" for name, value in sizes.items() if value < 1]
 
 
 class LeftToRight(Encoder):

@@ -1,30 +1,30 @@
-"""Discriminative fine-tuning (Howard and Ruder 2018): the parts of an encoder move at different paces, or begin one by one."""
+"""Discriminative fine-tuning (Howard and Ruder 2018): learning-rate multipliers by layer group, and gradual unfreezing."""
 
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 from polyseme.encoders.base import Encoder
+from polyseme.encoders.config import Unfreeze
 from polyseme.training.base import Pace
-
-Unfreeze = Literal["all", "top", "gradual"]
 
 
 def lr_multipliers(
-    encoder: Encoder, prefix: str, *, rate: float = 1.0, decay: float = 1.0, thaw: Unfreeze = "all"
+    encoder: Encoder, prefix: str, *, multiplier: float = 1.0, decay: float = 1.0, unfreeze: Unfreeze = "all"
 ) -> list[Pace]:
-    """A pace for each weight of each part, from `rate` at the top, each part `decay` times slower than the one above.
+    """Return a learning-rate multiplier for each weight of each layer group.
 
-    `prefix` is the name of the encoder in the learner. `thaw`: all parts move, the top one alone, or from the top down a
-    further one each tenth of the run. A start state goes with the top; an output layer has no pace here.
+    The top group has `multiplier`, each group below it `decay` times less. `unfreeze`: all groups train, the top one alone,
+    or one more from the top down each tenth of the run. A start state trains with the top group; the output layer has no
+    multiplier here. `prefix` is the encoder's name in the module that is trained.
     """
-    parts = encoder.layer_groups()
-    depths = {name: depth for depth, name in enumerate(reversed([name for name in parts if name not in ("start", "output")]))}
-    found = []
-    for name, depth in (depths | ({"start": 0} if "start" in parts else {})).items():
-        begin = {"all": 0.0, "gradual": depth / 10, "top": math.inf if depth else 0.0}[thaw]
-        inside = {id(weight) for weight in parts[name].parameters()}
-        paths = [path for path, weight in encoder.named_parameters() if id(weight) in inside]
-        found += [Pace(prefix + path, rate / decay**depth, begin) for path in paths]
-    return found
+    groups = encoder.layer_groups()
+    ordered = [name for name in reversed(groups) if name not in ("start", "output")]
+    depths = {name: depth for depth, name in enumerate(ordered)} | ({"start": 0} if "start" in groups else {})
+    multipliers = []
+    for name, depth in depths.items():
+        begin = {"all": 0.0, "gradual": depth / 10, "top": math.inf if depth else 0.0}[unfreeze]
+        weights = {id(weight) for weight in groups[name].parameters()}
+        paths = [path for path, weight in encoder.named_parameters() if id(weight) in weights]
+        multipliers += [Pace(prefix + path, multiplier / decay**depth, begin) for path in paths]
+    return multipliers

@@ -17,7 +17,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -26,37 +26,17 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from torch import nn
 
-from polyseme.base.config import Config, ConfigError
+from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import telling, write_text
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
+from polyseme.encoders.config import NgramConfig
 from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
 from polyseme.encoders.ngram_table import ZERO, Level, NgramMatches, NgramTable
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter
 
-Smoothing = Literal["kneser-ney", "absolute", "none"]
 LEAST = -30.0  # a log that is lower says no more, in a vector
-
-
-@dataclass(frozen=True, kw_only=True)
-class NgramConfig(Config):
-    """What an n-gram model is."""
-
-    order: int
-    """Words of the longest n-grams; the context has one less."""
-    begin: str = "<s>"
-    end: str = "</s>"
-    unknown: str | None = "<unk>"
-    """The word that stands for all others; None: the vocabulary is closed."""
-    smoothing: Smoothing | None = None
-    """How the probabilities were estimated; None: not known."""
-    discounts: tuple[tuple[float, ...], ...] = ()
-    """For each order what was taken off the counts 1, 2, and 3 or more."""
-
-    def __post_init__(self) -> None:
-        if self.order < 1:
-            raise ConfigError(f"order is {self.order}; it must be at least 1")
 
 
 @dataclass(frozen=True)

@@ -12,50 +12,25 @@ Before the first word stand as many begin marks as the context has places.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from polyseme.base.config import ConfigError
 from polyseme.encoders.base import Batch, Layers
-from polyseme.encoders.left_to_right import LeftToRight, LeftToRightConfig
+from polyseme.encoders.config import NnlmConfig
+from polyseme.encoders.left_to_right import LeftToRight
 from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter
-
-
-@dataclass(frozen=True, kw_only=True)
-class NnlmConfig(LeftToRightConfig):
-    """What such a model is made of."""
-
-    order: int = 5
-    """Words of an n-gram: a word depends on one less."""
-    hidden: int = 500
-    """Units of the tanh layer."""
-    direct: bool = False
-    """Whether the words' vectors reach the output directly, too."""
-
-    def __post_init__(self) -> None:
-        problems = self.problems("hidden")
-        if self.order < 2:
-            problems.append(f"order is {self.order}; it must be at least 2, for a word of context")
-        if problems:
-            raise ConfigError("; ".join(problems))
-
-    @property
-    def context(self) -> int:
-        """Numbers of a context: its words' vectors side by side."""
-        return (self.order - 1) * self.dim
 
 
 class Nnlm(LeftToRight):
     """A feed-forward language model; its table is the word vectors.
 
     >>> words = Vocabulary(["<s>", "</s>", "<unk>", "a"], unknown="<unk>", begin="<s>", end="</s>")
-    >>> model = Nnlm(NnlmConfig(size=4, dim=3, hidden=5, order=3), vocabulary=words)
+    >>> model = Nnlm(NnlmConfig(size=4, dim=3, hidden_size=5, order=3), vocabulary=words)
     >>> model.embed([["a", "b"]])[0].shape, model.log_probs([["a", "b"]])[0].forward.shape
     ((1, 2, 3), (3,))
     """
@@ -73,8 +48,8 @@ class Nnlm(LeftToRight):
     ) -> None:
         super().__init__(config, vocabulary=vocabulary, splitter=splitter)
         self.table = nn.Embedding(config.size, config.dim)
-        self.hidden = nn.Linear(config.context, config.hidden)
-        self.output = FullSoftmax(config.size, config.hidden + (config.context if config.direct else 0))
+        self.hidden = nn.Linear(config.context, config.hidden_size)
+        self.output = FullSoftmax(config.size, config.hidden_size + (config.context if config.direct_connections else 0))
         self.dropout = 0.0
         """On the words' vectors and on the tanh layer, in training only."""
 
@@ -102,8 +77,8 @@ class Nnlm(LeftToRight):
         """Rows of the words before, the nearest last, (n, order - 1) -> what the output layer reads, (n, output.dim)."""
         vectors = F.dropout(self.table(contexts).flatten(1), self.dropout, self.training)
         hidden = F.dropout(torch.tanh(self.hidden(vectors)), self.dropout, self.training)
-        return torch.cat([hidden, vectors.to(hidden.dtype)], dim=1) if self.config.direct else hidden
+        return torch.cat([hidden, vectors.to(hidden.dtype)], dim=1) if self.config.direct_connections else hidden
 
     def info(self) -> dict[str, Any]:
         config = self.config
-        return super().info() | {"order": config.order, "hidden": config.hidden, "direct": config.direct}
+        return super().info() | {"order": config.order, "hidden": config.hidden_size, "direct": config.direct_connections}

@@ -13,7 +13,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -21,38 +21,15 @@ from torch import Tensor, nn
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
+from polyseme.encoders.config import SubwordConfig
 from polyseme.encoders.sequence import split_texts
 from polyseme.encoders.subword_library import FAMILIES, family_of, part_of, read_network, read_tokenizer, write_network
 from polyseme.encoders.subword_windows import windows
 from polyseme.text.subwords import SubwordTokenizer
 from polyseme.text.words import Splitter, get_splitter
 
-WordPart = Literal["first", "last", "mean"]
 _AT_A_TIME = 1 << 14  # pieces that go through the network together where no gradients are asked for
 _NO_VECTOR_NEEDS = ("architectures", "dtype", "transformers_version", "_name_or_path")
-
-
-@dataclass(frozen=True, kw_only=True)
-class SubwordConfig(Config):
-    """How words and pieces come together; the network's own config is the library's."""
-
-    pieces: WordPart = "first"
-    """The vectors of a word of several pieces: its first piece's, its last one's, or the mean of all."""
-    window: int | None = None
-    """Pieces that are read together, marks counted; None: as many as the network has positions."""
-    overlap: float = 0.5
-    """Share of a window that the next one reads again."""
-
-    def __post_init__(self) -> None:
-        problems = []
-        if self.pieces not in get_args(WordPart):
-            problems.append(f"pieces is {self.pieces!r}; allowed: {', '.join(get_args(WordPart))}")
-        if self.window is not None and self.window < 4:
-            problems.append(f"window is {self.window}; it counts the marks, so at least 4")
-        if not 0 <= self.overlap < 1:
-            problems.append(f"overlap is {self.overlap}; allowed: from 0 to below 1")
-        if problems:
-            raise ConfigError("; ".join(problems))
 
 
 @dataclass(frozen=True)
@@ -212,7 +189,7 @@ class SubwordModel(Encoder):
         for word, ids in enumerate(pieces):
             begin, last = len(flat), len(flat) + len(ids) - 1
             flat += ids
-            chosen = {"first": [begin], "last": [last], "mean": range(begin, last + 1)}[self.config.pieces]
+            chosen = {"first": [begin], "last": [last], "mean": range(begin, last + 1)}[self.config.subword_pooling]
             taken += [(place, word) for place in chosen]
         return flat, taken
 
@@ -231,7 +208,7 @@ class SubwordModel(Encoder):
         pieces, marks = self._read(inputs)
         count, words = batch.mask.shape
         states = pieces.new_zeros(self.layers, count * words, self.dim)
-        if self.config.pieces == "mean":
+        if self.config.subword_pooling == "mean":
             shares = torch.bincount(inputs.words, minlength=count * words).clamp(min=1)
             states = states.index_add(1, inputs.words, pieces) / shares[:, None]
         else:
@@ -311,7 +288,7 @@ class SubwordModel(Encoder):
             "parameters": sum(weight.numel() for weight in self.body.parameters()),
             "network": self.network.config.model_type,
             "pieces_of_vocabulary": len(self.subwords),
-            "pieces_of_a_word": self.config.pieces,
+            "pieces_of_a_word": self.config.subword_pooling,
             "window": self.window,
             "language_model": self.causal and self.network.get_output_embeddings() is not None,
         }

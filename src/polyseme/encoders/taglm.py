@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 
 from polyseme.encoders.base import Batch, Layers, pick, to_arrays
-from polyseme.encoders.elmo import Elmo, Start
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import Start
 
 
 class TagLm(Elmo):

@@ -21,11 +21,11 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
 from polyseme.encoders.base import Batch, Layers, Sentence
+from polyseme.encoders.config import UlmfitConfig
 from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
-from polyseme.encoders.left_to_right import LeftToRight, LeftToRightConfig
+from polyseme.encoders.left_to_right import LeftToRight
 from polyseme.encoders.sequence import SequenceOutput, split_texts
 from polyseme.nn.awd_lstm import AwdLstm, AwdLstmOutput, AwdLstmState, drop_words
 from polyseme.nn.config import AwdDropout
@@ -36,23 +36,6 @@ from polyseme.text.words import Splitter, get_splitter
 
 Start = Literal["zero", "carry"]
 _CARRIED = 1024  # words that are read at a time, where the state is carried
-
-
-@dataclass(frozen=True, kw_only=True)
-class UlmfitConfig(LeftToRightConfig):
-    """What such a model is made of; the usual sizes are the published ones."""
-
-    dim: int = 400
-    """Size of a word's vector, and of the last layer."""
-    hidden: int = 1150
-    """Units of the other layers."""
-    layers: int = 3
-    """LSTM layers."""
-
-    def __post_init__(self) -> None:
-        problems = self.problems("hidden", "layers")
-        if problems:
-            raise ConfigError("; ".join(problems))
 
 
 @dataclass(frozen=True)
@@ -73,7 +56,7 @@ class Ulmfit(LeftToRight):
     """An AWD-LSTM over a word table.
 
     >>> words = Vocabulary(["<s>", "</s>", "<unk>", "a"], unknown="<unk>", begin="<s>", end="</s>")
-    >>> model = Ulmfit(UlmfitConfig(size=4, dim=3, hidden=5), vocabulary=words).eval()
+    >>> model = Ulmfit(UlmfitConfig(size=4, dim=3, hidden_size=5), vocabulary=words).eval()
     >>> model.embed([["a", "b"]])[0].shape, model.log_probs([["a", "b"]])[0].forward.shape
     ((4, 2, 5), (3,))
     """
@@ -93,7 +76,7 @@ class Ulmfit(LeftToRight):
         super().__init__(config, vocabulary=vocabulary, splitter=splitter)
         self.table = nn.Embedding(config.size, config.dim)
         nn.init.uniform_(self.table.weight, -0.1, 0.1)
-        self.lstm = AwdLstm(dim=config.dim, hidden=config.hidden, layers=config.layers)
+        self.lstm = AwdLstm(dim=config.dim, hidden=config.hidden_size, layers=config.layers)
         self.output = TiedSoftmax(self.table)
         self._words_dropped = 0.0
         self._carried: AwdLstmState | None = None
@@ -117,7 +100,7 @@ class Ulmfit(LeftToRight):
 
     @property
     def dim(self) -> int:
-        return max(self.config.dim, self.config.hidden) if self.config.layers > 1 else self.config.dim
+        return max(self.config.dim, self.config.hidden_size) if self.config.layers > 1 else self.config.dim
 
     def layer_groups(self) -> dict[str, nn.Module]:
         levels = {f"layer{level}": layer for level, layer in enumerate(self.lstm.stack(), start=1)}
@@ -225,4 +208,4 @@ class Ulmfit(LeftToRight):
         return np.concatenate([np.zeros(0), *found])
 
     def info(self) -> dict[str, Any]:
-        return super().info() | {"lstm": f"{self.config.hidden}/{self.config.dim}"}
+        return super().info() | {"lstm": f"{self.config.hidden_size}/{self.config.dim}"}

@@ -24,6 +24,7 @@ from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import write_text
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
+from polyseme.encoders.config import WordVectorConfig
 from polyseme.encoders.folder import load_weights, read_tensors, write_tensors
 from polyseme.nn.meta_init import meta_init
 from polyseme.text.vocabulary import Vocabulary
@@ -33,26 +34,6 @@ from polyseme.text.words import Splitter, get_splitter
 UNKNOWN = ("<unk>", "UNK", "<UNK>")
 """What tables call the vector for all other words; the first that a table has is taken."""
 _BLOCK = 1 << 13  # rows of a large table that are looked at together
-
-
-@dataclass(frozen=True, kw_only=True)
-class WordVectorConfig(Config):
-    """What a table of word vectors is, and how words are looked up in it."""
-
-    size: int
-    """Words of the table."""
-    dim: int
-    """Size of a vector."""
-    unknown: Literal["vector", "random", "zero"] = "vector"
-    """Words that the table lacks have its own unknown vector (`<unk>`, `UNK` or `<UNK>`), or where it has none the mean of
-    all; or each a random vector of its own, the same in every run; or zeros."""
-    lowercase: Literal["auto", "fallback", "never"] = "auto"
-    """A word that the table lacks is looked up in lower case: only in a table without capitals, always, or never."""
-
-    def __post_init__(self) -> None:
-        for name in ("size", "dim"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import atomic, telling
-from polyseme.encoders.ngram import NgramConfig, NgramModel
+from polyseme.encoders.config import NgramConfig
+from polyseme.encoders.ngram import NgramModel
 from polyseme.encoders.ngram_table import ZERO, Level, NgramTable
 from polyseme.text.files.decompression import decompress
 from polyseme.text.splitting.unigram import UNIGRAM

@@ -253,7 +253,7 @@ def _warn_of_losses(model: Elmo) -> None:
         log.warning("bilm-tf's format has no %s start state: it is lost, vectors will start from zeros", config.start)
     if model.splitter.name != "whitespace":
         log.warning("bilm-tf's format does not say how words are split: %r is lost", model.splitter.name)
-    if config.plain_words:
+    if config.normalize_quotes:
         log.warning("bilm-tf's format reads words as they are: curly quotes and -LRB- no longer count as plain signs")
     if model.output is not None and not _writable_output(model):
         log.warning("bilm-tf's format has no adaptive output layer: it is lost, the model gives vectors but scores no words")

@@ -23,11 +23,12 @@ from typing import Literal, overload
 
 import torch
 
-from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.base.errors import arg, FormatError, PolysemeError, UsageError
 from polyseme.base.files import PACKED, read_json, starts_with, telling, unpack
 from polyseme.encoders import folder as ours
 from polyseme.encoders import shipped
 from polyseme.encoders.base import Encoder
+from polyseme.encoders.config import SubwordConfig
 from polyseme.encoders.elmo import Elmo
 from polyseme.formats import allennlp, arpa, bilm, checkpoints, hdf5, manylangs, model_files
 from polyseme.formats.pickles import is_torch_file
@@ -76,7 +77,7 @@ def load(
     vocabulary: str | Path | None = None,
     token_embeddings: str | Path | None = None,
     splitter: str | None = None,
-    pieces: str | None = None,
+    subword_pooling: str | None = None,
     device: str | None = None,
 ) -> Encoder: ...
 
@@ -88,7 +89,7 @@ def load(
     vocabulary: str | Path | None = None,
     token_embeddings: str | Path | None = None,
     splitter: str | None = None,
-    pieces: str | None = None,
+    subword_pooling: str | None = None,
     device: str | None = None,
 ) -> Encoder:
     """Read a model, ready to use (in evaluation mode), on `device`: one of the package's own (`en`, `zh`), or from a
@@ -96,8 +97,8 @@ def load(
 
     `options`, `vocabulary`: files to use where they are not beside the weights; `token_embeddings`: cached vectors of
     the vocabulary's words (HDF5), to be used instead of the characters; `splitter`: how raw text becomes words (see
-    `polyseme.text.words`), where the model does not say it or says it wrongly; `pieces`: for BERT, GPT and their like, what
-    makes the vector of a word of several pieces (first, last or mean).
+    `polyseme.text.words`), where the model does not say it or says it wrongly; `subword_pooling`: for BERT, GPT
+    and the like, the vector of a word of several subwords (first, last or mean).
 
     >>> import polyseme
     >>> model = polyseme.load()
@@ -121,17 +122,16 @@ def load(
         model.splitter = words
     elif splitter == UNIGRAM and model.splitter.name != UNIGRAM:
         raise UsageError(f"{path} has no list of words, which the splitter {UNIGRAM!r} needs: choose another splitter")
-    if pieces is not None:
-        _choose_pieces(model, pieces)
+    if subword_pooling is not None:
+        _set_subword_pooling(model, subword_pooling)
     return model
 
 
-def _choose_pieces(model: Encoder, pieces: str) -> None:
-    from polyseme.encoders.subword_model import SubwordModel
+def _set_subword_pooling(model: Encoder, pooling: str) -> None:
+    if not isinstance(model.config, SubwordConfig):
+        raise UsageError(f"{arg('subword_pooling')} applies only to BERT, GPT and the like; {model.source} is a {model.kind}")
+    model.config = model.config.replace(subword_pooling=pooling)
 
-    if not isinstance(model, SubwordModel):
-        raise UsageError(f"pieces was given, but {model.source} is of kind {model.kind}, which reads whole words; leave it out")
-    model.config = model.config.replace(pieces=pieces)
 
 
 def _read_folder(folder: Path, given: GivenFiles) -> Encoder:

@@ -176,7 +176,7 @@ def _config(options: ManyLangsOptions, words: Vocabulary | None, characters: lis
             )
         return ElmoConfig(
             characters=cnn,
-            words=None if words is None else WordTableConfig(size=len(words), dim=tokens.word_dim, cut=room),
+            words=None if words is None else WordTableConfig(size=len(words), dim=tokens.word_dim, max_characters=room),
             dim=encoder.projection_dim,
             lstm=LstmConfig(
                 dim=encoder.dim,

@@ -19,8 +19,8 @@ from torch import Tensor
 from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
 from polyseme.encoders.bert import Bert
+from polyseme.encoders.config import SubwordConfig
 from polyseme.encoders.subword_library import library, quiet
-from polyseme.encoders.subword_model import SubwordConfig
 from polyseme.nn.to_device import to_device
 from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, MaskingConfig
 from polyseme.pretraining.piece_teaching import SIZES, PieceObjective, PieceTeaching

@@ -161,7 +161,7 @@ def pretrain(
 def build(shards: Shards, config: ElmoPretraining, corpus: Corpus | None = None, vectors: WordVectors | None = None) -> Elmo:
     """A new model for a corpus: its vocabulary is the most frequent words, its word table starts from `vectors`."""
     vocabulary = Vocabulary(shards.most_frequent(config.vocabulary))
-    encoder = config.elmo(len(vocabulary)).replace(plain_words=corpus is not None and corpus.normalise_quotes)
+    encoder = config.elmo(len(vocabulary)).replace(normalize_quotes=corpus is not None and corpus.normalise_quotes)
     parts: dict[str, Any] = {"splitter": corpus.splitter if corpus else get_splitter("whitespace"), "vocabulary": vocabulary}
     if config.tied:
         model = config.model_type(encoder, **parts)

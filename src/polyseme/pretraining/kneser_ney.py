@@ -25,7 +25,7 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.encoders.ngram import Smoothing
+from polyseme.encoders.config import Smoothing
 from polyseme.encoders.ngram_table import ZERO, Level, NgramTable
 from polyseme.pretraining.ngram_counts import BEGIN, Counted, Whole
 

@@ -23,8 +23,9 @@ from polyseme.base.errors import PolysemeError
 from polyseme.base.files import read_json, write_text
 from polyseme.base.progress import Advance
 from polyseme.base.run import Run
+from polyseme.encoders.config import NgramConfig, Smoothing
 from polyseme.encoders.folder import LIBRARY_KEY
-from polyseme.encoders.ngram import NgramConfig, NgramModel, Smoothing
+from polyseme.encoders.ngram import NgramModel
 from polyseme.pretraining.card import facts_card
 from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.pretraining.kneser_ney import estimate

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from polyseme.base.config import ConfigError
 from polyseme.base.run import Run
-from polyseme.encoders.nnlm import Nnlm, NnlmConfig
+from polyseme.encoders.config import NnlmConfig
+from polyseme.encoders.nnlm import Nnlm
 from polyseme.pretraining.left_to_right import Ids, LeftToRightObjective, LeftToRightPretraining
 from polyseme.pretraining.ngram_counts import BEGIN
 from polyseme.pretraining.teaching import validation
@@ -100,7 +101,7 @@ class NnlmPretraining(LeftToRightPretraining):
             raise ConfigError("; ".join(problems))
 
     def _model(self, words: int) -> NnlmConfig:
-        return NnlmConfig(size=words, order=self.order, dim=self.dim, hidden=self.hidden, direct=self.direct)
+        return NnlmConfig(size=words, order=self.order, dim=self.dim, hidden_size=self.hidden, direct_connections=self.direct)
 
     def settled(self, words: int, run: Run) -> NnlmPretraining:
         return self.replace(batch_words=self.batch_words or min(1024, max(128, words // 100)))

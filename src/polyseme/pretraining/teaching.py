@@ -98,7 +98,7 @@ class KnownWords(Shards):
             types=shards._types,
         )
         self._marks = dict(zip(SPECIAL_TOKENS, (config.begin, config.end, config.unknown), strict=True))
-        self._cut = config.words.cut if config.words is not None else None
+        self._cut = config.words.max_characters if config.words is not None else None
         changes = {old: new for old, new in self._marks.items() if new != old}
         if changes or self._cut is not None:
             self.variant = "-" + hashlib.sha256(repr((changes, self._cut)).encode()).hexdigest()[:8]

@@ -15,8 +15,9 @@ from torch import Tensor
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.run import Run
+from polyseme.encoders.config import UlmfitConfig
 from polyseme.encoders.lr_multipliers import lr_multipliers
-from polyseme.encoders.ulmfit import Ulmfit, UlmfitConfig
+from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.awd_lstm import AwdLstmOutput, AwdLstmState, activation_loss
 from polyseme.nn.config import AwdDropout
 from polyseme.pretraining.left_to_right import Ids, LeftToRightObjective, LeftToRightPretraining
@@ -181,7 +182,7 @@ class UlmfitPretraining(UlmfitTeaching, LeftToRightPretraining):
             raise ConfigError("; ".join(problems))
 
     def _model(self, words: int) -> UlmfitConfig:
-        return UlmfitConfig(size=words, dim=self.dim, hidden=self.hidden, layers=self.layers)
+        return UlmfitConfig(size=words, dim=self.dim, hidden_size=self.hidden, layers=self.layers)
 
     def settled(self, words: int, run: Run) -> UlmfitPretraining:
         return self.replace(rows=self.fitting_rows(words, run))

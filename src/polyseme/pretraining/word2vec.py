@@ -27,7 +27,8 @@ from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import MissingExtraError, PolysemeError
 from polyseme.base.progress import Advance, progress
 from polyseme.base.run import Run
-from polyseme.encoders.fasttext import FastTextTable, check_subwords
+from polyseme.encoders.config import ngram_length_problems
+from polyseme.encoders.fasttext import FastTextTable
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.pretraining.epochs import Epochs, Fitted, read_text, write_model
 from polyseme.text.corpus import Corpus
@@ -153,7 +154,10 @@ class FastTextPretraining(Word2VecPretraining):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_subwords(self.shortest, self.longest, self.buckets)
+        if problems := [*ngram_length_problems(self.shortest, self.longest)]:
+            raise ConfigError("; ".join(problems))
+        if self.shortest < 1 or self.buckets < 1:
+            raise ConfigError(f"shortest is {self.shortest} and buckets is {self.buckets}; allowed: 1 or more")
 
     def gensim(self, seed: int) -> Any:
         subwords = {"min_n": self.shortest, "max_n": self.longest, "bucket": self.buckets}
@@ -161,7 +165,7 @@ class FastTextPretraining(Word2VecPretraining):
 
     def encoder(self, model: Any, splitter: Splitter) -> FastTextTable:
         return FastTextTable.from_parts(
-            _words(model), model.wv.vectors_ngrams, shortest=self.shortest, longest=self.longest, splitter=splitter
+            _words(model), model.wv.vectors_ngrams, min_n=self.shortest, max_n=self.longest, splitter=splitter
         )
 
 

@@ -20,7 +20,8 @@ from torch.nn import functional as F
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.encoders.base import Batch, Encoder
-from polyseme.encoders.lr_multipliers import Unfreeze, lr_multipliers
+from polyseme.encoders.config import Unfreeze
+from polyseme.encoders.lr_multipliers import lr_multipliers
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.encoders.word_features import WordFeatures
 from polyseme.nn.mix import Mix
@@ -248,7 +249,7 @@ class Features(nn.Module):
     def paces(self, prefix: str) -> list[Pace]:
         """For each part of each fine-tuned encoder; `prefix` is the name of this module in the learner."""
         config = self.config
-        speeds: dict[str, Any] = {"rate": config.encoder_rate, "decay": config.layer_decay, "thaw": config.thaw}
+        speeds: dict[str, Any] = {"multiplier": config.encoder_rate, "decay": config.layer_decay, "unfreeze": config.thaw}
         tuned: list[Encoder] = list(self.tuned)  # type: ignore[arg-type]
         return [pace for n, encoder in enumerate(tuned) for pace in lr_multipliers(encoder, f"{prefix}tuned.{n}.", **speeds)]
 
