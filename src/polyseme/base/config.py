@@ -141,9 +141,10 @@ class Config:
             raise ConfigError("; ".join(problems))
         return typing.cast(Self, result)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values; `from_dict(to_dict())` gives an equal config."""
-        return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
+    def to_dict(self, *, format: int = 2) -> dict[str, Any]:
+        """Plain JSON values; `from_dict(to_dict())` gives an equal config. `format=1`: under the old names, for hashes."""
+        values = {field.name: _plain(getattr(self, field.name), format) for field in dataclasses.fields(self)}
+        return format1.restore(type(self).__name__, values) if format == 1 else values
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
@@ -189,11 +190,11 @@ def _declared_problems(config: Config) -> Iterator[str]:
             yield problem
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, format: int) -> Any:
     if isinstance(value, Config):
-        return value.to_dict()
+        return value.to_dict(format=format)
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return [_plain(item, format) for item in value]
     return value
 
 

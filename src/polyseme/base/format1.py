@@ -14,6 +14,12 @@ KEYS: dict[str, dict[str, str]] = {
     "PackedPosition": {"lanes": "rows"},
     "PackedRows": {"place": "position"},
     "BpttPosition": {"place": "position", "rows": "batch_size"},
+    "ElmoConfig": {"plain_words": "normalize_quotes"},
+    "WordTableConfig": {"cut": "max_characters"},
+    "NnlmConfig": {"hidden": "hidden_size", "direct": "direct_connections"},
+    "UlmfitConfig": {"hidden": "hidden_size"},
+    "FastTextConfig": {"shortest": "min_n", "longest": "max_n"},
+    "SubwordConfig": {"pieces": "subword_pooling"},
 }
 """By config class: old key -> new key."""
 
@@ -22,6 +28,9 @@ VALUES: dict[str, dict[str, dict[Any, Any]]] = {}
 
 SPLITTERS: dict[str, str] = {"likeliest": "unigram"}
 """Old name of a splitter -> new name."""
+
+ENCODERS: dict[str, str] = {"covering": "word_features"}
+"""Old name of a kind of encoder -> new name."""
 
 
 def old_splitter(name: str) -> str:
@@ -42,6 +51,26 @@ def translate(config: str, values: Mapping[str, Any]) -> dict[str, Any]:
     keys, changes = KEYS.get(config, {}), VALUES.get(config, {})
     renamed = {keys.get(key, key): value for key, value in values.items()}
     return {key: _changed(value, changes.get(key)) for key, value in renamed.items()}
+
+
+def restore(config: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a config of format 2 under their names of format 1: for hashes, which must not change with names.
+
+    >>> restore("UlmfitConfig", {"hidden_size": 3})
+    {'hidden': 3}
+    """
+    keys = {new: old for old, new in KEYS.get(config, {}).items()}
+    changes = {key: {new: old for old, new in each.items()} for key, each in VALUES.get(config, {}).items()}
+    return {keys.get(key, key): _changed(value, changes.get(key)) for key, value in values.items()}
+
+
+def old_name(names: Mapping[str, str], name: str) -> str:
+    """The name of format 1 for a name of format 2, by one of the tables above.
+
+    >>> old_name(ENCODERS, "word_features"), old_name(ENCODERS, "elmo")
+    ('covering', 'elmo')
+    """
+    return next((old for old, new in names.items() if new == name), name)
 
 
 def _changed(value: Any, changes: Mapping[Any, Any] | None) -> Any:

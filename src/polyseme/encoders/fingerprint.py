@@ -1,12 +1,13 @@
-"""Names for contents: the same model or the same sentences have the same name, wherever they lie."""
+"""Hashes of contents: the same model or the same sentences have the same fingerprint, wherever they are stored."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import torch
+from torch import Tensor
 
 from polyseme.base import format1
 from polyseme.encoders.base import Encoder, Sentence
@@ -14,35 +15,46 @@ from polyseme.text.corpus import Corpus
 
 
 def model_fingerprint(encoder: Encoder) -> str:
-    """A hash of all that decides an encoder's vectors: config, words, splitter, precision and weights.
+    """Hash all that decides an encoder's vectors: config, words, splitter, precision and weights.
 
-    The output layer, which predicts words, has no part in the vectors and none in the hash.
+    The output layer has no influence on the vectors and is left out. Config keys and names are hashed as in format 1, so
+    that renaming them does not change the fingerprint of a model.
     """
     vocabulary = getattr(encoder, "vocabulary", None)
+    splitter = encoder.splitter
     head = {
-        "encoder": encoder.kind,
-        "config": encoder.config.to_dict(),
-        "splitter": [format1.old_splitter(encoder.splitter.name), getattr(encoder.splitter, "fingerprint", None)],
+        "encoder": format1.old_name(format1.ENCODERS, encoder.kind),
+        "config": encoder.config.to_dict(format=1),
+        "splitter": [format1.old_splitter(splitter.name), getattr(splitter, "fingerprint", None)],
         "precision": getattr(encoder, "precision", "fp32"),
         "vocabulary": "".join(f"{word}\n" for word in vocabulary) if vocabulary is not None else None,
         "alphabet": getattr(encoder, "alphabet", None),
     }
     if hasattr(encoder, "identity"):  # what is not among the weights: a tokenizer of another library, a table of n-grams
         head["identity"] = encoder.identity
-    whole = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
-    for name, value in sorted(encoder.state_dict().items()):
-        if name.startswith("output."):
-            continue
-        whole.update(json.dumps([name, str(value.dtype), list(value.shape)]).encode())
-        whole.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
-    return whole.hexdigest()
+    digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
+    hash_weights(digest, {name: value for name, value in encoder.state_dict().items() if not name.startswith("output.")})
+    return digest.hexdigest()
+
+
+def _header(name: str, value: Tensor) -> str:
+    return json.dumps([name, str(value.dtype), list(value.shape)])
+
+
+def hash_weights(
+    digest: hashlib._Hash, weights: Mapping[str, Tensor], *, header: Callable[[str, Tensor], str] = _header
+) -> None:
+    """Add tensors to a hash, in the order of their names, each with a header."""
+    for name, value in sorted(weights.items()):
+        digest.update(header(name, value).encode())
+        digest.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
 
 
 def text_fingerprint(encoder: Encoder, sentences: Iterable[Sentence]) -> str:
-    """A hash of sentences as the encoder splits them; a `Corpus` has one of its own, which need not split its text."""
+    """Hash sentences as the encoder splits them; a `Corpus` has a fingerprint of its own and is not split."""
     if isinstance(sentences, Corpus):
         return sentences.fingerprint()
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for sentence in sentences:
-        whole.update(json.dumps(encoder.words(sentence)).encode() + b"\n")
-    return whole.hexdigest()
+        digest.update(json.dumps(encoder.words(sentence)).encode() + b"\n")
+    return digest.hexdigest()

@@ -34,7 +34,8 @@ from polyseme.text.splitting.unigram import UNIGRAM, UnigramSegmenter
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter, splitter_names
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, 2)
 LIBRARY_KEY = "polyseme"  # in a config.json that is another library's
 FILES = ("config.json", "words.txt", "README.md", *sorted({name for kind in ENCODERS.values() for name in kind.files}))
 REFERENCE = "verify.safetensors"  # vectors of the weights as they were; other weights make them untrue
@@ -132,7 +133,8 @@ def load(path: str | Path) -> Encoder:
         raise FormatError(folder, "is no polyseme model folder (polyseme.load reads other formats)")
     head = _head(folder)
     kind = encoder_class(head["encoder"])
-    config = kind.config_type.from_dict(head["config"], where=f"{folder / 'config.json'}: config")
+    where = f"{folder / 'config.json'}: config"
+    config = kind.config_type.from_dict(head["config"], where=where, format=head["polyseme_format"])
     model = kind.read_files(folder, config, _splitter(folder, head["splitter"]))
     if (folder / "README.md").exists():
         model.card = read_bytes(folder / "README.md").decode("utf-8", "replace")
@@ -152,16 +154,16 @@ def _head(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     head = read_json(path)
     head = head[LIBRARY_KEY] if isinstance(head.get(LIBRARY_KEY), dict) else head
-    if head.get("polyseme_format") != FORMAT or isinstance(head.get("polyseme_format"), bool):
-        given = head.get("polyseme_format")
-        raise FormatError(path, f"has polyseme_format {given!r}; this version reads {FORMAT}: update polyseme")
+    version = head.get("polyseme_format")
+    if version not in READABLE or isinstance(version, bool):
+        raise FormatError(path, f"has polyseme_format {version!r}; this version reads {READABLE}: update polyseme")
     known = {"polyseme_format", "polyseme_version", "encoder", "splitter", "config"}
     for name in sorted(known - {"polyseme_version"} - set(head)):
         raise FormatError(path, f"lacks {name!r}")
     for name in sorted(set(head) - known):
         raise FormatError(path, f"has an unknown key {name!r}{nearest(name, known)}")
-    if isinstance(head["splitter"], str):
-        head["splitter"] = format1.SPLITTERS.get(head["splitter"], head["splitter"])
+    if version == 1 and isinstance(head["splitter"], str):
+        head = head | {"splitter": format1.SPLITTERS.get(head["splitter"], head["splitter"])}
     if not isinstance(head["splitter"], str) or head["splitter"] not in splitter_names():
         raise FormatError(path, f"names the splitter {head['splitter']!r}; known: {', '.join(splitter_names())}")
     if not isinstance(head["encoder"], str) or head["encoder"] not in ENCODERS:

@@ -50,7 +50,7 @@ class WordFeatureInputs:
 class WordFeatures(Encoder):
     """An encoder whose sentences are tokens of another cut; see `align_to_words`."""
 
-    kind = "covering"
+    kind = "word_features"
 
     def __init__(self, inner: Encoder) -> None:
         super().__init__(inner.config, inner.splitter)

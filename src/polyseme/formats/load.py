@@ -23,7 +23,7 @@ from typing import Literal, overload
 
 import torch
 
-from polyseme.base.errors import arg, FormatError, PolysemeError, UsageError
+from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
 from polyseme.base.files import PACKED, read_json, starts_with, telling, unpack
 from polyseme.encoders import folder as ours
 from polyseme.encoders import shipped
@@ -131,7 +131,6 @@ def _set_subword_pooling(model: Encoder, pooling: str) -> None:
     if not isinstance(model.config, SubwordConfig):
         raise UsageError(f"{arg('subword_pooling')} applies only to BERT, GPT and the like; {model.source} is a {model.kind}")
     model.config = model.config.replace(subword_pooling=pooling)
-
 
 
 def _read_folder(folder: Path, given: GivenFiles) -> Encoder:

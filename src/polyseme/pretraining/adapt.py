@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
-import torch
 
 from polyseme.base.card import licence_of
 from polyseme.base.config import ConfigError
@@ -30,6 +29,7 @@ from polyseme.base.run import Run
 from polyseme.encoders import shipped
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
+from polyseme.encoders.fingerprint import hash_weights
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.encoders.vocabulary_extension import add_output_layer, can_extend, extend_vocabulary, require_vocabulary
 from polyseme.pretraining.card import Story, write_finished
@@ -237,12 +237,10 @@ def adapt(
 
 def fingerprint(model: Elmo | Ulmfit) -> str:
     """A name for exactly this model: a hash of its config, its vocabulary and every number."""
-    whole = hashlib.sha256(json.dumps(model.config.to_dict(), sort_keys=True).encode())
-    whole.update("\n".join(model.vocabulary or ()).encode("utf-8", "surrogatepass"))
-    for name, value in sorted(model.state_dict().items()):
-        whole.update(f"{name} {tuple(value.shape)}".encode())
-        whole.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy())
-    return whole.hexdigest()
+    digest = hashlib.sha256(json.dumps(model.config.to_dict(format=1), sort_keys=True).encode())
+    digest.update("\n".join(model.vocabulary or ()).encode("utf-8", "surrogatepass"))
+    hash_weights(digest, model.state_dict(), header=lambda name, value: f"{name} {tuple(value.shape)}")
+    return digest.hexdigest()
 
 
 def lacking(shards: Shards, vocabulary: Vocabulary, *, limit: int, min_count: int) -> list[str]:
