@@ -182,7 +182,7 @@ def test_precision_may_be_set_to_what_it_is() -> None:
 
 
 def test_bad_configs() -> None:
-    with pytest.raises(ConfigError, match="start is 'learned', but a Transformer has no state to start from; allowed: 'zero'"):
+    with pytest.raises(ConfigError, match="start is 'learned', but a Transformer has no start state; allowed: 'zero'"):
         ElmoConfig(transformer=TransformerConfig(), start="learned")
     with pytest.raises(ConfigError, match="dim is 512; with 3 heads it must be a multiple of 6"):
         ElmoConfig(transformer=TransformerConfig(heads=3))

@@ -77,9 +77,9 @@ def test_as_an_encoder(tmp_path: Path) -> None:
 
 
 def test_bad_configs() -> None:
-    with pytest.raises(ConfigError, match="subwords are of 3 to 2 letters"):
+    with pytest.raises(ConfigError, match="min_n is 3 and max_n is 2"):
         FastTextConfig(size=1, dim=2, buckets=3, min_n=3, max_n=2)
     with pytest.raises(ConfigError, match="buckets is 0"):
         FastTextConfig(size=1, dim=2, buckets=0)
-    with pytest.raises(ConfigError, match="unknown is 'random'; fastText's unknown words are made of subwords"):
+    with pytest.raises(ConfigError, match="unknown is 'random'; allowed for fastText: 'zero'"):
         FastTextConfig(size=1, dim=2, buckets=3, unknown="random")

@@ -101,8 +101,8 @@ def test_saving_over_a_folder_and_failing_to_save(tmp_path: Path, monkeypatch: p
 
 def test_a_later_format_is_told(tmp_path: Path) -> None:
     elmo().save_pretrained(tmp_path)
-    change(tmp_path / "config.json", polyseme_format=2)
-    with pytest.raises(FormatError, match="has polyseme_format 2; this version reads 1: update polyseme"):
+    change(tmp_path / "config.json", polyseme_format=3)
+    with pytest.raises(FormatError, match="has polyseme_format 3; this version reads 1 and 2: update polyseme"):
         Elmo.from_pretrained(tmp_path)
 
 

@@ -40,7 +40,7 @@ def oracle(model: Nnlm, sentence: list[str]) -> list[float]:
     for t in range(n - 1, len(stream)):
         x = np.concatenate([c[word] for word in stream[t - n + 1 : t]])
         y = b + wide[:, :units] @ np.tanh(d + h @ x)
-        if model.config.direct:
+        if model.config.direct_connections:
             y = y + wide[:, units:] @ x
         logs.append(float(y[stream[t]] - np.log(np.exp(y).sum())))
     return logs
@@ -106,7 +106,7 @@ def test_folder(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be() -> None:
-    with pytest.raises(ConfigError, match="hidden is 0; it must be at least 1; order is 1; it must be at least 2"):
+    with pytest.raises(ConfigError, match="order is 1; allowed: 2 or more; hidden_size is 0; allowed: 1 or more"):
         NnlmConfig(size=4, dim=3, hidden_size=0, order=1)
     with pytest.raises(ConfigError, match="the vocabulary lacks </s> and <unk>"):
         Nnlm(NnlmConfig(size=2, dim=3), vocabulary=Vocabulary(["<s>", "a"], unknown=None))

@@ -184,7 +184,7 @@ def test_published_folders(tmp_path: Path, make) -> None:
     assert found.config.subword_pooling == ("last" if make is gpt else "first")
     np.testing.assert_array_equal(found.embed(TEXTS)[0], model.embed(TEXTS)[0])
     assert polyseme.load(tmp_path, subword_pooling="mean", splitter="english").config.subword_pooling == "mean"
-    with pytest.raises(ConfigError, match="pieces is 'middle'; allowed: first, last, mean"):
+    with pytest.raises(ConfigError, match="subword_pooling is 'middle'; allowed: first, last, mean"):
         polyseme.load(tmp_path, subword_pooling="middle")
     with pytest.raises(UsageError, match="vocabulary was given, but a model of the transformers library has no use for it"):
         polyseme.load(tmp_path, vocabulary=tmp_path / "config.json")

@@ -141,5 +141,5 @@ def test_in_training_it_drops_and_learns() -> None:
 
 
 def test_what_cannot_be() -> None:
-    with pytest.raises(ConfigError, match="hidden is 0; it must be at least 1; layers is 0"):
+    with pytest.raises(ConfigError, match="hidden_size is 0; allowed: 1 or more; layers is 0"):
         UlmfitConfig(size=4, hidden_size=0, layers=0)

@@ -276,7 +276,7 @@ def test_bad_folders(tmp_path: Path) -> None:
 
 
 def test_bad_configs() -> None:
-    with pytest.raises(ConfigError, match="dim is 0; it must be at least 1"):
+    with pytest.raises(ConfigError, match="dim is 0; allowed: 1 or more"):
         WordVectorConfig(size=3, dim=0)
     with pytest.raises(ConfigError, match="size is 3, but there are 2 words"):
         WordVectorTable(WordVectorConfig(size=3, dim=2), vocabulary=Vocabulary(["a", "b"]))

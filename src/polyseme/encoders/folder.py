@@ -156,7 +156,7 @@ def _head(folder: Path) -> dict[str, Any]:
     head = head[LIBRARY_KEY] if isinstance(head.get(LIBRARY_KEY), dict) else head
     version = head.get("polyseme_format")
     if version not in READABLE or isinstance(version, bool):
-        raise FormatError(path, f"has polyseme_format {version!r}; this version reads {READABLE}: update polyseme")
+        raise FormatError(path, f"has polyseme_format {version!r}; this version reads 1 and 2: update polyseme")
     known = {"polyseme_format", "polyseme_version", "encoder", "splitter", "config"}
     for name in sorted(known - {"polyseme_version"} - set(head)):
         raise FormatError(path, f"lacks {name!r}")
