@@ -19,10 +19,11 @@ from torch import Tensor
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Sentence
 from polyseme.encoders.config import SubwordConfig
-from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
+from polyseme.encoders.language_model import WordLogProbs, perplexity_of
 from polyseme.encoders.sequence import SequenceOutput, truncate
 from polyseme.encoders.subword_model import SubwordModel
 from polyseme.encoders.subword_windows import Window, windows
+from polyseme.metrics.perplexity import Perplexity
 from polyseme.text.batching.batches import batch_by_words
 
 _AT_A_TIME = 1024  # pieces whose scores, one for each piece of the vocabulary, stand in memory

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.metrics.perplexity import Perplexity, PerplexityMeter
 from polyseme.text.batching.batches import batch_by_words, batch_in_order
 
 if TYPE_CHECKING:
@@ -45,19 +46,6 @@ class WordLogProbs:
 
 
 @dataclass(frozen=True)
-class Perplexity:
-    """exp of the mean loss; every sentence counts its words and one mark in each direction."""
-
-    forward: float
-    backward: float | None
-    """None: the model reads from left to right only."""
-    mean: float
-    """exp of the mean loss over the directions that there are (not the mean of the two perplexities)."""
-    predictions: int
-    """Words and marks predicted in each direction."""
-
-
-@dataclass(frozen=True)
 class Substitute:
     """A word that could stand in a place."""
 
@@ -81,16 +69,14 @@ class LanguageModel(Protocol):
 
 
 def perplexity_of(found: Sequence[WordLogProbs]) -> Perplexity:
-    """The perplexity of all sentences of one model together."""
-    if not found:
+    """Return the perplexity of all sentences of one model together."""
+    meter = PerplexityMeter()
+    for sentence in found:
+        meter.add(sentence.forward, sentence.backward)
+    result = meter.result()
+    if result is None:
         raise UsageError("perplexity needs at least one sentence")
-    count = sum(len(each.forward) for each in found)
-    forward = -sum(float(each.forward.sum()) for each in found) / count
-    backward = [-float(each.backward.sum()) / count for each in found if each.backward is not None]
-    if not backward:
-        return Perplexity(float(np.exp(forward)), None, float(np.exp(forward)), count)
-    back = sum(backward)
-    return Perplexity(float(np.exp(forward)), float(np.exp(back)), float(np.exp((forward + back) / 2)), count)
+    return result
 
 
 class BidirectionalLanguageModel:

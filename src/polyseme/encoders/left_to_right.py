@@ -25,7 +25,8 @@ from polyseme.base.files import write_text
 from polyseme.encoders.base import Batch, Encoder, Sentence
 from polyseme.encoders.config import LeftToRightConfig
 from polyseme.encoders.folder import load_weights, read_tensors, write_tensors
-from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
+from polyseme.encoders.language_model import WordLogProbs, perplexity_of
+from polyseme.metrics.perplexity import Perplexity
 from polyseme.nn.meta_init import meta_init
 from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.batching.batches import batch_by_words

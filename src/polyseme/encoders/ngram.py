@@ -31,8 +31,9 @@ from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import telling, write_text
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
 from polyseme.encoders.config import NgramConfig
-from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
+from polyseme.encoders.language_model import WordLogProbs, perplexity_of
 from polyseme.encoders.ngram_table import ZERO, Level, NgramMatches, NgramTable
+from polyseme.metrics.perplexity import Perplexity
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter
 

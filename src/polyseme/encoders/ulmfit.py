@@ -24,9 +24,10 @@ from torch import Tensor, nn
 from polyseme.base.errors import UsageError
 from polyseme.encoders.base import Batch, Layers, Sentence
 from polyseme.encoders.config import UlmfitConfig
-from polyseme.encoders.language_model import Perplexity, WordLogProbs, perplexity_of
+from polyseme.encoders.language_model import WordLogProbs, perplexity_of
 from polyseme.encoders.left_to_right import LeftToRight
 from polyseme.encoders.sequence import SequenceOutput, split_texts
+from polyseme.metrics.perplexity import Perplexity
 from polyseme.nn.awd_lstm import AwdLstm, AwdLstmOutput, AwdLstmState, drop_words
 from polyseme.nn.config import AwdDropout
 from polyseme.nn.output.full import TiedSoftmax
