@@ -28,9 +28,9 @@ from polyseme.pretraining.fit import ElmoPretraining, build
 from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
-from polyseme.training.loop import AHEAD
 from polyseme.training.optim import OptimConfig, build_optimizer, clip_gradients
-from polyseme.training.prepared import Prepared
+from polyseme.training.prefetch import PrefetchedBatches
+from polyseme.training.trainer import PREFETCHED
 
 
 def text(folder: Path, size: int) -> Corpus:
@@ -113,7 +113,9 @@ def main() -> None:
             batches = PackedBatches(shards, range(len(shards)), batch_size=options.lanes, bptt=options.steps)
             objective = kind(model, shards, negatives=config.sample)
             made = Training(objective, run)
-            return made, iter(Prepared(batches, objective.prepare, ahead=AHEAD if run.device.type == "cuda" else 0))
+            return made, iter(
+                PrefetchedBatches(batches, objective.prepare, ahead=PREFETCHED if run.device.type == "cuda" else 0)
+            )
 
         result: dict[str, object] = {
             **vars(options),

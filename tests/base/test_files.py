@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.files import _copy, atomic, read_bytes, read_json, unpack, write_text
+from polyseme.base.files import _copy, atomic, read_bytes, read_json, unpack_archive, write_text
 
 
 def test_written_whole(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_no_more_is_unpacked_than_asked_for(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress(bytes(1000)))
     for path, what in ((plain, "holds"), (packed, "unpacks to")):
         assert read_bytes(path, most=1000) == bytes(1000)
-        with pytest.raises(FormatError, match=rf"{path.name}: {what} more than 999 bytes, the most that is read"):
+        with pytest.raises(FormatError, match=rf"{path.name}: {what} more than 999 bytes, the limit for such"):
             read_bytes(path, most=999)
 
 
@@ -118,13 +118,13 @@ def test_archives_larger_than_the_room_on_the_disk(tmp_path: Path, monkeypatch: 
     for archive in _archives(tmp_path, 600_000):
         monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(9_000_000, 8_000_000, 1_000_000))
         with pytest.raises(PolysemeError) as caught:
-            unpack(archive, tmp_path / "in")
+            unpack_archive(archive, tmp_path / "in")
         room = f"its files take 1.2 MB, and the disk of {tmp_path} has 1.0 MB free"
         rest = "make room, or unpack it elsewhere and give the folder"
         assert str(caught.value) == f"cannot unpack {archive}: {room}: {rest}"
         assert not (tmp_path / "in").exists()
         monkeypatch.undo()
-        unpack(archive, tmp_path / archive.suffix)
+        unpack_archive(archive, tmp_path / archive.suffix)
         assert (tmp_path / archive.suffix / "two").read_bytes() == bytes(600_000)
 
 
@@ -147,7 +147,7 @@ def test_entries_that_leave_the_folder_are_refused(tmp_path: Path, name: str) ->
         archive.addfile(entry, io.BytesIO(b"evil"))
     for file in ("a.zip", "a.tar.gz"):
         with pytest.raises(FormatError, match="leaves the folder; refused"):
-            unpack(tmp_path / file, tmp_path / "in")
+            unpack_archive(tmp_path / file, tmp_path / "in")
     assert list((tmp_path / "in").iterdir()) == []
     assert not (tmp_path / "out.txt").exists()
 
@@ -158,7 +158,7 @@ def test_links_are_refused(tmp_path: Path) -> None:
         entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(entry)
     with pytest.raises(FormatError, match="no plain file; refused"):
-        unpack(tmp_path / "a.tar", tmp_path / "in")
+        unpack_archive(tmp_path / "a.tar", tmp_path / "in")
 
 
 def test_damaged_archives(tmp_path: Path) -> None:
@@ -169,6 +169,6 @@ def test_damaged_archives(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(data)
     (tmp_path / "b.zip").write_bytes(b"nothing")
     with pytest.raises(FormatError, match=r"a\.zip: is a damaged archive"):
-        unpack(tmp_path / "a.zip", tmp_path / "in")
+        unpack_archive(tmp_path / "a.zip", tmp_path / "in")
     with pytest.raises(FormatError, match="neither a zip nor a tar"):
-        unpack(tmp_path / "b.zip", tmp_path / "in")
+        unpack_archive(tmp_path / "b.zip", tmp_path / "in")

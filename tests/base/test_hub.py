@@ -6,18 +6,18 @@ import pytest
 
 from polyseme.base.card import licence_of, write_card
 from polyseme.base.errors import PolysemeError
-from polyseme.base.hub import fetch
+from polyseme.base.hub import cached_path
 
 
 def test_local_paths_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "owner" / "name").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    assert fetch("owner/name") == Path("owner/name")
+    assert cached_path("owner/name") == Path("owner/name")
 
 
 def test_neither_path_nor_id() -> None:
     with pytest.raises(PolysemeError, match=r"no/such/model\.hdf5: no such file or folder, and not a hub id"):
-        fetch("no/such/model.hdf5")
+        cached_path("no/such/model.hdf5")
 
 
 def test_offline_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,14 +25,14 @@ def test_offline_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(PolysemeError, match="owner/none: no such path here, and the hub did not give it"):
-        fetch("owner/none")
+        cached_path("owner/none")
 
 
 def test_what_is_fetched_comes_from_the_hub_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import huggingface_hub
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name: str(tmp_path / name.replace("/", "--")))
-    assert fetch("owner/model") == tmp_path / "owner--model"
+    assert cached_path("owner/model") == tmp_path / "owner--model"
 
 
 def test_card() -> None:

@@ -50,7 +50,7 @@ def train_and_exit(text: Path, out: Path, loop: dict[str, Any]) -> None:
     sys.exit(train(text, out, loop))
 
 
-def train_rank(rank: int, ranks: int, port: int, text: Path, out: Path, loop: dict[str, Any]) -> None:
+def train_rank(rank: int, world_size: int, port: int, text: Path, out: Path, loop: dict[str, Any]) -> None:
     """One of several processes, with the variables that torchrun would set."""
-    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(world_size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     sys.exit(train(text, out, loop))

@@ -76,8 +76,8 @@ def test_layers_move_at_their_own_rates(corpus: Corpus, tmp_path: Path) -> None:
     model, shards = ulmfit(), Shards.build(corpus, tmp_path / "shards")
     config = CONFIG.settled(model, shards.total, Run())
     objective, _ = config.objective(model, shards, range(10), Run())
-    groups = build_optimizer(config.train.optim, objective, objective.paces()).param_groups
-    scales = {name: group["scale"] for group in groups for name in group["names"]}
+    groups = build_optimizer(config.train.optim, objective, objective.lr_multipliers()).param_groups
+    scales = {name: group["lr_multiplier"] for group in groups for name in group["names"]}
     assert scales["model.lstm.layers.1.bias"] == scales["model.output.bias"] == 1.0
     assert scales["model.lstm.layers.0.input_weight"] == pytest.approx(1 / 2.6)
     assert scales["model.table.weight"] == pytest.approx(1 / 2.6**2)

@@ -252,7 +252,7 @@ def test_a_position_is_taken_up_and_ranks_share(shards) -> None:
     other.seek(json.loads(json.dumps(one.position())))
     for _ in range(20):
         assert (next(stream_one).ids == next(iter(other)).ids).all()
-    shares = [iter(make(rank=rank, ranks=2)) for rank in (0, 1)]
+    shares = [iter(make(rank=rank, world_size=2)) for rank in (0, 1)]
     whole = iter(make())
     for _ in range(5):
         for share in shares:

@@ -14,7 +14,7 @@ from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.fit import ElmoPretraining, pretrain
 from polyseme.text.corpus import Corpus
 from polyseme.training.config import TrainConfig
-from polyseme.training.loop import Result
+from polyseme.training.trainer import TrainOutput
 
 CONFIG = ElmoPretraining(size="tiny", vocabulary=50, batch_words=100, train=TrainConfig(epochs=2.0))
 
@@ -86,11 +86,13 @@ def story(**changes: object) -> Story:
 
 
 def test_stopped_runs_and_odd_names(tmp_path: Path) -> None:
-    stopped = Result(tmp_path, 5, 10, 1.0, None, None, {}, ended=None, stopped_by="SIGINT")
+    stopped = TrainOutput(tmp_path, 5, 10, 1.0, None, None, {}, ended=None, stopped_by="SIGINT")
     write_finished(tmp_path, story(), stopped)
     assert not (tmp_path / "README.md").exists()
     odd = story(title="a|b", text={"text": ("x|y\nz", "w")}, options={"a": None, "b": {"c": 1}})
-    card = odd.finished(Result(tmp_path, 5, 15, 1.0, None, None, {}, ended="patience"))
+    card = odd.finished(TrainOutput(tmp_path, 5, 15, 1.0, None, None, {}, ended="patience"))
     assert "| text | x\\|y z, w |" in card and "| options | b.c=1 |" in card and "| epochs | 1.5 |" in card
     assert "Perplexity" not in card
-    assert "4 processes" in story(run=Run(ranks=4)).finished(Result(tmp_path, 5, 15, 1.0, None, None, {}, ended="budget"))
+    assert "4 processes" in story(run=Run(world_size=4)).finished(
+        TrainOutput(tmp_path, 5, 15, 1.0, None, None, {}, ended="budget")
+    )

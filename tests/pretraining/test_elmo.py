@@ -54,7 +54,7 @@ def test_loss_is_the_mean_of_what_the_model_says(corpus: Corpus, tmp_path: Path,
     backward = -sum(each.backward.sum() for each in found) / count
     loss = learner.loss(learner.prepare(batch))
     assert loss.total.item() == pytest.approx((forward + backward) / 2, rel=1e-5)
-    assert loss.parts["forward"].item() == pytest.approx(forward, rel=1e-5)
+    assert loss.components["forward"].item() == pytest.approx(forward, rel=1e-5)
     assert loss.words == sum(map(len, texts)) and not loss.sampled
     scores = learner.evaluate([batch])
     assert scores["perplexity"] == pytest.approx(math.exp((forward + backward) / 2), rel=1e-5)
@@ -109,7 +109,7 @@ def test_batches_hold_every_sentence_once_and_can_be_taken_up(corpus: Corpus, tm
     for a, b in zip(expected, again, strict=False):
         np.testing.assert_array_equal(a, b.types)
     shares = [
-        SentenceBatches(shards, range(len(shards)), batch_words=100, seed=3, rank=rank, ranks=2).plan(0) for rank in (0, 1)
+        SentenceBatches(shards, range(len(shards)), batch_words=100, seed=3, rank=rank, world_size=2).plan(0) for rank in (0, 1)
     ]
     assert len(shares[0]) == len(shares[1])
 

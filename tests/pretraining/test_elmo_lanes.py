@@ -107,7 +107,7 @@ def test_a_lane_batch_has_the_loss_of_its_sentences(shards: Shards, corpus: Corp
     said = model.model.eval().perplexity(texts)
     loss = model.train().loss(model.prepare(batch))
     assert torch.exp(loss.total).item() == pytest.approx(said.mean, rel=1e-5)
-    assert torch.exp(loss.parts["forward"]).item() == pytest.approx(said.forward, rel=1e-5)
+    assert torch.exp(loss.components["forward"]).item() == pytest.approx(said.forward, rel=1e-5)
     assert loss.words == 4 * (length - 1)
 
 
@@ -115,13 +115,13 @@ def test_carried_state_is_given_and_put_back(shards: Shards, corpus: Corpus) -> 
     one, other = learner(shards, corpus), learner(shards, corpus)
     batches = PackedBatches(shards, range(len(shards)), batch_size=3, bptt=4)
     stream = iter(batches)
-    assert one.carried() == {}
+    assert one.carried_state() == {}
     with torch.no_grad():
         one.loss(one.prepare(next(stream)))
-        other.restore(one.carried())
+        other.restore_carried_state(one.carried_state())
         batch = next(stream)
         assert other.loss(other.prepare(batch)).total.item() == one.loss(one.prepare(batch)).total.item()
-        other.restore({})
+        other.restore_carried_state({})
         assert other.loss(other.prepare(batch)).total.item() != one.loss(one.prepare(batch)).total.item()
 
 

@@ -151,6 +151,6 @@ def test_mistakes(tmp_path: Path) -> None:
     with pytest.raises(PolysemeError, match="other holds a model of another run: choose another folder"):
         GlovePretraining(**SMALL).fit(corpus(tmp_path), Run(), tmp_path / "other")
     with pytest.raises(PolysemeError, match="trains in one process, and here are 2: start it without torchrun"):
-        GlovePretraining(**SMALL).fit(corpus(tmp_path), Run(ranks=2), tmp_path / "q")
+        GlovePretraining(**SMALL).fit(corpus(tmp_path), Run(world_size=2), tmp_path / "q")
     with pytest.raises(PolysemeError, match="give a smaller --learning-rate"):
         GlovePretraining(learning_rate=1e30, **SMALL).fit(corpus(tmp_path), Run(), tmp_path / "p")

@@ -72,7 +72,7 @@ def test_epochs_positions_and_ranks(shards) -> None:
     other.seek(json.loads(json.dumps(one.position())))
     for _ in range(10):
         assert (next(stream).ids == next(iter(other)).ids).all()
-    shares, whole = [iter(make(rank=rank, ranks=2)) for rank in (0, 1)], iter(make())
+    shares, whole = [iter(make(rank=rank, world_size=2)) for rank in (0, 1)], iter(make())
     for _ in range(4):
         for share in shares:
             assert (next(share).ids == next(whole).ids).all()

@@ -67,23 +67,23 @@ def test_the_loss_is_that_of_the_text_read_on(corpus: Corpus, tmp_path: Path) ->
 def test_activations_cost(corpus: Corpus, tmp_path: Path) -> None:
     learner, shards = objective(corpus, tmp_path)
     loss = learner.loss(learner.prepare(next(iter(BpttBatches(shards, range(9), batch_size=2)))))
-    assert loss.total.item() == pytest.approx((loss.parts["prediction"] + loss.parts["activation"]).item())
-    assert loss.parts["activation"].item() > 0
+    assert loss.total.item() == pytest.approx((loss.components["prediction"] + loss.components["activation"]).item())
+    assert loss.components["activation"].item() > 0
 
 
 def test_the_state_is_carried_and_put_back(corpus: Corpus, tmp_path: Path) -> None:
     learner, shards = objective(corpus, tmp_path)
     first, second = (learner.prepare(b) for b in itertools.islice(BpttBatches(shards, range(30), batch_size=3, bptt=6), 2))
-    assert learner.carried() == {}
+    assert learner.carried_state() == {}
     learner.loss(first)
-    kept = {name: value.clone() for name, value in learner.carried().items()}
+    kept = {name: value.clone() for name, value in learner.carried_state().items()}
     assert sorted(kept) == ["cell0", "cell1", "hidden0", "hidden1"]
     value = learner.loss(second).total.item()
     assert learner.loss(second).total.item() != value
-    learner.restore(kept)
+    learner.restore_carried_state(kept)
     assert learner.loss(second).total.item() == value
-    learner.restore({})
-    assert learner.carried() == {} and learner.loss(second).total.item() != value
+    learner.restore_carried_state({})
+    assert learner.carried_state() == {} and learner.loss(second).total.item() != value
 
 
 def test_from_text_to_a_model(corpus: Corpus, tmp_path: Path) -> None:

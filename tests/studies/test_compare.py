@@ -1,4 +1,4 @@
-"""A comparison on two tiny sets: every cell once, done ones stay done, failures told, the table right."""
+"""A comparison on two tiny sets: every experiment once, done ones stay done, failures told, the table right."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.studies.cell import Cell
 from polyseme.studies.compare import Study
+from polyseme.studies.experiment import Experiment
 from polyseme.studies.sets import SETS, labelled_set
 from polyseme.studies.table import as_csv, as_markdown, table
 
@@ -36,31 +36,37 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_cells_are_trained_once_and_compared(data: Path, tmp_path: Path) -> None:
     study = Study(tmp_path / "study", ("ner",), ("none", "word2vec"), (1,), {"en": str(data)}, QUICK)
     said: list[str] = []
-    cells = study.run(jobs=2, device="cpu", tell=said.append)
-    assert not [path for cell in cells for path in Path(cell.out, "run").glob("checkpoint-*")]  # they would fill the disk
-    assert len(cells) == len(said) == 2 and all(cell.done for cell in cells) and all("test 0." in line for line in said)
-    written = [Path(cell.out, "result.json").stat().st_mtime_ns for cell in cells]
-    assert study.run(device="cpu", tell=said.append) == cells and len(said) == 2
-    assert written == [Path(cell.out, "result.json").stat().st_mtime_ns for cell in cells]
-    rows = table(cells, "none")
+    experiments = study.run(jobs=2, device="cpu", notify=said.append)
+    assert not [
+        path for experiment in experiments for path in Path(experiment.out, "run").glob("checkpoint-*")
+    ]  # they would fill the disk
+    assert (
+        len(experiments) == len(said) == 2
+        and all(experiment.done for experiment in experiments)
+        and all("test 0." in line for line in said)
+    )
+    written = [Path(experiment.out, "result.json").stat().st_mtime_ns for experiment in experiments]
+    assert study.run(device="cpu", notify=said.append) == experiments and len(said) == 2
+    assert written == [Path(experiment.out, "result.json").stat().st_mtime_ns for experiment in experiments]
+    rows = table(experiments, "none")
     assert [row.encoders for row in rows] == ["none", "word2vec"] and rows[0].gain is None and rows[1].gain is not None
     assert "CoNLL-2003" in as_markdown(rows) and as_csv(rows).count("\n") == 3
 
 
 def test_done_cells_share_equal_vectors(data: Path, tmp_path: Path) -> None:
-    first, second = Study(tmp_path / "study", ("ner",), ("word2vec",), (1, 2), {"en": str(data)}, QUICK).cells()
-    for cell in (first, second):
-        cell.train("cpu")
+    first, second = Study(tmp_path / "study", ("ner",), ("word2vec",), (1, 2), {"en": str(data)}, QUICK).experiments()
+    for experiment in (first, second):
+        experiment.train("cpu")
     assert Path(first.out, "vectors", "model.safetensors").samefile(Path(second.out, "vectors", "model.safetensors"))
 
 
 def test_a_failing_cell_is_told_with_its_log(data: Path, tmp_path: Path) -> None:
     (tmp_path / "no-model").mkdir()
     study = Study(tmp_path / "study", ("ner",), ("none", "bad"), (1,), {}, QUICK, models={"bad": str(tmp_path / "no-model")})
-    with pytest.raises(PolysemeError, match="1 of 2 cells failed: ner bad"):
-        study.run(jobs=2, device="cpu", tell=lambda _: None)
-    assert [cell.done for cell in study.cells()] == [True, False]
-    assert "is an empty folder" in Path(study.cells()[1].out, "cell.log").read_text()
+    with pytest.raises(PolysemeError, match="1 of 2 experiments failed: ner bad"):
+        study.run(jobs=2, device="cpu", notify=lambda _: None)
+    assert [experiment.done for experiment in study.experiments()] == [True, False]
+    assert "is an empty folder" in Path(study.experiments()[1].out, "cell.log").read_text()
 
 
 def test_a_stop_lets_cells_end_and_writes_the_table_of_what_is_done(
@@ -73,12 +79,12 @@ def test_a_stop_lets_cells_end_and_writes_the_table_of_what_is_done(
     asked: list[str] = []
 
     class Endless(Finished):
-        """The second cell goes on until it is asked to end; while it runs, the study is told to stop."""
+        """The second experiment goes on until it is asked to end; while it runs, the study is told to stop."""
 
-        def __init__(self, cell: Cell) -> None:
-            self.endless = cell.row == "word2vec"
+        def __init__(self, experiment: Experiment) -> None:
+            self.endless = experiment.row == "word2vec"
             if not self.endless:
-                super().__init__(cell)
+                super().__init__(experiment)
 
         def poll(self) -> int | None:
             if self.endless:
@@ -91,7 +97,7 @@ def test_a_stop_lets_cells_end_and_writes_the_table_of_what_is_done(
         def wait(self) -> None:
             asked.append("wait")
 
-    monkeypatch.setattr("polyseme.studies.compare._start", lambda cell, device, jobs: Endless(cell))
+    monkeypatch.setattr("polyseme.studies.compare._start", lambda experiment, device, jobs: Endless(experiment))
     words = f"compare --tasks ner --encoders none,word2vec --seeds 1 --option epochs=7 --vectors en={data}"
     found = CliRunner().invoke(app, [*words.split(), "--out", str(tmp_path / "study")])
     assert found.exit_code != 0 and asked == ["terminate", "wait"]
@@ -114,37 +120,37 @@ def test_options_hold_for_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_done_cells_that_would_be_others_now_are_told(data: Path, tmp_path: Path) -> None:
     said: list[str] = []
     for options in (QUICK, QUICK, {**QUICK, "hidden": 5}):
-        Study(tmp_path / "study", ("ner",), ("none",), (1,), {}, options).run(device="cpu", tell=said.append)
+        Study(tmp_path / "study", ("ner",), ("none",), (1,), {}, options).run(device="cpu", notify=said.append)
     assert len(said) == 2 and said[1].startswith("ner none seed 1: kept as it was trained (hidden: 4 then, 5 now)")
     fewer = {name: value for name, value in QUICK.items() if name != "hidden"}
-    Study(tmp_path / "study", ("ner",), ("none",), (1,), {}, fewer).run(device="cpu", tell=said.append)
+    Study(tmp_path / "study", ("ner",), ("none",), (1,), {}, fewer).run(device="cpu", notify=said.append)
     assert "(hidden: 4 then, not given now)" in said[2]
 
 
 def test_a_model_that_was_trained_anew_is_told(data: Path, tmp_path: Path) -> None:
     said: list[str] = []
     study = Study(tmp_path / "study", ("ner",), ("word2vec",), (1,), {"en": str(data)}, QUICK)
-    study.run(device="cpu", tell=said.append)
+    study.run(device="cpu", notify=said.append)
     data.write_text(data.read_text().replace("0.5", "0.7"))  # as long as before
-    study.run(device="cpu", tell=said.append)
+    study.run(device="cpu", notify=said.append)
     assert len(said) == 2 and f"{data.resolve()}: a model that was trained anew since" in said[1]
 
 
 def test_cells_under_way_begin_anew_under_other_options(data: Path, tmp_path: Path) -> None:
     said: list[str] = []
     study = Study(tmp_path / "study", ("ner",), ("none",), (1,), {}, QUICK)
-    [cell] = study.run(device="cpu", tell=lambda _: None)
-    Path(cell.out, "result.json").unlink()  # as if it had been stopped
-    Path(cell.out, "left").touch()
-    Study(study.out, ("ner",), ("none",), (1,), {}, {**QUICK, "hidden": 5}).run(device="cpu", tell=said.append)
+    [experiment] = study.run(device="cpu", notify=lambda _: None)
+    Path(experiment.out, "result.json").unlink()  # as if it had been stopped
+    Path(experiment.out, "left").touch()
+    Study(study.out, ("ner",), ("none",), (1,), {}, {**QUICK, "hidden": 5}).run(device="cpu", notify=said.append)
     assert said[0] == "ner none seed 1: begun anew (hidden: 4 then, 5 now)"
-    assert cell.done and not Path(cell.out, "left").exists()
+    assert experiment.done and not Path(experiment.out, "left").exists()
 
 
 @pytest.mark.parametrize(("options", "shares", "told"), [
-    ({"finetune:epochs": 2}, (1.0,), "holds for no cell"),
+    ({"finetune:epochs": 2}, (1.0,), "applies to no experiment"),
     ({"ner:nli:epochs": 2}, (1.0,), "there is no 'nli'"),
-    ({"none:finetune:epochs": 2}, (1.0,), "holds for no cell"),
+    ({"none:finetune:epochs": 2}, (1.0,), "applies to no experiment"),
     ({"share": 0.5}, (0.5, 1.0), "stands against --shares"),
 ])  # fmt: skip
 def test_options_that_would_do_nothing(options: dict[str, Any], shares: tuple[float, ...], told: str) -> None:
@@ -155,13 +161,13 @@ def test_options_that_would_do_nothing(options: dict[str, Any], shares: tuple[fl
 def test_a_share_is_an_option_too() -> None:
     study = Study(Path("~/study"), ("ner",), ("none",), (1,), options={"share": 0.125})
     study.check()
-    [cell] = study.cells()
-    assert cell.share == 0.125 and cell.out.startswith(str(Path.home()))
+    [experiment] = study.experiments()
+    assert experiment.share == 0.125 and experiment.out.startswith(str(Path.home()))
 
 
 def test_two_cells_in_one_folder_are_refused() -> None:
     study = Study(Path("study"), ("ner",), ("bert:finetune", "bert-finetune"), models={"bert": "a", "bert-finetune": "b"})
-    with pytest.raises(UsageError, match="two cells would lie in"):
+    with pytest.raises(UsageError, match="two experiments would be written to"):
         study.check()
 
 
@@ -196,20 +202,20 @@ def test_a_seed_given_twice_is_trained_once() -> None:
     assert seeds_in("1, 2,1,02") == (1, 2)
 
 
-def made(folder: Path, row: str, seed: int, tallies: list[list[float]], score: float) -> Cell:
+def made(folder: Path, row: str, seed: int, tallies: list[list[float]], score: float) -> Experiment:
     out = folder / row / str(seed)
     out.mkdir(parents=True)
     (out / "result.json").write_text(json.dumps({"main": "accuracy", "scores": {"test": {"accuracy": score}}}))
     np.save(out / "test-tallies.npy", np.array(tallies))
-    return Cell("nli", row, row, seed, str(out), "", {})
+    return Experiment("nli", row, row, seed, str(out), "", {})
 
 
 def test_the_table_counts_errors_that_are_gone(tmp_path: Path) -> None:
     right = lambda count: [[float(i < count), 1.0] for i in range(100)]  # noqa: E731
-    cells = [made(tmp_path, "word2vec", seed, right(80), 0.8) for seed in (1, 2)]
-    cells += [made(tmp_path, "word2vec+elmo", 1, right(84), 0.84), made(tmp_path, "word2vec+elmo", 2, right(86), 0.86)]
-    base, new = table(cells, "word2vec")
-    assert (base.mean, new.mean) == pytest.approx((0.8, 0.85)) and new.spread == pytest.approx(0.01 * 2**0.5)
+    experiments = [made(tmp_path, "word2vec", seed, right(80), 0.8) for seed in (1, 2)]
+    experiments += [made(tmp_path, "word2vec+elmo", 1, right(84), 0.84), made(tmp_path, "word2vec+elmo", 2, right(86), 0.86)]
+    base, new = table(experiments, "word2vec")
+    assert (base.mean, new.mean) == pytest.approx((0.8, 0.85)) and new.std == pytest.approx(0.01 * 2**0.5)
     assert new.gain is not None and new.gain.reduction.value == pytest.approx(0.25)
     assert new.gain.reduction.low < 0.25 < new.gain.reduction.high
     assert "| 85.00 | 1.41 | 2 | +5.00 | 25.0 % |" in as_markdown([base, new])
@@ -226,20 +232,20 @@ def test_sets_say_where_they_come_from(monkeypatch: pytest.MonkeyPatch, tmp_path
     with pytest.raises(UsageError, match=r"'nlli'.*nli"):
         labelled_set("nlli")
     with pytest.raises(UsageError, match="--vectors en=FILE"):
-        Study(tmp_path, ("nli",), ("word2vec",)).cells()
+        Study(tmp_path, ("nli",), ("word2vec",)).experiments()
 
 
 def test_pictures_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from polyseme.studies.pictures import bars, curve
+    from polyseme.studies.plots import plot_learning_curve, plot_scores
     from polyseme.studies.table import Row
 
     rows = [Row(name, 1.0, enc, "f1", (0.8 + 0.02 * n, 0.82 + 0.02 * n), None) for name in ("ner", "nli")
             for n, enc in enumerate(("none", "word2vec", "word2vec+elmo"))]  # fmt: skip
-    assert bars(rows, tmp_path / "table.png").read_bytes().startswith(b"\x89PNG")
+    assert plot_scores(rows, tmp_path / "table.png").read_bytes().startswith(b"\x89PNG")
     shares = [Row("ner", share, enc, "f1", (0.5 + 0.3 * share, 0.52 + 0.3 * share + 0.05 * n), None)
               for share in (0.01, 0.1, 0.5, 1.0) for n, enc in enumerate(("word2vec", "word2vec+elmo"))]  # fmt: skip
-    assert curve(shares, tmp_path / "curve.svg").read_text().startswith("<?xml")
+    assert plot_learning_curve(shares, tmp_path / "curve.svg").read_text().startswith("<?xml")
 
 
 def test_shares_make_a_curve_from_the_command_line(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +254,7 @@ def test_shares_make_a_curve_from_the_command_line(data: Path, tmp_path: Path, m
 
     from polyseme.cli.app import app
 
-    monkeypatch.setattr("polyseme.studies.compare._start", lambda cell, device, jobs: Finished(cell))
+    monkeypatch.setattr("polyseme.studies.compare._start", lambda experiment, device, jobs: Finished(experiment))
     out = tmp_path / "study"
     words = f"compare --tasks ner --encoders none,word2vec --seeds 1 --shares 0.5,1 --plot --device cpu --vectors en={data}"
     told = CliRunner().invoke(app, [*words.split(), "--out", str(out)])
@@ -259,14 +265,14 @@ def test_shares_make_a_curve_from_the_command_line(data: Path, tmp_path: Path, m
 
 
 class Finished:
-    """A process that is done at once, and has written what a cell writes."""
+    """A process that is done at once, and has written what an experiment writes."""
 
     returncode = 0
 
-    def __init__(self, cell: Cell) -> None:
-        out = Path(cell.out)
+    def __init__(self, experiment: Experiment) -> None:
+        out = Path(experiment.out)
         out.mkdir(parents=True)
-        result = {"main": "f1", "scores": {"test": {"f1": 0.5 + 0.1 * cell.share}}, "seconds": 1.0}
+        result = {"main": "f1", "scores": {"test": {"f1": 0.5 + 0.1 * experiment.share}}, "seconds": 1.0}
         (out / "result.json").write_text(json.dumps(result))
         np.save(out / "test-tallies.npy", np.array([[1, 2, 2], [0, 1, 1]]))
 

@@ -13,15 +13,15 @@ from typer.testing import CliRunner
 from polyseme.base.errors import UsageError
 from polyseme.cli.app import app
 from polyseme.pretraining.cost import Cost, write_cost
-from polyseme.studies.cell import Cell
 from polyseme.studies.compare import Study
 from polyseme.studies.costs import FREE, as_markdown, cost_of
+from polyseme.studies.experiment import Experiment
 from tests.studies.test_compare import TRAIN
 
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Data, three folders of models, of which two tell their cost, and cells that are done at once."""
+    """Data, three folders of models, of which two tell their cost, and experiments that are done at once."""
     folder = tmp_path / "data" / "tasks" / "ner_conll2003_en"
     folder.mkdir(parents=True)
     for name in ("eng.train", "eng.testa", "eng.testb"):
@@ -32,18 +32,18 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         Path(name).mkdir()
         if seconds is not None:
             write_cost(Path(name), Cost(method=name, seconds=seconds, words=6000, text_words=3000, parameters=1000))
-    monkeypatch.setattr("polyseme.studies.compare._start", lambda cell, device, jobs: Done(cell))
+    monkeypatch.setattr("polyseme.studies.compare._start", lambda experiment, device, jobs: Done(experiment))
     return tmp_path
 
 
 class Done:
-    """A process that is done at once, and has written what a cell writes."""
+    """A process that is done at once, and has written what an experiment writes."""
 
-    def __init__(self, cell: Cell) -> None:
-        out = Path(cell.out)
+    def __init__(self, experiment: Experiment) -> None:
+        out = Path(experiment.out)
         out.mkdir(parents=True)
-        (out / "cell.json").write_text(json.dumps({"encoders": cell.encoders, "options": cell.options}))
-        score = 0.5 + 0.01 * len(cell.row)
+        (out / "cell.json").write_text(json.dumps({"encoders": experiment.encoders, "options": experiment.options}))
+        score = 0.5 + 0.01 * len(experiment.row)
         (out / "result.json").write_text(json.dumps({"main": "f1", "scores": {"test": {"f1": score}}, "seconds": 1.0}))
         np.save(out / "test-tallies.npy", np.array([[1, 2, 2], [0, 1, 1]]))
 
@@ -63,13 +63,13 @@ def test_rows_by_short_names_with_what_they_cost(desk: Path) -> None:
     assert float(rows["bert+elmo"]["pretraining_seconds"]) == 180 and rows["other"]["pretraining_seconds"] == ""
     assert (rows["none"]["pretraining_seconds"], rows["none"]["parameters"]) == ("0.0", "0")
     assert Path("study/cost.png").read_bytes().startswith(b"\x89PNG") and Path("study/table.png").exists()
-    cell = json.loads(Path("study/cells/ner/bert-finetune/1/cell.json").read_text())
-    assert cell["encoders"] == str(desk / "my-bert") and cell["options"]["mode"] == "finetune"
+    experiment = json.loads(Path("study/cells/ner/bert-finetune/1/cell.json").read_text())
+    assert experiment["encoders"] == str(desk / "my-bert") and experiment["options"]["mode"] == "finetune"
 
 
 def test_a_short_name_goes_before_a_known_one(desk: Path) -> None:
-    cells = Study(desk, ("ner",), ("elmo", "en"), (1,), models={"elmo": "my-elmo"}).cells()
-    assert [cell.encoders for cell in cells] == [str(desk / "my-elmo"), "en"]
+    experiments = Study(desk, ("ner",), ("elmo", "en"), (1,), models={"elmo": "my-elmo"}).experiments()
+    assert [experiment.encoders for experiment in experiments] == [str(desk / "my-elmo"), "en"]
 
 
 @pytest.mark.parametrize(("model", "told"), [

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from polyseme.base.errors import UsageError
-from polyseme.studies.cell import Cell
 from polyseme.studies.compare import Study
+from polyseme.studies.experiment import Experiment
 from polyseme.studies.report import write_report
 from polyseme.studies.table import as_csv, as_markdown, table
 
@@ -22,11 +22,11 @@ def tallies(right: float, documents: int) -> list[list[float]]:
     return [[right * 10, 10.0, right * 10, 10.0] * 4] * documents
 
 
-def done(cell: Cell, score: float, documents: int) -> None:
-    Path(cell.out).mkdir(parents=True)
+def done(experiment: Experiment, score: float, documents: int) -> None:
+    Path(experiment.out).mkdir(parents=True)
     result = {"main": "f1", "scores": {"test": {"f1": score}}}
-    Path(cell.out, "result.json").write_text(json.dumps(result))
-    np.save(Path(cell.out, "test-tallies.npy"), np.array(tallies(score, documents)))
+    Path(experiment.out, "result.json").write_text(json.dumps(result))
+    np.save(Path(experiment.out, "test-tallies.npy"), np.array(tallies(score, documents)))
 
 
 SCORES = {"ontogum": {"none": (0.5, 0.6), "en": (0.7, 0.8)}, "litbank": {"none": (0.7, 0.8), "en": (0.7, 0.7)}}
@@ -35,14 +35,17 @@ SCORES = {"ontogum": {"none": (0.5, 0.6), "en": (0.7, 0.8)}, "litbank": {"none":
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
     made = Study(tmp_path, ("coref",), ("none", "en"), (1, 2))
-    for cell in made.cells():
-        done(cell, SCORES[cell.set][cell.row][cell.seed - 1], 3 if cell.set == "ontogum" else 5)
+    for experiment in made.experiments():
+        done(experiment, SCORES[experiment.set][experiment.row][experiment.seed - 1], 3 if experiment.set == "ontogum" else 5)
     return made
 
 
 def test_a_group_trains_both_sets_and_has_a_row_for_their_mean(study: Study) -> None:
-    assert study.sets == ("ontogum", "litbank") and {cell.set for cell in study.cells()} == {"ontogum", "litbank"}
-    rows = table(study.cells(), "none", study.groups)
+    assert study.sets == ("ontogum", "litbank") and {experiment.set for experiment in study.experiments()} == {
+        "ontogum",
+        "litbank",
+    }
+    rows = table(study.experiments(), "none", study.groups)
     assert [row.set for row in rows] == ["ontogum"] * 2 + ["litbank"] * 2 + ["coref"] * 2
     base, new = rows[4:]
     assert base.scores == pytest.approx((0.6, 0.7)) and new.scores == pytest.approx((0.7, 0.75))  # seed by seed
@@ -55,19 +58,21 @@ def test_a_group_trains_both_sets_and_has_a_row_for_their_mean(study: Study) -> 
 
 
 def test_the_mean_is_of_seeds_that_are_done_in_both_sets(study: Study) -> None:
-    cells = study.cells()
-    late = next(cell for cell in cells if (cell.set, cell.row, cell.seed) == ("litbank", "en", 2))
+    experiments = study.experiments()
+    late = next(
+        experiment for experiment in experiments if (experiment.set, experiment.row, experiment.seed) == ("litbank", "en", 2)
+    )
     Path(late.out, "result.json").unlink()
-    rows = {(row.set, row.encoders): row for row in table(cells, "none", study.groups)}
+    rows = {(row.set, row.encoders): row for row in table(experiments, "none", study.groups)}
     assert rows["coref", "en"].scores == pytest.approx((0.7,)) and len(rows["coref", "none"].scores) == 2
-    assert not [row for row in table(cells, "none") if row.set == "coref"]  # nobody asked for the mean
+    assert not [row for row in table(experiments, "none") if row.set == "coref"]  # nobody asked for the mean
 
 
 def test_a_group_beside_one_of_its_sets_trains_each_once() -> None:
     study = Study(Path("out"), ("litbank", "coref"), ("none",), (1,))
-    assert study.sets == ("litbank", "ontogum") and len(study.cells()) == 2
+    assert study.sets == ("litbank", "ontogum") and len(study.experiments()) == 2
     with pytest.raises(UsageError, match=r"'coreff'.*coref"):
-        Study(Path("out"), ("coreff",), ("none",)).cells()
+        Study(Path("out"), ("coreff",), ("none",)).experiments()
 
 
 def test_pictures_have_the_mean(study: Study) -> None:
@@ -80,8 +85,8 @@ def test_pictures_have_the_mean(study: Study) -> None:
 def test_curves_have_the_mean(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     study = Study(tmp_path, ("coref",), ("none",), (1,), shares=(0.5, 1.0))
-    for cell in study.cells():
-        done(cell, 0.3 + 0.2 * cell.share + (0.1 if cell.set == "litbank" else 0.0), 2)
+    for experiment in study.experiments():
+        done(experiment, 0.3 + 0.2 * experiment.share + (0.1 if experiment.set == "litbank" else 0.0), 2)
     told = write_report(study, plot=True)
     assert "| coreference, mean of both sets | 50% | none | f1 | 45.00 |" in told and "| 100% | none | f1 | 55.00 |" in told
     assert {path.name for path in tmp_path.glob("*.png")} == {"curve-coref.png", "curve-litbank.png", "curve-ontogum.png"}

@@ -195,12 +195,12 @@ def test_the_comparison_leaves_out_what_failed(desk: Path, monkeypatch: pytest.M
 
 def test_failing_cells_are_told_beside_failing_methods(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def cells_fail(self: Any, **_: Any) -> None:
-        raise PolysemeError("2 of 3 cells failed")
+        raise PolysemeError("2 of 3 experiments failed")
 
     pretended(monkeypatch, "elmo")
     monkeypatch.setattr("polyseme.studies.compare.Study.run", cells_fail)
     told = str(run("--tasks ner --methods elmo,bert").exception)
-    assert "elmo (study/models/elmo.log)" in told and "2 of 3 cells failed" in told
+    assert "elmo (study/models/elmo.log)" in told and "2 of 3 experiments failed" in told
     assert "| bert | 2.0 s |" in Path("study/table.md").read_text()
 
 

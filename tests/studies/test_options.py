@@ -1,4 +1,4 @@
-"""Options of a comparison: for all cells or some, lists as people write them, and mistakes told before anything is trained."""
+"""Options of a comparison: for all experiments or some; mistakes are reported before training."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 from polyseme.base.errors import UsageError
 from polyseme.cli.app import app
 from polyseme.studies.compare import Study
-from polyseme.studies.options import holding, parse
+from polyseme.studies.options import options_for, parse_option
 from polyseme.studies.train import configured, task_named
 
 
 def options_of(study: Study) -> dict[tuple[str, str], dict[str, Any]]:
-    return {(cell.set, cell.row): {**cell.options} for cell in study.cells()}
+    return {(experiment.set, experiment.row): {**experiment.options} for experiment in study.experiments()}
 
 
 def test_lists_are_taken_with_commas_or_as_one_value() -> None:
@@ -26,12 +26,12 @@ def test_lists_are_taken_with_commas_or_as_one_value() -> None:
         assert configured(kind, {"positions": given})[0].features.positions == meant
     with pytest.raises(UsageError, match="allowed: 'input', 'between', 'output'"):
         configured(kind, {"positions": "inputt"})
-    study = Study(Path("out"), ("ner",), ("none",), (1,), options=dict([parse("positions=input,output")]))
-    assert study.cells()[0].options["positions"] == ["input", "output"]
+    study = Study(Path("out"), ("ner",), ("none",), (1,), options=dict([parse_option("positions=input,output")]))
+    assert study.experiments()[0].options["positions"] == ["input", "output"]
 
 
 def test_options_for_one_set_one_row_and_fine_tuned_rows() -> None:
-    given = dict(map(parse, ["epochs=5", "ner:epochs=15", "finetune:batch=8", "ner:finetune:epochs=3", "en:hidden=7"]))
+    given = dict(map(parse_option, ["epochs=5", "ner:epochs=15", "finetune:batch=8", "ner:finetune:epochs=3", "en:hidden=7"]))
     study = Study(Path("out"), ("ner", "coref"), ("none", "en", "en:finetune"), (1,), options=given)
     found = options_of(study)
     assert found["ner", "none"] == {"epochs": 15, "share": 1.0}
@@ -39,17 +39,20 @@ def test_options_for_one_set_one_row_and_fine_tuned_rows() -> None:
     assert found["ner", "en:finetune"] == {"mode": "finetune", "epochs": 3, "batch": 8, "hidden": 7, "share": 1.0}
     assert found["litbank", "none"]["epochs"] == 5 and found["ontogum", "en:finetune"]["batch"] == 8
     whole = Study(Path("out"), ("ner", "coref"), ("none",), (1,), options={"coref:epochs": 2, "litbank:hidden": 3})
-    assert [cell.options.get("epochs") for cell in whole.cells()] == [None, 2, 2]
-    assert [cell.options.get("hidden") for cell in whole.cells()] == [None, None, 3]
+    assert [experiment.options.get("epochs") for experiment in whole.experiments()] == [None, 2, 2]
+    assert [experiment.options.get("hidden") for experiment in whole.experiments()] == [None, None, 3]
     apart = Study(Path("out"), ("ner",), ("en", "en:finetune"), (1,), options={"frozen:hidden": 3})
-    assert [cell.options.get("hidden") for cell in apart.cells()] == [3, None]
-    assert holding({"a:b:x": 1, "a:x": 2, "x": 3}, {"a", "b"}) == {"x": 1}
+    assert [experiment.options.get("hidden") for experiment in apart.experiments()] == [3, None]
+    assert options_for({"a:b:x": 1, "a:x": 2, "x": 3}, {"a", "b"}) == {"x": 1}
 
 
 def test_fine_tuned_rows_have_folders_of_their_own() -> None:
-    cells = Study(Path("out"), ("ner",), ("en", "en:finetune"), (1,)).cells()
-    assert len({cell.out for cell in cells}) == 2 and [cell.encoders for cell in cells] == ["en", "en"]
-    assert not any(":" in cell.out for cell in cells)
+    experiments = Study(Path("out"), ("ner",), ("en", "en:finetune"), (1,)).experiments()
+    assert len({experiment.out for experiment in experiments}) == 2 and [experiment.encoders for experiment in experiments] == [
+        "en",
+        "en",
+    ]
+    assert not any(":" in experiment.out for experiment in experiments)
 
 
 @pytest.mark.parametrize(("options", "told"), [

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from polyseme.base.signals import GracefulStop
 from polyseme.studies import processes
-from polyseme.studies.processes import last_line, side_by_side, start_process, why
-from polyseme.training.signals import StopSignal
+from polyseme.studies.processes import failure_reason, last_line, run_parallel, start_process
 
 SAY = "import sys; print('a reason'); sys.exit(3)"
 DIE = "import os; os.kill(os.getpid(), 9)"
@@ -20,16 +20,16 @@ def test_why_is_of_the_last_process(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     log = tmp_path / "log"
 
     def ended(program: str) -> int:
-        with StopSignal(patient=False) as stop:
-            [(piece, code)] = side_by_side([program], lambda each: start_process([sys.executable, "-c", each], log), stop)
+        with GracefulStop(patient=False) as stop:
+            [(piece, code)] = run_parallel([program], lambda each: start_process([sys.executable, "-c", each], log), stop)
         assert piece == program
         return code
 
-    assert (code := ended(SAY)) == 3 and why(log, code) == last_line(log) == "a reason"
+    assert (code := ended(SAY)) == 3 and failure_reason(log, code) == last_line(log) == "a reason"
     assert (code := ended(DIE)) == -9
-    assert why(log, code) == "killed by SIGKILL, as where memory is short; it said last: without a word"
+    assert failure_reason(log, code) == "killed by SIGKILL, as where memory is short; it said last: without a word"
     assert log.read_text().count("# begun ") == 2 and "a reason" in log.read_text()
 
 
 def test_a_log_that_is_not_there(tmp_path: Path) -> None:
-    assert why(tmp_path / "log", 1) == "without a word"
+    assert failure_reason(tmp_path / "log", 1) == "without a word"

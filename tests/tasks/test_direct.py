@@ -106,7 +106,7 @@ def test_the_language_model_is_learned_beside(make: Callable[[], Encoder]) -> No
         inputs = task.network.encoder.prepare_sequence([[example.text] for example in examples[:6]])
         expected = task.network.encoder.encode_sequence(inputs, task.network.marks, predict=True).lm_loss
     torch.testing.assert_close(found.total - alone.total, weight * expected)
-    assert set(found.parts) == {"task", "prediction"} and set(alone.parts) == {"task"}
+    assert set(found.components) == {"task", "prediction"} and set(alone.components) == {"task"}
 
 
 def test_gpt_marks_are_the_networks(tmp_path: Path) -> None:
@@ -136,9 +136,9 @@ def test_bert_begins_with_its_pooler() -> None:
     task, _ = built("classification", encoder)
     pooler = encoder.body.pooler.dense
     assert torch.equal(task.network.dense.weight, pooler.weight) and task.network.dense.weight is not pooler.weight
-    assert "network.dense." in {pace.prefix for pace in task.paces()}
+    assert "network.dense." in {rule.prefix for rule in task.lr_multipliers()}
     bare, _ = built("classification", bert(head="BertForMaskedLM"))
-    assert bare.network.dense is not None and "network.dense." not in {pace.prefix for pace in bare.paces()}
+    assert bare.network.dense is not None and "network.dense." not in {rule.prefix for rule in bare.lr_multipliers()}
 
 
 def test_bert_is_what_the_library_fine_tunes() -> None:

@@ -146,7 +146,7 @@ INSIDE = {
 def rates(done: float, **options: object) -> dict[str, float]:
     """Of the parts of a fine-tuned encoder, when the run's rate is 1 and so much of it is done."""
     made = features(encoder(), mode="finetune", **options)
-    optimizer = build_optimizer(OptimConfig(learning_rate=1.0), made, made.paces(""))
+    optimizer = build_optimizer(OptimConfig(learning_rate=1.0), made, made.lr_multipliers(""))
     set_learning_rate(optimizer, 1.0, done)
     found = {name: group["lr"] for group in optimizer.param_groups for name in group["names"]}
     assert found["words.table.weight"] == 1.0
@@ -175,7 +175,7 @@ def test_refusals() -> None:
     with pytest.raises(ConfigError, match="norm"):
         FeaturesConfig(norm="allennlp")
     assert split_encoders([]) == (None, [])
-    assert math.isinf(max(pace.begin for pace in features(encoder(), mode="finetune", thaw="top").paces("")))
+    assert math.isinf(max(rule.start for rule in features(encoder(), mode="finetune", thaw="top").lr_multipliers("")))
 
 
 def test_batches_cover_each_epoch_and_can_be_taken_up_anywhere() -> None:
@@ -190,7 +190,7 @@ def test_batches_cover_each_epoch_and_can_be_taken_up_anywhere() -> None:
     again.seek(position)
     taken_up = iter(again)
     assert [next(taken_up).examples for _ in range(3)] == following
-    shares = [ExampleBatches(data, size=5, seed=3, rank=rank, ranks=2).plan(0) for rank in (0, 1)]
+    shares = [ExampleBatches(data, size=5, seed=3, rank=rank, world_size=2).plan(0) for rank in (0, 1)]
     assert len(shares[0]) == len(shares[1]) and {int(row) for share in shares for rows in share for row in rows} == set(
         range(23)
     )

@@ -262,7 +262,7 @@ def test_perplexity_is_that_of_the_loss() -> None:
     found = task.perplexity(data)
     task.network.label_smoothing = 0.0
     with torch.no_grad():
-        loss = float(task.loss(task.prepare(data.gather([0, 1]))).parts["task"])
+        loss = float(task.loss(task.prepare(data.gather([0, 1]))).components["task"])
     assert found == pytest.approx(math.exp(loss), rel=1e-5)
     assert task.evaluate(data)["perplexity"] == pytest.approx(found)
 

@@ -177,7 +177,7 @@ def test_scores_are_learned_as_shares_of_the_range() -> None:
     assert [answer.score for answer in task.predict([("x", "y"), ("", "")])] == pytest.approx([2.0, 2.0])
     # and the loss is the mean of squares of 0.25, 0.75 and 0.375
     expected = (0.25**2 + 0.75**2 + 0.375**2) / 3
-    assert task.eval().loss(batch).parts["task"].item() == pytest.approx(expected)
+    assert task.eval().loss(batch).components["task"].item() == pytest.approx(expected)
     task = Pairs.build(small(goal="score", low=0.0, high=10.0), examples)
     assert task.prepare(task.data(examples).gather([0])).targets.tolist() == pytest.approx([0.1])
 

@@ -25,16 +25,16 @@ def test_in_a_task(tmp_path: Path, make, mode: str) -> None:
     encoder = make()
     before = encoder.embed([["Ann", "saw"]])[0]
     task = Tagging.build(config, examples, [encoder])
-    paces = {pace.prefix: pace for pace in task.paces()}
+    lr_multipliers = {rule.prefix: rule for rule in task.lr_multipliers()}
     batch = task.prepare(next(batch for _, batch in task.data(examples).by_length()))
     task.loss(batch).total.backward()
     moved = [name for name, weight in task.named_parameters() if weight.grad is not None]
     inside = [name for name in moved if name.startswith("features.tuned.")]
     if mode == "frozen":
-        assert not inside and not paces
+        assert not inside and not lr_multipliers
     else:
-        begins = sorted({round(pace.begin, 1) for pace in paces.values()})
-        assert begins == [0.0, 0.1, 0.2] and set(inside) <= set(paces)  # layer 2, layer 1, the embeddings
+        begins = sorted({round(rule.start, 1) for rule in lr_multipliers.values()})
+        assert begins == [0.0, 0.1, 0.2] and set(inside) <= set(lr_multipliers)  # layer 2, layer 1, the embeddings
         assert any("wte" in name or "word_embeddings" in name for name in inside)
         with torch.no_grad():
             for weight in task.features.tuned.parameters():

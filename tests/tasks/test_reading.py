@@ -278,7 +278,7 @@ def test_the_loss_by_hand() -> None:
     e = math.exp
     right = (e(1) + e(3) + e(4)) / sum(e(x) for row in start for x in row)
     right *= (e(0) + e(0) + e(2)) / sum(e(x) for row in end for x in row)
-    assert float(task.loss(prepared).parts["task"]) == pytest.approx(-math.log(right), rel=1e-5)
+    assert float(task.loss(prepared).components["task"]) == pytest.approx(-math.log(right), rel=1e-5)
 
 
 def test_the_loss_with_no_answer_by_hand() -> None:
@@ -291,7 +291,7 @@ def test_the_loss_with_no_answer_by_hand() -> None:
     total = (e(1) + e(2)) * (e(0) + e(1)) + e(2.5) + e(0) + e(1)
     first = -math.log((e(3) + e(2.5)) / total)
     second = -math.log(e(2) / (e(2) + e(4)))
-    assert float(task.loss(prepared).parts["task"]) == pytest.approx((first + second) / 2, rel=1e-5)
+    assert float(task.loss(prepared).components["task"]) == pytest.approx((first + second) / 2, rel=1e-5)
     with pytest.raises(UsageError, match=r"the question 'Who \?' has no span to learn"):
         task.prepare(task.data([ReadingQuestion("Who ?", ("a",), ("b",))]).gather([0]))
 

@@ -12,13 +12,13 @@ from typing import Any
 from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
 from polyseme.training.config import TrainConfig
-from polyseme.training.loop import Trainer
+from polyseme.training.trainer import Trainer
 from tests.training import toy
 
 
 def train(out: Path, options: dict[str, Any]) -> int:
     run = Run.from_environment(seed=1, device="cpu")
-    batches = toy.ToyBatches(rank=run.rank, ranks=run.ranks)
+    batches = toy.ToyBatches(rank=run.rank, world_size=run.world_size)
     trainer = Trainer(TrainConfig.from_dict(toy.config().to_dict() | options.get("config", {})), run)
     try:
         result = trainer.fit(toy.learner(**options.get("learner", {})), batches, toy.dev(), out)
@@ -29,9 +29,9 @@ def train(out: Path, options: dict[str, Any]) -> int:
     return 0
 
 
-def train_rank(rank: int, ranks: int, port: int, out: Path, options: dict[str, Any]) -> None:
+def train_rank(rank: int, world_size: int, port: int, out: Path, options: dict[str, Any]) -> None:
     """One of several processes, with the variables that torchrun would set."""
-    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(world_size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     sys.exit(train(out, options))
 
 

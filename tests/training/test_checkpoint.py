@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from polyseme.base.errors import PolysemeError
-from polyseme.training.checkpoint import Checkpoint, Checkpoints
-from polyseme.training.loop import Trainer
+from polyseme.training.checkpoint import Checkpoint, CheckpointManager
+from polyseme.training.trainer import Trainer
 from tests.training import toy
 from tests.training.compare import assert_same_run, newest
 
@@ -35,7 +35,7 @@ def test_a_damaged_one_falls_back(tmp_path: Path, ending: str, how: str, caplog:
 
     fit(tmp_path / "whole")
     fit(tmp_path / "hurt")
-    assert Checkpoints(tmp_path / "hurt" / "run").steps() == [40, 35]
+    assert CheckpointManager(tmp_path / "hurt" / "run").steps() == [40, 35]
     damage(newest(tmp_path / "hurt", ending), how)
     fit(tmp_path / "hurt")
     assert "checkpoint-00000040" in caplog.text
@@ -44,13 +44,13 @@ def test_a_damaged_one_falls_back(tmp_path: Path, ending: str, how: str, caplog:
 
 
 def test_all_damaged_is_an_error(tmp_path: Path) -> None:
-    checkpoints = Checkpoints(tmp_path)
+    checkpoints = CheckpointManager(tmp_path)
     for step in (1, 2):
         checkpoints.write(Checkpoint(step, {"a": torch.ones(2)}, {}))
     for file in tmp_path.glob("*.safetensors"):
         damage(file, "flipped")
     with pytest.raises(PolysemeError, match=r"no checkpoint can be read: .*00000002.* damaged .*00000001.* damaged"):
-        Checkpoints(tmp_path).newest()
+        CheckpointManager(tmp_path).newest()
 
 
 def test_every_bit_comes_back(tmp_path: Path) -> None:
@@ -65,8 +65,8 @@ def test_every_bit_comes_back(tmp_path: Path) -> None:
         "turned": torch.arange(6).view(2, 3).T,
     }
     values = {"third": 1 / 3, "text": "größe", "list": [1, None, 2**60]}
-    Checkpoints(tmp_path).write(Checkpoint(7, tensors, values))
-    found = Checkpoints(tmp_path).newest()
+    CheckpointManager(tmp_path).write(Checkpoint(7, tensors, values))
+    found = CheckpointManager(tmp_path).newest()
     assert found is not None and found.step == 7 and found.values == values
     for name, value in tensors.items():
         assert found.tensors[name].dtype == value.dtype
@@ -75,7 +75,7 @@ def test_every_bit_comes_back(tmp_path: Path) -> None:
 
 
 def test_two_are_kept(tmp_path: Path) -> None:
-    checkpoints = Checkpoints(tmp_path)
+    checkpoints = CheckpointManager(tmp_path)
     for step in (1, 5, 120):
         checkpoints.write(Checkpoint(step, {"a": torch.ones(1)}, {}))
     assert checkpoints.steps() == [120, 5]
@@ -83,19 +83,19 @@ def test_two_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_damaged_one_is_not_kept_in_place_of_a_good_one(tmp_path: Path) -> None:
-    checkpoints = Checkpoints(tmp_path)
+    checkpoints = CheckpointManager(tmp_path)
     for step in (1, 9):
         checkpoints.write(Checkpoint(step, {"a": torch.ones(1)}, {}))
     damage(tmp_path / "checkpoint-00000009.json", "cut")
-    again = Checkpoints(tmp_path)
+    again = CheckpointManager(tmp_path)
     assert again.newest() is not None
     again.write(Checkpoint(4, {"a": torch.ones(1)}, {}))
     assert again.steps() == [4, 1]
 
 
 def test_another_format_is_told(tmp_path: Path) -> None:
-    Checkpoints(tmp_path).write(Checkpoint(1, {"a": torch.ones(1)}, {}))
+    CheckpointManager(tmp_path).write(Checkpoint(1, {"a": torch.ones(1)}, {}))
     path = tmp_path / "checkpoint-00000001.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"polyseme_checkpoint": 9}))
     with pytest.raises(PolysemeError, match="has format 9; this version reads 1"):
-        Checkpoints(tmp_path).newest()
+        CheckpointManager(tmp_path).newest()

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from polyseme.base.run import Run
 from polyseme.training.base import Loss
-from polyseme.training.loop import Result, Trainer
-from polyseme.training.session import DivergedError
+from polyseme.training.fit_loop import DivergedError
+from polyseme.training.trainer import Trainer, TrainOutput
 from tests.training import toy
 from tests.training.compare import log, newest
 
@@ -34,7 +34,7 @@ class OnDevice(toy.ToyLearner):
         return super().evaluate([batch.to("cuda") for batch in dev])
 
 
-def fit(out: Path, *, stop_at: int = 0, broken_at: int | None = None, **changes: Any) -> Result:
+def fit(out: Path, *, stop_at: int = 0, broken_at: int | None = None, **changes: Any) -> TrainOutput:
     torch.manual_seed(3)
     learner = OnDevice(broken_at=broken_at)
     learner.stop_at = stop_at

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 
 from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
-from polyseme.training.distributed import joined
+from polyseme.training.distributed import process_group
 from tests.training import program
 from tests.training.compare import assert_same_run, log, newest
 
@@ -103,5 +103,5 @@ def test_processes_that_nobody_joins_are_told(monkeypatch: pytest.MonkeyPatch) -
     for name in ("MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)
     told = r"2 processes \(WORLD_SIZE\), but not MASTER_ADDR and MASTER_PORT: start it by torchrun"
-    with pytest.raises(PolysemeError, match=told), joined(Run(rank=0, ranks=2)):
+    with pytest.raises(PolysemeError, match=told), process_group(Run(rank=0, world_size=2)):
         pass

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from polyseme.base.errors import PolysemeError
-from polyseme.training.loop import Trainer
+from polyseme.training.trainer import Trainer
 from tests.training import toy
 from tests.training.compare import assert_same_run
 

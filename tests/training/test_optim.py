@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from polyseme.base.config import ConfigError
-from polyseme.training.base import Pace
+from polyseme.training.base import LrMultiplier
 from polyseme.training.optim import OptimConfig, build_optimizer, clip_gradients, learning_rate, set_learning_rate
 
 
@@ -93,7 +93,7 @@ def test_weights_that_wait_are_not_touched_by_their_gradients(optimizer: str, nu
     module = net()
     before = module.weight.detach().clone()
     config = OptimConfig.from_dict({"optimizer": optimizer, "skip_norm": 100.0})
-    made = build_optimizer(config, module, [Pace("weight", begin=0.5)])
+    made = build_optimizer(config, module, [LrMultiplier("weight", start=0.5)])
     module.weight.grad, module.bias.grad = torch.full((2, 3), number).double(), torch.ones(2).double()
     set_learning_rate(made, 0.1, done=0.0)
     assert clip_gradients(config, made).item() == pytest.approx(math.sqrt(2))

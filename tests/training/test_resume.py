@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import PolysemeError
-from polyseme.training import session
+from polyseme.training import fit_loop
 from polyseme.training.base import Loss
-from polyseme.training.checkpoint import Checkpoint, Checkpoints
-from polyseme.training.config import check_settings
-from polyseme.training.loop import Result, Trainer
+from polyseme.training.checkpoint import Checkpoint, CheckpointManager
+from polyseme.training.config import check_resume_settings
 from polyseme.training.optim import OptimConfig
+from polyseme.training.trainer import Trainer, TrainOutput
 from tests.training import toy
 from tests.training.compare import assert_same_run, log, newest
 
@@ -53,7 +53,7 @@ class Stopping(toy.ToyLearner):
         self._maybe("after save")
 
 
-def fit(out: Path, learner: toy.ToyLearner | None = None, **changes: Any) -> Result:
+def fit(out: Path, learner: toy.ToyLearner | None = None, **changes: Any) -> TrainOutput:
     return Trainer(toy.config(**changes), toy.RUN).fit(learner or toy.learner(), toy.ToyBatches(), toy.dev(), out)
 
 
@@ -140,18 +140,18 @@ def test_checkpoints_by_the_clock_change_nothing(tmp_path: Path, whole: Path) ->
 def test_checkpoints_come_by_themselves(tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that what a power cut takes is minutes; and where writing one takes long, they are fewer."""
     steps: list[int] = []
-    write = Checkpoints.write
+    write = CheckpointManager.write
 
-    def noted(self: Checkpoints, checkpoint: Checkpoint) -> None:
+    def noted(self: CheckpointManager, checkpoint: Checkpoint) -> None:
         steps.append(checkpoint.step)
         write(self, checkpoint)
 
-    monkeypatch.setattr(Checkpoints, "write", noted)
-    monkeypatch.setattr(session, "SECONDS", 0.0)
-    monkeypatch.setattr(session, "WRITING", 0.0)
+    monkeypatch.setattr(CheckpointManager, "write", noted)
+    monkeypatch.setattr(fit_loop, "SECONDS", 0.0)
+    monkeypatch.setattr(fit_loop, "WRITING", 0.0)
     fit(tmp_path / "often", checkpoint_every=None)
     often, steps = len(steps), []
-    monkeypatch.setattr(session, "WRITING", 1e9)
+    monkeypatch.setattr(fit_loop, "WRITING", 1e9)
     fit(tmp_path / "seldom", checkpoint_every=None)
     assert len(steps) == 2 < often  # the first and the last
     assert_same_run(whole, tmp_path / "often")
@@ -231,15 +231,15 @@ def test_rows_that_stand_for_others_are_never_accepted(tmp_path: Path) -> None:
     ],
 )
 def test_a_run_of_another_kind_is_never_accepted(settings: dict[str, Any], kind: str) -> None:
-    assert check_settings(settings, settings, accept_changes=False) == {}
+    assert check_resume_settings(settings, settings, accept_changes=False) == {}
     for now in ({"method": "taglm"}, {"method": "ulmfit"}):
         told = f"this folder holds a run of another kind \\({kind} in the run, {now['method']} now\\): choose another folder"
         with pytest.raises(PolysemeError, match=told):
-            check_settings(settings, {"settings": {"pretraining": now, "corpus": "abc"}}, accept_changes=True)
+            check_resume_settings(settings, {"settings": {"pretraining": now, "corpus": "abc"}}, accept_changes=True)
 
 
 def test_other_held_out_data_is_a_new_measure(tmp_path: Path) -> None:
-    def judged(by: str, steps: int) -> Result:
+    def judged(by: str, steps: int) -> TrainOutput:
         trainer = Trainer(toy.config(steps=steps, optim=OptimConfig(learning_rate=1e-12)), toy.RUN)
         return trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"judged": by}, accept_changes=True)
 

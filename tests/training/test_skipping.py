@@ -13,11 +13,11 @@ from torch import Tensor, nn
 
 from polyseme.base.config import ConfigError
 from polyseme.training.base import Loss
-from polyseme.training.distributed import Alone
-from polyseme.training.interval import Interval
-from polyseme.training.loop import Result, Trainer
+from polyseme.training.distributed import SingleProcess
+from polyseme.training.fit_loop import DivergedError
+from polyseme.training.interval_metrics import IntervalMetrics
 from polyseme.training.optim import OptimConfig, build_optimizer, clip_gradients
-from polyseme.training.session import DivergedError
+from polyseme.training.trainer import Trainer, TrainOutput
 from tests.training import toy
 from tests.training.compare import assert_same_run, log
 
@@ -61,8 +61,8 @@ def test_a_limit_must_be_above_zero() -> None:
             OptimConfig(skip_norm=wrong)
 
 
-def interval(norms: list[float], limit: float | None = 10.0) -> Interval:
-    made = Interval(torch.device("cpu"))
+def interval(norms: list[float], limit: float | None = 10.0) -> IntervalMetrics:
+    made = IntervalMetrics(torch.device("cpu"))
     for norm in norms:
         made.add_batch(Loss(torch.tensor(2.0), 5))
         made.add_step(torch.tensor(norm), limit)
@@ -71,14 +71,14 @@ def interval(norms: list[float], limit: float | None = 10.0) -> Interval:
 
 def test_skipped_gradients_are_counted_and_not_in_the_mean() -> None:
     found = interval([1.0, 11.0, 3.0, math.inf, math.nan, 10.0])
-    assert (found.steps, int(found.skipped)) == (6, 3) and found.finite(Alone())
-    line = found.summary(Alone())
+    assert (found.steps, int(found.skipped)) == (6, 3) and found.finite(SingleProcess())
+    line = found.summary(SingleProcess())
     assert (line["gradient_norm"], line["gradients_skipped"], line["loss"]) == (pytest.approx(14 / 3), 3, 2.0)
-    assert "gradients_skipped" not in interval([1.0, 9.0]).summary(Alone())
+    assert "gradients_skipped" not in interval([1.0, 9.0]).summary(SingleProcess())
     usual = interval([1.0, 11.0], limit=None)
-    assert usual.summary(Alone())["gradient_norm"] == 6.0 and int(usual.skipped) == 0
-    assert not interval([math.inf], limit=None).finite(Alone())
-    assert interval([11.0]).summary(Alone())["gradient_norm"] == 0.0
+    assert usual.summary(SingleProcess())["gradient_norm"] == 6.0 and int(usual.skipped) == 0
+    assert not interval([math.inf], limit=None).finite(SingleProcess())
+    assert interval([11.0]).summary(SingleProcess())["gradient_norm"] == 0.0
 
 
 def test_an_interval_is_put_back() -> None:
@@ -127,7 +127,7 @@ def steep(slope: float, *at: int, **options: Any) -> Steep:
     return Steep(slope, set(at) or None, **options)
 
 
-def fit(out: Path, learner: toy.ToyLearner, *, skip_norm: float | None = 100.0, **changes: Any) -> Result:
+def fit(out: Path, learner: toy.ToyLearner, *, skip_norm: float | None = 100.0, **changes: Any) -> TrainOutput:
     config = toy.config(optim=OptimConfig(learning_rate=0.01, skip_norm=skip_norm), **changes)
     return Trainer(config, toy.RUN).fit(learner, toy.ToyBatches(), toy.dev(), out)
 

@@ -22,12 +22,12 @@ LETTERS = 11
 class ToyBatches:
     """Lanes of letters, (lanes, length + 1) a batch, from a text that is the same for every process."""
 
-    def __init__(self, *, lanes: int = 4, length: int = 5, batches: int = 13, rank: int = 0, ranks: int = 1) -> None:
+    def __init__(self, *, lanes: int = 4, length: int = 5, batches: int = 13, rank: int = 0, world_size: int = 1) -> None:
         made = torch.Generator().manual_seed(5)
         text = torch.randint(LETTERS, (lanes, batches * length + 1), generator=made)
         text[:, 1::2] = (text[:, :-1:2] * 3 + 1) % LETTERS  # something to learn
         self.words_per_epoch = lanes * length * batches
-        own = lanes // ranks
+        own = lanes // world_size
         self._text = text[rank * own : (rank + 1) * own]
         self._length, self._batches, self._next = length, batches, 0
 
@@ -81,12 +81,12 @@ class ToyLearner(Learner):
         with atomic(folder / "model.safetensors") as part:
             save_file({name: value.clone() for name, value in self.state_dict().items()}, part)
 
-    def carried(self) -> dict[str, Tensor]:
+    def carried_state(self) -> dict[str, Tensor]:
         if self.state is None:
             return {}
         return {"hidden": self.state[0], "cell": self.state[1], "losses": torch.tensor(self.losses)}
 
-    def restore(self, carried: Mapping[str, Tensor]) -> None:
+    def restore_carried_state(self, carried: Mapping[str, Tensor]) -> None:
         self.state = (carried["hidden"], carried["cell"]) if carried else None
         self.losses = int(carried["losses"]) if carried else 0
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError
-from polyseme.base.files import read_json, telling, write_text
+from polyseme.base.files import read_json, wrap_os_errors, write_text
 
 FORMAT = 1
 MANIFEST, TYPES = "index.json", "types.json"
@@ -128,7 +128,7 @@ def read_arrays(folder: Path, manifest: IndexManifest) -> dict[str, NDArray[Any]
         if not path.is_file():
             raise FormatError(path, "is missing from the index; build it again")
         try:
-            with telling(path, "read"):
+            with wrap_os_errors(path, "read"):
                 array = np.load(path, mmap_mode="r" if min(shape) else None, allow_pickle=False)
         except (ValueError, EOFError) as error:
             raise FormatError(path, f"is a damaged array ({error}); build the index again") from error

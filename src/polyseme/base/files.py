@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from polyseme.base.amounts import size
 from polyseme.base.errors import FormatError, PolysemeError
+from polyseme.base.formatting import format_size
 
 GZIP, ZIP, HDF5 = b"\x1f\x8b", b"PK\x03\x04", b"\x89HDF\r\n\x1a\n"
-PACKED = (ZIP, GZIP, b"BZh", b"\xfd7zXZ\0")
+COMPRESSED = (ZIP, GZIP, b"BZh", b"\xfd7zXZ\0")
 """How archives begin, packed ones included."""
 
 # what the readers of archives raise at damage; an OSError is damage too where it is not the system's (bz2, gzip)
@@ -47,7 +47,7 @@ def atomic(path: str | Path, *, part: Path | None = None) -> Iterator[Path]:
     """
     path = Path(path)
     part = part or path.with_name(f".{path.name}.{os.getpid()}.part")
-    with telling(path, "write"):
+    with wrap_os_errors(path, "write"):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield part
@@ -59,19 +59,19 @@ def atomic(path: str | Path, *, part: Path | None = None) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def folder_at_once(folder: str | Path, *, last: str) -> Iterator[Path]:
+def atomic_folder(folder: str | Path, *, last: str) -> Iterator[Path]:
     """A new folder beside `folder` to write files to; they get their place when the block ends well, `last` as the last.
 
     What else a folder that is there already holds stays.
     """
     folder = Path(folder)
-    with telling(folder, "write"):
+    with wrap_os_errors(folder, "write"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
     try:
-        with naming(folder, part):
+        with replace_path_in_errors(folder, part):
             yield part
-        with telling(folder, "write"):
+        with wrap_os_errors(folder, "write"):
             part.chmod(0o755)
             if not folder.exists():
                 part.replace(folder)
@@ -83,7 +83,7 @@ def folder_at_once(folder: str | Path, *, last: str) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def naming(folder: Path, part: Path) -> Iterator[None]:
+def replace_path_in_errors(folder: Path, part: Path) -> Iterator[None]:
     """Name the folder that the user knows in an error about `part`, the place where it is made."""
     try:
         yield
@@ -94,7 +94,7 @@ def naming(folder: Path, part: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def telling(path: str | Path, doing: str) -> Iterator[None]:
+def wrap_os_errors(path: str | Path, doing: str) -> Iterator[None]:
     """Turn the system's refusals (no such file, no permission, disk full) into one sentence that names the file."""
     try:
         yield
@@ -116,7 +116,7 @@ def is_pipe(path: Path) -> bool:
 
 def starts_with(path: str | Path, magic: bytes) -> bool:
     """Whether a file begins with these bytes."""
-    with telling(path, "read"), Path(path).open("rb") as file:
+    with wrap_os_errors(path, "read"), Path(path).open("rb") as file:
         return file.read(len(magic)) == magic
 
 
@@ -126,7 +126,7 @@ def read_bytes(path: str | Path, *, most: int | None = None) -> bytes:
     A small gzip file can hold a thousand times its size, so no more than `most` bytes are ever unpacked. None: a plain file may
     be of any size, and a packed one holds 1 GB at most.
     """
-    with telling(path, "read"), Path(path).open("rb") as file:
+    with wrap_os_errors(path, "read"), Path(path).open("rb") as file:
         data = file.read(-1 if most is None else most + 1)
     packed = data.startswith(GZIP)
     most = max(_PACKED, len(data)) if most is None else most
@@ -137,7 +137,7 @@ def read_bytes(path: str | Path, *, most: int | None = None) -> bytes:
             raise FormatError(path, f"is a damaged gzip file ({error})") from error
     if len(data) > most:
         what = "unpacks to" if packed else "holds"
-        raise FormatError(path, f"{what} more than {size(most)}, the most that is read of such a file: is it the right one?")
+        raise FormatError(path, f"{what} more than {format_size(most)}, the limit for such a file: is it the right one?")
     return data
 
 
@@ -152,7 +152,7 @@ def _unpacked(data: bytes, most: int) -> bytes:
 
 def read_json(path: str | Path) -> dict[str, Any]:
     """A JSON object from a file, or one sentence on why it is none; a plain file may be of any size."""
-    with telling(path, "read"):
+    with wrap_os_errors(path, "read"):
         most = max(_JSON, Path(path).stat().st_size)
     try:
         value = json.loads(read_bytes(path, most=most))
@@ -163,13 +163,13 @@ def read_json(path: str | Path) -> dict[str, Any]:
     return value
 
 
-def unpack(archive: str | Path, folder: str | Path) -> None:
+def unpack_archive(archive: str | Path, folder: str | Path) -> None:
     """Unpack a zip or tar file; an entry that would leave the folder, a link or a device is refused.
 
     So is, before anything is written, an archive that is larger than the room on the disk.
     """
     archive, folder = Path(archive), Path(folder)
-    packed = any(starts_with(archive, magic) for magic in PACKED)
+    packed = any(starts_with(archive, magic) for magic in COMPRESSED)
     try:
         if zipfile.is_zipfile(archive):
             _unpack_zip(archive, folder)
@@ -233,7 +233,7 @@ def _check_room(archive: Path, folder: Path, needed: int) -> None:
     place = next(place for place in (folder, *folder.resolve().parents) if place.is_dir())
     free = shutil.disk_usage(place).free
     if needed > free:
-        room = f"its files take {size(needed)}, and the disk of {place} has {size(free)} free"
+        room = f"its files take {format_size(needed)}, and the disk of {place} has {format_size(free)} free"
         raise PolysemeError(f"cannot unpack {archive}: {room}: make room, or unpack it elsewhere and give the folder")
 
 

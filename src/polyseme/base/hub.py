@@ -14,7 +14,7 @@ from polyseme.base.errors import PolysemeError
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
-def fetch(name: str | Path, others: Sequence[str] = ()) -> Path:
+def cached_path(name: str | Path, others: Sequence[str] = ()) -> Path:
     """A local path as it is, or the local copy of a hub repository (`owner/name`), downloaded where needed.
 
     `others`: names that the caller knows besides, for the message.
@@ -34,7 +34,7 @@ def fetch(name: str | Path, others: Sequence[str] = ()) -> Path:
         raise PolysemeError(f"{name}: no such path here, and the hub did not give it ({reason})") from error
 
 
-def push(folder: Path, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
+def upload_folder(folder: Path, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
     """Upload a folder to a hub repository, made where needed; gives its address."""
     from huggingface_hub import HfApi
 

@@ -37,7 +37,7 @@ class Run:
     """Where the tensors live."""
     rank: int = 0
     """Which of the processes this is, from 0."""
-    ranks: int = 1
+    world_size: int = 1
     """How many processes train together."""
     precision: str = "fp32"
     """fp32, or bf16: products in bfloat16, weights kept in float32 (CUDA only)."""
@@ -49,13 +49,17 @@ class Run:
             raise UsageError(f"precision is {self.precision!r}; allowed: {' or '.join(PRECISIONS)}")
         if self.precision == "bf16" and self.device.type != "cuda":
             raise UsageError(f"precision bf16 needs a CUDA device; on {self.device.type} use fp32")
-        if not 0 <= self.rank < self.ranks:
-            raise UsageError(f"rank is {self.rank}; with {self.ranks} processes it lies between 0 and {self.ranks - 1}")
+        if not 0 <= self.rank < self.world_size:
+            raise UsageError(
+                f"rank is {self.rank}; with {self.world_size} processes it lies between 0 and {self.world_size - 1}"
+            )
 
     @classmethod
     def from_environment(cls, *, seed: int = 0, device: str | None = None, precision: str | None = None) -> Self:
         """This process's run: torchrun's place where there is one, a GPU where there is one, bf16 on a GPU that has it."""
-        rank, ranks, local = (_number(name, default) for name, default in (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0)))
+        rank, world_size, local = (
+            _number(name, default) for name, default in (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0))
+        )
         try:
             place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         except RuntimeError:
@@ -67,10 +71,10 @@ class Run:
         if precision is None:  # matrix units for bfloat16 came with compute capability 8.0
             old = torch.cuda.is_available() and torch.cuda.get_device_capability() < (8, 0)
             precision = "bf16" if place.type == "cuda" and not old else "fp32"
-        return cls(seed=seed, device=place, rank=rank, ranks=ranks, precision=precision)
+        return cls(seed=seed, device=place, rank=rank, world_size=world_size, precision=precision)
 
     @property
-    def first(self) -> bool:
+    def is_main_process(self) -> bool:
         """Whether this is the process that writes files and speaks to the user."""
         return self.rank == 0
 

@@ -169,12 +169,12 @@ def adapt(
         )
     run = training.run()
     cut = start.splitter
-    if cut.name == "whitespace" and splitter is None and run.first:
+    if cut.name == "whitespace" and splitter is None and run.is_main_process:
         show.note(f"{model} takes words that are divided by blanks, one sentence a line: for raw text add --splitter english")
     text = open_corpus(corpus, cut, sentences, field, workers, skip_bad=skip_bad_lines)
     with progress("encoding text", unit="words") as count:
         adapted = train(start, text, out, config, run, progress=count, accept_changes=training.accept_changes)
-    if not run.first:
+    if not run.is_main_process:
         return  # under torchrun one process speaks
     if training.json:
         show.as_json(_values(adapted, out))

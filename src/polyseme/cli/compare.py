@@ -23,9 +23,9 @@ EncodersOption = Annotated[
     ),
 ]
 Out = Annotated[
-    Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where cells and tables go, or a study to go on with.")
+    Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where experiments and tables go, or a study to go on with.")
 ]
-Seeds = Annotated[str, typer.Option("--seeds", metavar="N,...", help="A cell is trained with each.")]
+Seeds = Annotated[str, typer.Option("--seeds", metavar="N,...", help="An experiment is trained with each.")]
 Vectors = Annotated[
     list[str] | None,
     typer.Option("--vectors", metavar="LANGUAGE=FILE", help="Word vectors of a language, for word2vec (may be given again)."),
@@ -45,7 +45,7 @@ Options = Annotated[
     typer.Option(
         "--option",
         metavar="[WHICH:]NAME=VALUE",
-        help="An option of training by its plain name, such as epochs=5, for every cell, or for those of a set (ner:epochs=5), "
+        help="An option of training by its plain name, such as epochs=5, for all, or for those of a set (ner:epochs=5), "
         "of a row, or of fine-tuned rows (finetune:epochs=5). May be given again. Not given: those of each set.",
     ),
 ]
@@ -72,7 +72,7 @@ def compare(
 
     Stopped and started again, what is done stays done. Labelled sets are found under $POLYSEME_DATA/tasks; a wrong name
     lists them all, and a missing file is told with its source. The table of what is done is written to FOLDER as Markdown
-    and CSV at the end, and also where it was stopped or a cell failed, with what each encoder's training cost.
+    and CSV at the end, and also where it was stopped or an experiment failed, with what each encoder's training cost.
 
     Example:
 
@@ -82,7 +82,7 @@ def compare(
     """
     from polyseme.analysis.plots import check_plot
     from polyseme.studies.compare import Study
-    from polyseme.studies.options import parse
+    from polyseme.studies.options import parse_option
     from polyseme.studies.report import write_report
 
     rows = names_in("--encoders", encoders)
@@ -95,21 +95,21 @@ def compare(
         seeds_in(seeds),
         vectors=dict(_vectors(each) for each in vectors or []),
         shares=tuple(dict.fromkeys(_share(each) for each in names_in("--shares", shares))),
-        options=dict(parse(each) for each in option or []),
+        options=dict(parse_option(each) for each in option or []),
         models=dict(_model(each) for each in model or []),
     )
     study.check()
     if plot:
         check_plot("table.png")
     try:
-        study.run(jobs=jobs, device=device, tell=show.note)
-    finally:  # of what is done, also where some cells failed or it was stopped
+        study.run(jobs=jobs, device=device, notify=show.note)
+    finally:  # of what is done, also where some experiments failed or it was stopped
         if written := write_report(study, baseline, plot=plot):
             show.line(written.rstrip())
 
 
 def names_in(option: str, text: str) -> tuple[str, ...]:
-    """What stands between the commas, each once: two cells in one folder would get in each other's way."""
+    """What stands between the commas, each once: two experiments in one folder would get in each other's way."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
         raise UsageError(f"{option} is {text!r}; expected at least one name, or several divided by commas")

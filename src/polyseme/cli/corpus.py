@@ -171,12 +171,12 @@ def _print(report: CorpusReport, forecast: Forecast | None, json: bool) -> None:
 
 
 def _estimates(forecast: Forecast) -> dict[str, int | str]:
-    from polyseme.base.amounts import duration, size
+    from polyseme.base.formatting import format_duration, format_size
 
     return {
         "parameters": forecast.parameters,
         "training_speed": f"about {forecast.words_per_second:,.0f} words a second",
-        "training_time": f"about {duration(forecast.seconds)}",
-        "training_memory": f"about {size(forecast.memory_bytes)}",
-        "training_disk": f"about {size(forecast.disk_bytes)}",
+        "training_time": f"about {format_duration(forecast.seconds)}",
+        "training_memory": f"about {format_size(forecast.memory_bytes)}",
+        "training_disk": f"about {format_size(forecast.disk_bytes)}",
     }

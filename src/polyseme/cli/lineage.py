@@ -117,13 +117,13 @@ def lineage(
         check_plot("table.png")
     troubles: list[str] = []
     try:
-        failed = line.run(tell=show.note)
+        failed = line.run(notify=show.note)
         if failed:
             logs = ", ".join(f"{what} ({log})" for what, log in failed.items())
             troubles.append(f"failed, with their logs: {logs}; the same command tries them again")
         if study is not None:
-            study.without(set(study.models) - set(line.models)).run(jobs=jobs, device=device, tell=show.note)
-    except PolysemeError as error:  # of cells, beside what failed before
+            study.without(set(study.models) - set(line.models)).run(jobs=jobs, device=device, notify=show.note)
+    except PolysemeError as error:  # of experiments, beside what failed before
         troubles.append(str(error))
     finally:
         _report(line, study, baseline, plot)
@@ -139,7 +139,7 @@ def _study(
     """The comparison of all methods, checked before any is trained; None: there is nothing to compare."""
     from polyseme.studies.compare import Study
     from polyseme.studies.lineage import check_rows
-    from polyseme.studies.options import parse
+    from polyseme.studies.options import parse_option
 
     every = {method: str(line.folder(method)) for method in line.methods}
     rows = names_in("--encoders", encoders) if encoders else ("none", *every)
@@ -153,7 +153,7 @@ def _study(
         names_in("--tasks", tasks),
         rows,
         seeds_in(seeds),
-        options=dict(parse(each) for each in options),
+        options=dict(parse_option(each) for each in options),
         models=every,
     )
     study.check()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
-from polyseme.base.files import is_pipe, telling
+from polyseme.base.files import is_pipe, wrap_os_errors
 from polyseme.text.files.decompression import decompress_stream, is_compressed, line_blocks, reject_unsupported
 
 _MAGIC = 8
@@ -33,7 +33,7 @@ def lines_of(texts: Sequence[str] | None, path: Path | None) -> Lines:
     if texts:
         return TextLines(texts)
     if path is not None and str(path) != "-":
-        with telling(path, "read"):
+        with wrap_os_errors(path, "read"):
             if is_pipe(path):
                 return PipedLines(path.open("rb"), str(path))
             path.open("rb").close()
@@ -65,12 +65,12 @@ class FileLines:
         self._path = path
 
     def __iter__(self) -> Iterator[str]:
-        with telling(self._path, "read"), self._path.open("rb") as file:
+        with wrap_os_errors(self._path, "read"), self._path.open("rb") as file:
             yield from decoded(file, str(self._path))
 
     def total(self) -> int | None:
         count, last = 0, b"\n"
-        with telling(self._path, "read"), self._path.open("rb") as file:
+        with wrap_os_errors(self._path, "read"), self._path.open("rb") as file:
             if not self._path.is_file() or is_compressed(file.peek(_MAGIC)[:_MAGIC]):
                 return None
             while block := file.read(1 << 20):

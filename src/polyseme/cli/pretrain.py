@@ -207,7 +207,7 @@ def _vectors(path: Path | None, run: Run) -> VectorLookup | None:
 
     def find(words: list[str]) -> WordVectors:
         found = read_vectors(path, words)
-        if run.first:
+        if run.is_main_process:
             show.note(f"{path}: {found.summary(len(words))}")
         return found
 

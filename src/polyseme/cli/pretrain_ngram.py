@@ -83,7 +83,7 @@ def ngram(
     opened = text.open(corpus)
     with progress("encoding text", unit="words") as count:
         made = config.fit(opened, run, out, progress=count)
-    if not run.first:
+    if not run.is_main_process:
         return  # under torchrun one process speaks
     facts = {name: value for name, value in made.model.facts().items() if name in ("vocabulary", "ngrams", "discounts")}
     if json:

@@ -186,7 +186,7 @@ def _train(task: str, given: TrainOptions) -> None:
         options=given.chosen(),
     )
     outcome = job.train(run, accept_changes=given.accept_changes, tell=show.note)
-    if not run.first:
+    if not run.is_main_process:
         return  # under torchrun one process speaks
     if given.json:
         show.as_json(_values(outcome, given.out))

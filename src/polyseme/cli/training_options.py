@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from polyseme.pretraining.piece_teaching import PieceTeaching
     from polyseme.text.corpus import Corpus
     from polyseme.training.config import TrainConfig
-    from polyseme.training.loop import Result
     from polyseme.training.optim import OptimConfig
+    from polyseme.training.trainer import TrainOutput
 
 
 class Layout(StrEnum):
@@ -180,9 +180,9 @@ def teach(config: LeftToRightPretraining | PieceTeaching, text: Corpus, run: Run
     finish(result, run, out, training.json)
 
 
-def finish(result: Result, run: Run, out: Path, json: bool) -> None:
+def finish(result: TrainOutput, run: Run, out: Path, json: bool) -> None:
     """Tell how pre-training went, and leave."""
-    if not run.first:
+    if not run.is_main_process:
         return  # under torchrun one process speaks
     if json:
         show.as_json({"out": str(out), "steps": result.steps, "words": result.words, **result.scores, "ended": result.ended})
@@ -193,7 +193,7 @@ def finish(result: Result, run: Run, out: Path, json: bool) -> None:
     leave(result)
 
 
-def leave(result: Result) -> None:
+def leave(result: TrainOutput) -> None:
     """A run that was stopped on the way ends as the shell expects of a signal: 130 for Ctrl-C, 143 for a kill."""
     if result.stopped_by is not None:
         raise typer.Exit(128 + signal.Signals[result.stopped_by])

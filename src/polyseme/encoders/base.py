@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from polyseme.base.config import Config
 from polyseme.base.errors import PolysemeError, UsageError, nearest
-from polyseme.base.hub import push
+from polyseme.base.hub import upload_folder
 from polyseme.base.progress import progress
 from polyseme.encoders.sequence import SequenceOutput, combine_pair, split_texts
 from polyseme.nn.config import Pooling
@@ -323,7 +323,7 @@ class Encoder(nn.Module, ABC):
     def push_to_hub(self, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
         """Upload the model folder to the Hugging Face Hub; gives the address of the commit."""
         with tempfile.TemporaryDirectory() as folder:
-            return push(self.save_pretrained(Path(folder) / "model"), repo_id, private=private, token=token)
+            return upload_folder(self.save_pretrained(Path(folder) / "model"), repo_id, private=private, token=token)
 
     def freeze(self, group: str | None = None) -> None:
         """Turn gradients off for a layer group (see `layer_groups`), or for all."""

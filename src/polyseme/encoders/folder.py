@@ -26,7 +26,7 @@ import polyseme
 from polyseme.base import format1
 from polyseme.base.card import write_card
 from polyseme.base.errors import FormatError, PolysemeError, nearest
-from polyseme.base.files import naming, read_bytes, read_json, telling, write_text
+from polyseme.base.files import read_bytes, read_json, replace_path_in_errors, wrap_os_errors, write_text
 from polyseme.encoders import shipped
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.registry import ENCODERS, encoder_class
@@ -47,7 +47,7 @@ _PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16}
 def is_folder(path: Path) -> bool:
     """Whether a folder is one of ours: its config.json names a `polyseme_format`."""
     config = path / "config.json"
-    with telling(config, "read"):
+    with wrap_os_errors(config, "read"):
         return config.is_file() and b'"polyseme_format"' in config.read_bytes()
 
 
@@ -58,11 +58,11 @@ def save(model: Encoder, folder: str | Path, *, precision: str = "fp32", card: s
     if model.kind not in ENCODERS:
         raise PolysemeError(f"a folder holds an encoder of a known kind ({', '.join(ENCODERS)}); this is a {model.kind}")
     folder = Path(folder).expanduser()
-    with telling(folder, "write"):
+    with wrap_os_errors(folder, "write"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
         try:
-            with naming(folder, part):
+            with replace_path_in_errors(folder, part):
                 _write_files(model, part, _PRECISIONS[precision], card)
             part.chmod(0o755)
             _move(part, folder)
@@ -174,7 +174,7 @@ def _head(folder: Path) -> dict[str, Any]:
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file as float32."""
     try:
-        with telling(path, "read"):
+        with wrap_os_errors(path, "read"):
             path.open("rb").close()  # safetensors calls every file that it cannot open a missing one
             return {name: value.float() for name, value in load_file(path).items()}
     except SafetensorError as error:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.files import read_json, telling, write_text
+from polyseme.base.files import read_json, wrap_os_errors, write_text
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
@@ -63,7 +63,7 @@ class LayerCache:
             with one_at_a_time(place) as alone:
                 if _done(place) < len(documents):  # and no other has built it in the meantime
                     part = place.with_name(f"{place.name}.part") if alone else part_of(place)
-                    with telling(place, "write"):
+                    with wrap_os_errors(place, "write"):
                         _fill(encoder, documents, _opened(part, shape, _TYPES[kept]), offsets, part)
                         _named(part, place, len(documents))
         return cls(_read(place, shape), offsets)
@@ -101,7 +101,7 @@ def _offsets(documents: Sequence[Document]) -> NDArray[np.int64]:
 
 
 def _read(place: Path, shape: tuple[int, ...]) -> np.ndarray:
-    with telling(place, "read"):
+    with wrap_os_errors(place, "read"):
         try:
             states = np.lib.format.open_memmap(place / STATES, mode="r")
         except ValueError as error:

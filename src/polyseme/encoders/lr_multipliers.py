@@ -6,12 +6,12 @@ import math
 
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.config import Unfreeze
-from polyseme.training.base import Pace
+from polyseme.training.base import LrMultiplier
 
 
 def lr_multipliers(
     encoder: Encoder, prefix: str, *, multiplier: float = 1.0, decay: float = 1.0, unfreeze: Unfreeze = "all"
-) -> list[Pace]:
+) -> list[LrMultiplier]:
     """Return a learning-rate multiplier for each weight of each layer group.
 
     The top group has `multiplier`, each group below it `decay` times less. `unfreeze`: all groups train, the top one alone,
@@ -26,5 +26,5 @@ def lr_multipliers(
         begin = {"all": 0.0, "gradual": depth / 10, "top": math.inf if depth else 0.0}[unfreeze]
         weights = {id(weight) for weight in groups[name].parameters()}
         paths = [path for path, weight in encoder.named_parameters() if id(weight) in weights]
-        multipliers += [Pace(prefix + path, multiplier / decay**depth, begin) for path in paths]
+        multipliers += [LrMultiplier(prefix + path, multiplier / decay**depth, begin) for path in paths]
     return multipliers

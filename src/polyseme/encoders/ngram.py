@@ -28,7 +28,7 @@ from torch import nn
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
-from polyseme.base.files import telling, write_text
+from polyseme.base.files import wrap_os_errors, write_text
 from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
 from polyseme.encoders.config import NgramConfig
 from polyseme.encoders.language_model import WordLogProbs, perplexity_of
@@ -246,7 +246,7 @@ class NgramModel(Encoder):
             arrays[f"{order}.log_probs"] = np.ascontiguousarray(level.log_probs, dtype=number)
             arrays[f"{order}.backoffs"] = np.ascontiguousarray(level.backoffs, dtype=number)
         path = folder / "model.safetensors"
-        with telling(path, "write"):
+        with wrap_os_errors(path, "write"):
             save_file(arrays, path)
             path.chmod(0o644)
         write_text(folder / "vocabulary.txt", self.vocabulary.to_text())
@@ -292,7 +292,7 @@ class NgramModel(Encoder):
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of a safetensors file as they are: ids stay whole numbers."""
     try:
-        with telling(path, "read"):
+        with wrap_os_errors(path, "read"):
             path.open("rb").close()  # safetensors calls every file that it cannot open a missing one
             found = load_file(path)
     except SafetensorError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polyseme
 from polyseme.base.errors import PolysemeError
-from polyseme.base.hub import fetch
+from polyseme.base.hub import cached_path
 
 NAMES = ("en", "zh")
 """English, which is what `polyseme.load()` gives, and Chinese."""
@@ -30,4 +30,4 @@ def shipped_folder(name: str | Path) -> Path | None:
 
 def resolve_path(name: str | Path) -> Path:
     """Where a model lies: a shipped one by its name, else a path, or the local copy of a hub repository."""
-    return shipped_folder(name) or fetch(name, NAMES)
+    return shipped_folder(name) or cached_path(name, NAMES)

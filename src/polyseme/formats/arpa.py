@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.files import atomic, telling
+from polyseme.base.files import atomic, wrap_os_errors
 from polyseme.encoders.config import NgramConfig
 from polyseme.encoders.ngram import NgramModel
 from polyseme.encoders.ngram_table import ZERO, Level, NgramTable
@@ -169,7 +169,7 @@ class _Lines:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    with telling(path, "read"), path.open("rb") as file:
+    with wrap_os_errors(path, "read"), path.open("rb") as file:
         magic = file.read(8)
     return decompress(path, str(path), magic)
 

@@ -17,7 +17,7 @@ from typing import Any
 from torch import Tensor
 
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.files import folder_at_once, write_text
+from polyseme.base.files import atomic_folder, write_text
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.encoders.elmo_folder import assemble
@@ -183,7 +183,7 @@ def write(model: Elmo, folder: str | Path) -> Path:
     texts = {OPTIONS: json.dumps(to_options(config, model.vocabulary), indent=2) + "\n"}
     if model.vocabulary is not None:
         texts[VOCABULARY] = model.vocabulary.to_text()
-    with folder_at_once(folder, last=OPTIONS) as part:
+    with atomic_folder(folder, last=OPTIONS) as part:
         hdf5.write(part / WEIGHTS, to_foreign(mappings, model.state_dict()))
         if output:
             hdf5.write(part / SOFTMAX, to_foreign(weight_names.bilm_output(*output["weight"].shape), output))

@@ -24,7 +24,7 @@ from typing import Literal, overload
 import torch
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
-from polyseme.base.files import PACKED, read_json, starts_with, telling, unpack
+from polyseme.base.files import COMPRESSED, read_json, starts_with, unpack_archive, wrap_os_errors
 from polyseme.encoders import folder as ours
 from polyseme.encoders import shipped
 from polyseme.encoders.base import Encoder
@@ -113,7 +113,7 @@ def load(
     for name in (given.options, given.vocabulary, given.token_embeddings):
         if name is not None and not name.is_file():
             raise PolysemeError(f"{name}: no such file")
-    with telling(path, "read"):
+    with wrap_os_errors(path, "read"):
         place = shipped.resolve_path(path)
     with torch.inference_mode(False):  # weights that are made in it could never be trained
         model = (_read_folder(place, given) if place.is_dir() else _read_file(place, given)).to(target).eval()
@@ -134,7 +134,7 @@ def _set_subword_pooling(model: Encoder, pooling: str) -> None:
 
 
 def _read_folder(folder: Path, given: GivenFiles) -> Encoder:
-    with telling(folder, "read"):
+    with wrap_os_errors(folder, "read"):
         inside = sorted(path.name for path in folder.iterdir())
     if not inside:
         raise FormatError(folder, f"is an empty folder; expected {EXPECTED}")
@@ -172,7 +172,7 @@ def _read_folder(folder: Path, given: GivenFiles) -> Encoder:
 
 
 def _read_file(path: Path, given: GivenFiles) -> Encoder:
-    with telling(path, "read"):
+    with wrap_os_errors(path, "read"):
         empty = path.stat().st_size == 0
     if empty:
         raise FormatError(path, f"is an empty file; expected {EXPECTED}")
@@ -219,7 +219,7 @@ def _read_vectors(path: Path, given: GivenFiles) -> Encoder:
 def _read_archive(archive: Path, given: GivenFiles) -> Encoder:
     with tempfile.TemporaryDirectory(prefix="polyseme-", ignore_cleanup_errors=True) as name:
         root = Path(name).resolve()
-        unpack(archive, root)
+        unpack_archive(archive, root)
         if not any(root.iterdir()):
             raise FormatError(archive, f"is an empty archive; expected {EXPECTED}")
         inside = [path for path in root.iterdir() if not path.name.startswith((".", "__MACOSX"))]
@@ -234,7 +234,7 @@ def _read_archive(archive: Path, given: GivenFiles) -> Encoder:
 
 
 def _is_archive(path: Path) -> bool:
-    if any(starts_with(path, magic) for magic in PACKED) or zipfile.is_zipfile(path):
+    if any(starts_with(path, magic) for magic in COMPRESSED) or zipfile.is_zipfile(path):
         return True
     try:
         return tarfile.is_tarfile(path)

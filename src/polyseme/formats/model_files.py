@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.files import read_bytes, read_json, telling
+from polyseme.base.files import read_bytes, read_json, wrap_os_errors
 from polyseme.formats import hdf5
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class Hdf5Files:
 
 def files(folder: Path) -> list[Path]:
     """The visible files of a folder, by name."""
-    with telling(folder, "read"):
+    with wrap_os_errors(folder, "read"):
         return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
 
 

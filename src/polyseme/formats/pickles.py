@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import FormatError
-from polyseme.base.files import starts_with, telling
+from polyseme.base.files import starts_with, wrap_os_errors
 
 _OLD = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # how torch before 1.6 began its files
 # torch tells damage in many voices, depending on where its reader stumbles
@@ -47,7 +47,7 @@ def is_torch_file(path: Path) -> bool:
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a state dict, by name; numbers in other precisions become float32."""
-    with telling(path, "read"):
+    with wrap_os_errors(path, "read"):
         path.open("rb").close()  # a file that may not be read is told apart from one that cannot be understood
     try:
         _check_sums(path)

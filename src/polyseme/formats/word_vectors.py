@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.files import ZIP, atomic, starts_with, telling
+from polyseme.base.files import ZIP, atomic, starts_with, wrap_os_errors
 from polyseme.text.files.decompression import decompress
 from polyseme.text.word_vectors import WordVectors
 
@@ -288,7 +288,7 @@ class _Stream:
     """The unpacked bytes of a file, read up to a sign or by number; some blocks of it are in memory."""
 
     def __init__(self, path: Path) -> None:
-        with telling(path, "read"), path.open("rb") as file:
+        with wrap_os_errors(path, "read"), path.open("rb") as file:
             magic = file.read(8)
         if magic.startswith(ZIP):
             raise FormatError(path, "is a zip archive; unpack it and give the file of vectors in it")

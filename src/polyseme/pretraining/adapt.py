@@ -42,10 +42,10 @@ from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.training.base import Batches, Learner
-from polyseme.training.checkpoint import has_begun
+from polyseme.training.checkpoint import has_checkpoint
 from polyseme.training.config import TrainConfig
-from polyseme.training.loop import Result, Trainer
 from polyseme.training.optim import OptimConfig
+from polyseme.training.trainer import Trainer, TrainOutput
 
 _log = logging.getLogger(__name__)
 NEW_WORDS = 10_000
@@ -128,7 +128,7 @@ class ElmoAdaptation(Teaching):
 class Adapted:
     """How an adaptation stands."""
 
-    result: Result
+    result: TrainOutput
     """Of the training; its `scores` are those after it."""
     before: dict[str, float] | None
     """The scores before it, over the same words and sentences; None: there was no output layer."""
@@ -199,7 +199,7 @@ def adapt(
         raise UsageError(f"{out} is the model that would be adapted: choose another folder for the result")
     if model.vocabulary is not None:
         require_vocabulary(model)
-    built = Shards.build(corpus, out / "run", progress, only_known=has_begun(out))
+    built = Shards.build(corpus, out / "run", progress, only_known=has_checkpoint(out))
     shards = config.known(built, model)
     train, held_out = split(shards)
     config = config.settled(model, shards.total, run)
@@ -230,7 +230,7 @@ def adapt(
     )
     objective.card = story.unfinished()
     result = Trainer(config.train, run).fit(objective, batches, dev, out, settings=settings, accept_changes=accept_changes)
-    if run.first:
+    if run.is_main_process:
         write_finished(out, story, result)
     return Adapted(result, before, added)
 
@@ -282,6 +282,6 @@ def _before(objective: Learner, dev: Any, place: Path, settings: Mapping[str, An
             if kept.get("of") == key:
                 return dict(kept["scores"])
     scores = objective.to(run.device).evaluate(dev)
-    if run.first:
+    if run.is_main_process:
         write_text(place, json.dumps({"of": key, "scores": scores}) + "\n")
     return scores

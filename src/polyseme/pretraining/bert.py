@@ -72,7 +72,7 @@ class BertPretraining(PieceTeaching):
     def batches(
         self, shards: SubwordShards, documents: range, pieces: SubwordTokenizer, size: int, run: Run | None
     ) -> BertBatches:
-        share = {} if run is None else {"seed": run.seed, "rank": run.rank, "ranks": run.ranks}
+        share = {} if run is None else {"seed": run.seed, "rank": run.rank, "world_size": run.world_size}
         return BertBatches(shards, documents, pieces, masking=self.masking, length=self.length, size=size, **share)
 
 

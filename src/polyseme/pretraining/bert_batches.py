@@ -224,7 +224,7 @@ class Masker:
 
 
 class BertBatches:
-    """An endless stream of batches over some documents; each of `ranks` processes gets its own share.
+    """An endless stream of batches over some documents; each of `world_size` processes gets its own share.
 
     `length` is the most pieces of a pair, marks counted, and `size` the most of a batch, padding counted.
     """
@@ -240,12 +240,12 @@ class BertBatches:
         size: int = 4096,
         seed: int = 0,
         rank: int = 0,
-        ranks: int = 1,
+        world_size: int = 1,
     ) -> None:
         self._pairs = PairMaker(shards, documents, length - 3)
         self._masker = Masker(shards, pieces, masking)
         self._documents, self._dynamic, self._size = documents, masking.kind == "dynamic", size
-        self._seed, self._rank, self._ranks = seed, rank, ranks
+        self._seed, self._rank, self._world_size = seed, rank, world_size
         self._words = shards.words(documents)
         self._epoch = self._block = self._batch = 0
 
@@ -270,8 +270,8 @@ class BertBatches:
                 version = self._epoch if self._dynamic else 0
                 plan = self.plan(version, self._block)
                 order = np.random.default_rng([self._seed, 1, self._epoch, self._block]).permutation(len(plan))
-                order = np.resize(order, -(-len(order) // self._ranks) * self._ranks)  # every process takes as many steps
-                mine = order[self._rank :: self._ranks].tolist()
+                order = np.resize(order, -(-len(order) // self._world_size) * self._world_size)  # as many steps in each
+                mine = order[self._rank :: self._world_size].tolist()
                 while self._batch < len(mine):
                     given = True
                     self._batch += 1  # the position is that of the batch after the one given

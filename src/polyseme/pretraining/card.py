@@ -15,14 +15,14 @@ from typing import Any
 
 import torch
 
-from polyseme.base.amounts import duration
 from polyseme.base.card import write_card
 from polyseme.base.config import Config
 from polyseme.base.files import read_bytes, write_text
+from polyseme.base.formatting import format_duration
 from polyseme.base.run import Run
 from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.text.files.parallel_map import cpu_count
-from polyseme.training.loop import Result
+from polyseme.training.trainer import TrainOutput
 
 UNFINISHED = "**The training of this model is not finished:** it is the best one so far."
 
@@ -51,7 +51,7 @@ class Story:
         """The card while the run goes on."""
         return write_card(_cell(self.title), self._facts({}), text=UNFINISHED, licence=self.licence)
 
-    def finished(self, result: Result) -> str:
+    def finished(self, result: TrainOutput) -> str:
         """The card of the run's end."""
         best = f"{result.best_step:,} of {result.steps:,}" if result.best_step is not None else None
         facts = {
@@ -60,7 +60,7 @@ class Story:
             "words_seen": result.words,
             "epochs": f"{result.words / max(self.words_per_epoch, 1):.4g}",
             "ended_by": result.ended,
-            "training_time": duration(result.seconds),
+            "training_time": format_duration(result.seconds),
             "machine": machine(self.run),
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         }
@@ -74,7 +74,7 @@ class Story:
                 text += f" Before training it was {perplexities(self.before)}, on the same sentences and vocabulary."
         return write_card(_cell(self.title), self._facts(facts), text=text, licence=self.licence)
 
-    def cost(self, result: Result) -> Cost:
+    def cost(self, result: TrainOutput) -> Cost:
         """What the run cost."""
         return Cost(
             method="adapt" if "adapted_from" in self.text else str(self.model.get("encoder", "")),
@@ -101,7 +101,7 @@ def facts_card(title: str, facts: Mapping[str, Any]) -> str:
     return write_card(_cell(title), {name: _cell(value) for name, value in cells.items() if value is not None})
 
 
-def write_finished(out: Path, story: Story, result: Result) -> None:
+def write_finished(out: Path, story: Story, result: TrainOutput) -> None:
     """Put the finished card into the model's folder, and what the run cost.
 
     A card that is finished already, and perhaps edited, stays as it is.
@@ -131,7 +131,7 @@ def machine(run: Run) -> str:
         name = torch.cuda.get_device_name(run.device)
     else:
         name = f"{_processor()}, {cpu_count()} cores" + (f", {run.device.type}" if run.device.type != "cpu" else "")
-    processes = "1 process" if run.ranks == 1 else f"{run.ranks} processes"
+    processes = "1 process" if run.world_size == 1 else f"{run.world_size} processes"
     return f"{name}; {run.precision}, {processes}, PyTorch {torch.__version__}"
 
 

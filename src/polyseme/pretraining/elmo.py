@@ -87,7 +87,7 @@ class ElmoObjective(Learner):
         total, each = output.loss(states.flatten(0, 1), targets.flatten())
         forward, backward = each.view(2, -1).mean(1)
         parts = {"forward": forward, "backward": backward}
-        return Loss(total=total / targets.numel(), words=words, parts=parts, sampled=self._sampled is not None)
+        return Loss(total=total / targets.numel(), words=words, components=parts, sampled=self._sampled is not None)
 
     def evaluate(self, dev: Iterable[TypeBatch]) -> dict[str, float]:
         """Perplexities by the full distribution: forward, backward, and exp of the mean loss of both."""

@@ -63,13 +63,13 @@ class LaneObjective(ElmoObjective):
         top, self._carried = self._read(vectors, batch.begins, start, carried)
         return self.mean_loss(top.flatten(1, 2), batch.targets.flatten(1), batch.words)
 
-    def carried(self) -> dict[str, Tensor]:
+    def carried_state(self) -> dict[str, Tensor]:
         """The state of every lane."""
         if self._carried is None:
             return {}
         return {"hidden": self._carried.hidden.detach(), "cell": self._carried.cell.detach()}
 
-    def restore(self, carried: Mapping[str, Tensor]) -> None:
+    def restore_carried_state(self, carried: Mapping[str, Tensor]) -> None:
         """Put it back."""
         self._carried = None
         if carried:

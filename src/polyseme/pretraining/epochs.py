@@ -16,8 +16,8 @@ from typing import Any
 
 from torch import Tensor
 
-from polyseme.base.amounts import duration
 from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.base.formatting import format_duration
 from polyseme.base.progress import progress
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
@@ -27,7 +27,7 @@ from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.pretraining.teaching import told
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
-from polyseme.training.checkpoint import Checkpoint, Checkpoints, has_begun
+from polyseme.training.checkpoint import Checkpoint, CheckpointManager, has_checkpoint
 from polyseme.training.config import differences
 
 
@@ -49,9 +49,9 @@ class Fitted:
 
 def read_text(corpus: Corpus, run: Run, out: Path) -> Shards:
     """The text as numbers, in the run's folder or where the corpus keeps it; shown as it goes."""
-    if run.ranks > 1:
-        raise UsageError(f"this method trains in one process, and here are {run.ranks}: start it without torchrun")
-    began = has_begun(out)
+    if run.world_size > 1:
+        raise UsageError(f"this method trains in one process, and here are {run.world_size}: start it without torchrun")
+    began = has_checkpoint(out)
     with progress("encoding text", unit="words") as advance:
         return Shards.build(corpus, out / "run", advance, only_known=began)
 
@@ -60,7 +60,7 @@ class Epochs:
     """The checkpoints of a run, one an epoch, and how long it took so far."""
 
     def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        self._checkpoints = Checkpoints(folder)
+        self._checkpoints = CheckpointManager(folder)
         self._settings: dict[str, Any] = json.loads(json.dumps(settings))
         self._before, self._began = 0.0, time.perf_counter()
 
@@ -98,7 +98,7 @@ def write_model(fitted: Fitted, corpus: Corpus, shards: Shards, run: Run, option
         **told(corpus, shards),
         "options": {**options, "seed": run.seed},
         "loss": None if fitted.loss is None else f"{fitted.loss:.4f}",
-        "training_time": duration(fitted.seconds),
+        "training_time": format_duration(fitted.seconds),
         "machine": machine(run),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }

@@ -29,10 +29,10 @@ from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import VectorLookup, WordVectors
 from polyseme.text.words import get_splitter
-from polyseme.training.checkpoint import has_begun
+from polyseme.training.checkpoint import has_checkpoint
 from polyseme.training.config import TrainConfig
-from polyseme.training.loop import Result, Trainer
 from polyseme.training.optim import OptimConfig
+from polyseme.training.trainer import Trainer, TrainOutput
 
 WORD_DIM = 100
 
@@ -120,7 +120,7 @@ def pretrain(
     vectors: VectorLookup | None = None,
     progress: Advance | None = None,
     accept_changes: bool = False,
-) -> Result:
+) -> TrainOutput:
     """Train an ELMo on a corpus; `out` holds the best model at any moment, and `out/run` what a restart needs.
 
     A run goes on under the same settings only, unless `accept_changes`.
@@ -129,7 +129,7 @@ def pretrain(
     out = Path(out)
     if vectors is not None and config.input == "characters":
         raise UsageError("vectors start a word table, but input is 'characters'; set input to words or both")
-    shards = Shards.build(corpus, out / "run", progress, only_known=has_begun(out))
+    shards = Shards.build(corpus, out / "run", progress, only_known=has_checkpoint(out))
     train, held_out = split(shards)
     found = vectors(shards.most_frequent(config.vocabulary)) if vectors is not None else None
     if found is not None:
@@ -153,7 +153,7 @@ def pretrain(
     if found is not None:
         settings["vectors"] = found.fingerprint()
     result = Trainer(config.train, run).fit(objective, batches, dev, out, settings=settings, accept_changes=accept_changes)
-    if run.first:
+    if run.is_main_process:
         write_finished(out, story, result)
     return result
 

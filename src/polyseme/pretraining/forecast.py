@@ -22,12 +22,12 @@ from polyseme.pretraining.teaching import prepare
 from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
 from polyseme.training.config import TrainConfig
-from polyseme.training.distributed import Alone
-from polyseme.training.interval import Interval
+from polyseme.training.distributed import SingleProcess
+from polyseme.training.interval_metrics import IntervalMetrics
 from polyseme.training.optim import build_optimizer
-from polyseme.training.prepared import Prepared
-from polyseme.training.state import Parts
-from polyseme.training.stepper import Stepper
+from polyseme.training.prefetch import PrefetchedBatches
+from polyseme.training.state import TrainingState
+from polyseme.training.step_runner import StepRunner
 
 SECONDS = 20.0
 """The time to try for; one step may take longer."""
@@ -123,17 +123,17 @@ def _try(shards: Shards, model: Elmo, config: ElmoPretraining, run: Run, limit: 
     """One step that counts what is kept, then so many more, timed; fewer or none where they would take too long."""
     objective, batches = prepare(shards, range(len(shards)), model, config, run)
     objective.to(run.device)
-    prepared = Prepared(batches, objective.prepare)
-    parts = Parts(objective, build_optimizer(config.train.optim, objective), prepared, Interval(run.device), run)
-    stepper = Stepper(config.train, parts, Alone())
+    prepared = PrefetchedBatches(batches, objective.prepare)
+    parts = TrainingState(objective, build_optimizer(config.train.optim, objective), prepared, IntervalMetrics(run.device), run)
+    step_runner = StepRunner(config.train, parts, SingleProcess())
     if run.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(run.device)
     with _kept_bytes(model) as kept:
-        first = _timed(stepper, run)  # it allocates and compiles: it counts only where there is no time for others
+        first = _timed(step_runner, run)  # it allocates and compiles: it counts only where there is no time for others
     timed: list[tuple[int, float]] = []
     spent = first[1]
     while len(timed) < steps and spent + (timed or [first])[-1][1] < limit:
-        timed.append(_timed(stepper, run))
+        timed.append(_timed(step_runner, run))
         spent += timed[-1][1]
     timed = timed or [first]
     seconds = sum(took for _, took in timed)
@@ -142,10 +142,10 @@ def _try(shards: Shards, model: Elmo, config: ElmoPretraining, run: Run, limit: 
     return _Tried(seconds / len(timed), sum(words for words, _ in timed) / seconds, state, kept[0], peak)
 
 
-def _timed(stepper: Stepper, run: Run) -> tuple[int, float]:
+def _timed(step_runner: StepRunner, run: Run) -> tuple[int, float]:
     """A step that moves nothing: its words, its seconds."""
     begun = time.monotonic()
-    words = stepper.step(0.0)
+    words = step_runner.step(0.0)
     if run.device.type == "cuda":
         torch.cuda.synchronize(run.device)
     return words, max(time.monotonic() - begun, 1e-9)

@@ -69,7 +69,7 @@ class GptPretraining(PieceTeaching):
     def batches(
         self, shards: SubwordShards, documents: range, pieces: SubwordTokenizer, size: int, run: Run | None
     ) -> GptBatches:
-        share = {} if run is None else {"seed": run.seed, "rank": run.rank, "ranks": run.ranks}
+        share = {} if run is None else {"seed": run.seed, "rank": run.rank, "world_size": run.world_size}
         mark = pieces.special_token_id("eos", "bos")
         return GptBatches(shards, documents, mark, length=self.length, rows=max(1, size // self.length), **share)
 
@@ -87,7 +87,7 @@ class GptBatch:
 
 
 class GptBatches:
-    """An endless stream of rows over some documents; each of `ranks` processes gets its own share."""
+    """An endless stream of rows over some documents; each of `world_size` processes gets its own share."""
 
     def __init__(
         self,
@@ -99,10 +99,10 @@ class GptBatches:
         rows: int,
         seed: int = 0,
         rank: int = 0,
-        ranks: int = 1,
+        world_size: int = 1,
     ) -> None:
         self._shards, self._documents, self._mark, self._length, self._rows = shards, documents, mark, length, rows
-        self._seed, self._rank, self._ranks = seed, rank, ranks
+        self._seed, self._rank, self._world_size = seed, rank, world_size
         self._words = shards.words(documents) + len(documents)
         self._epoch = self._block = self._batch = 0
 
@@ -126,8 +126,8 @@ class GptBatches:
                 rows, begins = self.rows(order[self._block * BLOCK : (self._block + 1) * BLOCK])
                 mixed = np.random.default_rng([self._seed, self._epoch, self._block]).permutation(len(rows))
                 some = [mixed[at : at + self._rows] for at in range(0, len(mixed), self._rows)]
-                some = [some[place % len(some)] for place in range(-(-len(some) // self._ranks) * self._ranks)]
-                mine = some[self._rank :: self._ranks]  # every process takes as many steps
+                some = [some[place % len(some)] for place in range(-(-len(some) // self._world_size) * self._world_size)]
+                mine = some[self._rank :: self._world_size]  # every process takes as many steps
                 while self._batch < len(mine):
                     self._batch += 1  # the position is that of the batch after the one given
                     yield self._gather(rows, begins, mine[self._batch - 1])

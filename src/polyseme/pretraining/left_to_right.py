@@ -33,9 +33,9 @@ from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 from polyseme.training.base import Batches, Learner, Loss
-from polyseme.training.checkpoint import has_begun
+from polyseme.training.checkpoint import has_checkpoint
 from polyseme.training.config import TrainConfig
-from polyseme.training.loop import Result, Trainer
+from polyseme.training.trainer import Trainer, TrainOutput
 
 _log = logging.getLogger(__name__)
 
@@ -154,18 +154,18 @@ class LeftToRightPretraining(Config):
         *,
         progress: Advance | None = None,
         accept_changes: bool = False,
-    ) -> Result:
+    ) -> TrainOutput:
         """Train on a corpus; `out` holds the best model at any moment, and `out/run` what a restart needs.
 
         A run goes on under the same settings only, unless `accept_changes`.
         """
         out = Path(out)
-        begun = has_begun(out)
+        begun = has_checkpoint(out)
         shards = Shards.build(corpus, out / "run", progress, only_known=begun)
         train, held_out = split(shards)
         config = self.settled(shards.total, run)
         words, ids = number(shards, vocabulary=self.vocabulary, min_count=self.min_count)
-        if run.first and not begun and not _meets_unknown(shards, held_out, ids):
+        if run.is_main_process and not begun and not _meets_unknown(shards, held_out, ids):
             _log.warning(NEVER_UNKNOWN)
         run.seed_all()
         model = config.build(Vocabulary(words, unknown="<unk>", begin="<s>", end="</s>"), corpus.splitter)
@@ -189,7 +189,7 @@ class LeftToRightPretraining(Config):
             settings={"pretraining": {"method": model.kind, **taught}, "corpus": shards.fingerprint},
             accept_changes=accept_changes,
         )
-        if run.first:
+        if run.is_main_process:
             write_finished(out, story, result)
         return result
 

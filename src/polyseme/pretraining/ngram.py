@@ -110,7 +110,7 @@ class NgramPretraining(Config):
         model = build(shards, self)
         model.splitter = corpus.splitter
         made = Made(model, shards.total, len(shards), time.monotonic() - begin)
-        if run.first:
+        if run.is_main_process:
             text = told(corpus, shards) | {"options": self.to_dict(), "seconds": f"{made.seconds:.1f}"}
             record.parent.mkdir(parents=True, exist_ok=True)
             write_text(record, json.dumps({"options": self.to_dict(), "corpus": shards.fingerprint}, indent=2) + "\n")

@@ -116,7 +116,7 @@ class NnlmPretraining(LeftToRightPretraining):
 
     def batches(self, shards: Shards, sentences: range, run: Run) -> SentenceBatches:
         assert self.batch_words is not None
-        share = {"seed": run.seed, "rank": run.rank, "ranks": run.ranks}
+        share = {"seed": run.seed, "rank": run.rank, "world_size": run.world_size}
         return SentenceBatches(shards, sentences, batch_words=self.batch_words, **share)
 
     def validation(self, shards: Shards, held_out: range) -> list[TypeBatch]:

@@ -26,10 +26,10 @@ from polyseme.text.shards.subwords import SubwordShards
 from polyseme.text.subwords import SubwordTokenizer
 from polyseme.text.words import Splitter
 from polyseme.training.base import Batches, Learner
-from polyseme.training.checkpoint import has_begun
+from polyseme.training.checkpoint import has_checkpoint
 from polyseme.training.config import TrainConfig
-from polyseme.training.loop import Result, Trainer
 from polyseme.training.optim import OptimConfig
+from polyseme.training.trainer import Trainer, TrainOutput
 
 _log = logging.getLogger(__name__)
 
@@ -127,14 +127,14 @@ class PieceTeaching(Config):
 
     def fit(
         self, corpus: Corpus, run: Run, out: str | Path, *, progress: Advance | None = None, accept_changes: bool = False
-    ) -> Result:
+    ) -> TrainOutput:
         """Train on a corpus, whose lines are documents; `out` holds the best model at any moment, `out/run` the rest."""
         out = Path(out)
         library()  # a missing extra is told now
-        begun = has_begun(out)  # or the model of another run is told
+        begun = has_checkpoint(out)  # or the model of another run is told
         tokenizer = run_tokenizer(corpus, out / "run", self.pieces_settings(), self.learn)
         tokenizer.model_max_length = self.length
-        if run.first and not begun and len(tokenizer) > self.pieces:
+        if run.is_main_process and not begun and len(tokenizer) > self.pieces:
             _log.warning("%d pieces: the characters of the text alone are more than --pieces %d", len(tokenizer), self.pieces)
         shards = SubwordShards.build(corpus, SubwordTokenizer(tokenizer), out / "run", progress)
         train, held_out = _split(shards)
@@ -158,7 +158,7 @@ class PieceTeaching(Config):
         taught = {name: value for name, value in self.to_dict().items() if name != "train"} | {"batch_pieces": size}
         settings = {"pretraining": taught, "corpus": corpus.fingerprint(), "rows": model.subwords.fingerprint}
         result = Trainer(self.train, run).fit(objective, batches, dev, out, settings=settings, accept_changes=accept_changes)
-        if run.first:
+        if run.is_main_process:
             told = {f"held_out_{name}": f"{value:.4f}" for name, value in result.scores.items()}
             story = dataclasses.replace(story, text={**story.text, "held_out_documents": len(held_out), **told})
             write_finished(out, story, result)

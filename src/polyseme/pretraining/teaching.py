@@ -81,7 +81,7 @@ class Teaching(Config):
     def fitting(self, words: int, run: Run) -> int:
         """The words of a batch, for a text of so many words and a device."""
         usual = 20_480 if run.device.type == "cuda" else 2560
-        fitting = max(256, words // (100 * run.ranks))  # a hundred steps an epoch, and no more words than fill lanes
+        fitting = max(256, words // (100 * run.world_size))  # a hundred steps an epoch, and no more words than fill lanes
         return self.batch_words or min(usual, fitting)
 
 
@@ -125,7 +125,7 @@ def prepare(
     What the config leaves open must be chosen before.
     """
     assert config.batch_words is not None and config.layout is not None
-    share: dict[str, Any] = {"seed": run.seed, "rank": run.rank, "ranks": run.ranks}
+    share: dict[str, Any] = {"seed": run.seed, "rank": run.rank, "world_size": run.world_size}
     options: dict[str, Any] = {"dropout": config.dropout, "negatives": config.sample}
     if config.layout == "sentences":
         objective = ElmoObjective(model, shards, **options)

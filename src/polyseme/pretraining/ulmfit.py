@@ -26,7 +26,7 @@ from polyseme.text.batching.bptt import BpttBatch, BpttBatches, TokenStream
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
-from polyseme.training.base import Loss, Pace
+from polyseme.training.base import Loss, LrMultiplier
 from polyseme.training.config import TrainConfig
 from polyseme.training.optim import OptimConfig
 
@@ -75,7 +75,7 @@ class UlmfitObjective(LeftToRightObjective):
         reading = self._read(batch)
         found = self.mean_loss(reading.top.flatten(0, 1), batch.rows[:, 1:].flatten(), batch.words)
         more = activation_loss(reading, size=self._activation, change=self._change)
-        found.parts = {"prediction": found.total.detach(), "activation": more.detach()}
+        found.components = {"prediction": found.total.detach(), "activation": more.detach()}
         found.total = found.total + more
         return found
 
@@ -90,17 +90,17 @@ class UlmfitObjective(LeftToRightObjective):
         self._carried = [(hidden.detach(), cell.detach()) for hidden, cell in reading.end]
         return reading
 
-    def paces(self) -> list[Pace]:
+    def lr_multipliers(self) -> list[LrMultiplier]:
         return [] if self.layer_decay == 1.0 else lr_multipliers(self.model, "model.", decay=self.layer_decay)
 
-    def carried(self) -> dict[str, Tensor]:
+    def carried_state(self) -> dict[str, Tensor]:
         """The state of every row."""
         found: dict[str, Tensor] = {}
         for level, (hidden, cell) in enumerate(self._carried or []):
             found |= {f"hidden{level}": hidden, f"cell{level}": cell}
         return found
 
-    def restore(self, carried: Mapping[str, Tensor]) -> None:
+    def restore_carried_state(self, carried: Mapping[str, Tensor]) -> None:
         """Put it back."""
         device, levels = self.model.device, range(len(carried) // 2)
         state = [(carried[f"hidden{n}"].to(device).clone(), carried[f"cell{n}"].to(device).clone()) for n in levels]
@@ -138,7 +138,7 @@ class UlmfitTeaching(Config):
 
     def fitting_rows(self, words: int, run: Run) -> int:
         """Passages for a text of so many words."""
-        return self.rows or max(1, min(40, words // (2 * self.steps * run.ranks)))
+        return self.rows or max(1, min(40, words // (2 * self.steps * run.world_size)))
 
     def learner(self, model: Ulmfit, ids: Ids) -> UlmfitObjective:
         return UlmfitObjective(
@@ -152,7 +152,7 @@ class UlmfitTeaching(Config):
 
     def batches(self, shards: Shards, sentences: range, run: Run) -> BpttBatches:
         assert self.rows is not None
-        share = {"seed": run.seed, "rank": run.rank, "ranks": run.ranks}
+        share = {"seed": run.seed, "rank": run.rank, "world_size": run.world_size}
         return BpttBatches(shards, sentences, batch_size=self.rows, bptt=self.steps, **share)
 
     def validation(self, shards: Shards, held_out: range) -> list[BpttBatch]:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
-from polyseme.base.amounts import duration
+from polyseme.base.formatting import format_duration
 from polyseme.encoders.shipped import shipped_folder
 from polyseme.pretraining.cost import Cost, read_cost
 from polyseme.studies.train import NONE, named_in
@@ -28,17 +28,17 @@ def cost_of(encoders: str) -> Cost | None:
 def as_markdown(costs: Sequence[tuple[str, Cost | None]]) -> str:
     """A table for documents: rows of encoders by their names, and what each cost."""
     lines = [list(HEAD), ["---"] + ["---:"] * (len(HEAD) - 1)]
-    lines += [[name, *_cells(cost)] for name, cost in costs if cost is not FREE]
+    lines += [[name, *_formatted(cost)] for name, cost in costs if cost is not FREE]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines) if len(lines) > 2 else ""
 
 
-def _cells(cost: Cost | None) -> list[str]:
+def _formatted(cost: Cost | None) -> list[str]:
     if cost is None:
         return ["not told", "", "", "", "", ""]
     speed = cost.words_per_second
     perplexity = cost.scores.get("perplexity", cost.scores.get("word_perplexity"))  # of pieces, but for each word
     return [
-        duration(cost.seconds),
+        format_duration(cost.seconds),
         f"{cost.words:,}",
         "" if speed is None else f"{speed:,.0f}",
         f"{cost.parameters:,}",

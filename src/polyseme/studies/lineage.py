@@ -23,11 +23,11 @@ from typing import Any
 from polyseme.base.errors import UsageError, nearest
 from polyseme.base.files import write_text
 from polyseme.base.run import Run
+from polyseme.base.signals import GracefulStop
 from polyseme.pretraining.cost import Cost, read_cost
-from polyseme.studies.identity import identity
-from polyseme.studies.processes import Process, last_line, side_by_side, start_process, why
-from polyseme.studies.tuned import TUNED
-from polyseme.training.signals import StopSignal
+from polyseme.studies.finetuning import TUNED
+from polyseme.studies.fingerprint import quick_fingerprint
+from polyseme.studies.processes import Process, failure_reason, last_line, run_parallel, start_process
 
 METHODS = ("ngram", "nnlm", "word2vec", "fasttext", "glove", "taglm", "elmo", "ulmfit", "gpt", "bert")
 """As they came."""
@@ -43,7 +43,7 @@ USUAL: Mapping[str, Mapping[str, str]] = {"ngram": WORDS, "nnlm": WORDS, "ulmfit
 BUDGETS = ("epochs", "minutes", "words")
 READING = ("--sentences", "--field")
 """Options of training that a perplexity must have too: how a text is read, but for its words, which the model knows."""
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -86,30 +86,30 @@ class Lineage:
             found += [] if cost is None else [(method, cost)]
         return found
 
-    def run(self, tell: Tell = print) -> dict[str, Path]:
+    def run(self, notify: Notify = print) -> dict[str, Path]:
         """Train what is not done, and measure perplexities; gives what failed, with its log.
 
         Ctrl-C or SIGTERM stops it: what is under way writes a checkpoint, and the same call goes on with it.
         """
         for method in filter(self.done, self.methods):
             if (then := self._called(method)) not in (None, now := self._call(method)):
-                tell(f"{method}: kept as it was trained ({' '.join(then or [])} then, {' '.join(now)} now)")
-        with StopSignal(patient=False) as stop:
+                notify(f"{method}: kept as it was trained ({' '.join(then or [])} then, {' '.join(now)} now)")
+        with GracefulStop(patient=False) as stop:
             left = [method for method in self.methods if not self.done(method)]
-            for method, code in side_by_side(left, self._start, stop):
-                tell(self._told(method, code))
+            for method, code in run_parallel(left, self._start, stop):
+                notify(self._told(method, code))
             asked = [method for method in self.methods if self.done(method) and self._wanted(method)]
-            for method, code in side_by_side(asked, self._start_measuring, stop) if stop.name is None else ():
+            for method, code in run_parallel(asked, self._start_measuring, stop) if stop.name is None else ():
                 measured, log = self._measured(method), self._measure_log(method)
-                end = f"failed: {why(log, code)} (see {log})" if measured is None else f"{measured:,.2f}"
-                tell(f"{method}: perplexity of {self.held_out} {end}")
+                end = f"failed: {failure_reason(log, code)} (see {log})" if measured is None else f"{measured:,.2f}"
+                notify(f"{method}: perplexity of {self.held_out} {end}")
         if stop.name is not None:
             raise KeyboardInterrupt
         read = {method: cost.text_words for method, cost in self.costs() if cost is not None and cost.text_words}
         if len(set(read.values())) > 1:
             told = ", ".join(f"{method} {count:,}" for method, count in read.items())
             changed = f"the text has changed since the first models were trained (words: {told})"
-            tell(f"{changed}: they do not compare; train all of them in another --out")
+            notify(f"{changed}: they do not compare; train all of them in another --out")
         failed = {method: self.log(method) for method in self.methods if not self.done(method)}
         silent = (method for method in self.methods if method not in failed and self._wanted(method))
         return failed | {f"perplexity of {method}": self._measure_log(method) for method in silent}
@@ -143,7 +143,7 @@ class Lineage:
     def _told(self, method: str, code: int) -> str:
         cost = read_cost(self.folder(method))
         if cost is None:
-            return f"{method}: failed: {why(self.log(method), code)} (see {self.log(method)})"
+            return f"{method}: failed: {failure_reason(self.log(method), code)} (see {self.log(method)})"
         return f"{method}: {cost.words:,} words, {cost.seconds:,.0f} s"
 
     # ---- perplexity
@@ -155,7 +155,7 @@ class Lineage:
     def _measure_log(self, method: str) -> Path:
         assert self.held_out is not None
         held = self.held_out.stat()
-        asked = f"{self.held_out.resolve()} {held.st_size} {held.st_mtime_ns} {identity(self.folder(method))}"
+        asked = f"{self.held_out.resolve()} {held.st_size} {held.st_mtime_ns} {quick_fingerprint(self.folder(method))}"
         asked = " ".join([asked, *self._reading(method)])
         key = hashlib.sha256(asked.encode()).hexdigest()[:8]
         return self.out / "models" / f"{method}-perplexity-{key}.log"
@@ -192,7 +192,7 @@ def check_methods(methods: Collection[str]) -> None:
 
 
 def check_rows(rows: Collection[str]) -> None:
-    """Complain about rows of a comparison that no cell could be trained with, before anything is."""
+    """Complain about rows of a comparison that no experiment could be trained with, before anything is."""
     for row in rows:
         plain = row.removesuffix(f":{TUNED}")
         names = set(plain.split("+"))

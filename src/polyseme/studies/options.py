@@ -1,6 +1,6 @@
-"""Options of a comparison, for every cell or for some.
+"""Options of a comparison, for every experiment or for some.
 
-    epochs=5                    every cell
+    epochs=5                    every experiment
     ner:epochs=15               those of one labelled set
     finetune:encoder_rate=0.2   those whose encoders are fine-tuned; likewise frozen
     bert:batch=16               those of one row of the table
@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from polyseme.base.errors import UsageError, nearest
+from polyseme.studies.finetuning import FROZEN, TUNED
 from polyseme.studies.train import TUNING, configured, option_names
-from polyseme.studies.tuned import FROZEN, TUNED
 from polyseme.tasks.base import Task
 
 
-def parse(text: str) -> tuple[str, Any]:
+def parse_option(text: str) -> tuple[str, Any]:
     """A name with the words before it, and a value as JSON has it; what is no JSON is a string.
 
-    >>> parse("ner:epochs=15"), parse("norm=bilm")
+    >>> parse_option("ner:epochs=15"), parse_option("norm=bilm")
     (('ner:epochs', 15), ('norm', 'bilm'))
     """
     name, equals, value = text.partition("=")
@@ -37,10 +37,10 @@ def parse(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def holding(options: Mapping[str, Any], words: Collection[str]) -> dict[str, Any]:
-    """The options of a cell that goes by some words, by their plain names.
+def options_for(options: Mapping[str, Any], words: Collection[str]) -> dict[str, Any]:
+    """The options of an experiment that goes by some words, by their plain names.
 
-    >>> holding({"ner:epochs": 15, "epochs": 5, "nli:batch": 8}, {"ner", "none"})
+    >>> options_for({"ner:epochs": 15, "epochs": 5, "nli:batch": 8}, {"ner", "none"})
     {'epochs': 15}
     """
     found: dict[str, Any] = {}
@@ -51,8 +51,8 @@ def holding(options: Mapping[str, Any], words: Collection[str]) -> dict[str, Any
     return found
 
 
-def check_words(options: Mapping[str, Any], words: Collection[str]) -> None:
-    """Complain about options for cells that there are not."""
+def check_scopes(options: Mapping[str, Any], words: Collection[str]) -> None:
+    """Complain about options for experiments that there are not."""
     for scoped in options:
         *scope, _ = scoped.split(":")
         for word in scope:
@@ -61,8 +61,8 @@ def check_words(options: Mapping[str, Any], words: Collection[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Use:
-    """Options as the cells of a set and a row have them."""
+class OptionUse:
+    """Options as the experiments of a set and a row have them."""
 
     set: str
     kind: type[Task]
@@ -72,7 +72,7 @@ class Use:
     """That differ from them."""
 
 
-def mistakes(uses: Sequence[Use]) -> list[str]:
+def option_problems(uses: Sequence[OptionUse]) -> list[str]:
     """What is wrong with options: names that a task lacks, and values that it refuses; each told once, with its sets."""
     known = {use.set: option_names(use.kind) for use in uses}
     lacking: dict[str, dict[str, None]] = {}
@@ -98,7 +98,7 @@ def _lacking(name: str, sets: Collection[str], known: Mapping[str, Collection[st
     return f"there is no option {name!r} for {', '.join(sets)}{hint}"
 
 
-def _without_kind(use: Use, error: UsageError) -> str:
+def _without_kind(use: OptionUse, error: UsageError) -> str:
     """What a config complains of, without the task's name, so that tasks that complain of the same are told together."""
     hint = ""
     if use.given.get("mode") == TUNED:

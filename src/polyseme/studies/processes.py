@@ -11,21 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from polyseme.training.signals import StopSignal
+from polyseme.base.signals import GracefulStop
 
 Process = subprocess.Popen[bytes]
-Piece = TypeVar("Piece")
+Job = TypeVar("Job")
 _BEGUN = "# begun "
 """Begins the line of a log that tells of a new process."""
 _WAIT = 0.5  # seconds between two looks at the processes
 
 
-def side_by_side(
-    pieces: Sequence[Piece], start: Callable[[Piece], Process], stop: StopSignal, *, jobs: int = 1
-) -> Iterator[tuple[Piece, int]]:
+def run_parallel(
+    pieces: Sequence[Job], start: Callable[[Job], Process], stop: GracefulStop, *, jobs: int = 1
+) -> Iterator[tuple[Job, int]]:
     """Pieces of work as their processes end, with their exit codes, `jobs` at a time; after a stop those under way are asked
     to end, and waited for."""
-    waiting, running = list(pieces), list[tuple[Piece, Process]]()
+    waiting, running = list(pieces), list[tuple[Job, Process]]()
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
@@ -63,7 +63,7 @@ def last_line(log: Path) -> str:
     return "" if found.startswith(_BEGUN) else found
 
 
-def why(log: Path, code: int) -> str:
+def failure_reason(log: Path, code: int) -> str:
     """Why a process failed: what it said last, and by which signal it was killed."""
     said = last_line(log) or "without a word"
     if code >= 0:

@@ -1,4 +1,4 @@
-"""The files of a comparison, of what is done so far: tables for people and for programs, and pictures."""
+"""The files of a comparison, of what is done so far: tables for people and for programs, and plots."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from polyseme.base.files import write_text
 from polyseme.pretraining.cost import Cost
 from polyseme.studies import costs
 from polyseme.studies.compare import Study
-from polyseme.studies.pictures import against_cost, bars, curve, has_costs
+from polyseme.studies.plots import has_costs, plot_costs, plot_learning_curve, plot_scores
 from polyseme.studies.table import Row, as_csv, as_markdown, table
 
 Costs = Sequence[tuple[str, Cost | None]]
 """Names, and what each cost."""
 
 
-def usual_baseline(rows: tuple[str, ...]) -> str:
+def default_baseline(rows: tuple[str, ...]) -> str:
     """The row to compare with where nobody says: the first but `none`."""
     return next((row for row in rows if row != "none"), rows[0])
 
@@ -26,7 +26,7 @@ def write_report(study: Study, baseline: str | None = None, *, plot: bool = Fals
 
     `models`: what is told of costs, in place of those of the rows.
     """
-    out, found = study.out, table(study.cells(), baseline or usual_baseline(study.rows), study.groups)
+    out, found = study.out, table(study.experiments(), baseline or default_baseline(study.rows), study.groups)
     if not found:
         return ""
     told = "\n".join(filter(None, [as_markdown(found), costs.as_markdown(_costs(found) if models is None else models)]))
@@ -48,8 +48,8 @@ def _costs(rows: list[Row]) -> Costs:
 def _draw(rows: list[Row], out: Path) -> None:
     if len({row.share for row in rows}) > 1:
         for name in dict.fromkeys(row.set for row in rows):
-            curve([row for row in rows if row.set == name], out / f"curve-{name}.png")
+            plot_learning_curve([row for row in rows if row.set == name], out / f"curve-{name}.png")
         return
-    bars(rows, out / "table.png")
+    plot_scores(rows, out / "table.png")
     if has_costs(rows):
-        against_cost(rows, out / "cost.png")
+        plot_costs(rows, out / "cost.png")

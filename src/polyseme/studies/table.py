@@ -17,9 +17,9 @@ import numpy as np
 
 from polyseme.metrics.bootstrap import Comparison, ExampleSet, paired_bootstrap_of_mean
 from polyseme.pretraining.cost import Cost
-from polyseme.studies.cell import Cell
-from polyseme.studies.compare import by_row
+from polyseme.studies.compare import group_by_row
 from polyseme.studies.costs import cost_of
+from polyseme.studies.experiment import Experiment
 from polyseme.studies.sets import labelled_set, members, title_of
 from polyseme.studies.train import task_named
 from polyseme.tasks.fit import TALLIES
@@ -51,13 +51,13 @@ class Row:
         return statistics.fmean(self.scores)
 
     @property
-    def spread(self) -> float:
+    def std(self) -> float:
         """Standard deviation over the seeds."""
         return statistics.stdev(self.scores) if len(self.scores) > 1 else 0.0
 
-    def cells(self) -> list[str]:
+    def formatted(self) -> list[str]:
         """As a person reads it: per cent."""
-        numbers = [f"{100 * self.mean:.2f}", f"{100 * self.spread:.2f}", str(len(self.scores))]
+        numbers = [f"{100 * self.mean:.2f}", f"{100 * self.std:.2f}", str(len(self.scores))]
         told = [self.set, f"{100 * self.share:g}%", self.encoders, self.measure, *numbers]
         if self.gain is None:
             return [*told, "", "", ""]
@@ -66,16 +66,16 @@ class Row:
         return [*told, f"{100 * self.gain.difference.value:+.2f}", f"{100 * reduction.value:.1f} %", interval]
 
 
-Runs = list[list[Cell]]
-"""For each seed its cell of each set: one, or those of a group."""
+Runs = list[list[Experiment]]
+"""For each seed its experiment of each set: one, or those of a group."""
 
 
-def table(cells: Sequence[Cell], baseline: str, groups: Sequence[str] = ()) -> list[Row]:
-    """A row for each set and encoders that have done cells, compared with the row `baseline` of the same set.
+def table(experiments: Sequence[Experiment], baseline: str, groups: Sequence[str] = ()) -> list[Row]:
+    """A row for each set and encoders that have done experiments, compared with the row `baseline` of the same set.
 
     Behind the last set of a group come the rows of its mean, by the seeds that are done in all its sets.
     """
-    found = {key: [[cell] for cell in several] for key, several in by_row(cells).items()}
+    found = {key: [[experiment] for experiment in several] for key, several in group_by_row(experiments).items()}
     last = {group: max(place for place, key in enumerate(found) if key[0] in members(group)) for group in _begun(found, groups)}
     rows = []
     for place, (name, share, encoders) in enumerate(list(found)):
@@ -95,35 +95,35 @@ def _means(group: str, found: dict[tuple[str, float, str], Runs]) -> dict[tuple[
     means: dict[tuple[str, float, str], Runs] = {}
     for share, encoders in dict.fromkeys(key[1:] for key in found if key[0] in members(group)):
         by_seed = [{run[0].seed: run[0] for run in found.get((name, share, encoders), [])} for name in members(group)]
-        seeds = [seed for seed in by_seed[0] if all(seed in cells for cells in by_seed)]
+        seeds = [seed for seed in by_seed[0] if all(seed in experiments for experiments in by_seed)]
         if seeds:
-            means[group, share, encoders] = [[cells[seed] for cells in by_seed] for seed in seeds]
+            means[group, share, encoders] = [[experiments[seed] for experiments in by_seed] for seed in seeds]
     return means
 
 
 def _row(name: str, share: float, encoders: str, found: dict[tuple[str, float, str], Runs], baseline: str) -> Row:
     runs, base = found[name, share, encoders], found.get((name, share, baseline))
-    scores = tuple(statistics.fmean(_score(cell) for cell in run) for run in runs)
+    scores = tuple(statistics.fmean(_score(experiment) for experiment in run) for run in runs)
     gain = None if base is None or encoders == baseline else compared(base, runs)
     return Row(name, share, encoders, _measure(runs[0][0]), scores, gain, cost_of(runs[0][0].encoders))
 
 
-def _measure(cell: Cell) -> str:
-    return str((cell.result or {})["main"])
+def _measure(experiment: Experiment) -> str:
+    return str((experiment.result or {})["main"])
 
 
-def _score(cell: Cell) -> float:
-    return float((cell.result or {})["scores"]["test"][_measure(cell)])
+def _score(experiment: Experiment) -> float:
+    return float((experiment.result or {})["scores"]["test"][_measure(experiment)])
 
 
 def compared(old: Runs, new: Runs) -> Comparison | None:
     """The gain of some runs over others on the same test data, by the paired bootstrap; None where counts are missing."""
-    if not all(Path(cell.out, TALLIES).is_file() for run in (*old, *new) for cell in run):
+    if not all(Path(experiment.out, TALLIES).is_file() for run in (*old, *new) for experiment in run):
         return None
     parts = []
-    for place, cell in enumerate(old[0]):
+    for place, experiment in enumerate(old[0]):
         before, after = ([np.load(Path(run[place].out, TALLIES)) for run in runs] for runs in (old, new))
-        parts.append(ExampleSet(before, after, task_named(labelled_set(cell.set).task).tally_score))
+        parts.append(ExampleSet(before, after, task_named(labelled_set(experiment.set).task).tally_score))
     return paired_bootstrap_of_mean(parts)
 
 
@@ -131,7 +131,7 @@ def as_markdown(rows: Sequence[Row]) -> str:
     """A table for documents."""
     whole = all(row.share == 1 for row in rows)  # then the column says nothing
     lines = [list(HEAD), ["---"] * 4 + ["---:"] * (len(HEAD) - 4)]
-    lines += [[title_of(row.set), *row.cells()[1:]] for row in rows]
+    lines += [[title_of(row.set), *row.formatted()[1:]] for row in rows]
     shown = [cells[:1] + cells[2 if whole else 1 :] for cells in lines]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in shown)
 
@@ -146,5 +146,5 @@ def as_csv(rows: Sequence[Row]) -> str:
         told = ["", "", "", ""] if gain is None else [gain.reduction.value, gain.reduction.low, gain.reduction.high, gain.p]
         spent = [""] * 4 if cost is None else [cost.seconds, cost.words, cost.parameters, cost.words_per_second or ""]
         scores = " ".join(map(str, row.scores))
-        writer.writerow([row.set, row.share, row.encoders, row.measure, row.mean, row.spread, *told, scores, *spent])
+        writer.writerow([row.set, row.share, row.encoders, row.measure, row.mean, row.std, *told, scores, *spent])
     return text.getvalue()

@@ -21,7 +21,7 @@ from polyseme.encoders import folder as models
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.shipped import NAMES
 from polyseme.formats.load import load
-from polyseme.studies.published import is_bare, published
+from polyseme.studies.recipes import is_bare, recipe_options
 from polyseme.tasks import folder
 from polyseme.tasks.base import Task, TaskConfig, task_type
 from polyseme.tasks.features import split_encoders
@@ -142,10 +142,10 @@ class Job:
         if models.is_folder(out):
             raise UsageError(f"{out} holds a model, which a trained task would overwrite: choose another folder for it")
         config, fitting = configured(self.kind, self.options)
-        tell = tell if run.first else _log.debug
+        tell = tell if run.is_main_process else _log.debug
         learned, judged, asked = self._read(config, tell)
         encoders = encoders_of(self.encoders)
-        if usual := published(config, self.options, encoders):
+        if usual := recipe_options(config, self.options, encoders):
             tell(f"fine-tuned as published: {', '.join(f'{name} {value}' for name, value in usual.items())}")
             config, fitting = configured(self.kind, {**self.options, **usual})
         if "positions" not in self.options and not is_bare(config):

@@ -33,7 +33,7 @@ from polyseme.tasks.words import TaskWords
 from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter
-from polyseme.training.base import Learner, Loss, Pace
+from polyseme.training.base import Learner, Loss, LrMultiplier
 
 Piece = TypeVar("Piece")
 
@@ -211,8 +211,8 @@ class Task(Learner):
         """What is learned beside the task, weighted, by its names in the log."""
         return {}
 
-    def paces(self) -> list[Pace]:
-        return self.features.paces("features.")
+    def lr_multipliers(self) -> list[LrMultiplier]:
+        return self.features.lr_multipliers("features.")
 
     # ---- answering
 

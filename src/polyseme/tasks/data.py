@@ -113,12 +113,12 @@ def _share_a_document(first: Sequence[Sequence[str]], second: Sequence[Sequence[
 
 
 class ExampleBatches:
-    """An endless stream of batches of `size` examples; each of `ranks` processes gets its own share."""
+    """An endless stream of batches of `size` examples; each of `world_size` processes gets its own share."""
 
-    def __init__(self, data: TaskData, *, size: int, seed: int = 0, rank: int = 0, ranks: int = 1) -> None:
+    def __init__(self, data: TaskData, *, size: int, seed: int = 0, rank: int = 0, world_size: int = 1) -> None:
         if not len(data):
             raise PolysemeError("there are no examples to train on")
-        self._data, self._size, self._seed, self._rank, self._ranks = data, size, seed, rank, ranks
+        self._data, self._size, self._seed, self._rank, self._world_size = data, size, seed, rank, world_size
         self._epoch, self._batch = 0, 0
 
     @property
@@ -129,7 +129,7 @@ class ExampleBatches:
     @property
     def batches_per_epoch(self) -> int:
         """Steps of one epoch, for each process."""
-        return -(-self._count // self._ranks)
+        return -(-self._count // self._world_size)
 
     @property
     def _count(self) -> int:
@@ -160,6 +160,6 @@ class ExampleBatches:
         ordered = np.concatenate([part[np.argsort(lengths[part], kind="stable")] for part in windows])
         batches = [ordered[begin : begin + self._size] for begin in range(0, len(ordered), self._size)]
         shuffled = [batches[place] for place in source.permutation(len(batches))]
-        while len(shuffled) % self._ranks:  # every process must take the same number of steps
+        while len(shuffled) % self._world_size:  # every process must take the same number of steps
             shuffled.append(shuffled[len(shuffled) % len(batches)])
-        return shuffled[self._rank :: self._ranks]
+        return shuffled[self._rank :: self._world_size]

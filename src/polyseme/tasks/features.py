@@ -28,7 +28,7 @@ from polyseme.nn.mix import Mix
 from polyseme.nn.to_device import to_device
 from polyseme.tasks.words import DistinctWords, TaskWords, WordsConfig
 from polyseme.text.labelled.text_in_context import document_of, start_in_document
-from polyseme.training.base import Pace
+from polyseme.training.base import LrMultiplier
 
 Position = Literal["input", "between", "output"]
 POSITIONS: tuple[Position, ...] = ("input", "between", "output")
@@ -246,7 +246,7 @@ class Features(nn.Module):
 
     # ---- how fast fine-tuned encoders move
 
-    def paces(self, prefix: str) -> list[Pace]:
+    def lr_multipliers(self, prefix: str) -> list[LrMultiplier]:
         """For each part of each fine-tuned encoder; `prefix` is the name of this module in the learner."""
         config = self.config
         speeds: dict[str, Any] = {"multiplier": config.encoder_rate, "decay": config.layer_decay, "unfreeze": config.thaw}

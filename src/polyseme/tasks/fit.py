@@ -27,10 +27,10 @@ from polyseme.tasks.data import ExampleBatches, TaskData
 from polyseme.tasks.folder import is_task, load, save
 from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.words import Splitter
-from polyseme.training.checkpoint import Checkpoints
+from polyseme.training.checkpoint import CheckpointManager
 from polyseme.training.config import TrainConfig
-from polyseme.training.loop import Result, Trainer
 from polyseme.training.optim import OptimConfig
+from polyseme.training.trainer import Trainer, TrainOutput
 
 _log = logging.getLogger(__name__)
 RESULT = "result.json"
@@ -74,7 +74,7 @@ class Outcome:
 
     task: Task
     """The best network, ready to answer."""
-    result: Result
+    result: TrainOutput
     scores: dict[str, dict[str, float]]
     """By the name of the data: dev, test; none where the run was stopped on the way."""
 
@@ -100,7 +100,7 @@ def fit(
     the share. Not given: in `out`.
     """
     out = Path(out)
-    if is_task(out) and not Checkpoints(out / "run").steps():
+    if is_task(out) and not CheckpointManager(out / "run").steps():
         raise PolysemeError(f"{out} holds a trained task of another run: choose another folder, or remove it first")
     if not train or not dev:
         raise PolysemeError(f"{len(train)} examples to train on and {len(dev)} to choose by; both are needed")
@@ -115,7 +115,7 @@ def fit(
     # with a shared cache all shares and seeds take their rows from the layers of the whole
     data.cache(task.features, place, among=task.data(train) if cache is not None and fitting.share < 1 else None)
     judged.cache(task.features, place)
-    batches = ExampleBatches(data, size=fitting.batch, seed=run.seed, rank=run.rank, ranks=run.ranks)
+    batches = ExampleBatches(data, size=fitting.batch, seed=run.seed, rank=run.rank, world_size=run.world_size)
     settings = {
         "task": task.config.to_dict(),
         "fitting": {name: value for name, value in fitting.to_dict().items() if name != "optim"},
@@ -130,7 +130,7 @@ def fit(
     )
     if result.ended is None:  # stopped on the way: there is nothing to judge yet
         return Outcome(load(out, device=run.device) if is_task(out) else task.eval(), result, {})
-    if not is_task(out) and run.first:
+    if not is_task(out) and run.is_main_process:
         _log.warning("%s: its best network was lost when it was written, by a kill or a full disk; the last one is kept", out)
         save(task, out)
     best = load(out, device=run.device)
@@ -141,10 +141,10 @@ def fit(
         answers = best.answer(asked)
         scores["test"] = best.score(test, answers)
         tallies = best.tallies(test, answers)
-        if tallies is not None and run.first:
+        if tallies is not None and run.is_main_process:
             with atomic(out / TALLIES) as part, part.open("wb") as file:
                 np.save(file, tallies)
-    if run.first:
+    if run.is_main_process:
         counts = {"train": len(chosen), "dev": len(dev), "test": len(test or ())}
         told = _told(best, result, scores, fitting, run) | {"examples": counts}
         write_text(out / RESULT, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
@@ -187,7 +187,7 @@ def _contexts(data: TaskData) -> list[list[Any]]:
     return [list(documents), places] if places else []
 
 
-def _told(task: Task, result: Result, scores: dict[str, dict[str, float]], fitting: FitConfig, run: Run) -> dict[str, Any]:
+def _told(task: Task, result: TrainOutput, scores: dict[str, dict[str, float]], fitting: FitConfig, run: Run) -> dict[str, Any]:
     """What `result.json` tells of a run."""
     return {
         "task": task.kind,

@@ -26,7 +26,7 @@ import polyseme
 from polyseme.base import format1
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError
-from polyseme.base.files import read_json, telling, write_text
+from polyseme.base.files import read_json, wrap_os_errors, write_text
 from polyseme.encoders import folder as models
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
@@ -54,7 +54,7 @@ def is_task(path: Path) -> bool:
 
 def save(task: Task, folder: Path) -> None:
     """Write a task: its files appear together, task.json last; what else lies there (`run/`) stays."""
-    with telling(folder, "write"):
+    with wrap_os_errors(folder, "write"):
         folder.mkdir(parents=True, exist_ok=True)
         loaded = task.features.words.loaded
         part = Path(tempfile.mkdtemp(prefix=".task.", suffix=".part", dir=folder))

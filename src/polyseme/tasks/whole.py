@@ -33,7 +33,7 @@ from polyseme.nn.maxout import BatchNorm
 from polyseme.tasks.base import Task, TaskConfig
 from polyseme.tasks.data import Examples
 from polyseme.tasks.features import Features
-from polyseme.training.base import Pace
+from polyseme.training.base import LrMultiplier
 
 DIRECT = "direct"
 """The name of the network."""
@@ -153,10 +153,10 @@ class Direct(nn.Module):
         scores: Tensor = self.head(vectors)
         return scores
 
-    def paces(self, prefix: str, rate: float) -> list[Pace]:
+    def lr_multipliers(self, prefix: str, rate: float) -> list[LrMultiplier]:
         """What was learned before goes on at the encoder's rate."""
         learned = {"dense.": self.dense is not None and _pooler(self.encoder) is not None, "marks": self.marks is not None}
-        return [Pace(prefix + name, rate) for name, is_so in learned.items() if is_so and self.tuned]
+        return [LrMultiplier(prefix + name, rate) for name, is_so in learned.items() if is_so and self.tuned]
 
 
 class WholeTask(Task):
@@ -195,8 +195,10 @@ class WholeTask(Task):
         (whole,) = vectors
         return {"prediction": self.config.direct.lm_weight * whole.prediction}
 
-    def paces(self) -> list[Pace]:
-        return super().paces() + ([] if self.by_words else self.network.paces("network.", self.config.features.encoder_rate))
+    def lr_multipliers(self) -> list[LrMultiplier]:
+        return super().lr_multipliers() + (
+            [] if self.by_words else self.network.lr_multipliers("network.", self.config.features.encoder_rate)
+        )
 
 
 def only_encoder(features: Features) -> Encoder:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from polyseme.base import format1
 from polyseme.base.errors import UsageError, arg
-from polyseme.base.files import telling
+from polyseme.base.files import wrap_os_errors
 from polyseme.base.progress import Advance
 from polyseme.text.files.parallel_map import cpu_count, parallel_map
 from polyseme.text.files.reader import chunk_text
@@ -132,7 +132,7 @@ class Corpus:
         """
         digest = hashlib.sha256(json.dumps(self._hashed_settings(), sort_keys=True).encode())
         for file in self.source.files:
-            with telling(file.name, "read"), file.path.open("rb") as opened:
+            with wrap_os_errors(file.name, "read"), file.path.open("rb") as opened:
                 content = hashlib.file_digest(opened, "sha256")
             digest.update(content.digest() + (b"json" if file.holds_json else b"text"))
         return digest.hexdigest()

@@ -1,8 +1,8 @@
 """The contract between the loop and what it trains: a `Learner`, its `Batches`, the `Loss` of one batch.
 
 The loop sees nothing else, so that one loop serves every objective and every task. For a resumed run to be the same run,
-all that training changes must lie in one of four places: the learner's `state_dict`, its `carried()` state, the batches'
-`position()`, or the global random states. A learner with a generator of its own puts that generator's state in `carried()`.
+all that training changes must lie in one of four places: the learner's `state_dict`, its `carried_state()`, the batches'
+`position()`, or the global random states. A learner with a generator of its own puts its state in `carried_state()`.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ class Loss:
     """Scalar to back-propagate: the mean for each word."""
     words: int
     """The words that it is a mean over."""
-    parts: dict[str, Tensor] = dataclasses.field(default_factory=dict)
+    state: dict[str, Tensor] = dataclasses.field(default_factory=dict)
     """Scalars for the log (forward, backward, ...), each a mean over the same words; the same names in every batch."""
     sampled: bool = False
     """Whether `total` comes from a sample of the vocabulary: then it compares with no other loss, and is labelled so."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Pace:
+class LrMultiplier:
     """How fast the weights whose names begin with `prefix` move, against the run's rate."""
 
     prefix: str
-    scale: float = 1.0
+    multiplier: float = 1.0
     """Times the run's rate."""
-    begin: float = 0.0
-    """The share of the run before which they stay as they are: with several paces, parts thaw one by one."""
+    start: float = 0.0
+    """The share of the run before which they stay as they are: with several lr_multipliers, parts thaw one by one."""
 
 
 class Learner(nn.Module, ABC):
@@ -66,15 +66,15 @@ class Learner(nn.Module, ABC):
     def save(self, folder: Path) -> None:
         """Write the usable model to the folder, each file whole or not at all; other things there (`run/`) stay."""
 
-    def paces(self) -> list[Pace]:
+    def lr_multipliers(self) -> list[LrMultiplier]:
         """Weights that move otherwise than the rest; of several that fit a weight, the one with the longest prefix counts."""
         return []
 
-    def carried(self) -> dict[str, Tensor]:
+    def carried_state(self) -> dict[str, Tensor]:
         """State that lives across batches, such as an LSTM's; kept for each process by itself."""
         return {}
 
-    def restore(self, carried: Mapping[str, Tensor]) -> None:
+    def restore_carried_state(self, carried: Mapping[str, Tensor]) -> None:
         """Put back what `carried` gave; an empty mapping means the state before the first batch."""
 
 

@@ -3,7 +3,7 @@
 Steps and minutes count steps, words and epochs count words (batches may differ in size, a pass over the data does not).
 Minutes become steps by a rate measured on a few real steps, against stopping by the clock: the schedule then fits the run,
 and a run that is resumed, on a busier machine too, is still the same run. A machine can be disturbed just then; where steps
-turn out quicker in the first half of the sitting that began the run, the plan is lengthened (`plan_again`).
+turn out quicker in the first half of the sitting that began the run, the budget is lengthened (`extend_budget`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from polyseme.base.errors import PolysemeError
 from polyseme.training.config import TrainConfig
 
 EVALUATIONS = 10
-LOOKS = 10  # at the pace of a run by minutes, evenly over its plan
+TIMING_CHECKS = 10  # at the pace of a run by minutes, evenly over its budget
 MARGIN = 0.9  # of a budget in minutes: machines slow down, and the last model has to be written
-EVALUATION_SHARE = 0.2  # of a budget in minutes, where the user has not said how often
-QUICKER = 1.2  # times as many steps as planned are worth another plan
+EVALUATION_FRACTION = 0.2  # of a budget in minutes, where the user has not said how often
+EXTENSION_THRESHOLD = 1.2  # times as many steps as planned are worth another budget
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Plan(Config):
+class Budget(Config):
     """The end of a run and the evaluations on the way."""
 
     unit: Literal["steps", "words"]
@@ -35,28 +35,28 @@ class Plan(Config):
     """Evaluations, evenly over the run; not used where the user set eval_every."""
 
     def done(self, step: int, words: int) -> int:
-        """How far a run is, in the plan's unit."""
+        """How far a run is, in the budget's unit."""
         return step if self.unit == "steps" else words
 
     def passes_evaluation(self, before: int, after: int) -> bool:
         """Whether one of the even evaluation points lies in (before, after].
 
-        >>> plan = Plan(unit="steps", total=25, evaluations=10)
-        >>> [step for step in range(1, 26) if plan.passes_evaluation(step - 1, step)]
+        >>> budget = Budget(unit="steps", total=25, evaluations=10)
+        >>> [step for step in range(1, 26) if budget.passes_evaluation(step - 1, step)]
         [3, 5, 8, 10, 13, 15, 18, 20, 23, 25]
         """
         return self._passes(before, after, self.evaluations)
 
-    def passes_look(self, before: int, after: int) -> bool:
+    def passes_timing_check(self, before: int, after: int) -> bool:
         """Whether one of the points lies there where the pace of a run by minutes is looked at, evaluated or not."""
-        return self._passes(before, after, LOOKS)
+        return self._passes(before, after, TIMING_CHECKS)
 
-    def _passes(self, before: int, after: int, parts: int) -> bool:
-        return before * parts // self.total < after * parts // self.total
+    def _passes(self, before: int, after: int, points: int) -> bool:
+        return before * points // self.total < after * points // self.total
 
 
 @dataclasses.dataclass(frozen=True)
-class Rate:
+class Timing:
     """What was measured before step 1, in seconds."""
 
     step: float
@@ -64,25 +64,25 @@ class Rate:
     spent: float
 
 
-def plan_known(config: TrainConfig, words_per_epoch: int) -> Plan | None:
-    """The plan of a budget in steps, words or epochs; None for minutes, which want a measured rate."""
+def budget_from_config(config: TrainConfig, words_per_epoch: int) -> Budget | None:
+    """The budget of a budget in steps, words or epochs; None for minutes, which want a measured rate."""
     if config.steps is not None:
-        return Plan(unit="steps", total=config.steps)
+        return Budget(unit="steps", total=config.steps)
     if config.words is not None:
-        return Plan(unit="words", total=config.words)
+        return Budget(unit="words", total=config.words)
     if config.epochs is not None:
-        return Plan(unit="words", total=math.ceil(config.epochs * words_per_epoch))
+        return Budget(unit="words", total=math.ceil(config.epochs * words_per_epoch))
     return None
 
 
-def plan_minutes(config: TrainConfig, rate: Rate) -> Plan:
-    """The plan that fits into the minutes at a measured rate, evaluations and the measuring included."""
+def budget_from_minutes(config: TrainConfig, rate: Timing) -> Budget:
+    """The budget that fits into the minutes at a measured rate, evaluations and the measuring included."""
     assert config.minutes is not None
     usable = config.minutes * 60 * MARGIN - rate.spent - rate.evaluation  # the last step is always evaluated
     if config.eval_every is not None:
         steps, evaluations = usable / (rate.step + rate.evaluation / config.eval_every), EVALUATIONS
     else:
-        room = EVALUATION_SHARE * max(usable, 0.0) / rate.evaluation if rate.evaluation > 0 else math.inf
+        room = EVALUATION_FRACTION * max(usable, 0.0) / rate.evaluation if rate.evaluation > 0 else math.inf
         evaluations = max(1, min(EVALUATIONS, int(min(room, EVALUATIONS))))
         steps = (usable - (evaluations - 1) * rate.evaluation) / rate.step
     if steps < 1:
@@ -91,20 +91,20 @@ def plan_minutes(config: TrainConfig, rate: Rate) -> Plan:
             f"{config.minutes:g} minutes are too few: measuring, one step and one evaluation take {need:.2g}; "
             "give more minutes, a smaller model or less held-out data"
         )
-    return Plan(unit="steps", total=int(steps), evaluations=evaluations)
+    return Budget(unit="steps", total=int(steps), evaluations=evaluations)
 
 
-def plan_again(config: TrainConfig, plan: Plan, step: int, rate: Rate) -> Plan:
-    """The plan of a run by minutes that has come to a step, at the rate of its last steps; `rate.spent` is all of its time.
+def extend_budget(config: TrainConfig, budget: Budget, step: int, rate: Timing) -> Budget:
+    """The budget of a run by minutes that has come to a step, at the rate of its last steps; `rate.spent` is all of its time.
 
     It is the old one unless many more steps have room, and in the second half, where a longer schedule would turn the learning
     rate far back. It is never shorter: a step that was disturbed would end the run.
     """
-    if 2 * step > plan.total:
-        return plan
+    if 2 * step > budget.total:
+        return budget
     try:
-        rest = plan_minutes(config, rate)
+        rest = budget_from_minutes(config, rate)
     except PolysemeError:  # no time is left for another step
-        return plan
+        return budget
     longer = rest.replace(total=step + rest.total)
-    return longer if longer.total > QUICKER * plan.total else plan
+    return longer if longer.total > EXTENSION_THRESHOLD * budget.total else budget

@@ -1,4 +1,4 @@
-"""Checkpoints: the whole state of a run, atomic, checked, two of them kept.
+"""CheckpointManager: the whole state of a run, atomic, checked, two of them kept.
 
 One checkpoint is two files, `checkpoint-00000120.safetensors` (tensors) and `checkpoint-00000120.json` (all else, with the
 checksums of both). The JSON is written last, so that a checkpoint exists when it does; a kill at any moment leaves the one
@@ -21,8 +21,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.files import atomic, read_json, telling, write_text
-from polyseme.training.lock import LOCK
+from polyseme.base.files import atomic, read_json, wrap_os_errors, write_text
+from polyseme.base.lock import LOCK
 
 FORMAT = 1
 _log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Checkpoint:
     values: dict[str, Any]
 
 
-class Checkpoints:
+class CheckpointManager:
     """The checkpoints of one run, in its folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -113,9 +113,9 @@ class Checkpoints:
             raise FormatError(tensors, f"is damaged ({error})") from error
 
 
-def has_begun(out: Path) -> bool:
+def has_checkpoint(out: Path) -> bool:
     """Whether a run has begun in a model's folder; to begin one where another run left its model is an error."""
-    begun = bool(Checkpoints(out / "run").steps())
+    begun = bool(CheckpointManager(out / "run").steps())
     if not begun and (out / "config.json").exists():
         raise PolysemeError(f"{out} holds a model of another run: choose another folder, or remove it first")
     return begun
@@ -148,5 +148,5 @@ def _digest(head: Mapping[str, Any]) -> str:
 
 
 def _file_digest(path: Path) -> str:
-    with telling(path, "read"), path.open("rb") as file:
+    with wrap_os_errors(path, "read"), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

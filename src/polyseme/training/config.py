@@ -12,7 +12,7 @@ from polyseme.base.errors import PolysemeError
 from polyseme.training.optim import OptimConfig
 
 BUDGETS = ("steps", "epochs", "words", "minutes")
-FREE = {"config.log_every", "config.checkpoint_every", "config.checkpoint_seconds", "run.device"}
+MAY_CHANGE = {"config.log_every", "config.checkpoint_every", "config.checkpoint_seconds", "run.device"}
 """What may change when a run is resumed, because the weights do not depend on it (but for rounding, on another device)."""
 
 
@@ -58,36 +58,36 @@ class TrainConfig(Config):
             raise ConfigError("; ".join(problems))
 
 
-ROWS = "settings.rows"
+VOCABULARY = "settings.rows"
 """What the rows of a run's tables stand for, among its settings."""
-JUDGED = "settings.judged"
+DEV_DATA = "settings.judged"
 """The held-out data: scores by other data cannot be compared."""
 _TOLD = ("task", "adaptation", "word2vec", "fasttext", "glove")
 """Names among the settings that say themselves what a run trains."""
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
-    """What differs between two nested settings, by its dotted name; `FREE` ones do not count.
+    """What differs between two nested settings, by its dotted name; `MAY_CHANGE` ones do not count.
 
     >>> differences({"run": {"seed": 1}}, {"run": {"seed": 2}})
     {'run.seed': '1 in the run, 2 now'}
     """
     before, now = _flat(old), _flat(new)
-    names = [name for name in {**before, **now} if name not in FREE and before.get(name) != now.get(name)]
+    names = [name for name in {**before, **now} if name not in MAY_CHANGE and before.get(name) != now.get(name)]
     return {name: f"{before.get(name, 'nothing')!s} in the run, {now.get(name, 'nothing')!s} now" for name in names}
 
 
-def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], *, accept_changes: bool) -> dict[str, str]:
+def check_resume_settings(old: Mapping[str, Any], new: Mapping[str, Any], *, accept_changes: bool) -> dict[str, str]:
     """Refuse to resume under other settings, naming them.
 
     A change of the number of processes is never accepted, nor one of what is trained, of the text, or of what the rows of
     tables stand for (words, labels, pieces): they would have the vectors of others.
     """
     changed = differences(old, new)
-    before, now = kind_of(old), kind_of(new)
+    before, now = run_kind(old), run_kind(new)
     if None not in (before, now) and before != now:
         raise PolysemeError(f"this folder holds a run of another kind ({before} in the run, {now} now): choose another folder")
-    if any(name.startswith(ROWS) for name in changed):
+    if any(name.startswith(VOCABULARY) for name in changed):
         raise PolysemeError(
             "the words, labels or pieces of this run are not those that it began with; give the same data and options to go "
             "on, or choose another folder"
@@ -109,12 +109,12 @@ def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], *, accept_cha
     return changed
 
 
-def kind_of(settings: Mapping[str, Any]) -> str | None:
+def run_kind(settings: Mapping[str, Any]) -> str | None:
     """What a run trains, by its settings: a method of `polyseme pretrain`, an adaptation or a task; None: they do not say.
 
     Three methods never told their names, and are known by what only they have.
 
-    >>> kind_of({"settings": {"pretraining": {"method": "taglm"}}}), kind_of({"settings": {"pretraining": {"size": "tiny"}}})
+    >>> run_kind({"settings": {"pretraining": {"method": "taglm"}}}), run_kind({"settings": {"pretraining": {"size": "tiny"}}})
     ('taglm', 'elmo')
     """
     own = settings.get("settings", settings)

@@ -33,18 +33,18 @@ class Model(nn.Module):
         return self.learner.loss(batch)
 
 
-class Alone:
+class SingleProcess:
     """One process: every question answers itself."""
 
     def wrap(self, learner: Learner) -> nn.Module:
         """The module whose call gives the loss and whose backward pass gives the gradients of all processes."""
         return Model(learner)
 
-    def held(self, model: nn.Module) -> contextlib.AbstractContextManager[Any]:
+    def no_sync(self, model: nn.Module) -> contextlib.AbstractContextManager[Any]:
         """A block whose gradients are not yet shared, for all but the last batch of a step."""
         return contextlib.nullcontext()
 
-    def sums(self, values: Sequence[float]) -> list[float]:
+    def sum_over_processes(self, values: Sequence[float]) -> list[float]:
         """Numbers summed over the processes, the same everywhere."""
         return list(values)
 
@@ -52,12 +52,12 @@ class Alone:
         """Each process's value by rank; on rank 0 only (an empty list elsewhere)."""
         return [value]
 
-    def from_first(self, value: Any) -> Any:
+    def broadcast(self, value: Any) -> Any:
         """Rank 0's value, everywhere."""
         return value
 
 
-class Together(Alone):
+class DistributedProcesses(SingleProcess):
     """The processes that torchrun started."""
 
     def __init__(self, run: Run) -> None:
@@ -69,12 +69,12 @@ class Together(Alone):
         devices = [self._run.device] if self._run.device.type == "cuda" else None
         return nn.parallel.DistributedDataParallel(Model(learner), device_ids=devices, broadcast_buffers=False)
 
-    def held(self, model: nn.Module) -> contextlib.AbstractContextManager[Any]:
+    def no_sync(self, model: nn.Module) -> contextlib.AbstractContextManager[Any]:
         """DistributedDataParallel's `no_sync`."""
         assert isinstance(model, nn.parallel.DistributedDataParallel)
         return model.no_sync()
 
-    def sums(self, values: Sequence[float]) -> list[float]:
+    def sum_over_processes(self, values: Sequence[float]) -> list[float]:
         """In float64, on the host."""
         shared = torch.tensor(values, dtype=torch.float64)
         dist.all_reduce(shared, group=self._host)
@@ -82,11 +82,11 @@ class Together(Alone):
 
     def gather(self, value: Any) -> list[Any]:
         """Tensors travel as they are."""
-        places: list[Any] | None = [None] * self._run.ranks if self._run.first else None
+        places: list[Any] | None = [None] * self._run.world_size if self._run.is_main_process else None
         dist.gather_object(value, places, dst=0, group=self._host)
         return places or []
 
-    def from_first(self, value: Any) -> Any:
+    def broadcast(self, value: Any) -> Any:
         """Tensors travel as they are."""
         box = [value]
         dist.broadcast_object_list(box, src=0, group=self._host)
@@ -94,25 +94,25 @@ class Together(Alone):
 
 
 @contextlib.contextmanager
-def joined(run: Run) -> Iterator[Alone]:
+def process_group(run: Run) -> Iterator[SingleProcess]:
     """The processes of a run for the time of the block; with one process, torch.distributed is not touched."""
     cuda = run.device.type == "cuda"
-    if run.ranks == 1:
+    if run.world_size == 1:
         with torch.cuda.device(run.device) if cuda else contextlib.nullcontext():  # Triton's kernels run on the current GPU
-            yield Alone()
+            yield SingleProcess()
         return
     if cuda:
         torch.cuda.set_device(run.device)
     ours = not dist.is_initialized()
     if ours and (missing := [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in os.environ]):
         raise PolysemeError(
-            f"the environment says {run.ranks} processes (WORLD_SIZE), but not {' and '.join(missing)}: start it by torchrun, "
-            "or unset WORLD_SIZE and RANK"
+            f"the environment says {run.world_size} processes (WORLD_SIZE), but not {' and '.join(missing)}: start it by "
+            "torchrun, or unset WORLD_SIZE and RANK"
         )
     if ours:
-        dist.init_process_group("nccl" if cuda else "gloo", rank=run.rank, world_size=run.ranks)
+        dist.init_process_group("nccl" if cuda else "gloo", rank=run.rank, world_size=run.world_size)
     try:
-        yield Together(run)
+        yield DistributedProcesses(run)
     finally:
         if ours:
             dist.destroy_process_group()

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.base.config import Config, ConfigError
-from polyseme.training.base import Pace
+from polyseme.training.base import LrMultiplier
 
-SLANT = 32.0
+SLANTED_RATIO = 32.0
 """How many times the highest rate of a slanted triangle is its lowest."""
 
 
@@ -89,7 +89,7 @@ def learning_rate(config: OptimConfig, done: int, total: int) -> float:
     climb = config.warmup * total
     if config.decay == "slanted":  # Howard and Ruder 2018, equation 3
         share = done / climb if done < climb else max(0.0, (total - done) / (total - climb))
-        return config.learning_rate * (1.0 + share * (SLANT - 1.0)) / SLANT
+        return config.learning_rate * (1.0 + share * (SLANTED_RATIO - 1.0)) / SLANTED_RATIO
     if done < climb:
         return config.learning_rate * (done + 1) / (climb + 1)
     left = max(0.0, (total - done) / (total - climb))
@@ -100,9 +100,11 @@ def learning_rate(config: OptimConfig, done: int, total: int) -> float:
     return config.learning_rate
 
 
-def build_optimizer(config: OptimConfig, learner: nn.Module, paces: Sequence[Pace] = ()) -> torch.optim.Optimizer:
-    """The optimizer over the learner's trainable weights, in a decayed and an undecayed group for each pace."""
-    groups = _groups(config, learner, paces)
+def build_optimizer(
+    config: OptimConfig, learner: nn.Module, lr_multipliers: Sequence[LrMultiplier] = ()
+) -> torch.optim.Optimizer:
+    """The optimizer over the learner's trainable weights, in a decayed and an undecayed group for each multiplier."""
+    groups = _groups(config, learner, lr_multipliers)
     if config.optimizer == "adagrad":
         start = config.initial_accumulator
         return torch.optim.Adagrad(groups, lr=config.learning_rate, initial_accumulator_value=start, eps=0.0)
@@ -110,27 +112,33 @@ def build_optimizer(config: OptimConfig, learner: nn.Module, paces: Sequence[Pac
     return torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon, fused=fused)
 
 
-def _groups(config: OptimConfig, learner: nn.Module, given: Sequence[Pace]) -> list[dict[str, Any]]:
+def _groups(config: OptimConfig, learner: nn.Module, given: Sequence[LrMultiplier]) -> list[dict[str, Any]]:
     decay = config.weight_decay if config.optimizer == "adamw" else 0.0
-    usual, paces = Pace(""), sorted(given, key=lambda pace: len(pace.prefix))
-    found: dict[tuple[Pace, bool], dict[str, Any]] = {}
+    usual, lr_multipliers = LrMultiplier(""), sorted(given, key=lambda rule: len(rule.prefix))
+    found: dict[tuple[LrMultiplier, bool], dict[str, Any]] = {}
     for name, weight in learner.named_parameters():
         if not weight.requires_grad:
             continue
-        pace = next((pace for pace in reversed(paces) if name.startswith(pace.prefix)), usual)
+        rule = next((rule for rule in reversed(lr_multipliers) if name.startswith(rule.prefix)), usual)
         matrix = weight.dim() > 1
-        new = {"params": [], "names": [], "weight_decay": decay if matrix else 0.0, "scale": pace.scale, "begin": pace.begin}
-        group = found.setdefault((pace, matrix), new)
+        new = {
+            "params": [],
+            "names": [],
+            "weight_decay": decay if matrix else 0.0,
+            "lr_multiplier": rule.multiplier,
+            "start": rule.start,
+        }
+        group = found.setdefault((rule, matrix), new)
         group["params"].append(weight)
         group["names"].append(name)
-    order = [usual, *paces]
+    order = [usual, *lr_multipliers]
     return [found[key] for key in sorted(found, key=lambda key: (order.index(key[0]), not key[1]))]
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float, done: float = 0.0) -> None:
-    """The rate of the next step, for each group at its pace, when this share of the run is done."""
+    """The rate of the next step, for each group times its multiplier, when this share of the run is done."""
     for group in optimizer.param_groups:
-        group["lr"] = rate * group["scale"] if done >= group["begin"] else 0.0
+        group["lr"] = rate * group["lr_multiplier"] if done >= group["start"] else 0.0
 
 
 def clip_gradients(config: OptimConfig, optimizer: torch.optim.Optimizer) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
 from polyseme.training.base import Batches, Learner
-from polyseme.training.interval import Interval
+from polyseme.training.interval_metrics import IntervalMetrics
 from polyseme.training.optim import optimizer_tensors, restore_optimizer
 
 
@@ -25,7 +25,7 @@ class Progress:
     seconds: float = 0.0
     best: float | None = None
     best_step: int | None = None
-    waited: int = 0
+    wait_count: int = 0
     """Evaluations since the best one."""
     scores: dict[str, float] = dataclasses.field(default_factory=dict)
     """The numbers of the best evaluation."""
@@ -34,13 +34,13 @@ class Progress:
 
 
 @dataclasses.dataclass
-class Parts:
+class TrainingState:
     """All that training changes."""
 
     learner: Learner
     optimizer: torch.optim.Optimizer
     batches: Batches
-    interval: Interval
+    interval: IntervalMetrics
     run: Run
 
     def shared(self) -> dict[str, Tensor]:
@@ -50,7 +50,7 @@ class Parts:
 
     def own(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """What belongs to this process: the carried state; and position, random states and sums as JSON values."""
-        carried = {name: value.detach().cpu().clone() for name, value in self.learner.carried().items()}
+        carried = {name: value.detach().cpu().clone() for name, value in self.learner.carried_state().items()}
         values = {
             "position": self.batches.position(),
             "random": self.run.random_states(),
@@ -77,7 +77,7 @@ class Parts:
 
     def restore_own(self, carried: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
         """Put back what `own` gave; the random states last, since building things uses them."""
-        self.learner.restore({name: value.to(self.run.device) for name, value in carried.items()})
+        self.learner.restore_carried_state({name: value.to(self.run.device) for name, value in carried.items()})
         try:
             self.batches.seek(values["position"])
         except KeyError:

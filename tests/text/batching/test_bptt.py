@@ -88,7 +88,9 @@ def test_taken_up_and_shared(shards: Shards) -> None:
     for one, other in zip(expected, again, strict=False):
         np.testing.assert_array_equal(one, marked(other))
     whole = next(iter(BpttBatches(shards, range(80), batch_size=4, bptt=9, seed=1)))
-    shares = [next(iter(BpttBatches(shards, range(80), batch_size=2, bptt=9, seed=1, rank=rank, ranks=2))) for rank in (0, 1)]
+    shares = [
+        next(iter(BpttBatches(shards, range(80), batch_size=2, bptt=9, seed=1, rank=rank, world_size=2))) for rank in (0, 1)
+    ]
     np.testing.assert_array_equal(np.concatenate([marked(share) for share in shares]), marked(whole))
 
 

@@ -76,7 +76,7 @@ def test_a_position_is_taken_up(shards: Shards) -> None:
 def test_processes_share_an_epoch(shards: Shards) -> None:
     seen: list[str] = []
     for rank in (0, 1):
-        stream = iter(PackedBatches(shards, range(len(shards)), batch_size=1, bptt=1, rank=rank, ranks=2))
+        stream = iter(PackedBatches(shards, range(len(shards)), batch_size=1, bptt=1, rank=rank, world_size=2))
         share = len(range(rank, len(LINES), 2))
         found = read_back([next(stream) for _ in range(400)], shards.types)
         seen += [" ".join(each[0][1:]) for each in found[:share]]

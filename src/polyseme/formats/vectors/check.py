@@ -23,7 +23,7 @@ from safetensors.numpy import save_file
 
 import polyseme
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.files import HDF5, ZIP, atomic, starts_with, telling
+from polyseme.base.files import HDF5, ZIP, atomic, starts_with, wrap_os_errors
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.folder import REFERENCE
 from polyseme.formats.vectors.store import EmbedConfig, embed_rows
@@ -94,9 +94,9 @@ def check_reference(model: Encoder, folder: str | Path) -> Check:
     if not path.exists():
         raise PolysemeError(f"{folder} holds no reference vectors ({REFERENCE}): `polyseme verify --write` keeps some")
     try:
-        with telling(path, "read"):
+        with wrap_os_errors(path, "read"):
             path.open("rb").close()  # safetensors says of a file that may not be read that it is not there
-        with telling(path, "read"), safe_open(path, framework="np") as file:
+        with wrap_os_errors(path, "read"), safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
             words: list[list[str]] = json.loads(metadata["words"])
             sentences: list[str] = json.loads(metadata["sentences"])

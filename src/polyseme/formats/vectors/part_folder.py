@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from polyseme.base.errors import PolysemeError
-from polyseme.base.files import telling
+from polyseme.base.files import wrap_os_errors
 
 try:
     import fcntl
@@ -35,7 +35,7 @@ class PartFolder:
     def __enter__(self) -> Self:
         if self.out.is_dir():
             raise PolysemeError(f"cannot write {self.out}: it is a folder")
-        with telling(self.folder, "write"):
+        with wrap_os_errors(self.folder, "write"):
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = (self.folder / "lock").open("ab")
         if fcntl is not None:

@@ -19,7 +19,7 @@ import numpy as np
 
 import polyseme
 from polyseme.base.errors import PolysemeError
-from polyseme.base.files import telling
+from polyseme.base.files import wrap_os_errors
 from polyseme.encoders.base import BATCH_CPU, Encoder, LayerChoice
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.fingerprint import model_fingerprint
@@ -137,7 +137,7 @@ def store(
     out = Path(out)
     make = writer_for(out)
     about = identity(model, settings, out)
-    with PartFolder(out) as part, telling(out, "write"), Stop() as stop:
+    with PartFolder(out) as part, wrap_os_errors(out, "write"), Stop() as stop:
 
         def checked(done: int) -> None:
             count(done)

@@ -77,7 +77,7 @@ class TokenStream:
 
 
 class BpttBatches:
-    """Endless batches of BPTT windows; each of `ranks` processes has `batch_size` rows of its own."""
+    """Endless batches of BPTT windows; each of `world_size` processes has `batch_size` rows of its own."""
 
     def __init__(
         self,
@@ -88,14 +88,14 @@ class BpttBatches:
         bptt: int = 70,
         seed: int = 0,
         rank: int = 0,
-        ranks: int = 1,
+        world_size: int = 1,
     ) -> None:
         self._stream = TokenStream(shards, sentences)
         self._batch_size, self._bptt, self._seed = batch_size, bptt, seed
-        self._length = len(self._stream) // (batch_size * ranks)  # positions of a row in an epoch
+        self._length = len(self._stream) // (batch_size * world_size)  # positions of a row in an epoch
         if self._length < 2:
             raise PolysemeError(
-                f"the training text has {len(self._stream)} tokens, too few for {batch_size * ranks} rows: add text, or "
+                f"the training text has {len(self._stream)} tokens, too few for {batch_size * world_size} rows: add text, or "
                 f"lower {arg('batch_size')}"
             )
         self._begins = np.arange(rank * batch_size, (rank + 1) * batch_size)[:, None] * self._length

@@ -34,7 +34,7 @@ class PackedBatch:
 
 
 class PackedBatches:
-    """An endless stream of batches over some sentences of shards; each of `ranks` processes gets its own part."""
+    """An endless stream of batches over some sentences of shards; each of `world_size` processes gets its own part."""
 
     def __init__(
         self,
@@ -45,12 +45,12 @@ class PackedBatches:
         bptt: int = 20,
         seed: int = 0,
         rank: int = 0,
-        ranks: int = 1,
+        world_size: int = 1,
     ) -> None:
-        if len(sentences) < ranks:
-            raise PolysemeError(f"{len(sentences)} training sentences are too few for {ranks} processes: add text")
+        if len(sentences) < world_size:
+            raise PolysemeError(f"{len(sentences)} training sentences are too few for {world_size} processes: add text")
         self._shards, self._sentences = shards, sentences
-        self._batch_size, self._bptt, self._seed, self._rank, self._ranks = batch_size, bptt, seed, rank, ranks
+        self._batch_size, self._bptt, self._seed, self._rank, self._world_size = batch_size, bptt, seed, rank, world_size
         self._order: tuple[int, np.ndarray] | None = None
         self._epoch, self._next = 0, 0
         self._offset = np.zeros(batch_size, dtype=np.int64)  # where the sentence of each row begins in the text
@@ -120,5 +120,5 @@ class PackedBatches:
         if self._order is None or self._order[0] != self._epoch:
             order = np.arange(len(self._sentences), dtype=np.uint32)
             np.random.default_rng([self._seed, self._epoch]).shuffle(order)
-            self._order = (self._epoch, order[self._rank :: self._ranks])
+            self._order = (self._epoch, order[self._rank :: self._world_size])
         return self._order[1]

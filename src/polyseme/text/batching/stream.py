@@ -35,7 +35,7 @@ class TypeBatch:
 
 
 class SentenceBatches:
-    """An endless stream of batches over some sentences of shards; each of `ranks` processes gets its own part.
+    """An endless stream of batches over some sentences of shards; each of `world_size` processes gets its own part.
 
     Sentences of more than `max_length` words are split into several; empty ones are dropped.
     """
@@ -50,9 +50,9 @@ class SentenceBatches:
         max_length: int = 400,
         seed: int = 0,
         rank: int = 0,
-        ranks: int = 1,
+        world_size: int = 1,
     ) -> None:
-        self._shards, self._seed, self._rank, self._ranks = shards, seed, rank, ranks
+        self._shards, self._seed, self._rank, self._world_size = shards, seed, rank, world_size
         self._batch_words, self._batch_size = batch_words, batch_size
         lengths = np.diff(shards.offsets[sentences.start : sentences.stop + 1])
         parts = -(-lengths // max_length)  # of each sentence
@@ -95,9 +95,9 @@ class SentenceBatches:
             window = order[begin : begin + size]
             batches += [window[rows] for rows in self._by_words(self._lengths[window])]
         shuffled = [batches[i] for i in random.permutation(len(batches))]
-        while len(shuffled) % self._ranks:  # every process must take the same number of steps
+        while len(shuffled) % self._world_size:  # every process must take the same number of steps
             shuffled.append(shuffled[len(shuffled) % len(batches)])
-        return shuffled[self._rank :: self._ranks]
+        return shuffled[self._rank :: self._world_size]
 
     def gather(self, rows: np.ndarray) -> TypeBatch:
         """Return the sentences of a batch."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.base.files import telling
+from polyseme.base.files import wrap_os_errors
 from polyseme.base.progress import Advance
 from polyseme.text.corpus import Corpus
 from polyseme.text.vocabulary import Vocabulary
@@ -69,7 +69,7 @@ class WordCounts:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="polyseme-counts-")  # goes when the counts go
         path = Path(self._folder.name) / f"{len(self._runs)}.txt"
-        with telling(path, "write"), path.open("w", encoding="utf-8", newline="\n") as file:
+        with wrap_os_errors(path, "write"), path.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{word} {count}\n" for word, count in sorted(self._counts.items()))
         self._runs.append(path)
         self._counts.clear()
@@ -106,7 +106,7 @@ def _rank(pair: Counted) -> tuple[int, str]:
 
 
 def _read(path: Path) -> Iterator[Counted]:
-    with telling(path, "read"), path.open(encoding="utf-8", newline="\n") as file:
+    with wrap_os_errors(path, "read"), path.open(encoding="utf-8", newline="\n") as file:
         for line in file:
             word, _, count = line.rpartition(" ")
             yield word, int(count)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from polyseme.base.errors import FormatError, MissingExtraError
-from polyseme.base.files import GZIP, telling
+from polyseme.base.files import GZIP, wrap_os_errors
 
 XZ, ZSTD = b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 BLOCK = 1 << 18
@@ -43,7 +43,7 @@ def reject_unsupported(name: str, magic: bytes) -> None:
 
 def decompress(path: Path, name: str, magic: bytes) -> Iterator[bytes]:
     """The content in blocks; a packed file that is cut short or damaged is an error and not the end of the text."""
-    with telling(name, "read"), path.open("rb") as file:
+    with wrap_os_errors(name, "read"), path.open("rb") as file:
         yield from decompress_stream(file, name, magic)
 
 
@@ -51,7 +51,7 @@ def decompress_stream(file: BinaryIO, name: str, magic: bytes, size: int = BLOCK
     """The same of an open file, from its first byte on, in blocks of about `size` bytes; the file is left open."""
     kinds = {GZIP: ("gzip", _gzip), XZ: ("xz", _xz), ZSTD: ("zstd", _zstd)}
     packing, blocks = next((kind for start, kind in kinds.items() if magic.startswith(start)), ("", _plain))
-    with telling(name, "read"):
+    with wrap_os_errors(name, "read"):
         try:
             yield from blocks(file, name, size)
         except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:

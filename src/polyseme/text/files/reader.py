@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from polyseme.base.errors import FormatError, MissingExtraError, nearest
-from polyseme.base.files import telling
+from polyseme.base.files import wrap_os_errors
 from polyseme.text.files.decompression import ENCODING_ADVICE, decompress, line_blocks, reject_unsupported
 
 PARQUET = b"PAR1"
@@ -65,7 +65,7 @@ def chunk_text(chunk: Chunk) -> str:
 
 def read_chunks(file: TextFile, place: int = 0, *, field: str = "text", skip_bad: bool = False) -> Iterator[Chunk]:
     """The lines of a file in chunks of about a quarter of a megabyte; memory does not grow with the file."""
-    with telling(file.name, "read"), file.path.open("rb") as opened:
+    with wrap_os_errors(file.name, "read"), file.path.open("rb") as opened:
         magic = opened.read(8)
     if magic.startswith(PARQUET):
         yield from _parquet(file, place, field)
@@ -163,7 +163,7 @@ def _parquet(file: TextFile, place: int, field: str) -> Iterator[Chunk]:
     except ImportError as error:
         raise MissingExtraError(f"{file.name} is a Parquet file; reading it needs pyarrow", "parquet") from error
     try:
-        with telling(file.name, "read"), pyarrow.parquet.ParquetFile(file.path) as table:
+        with wrap_os_errors(file.name, "read"), pyarrow.parquet.ParquetFile(file.path) as table:
             names = table.schema_arrow.names
             if field not in names:
                 raise FormatError(file.name, f"has no column {field!r}{nearest(field, names)}")

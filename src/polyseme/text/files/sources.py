@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from polyseme.base.errors import PolysemeError, UsageError, arg
-from polyseme.base.files import is_pipe, telling
+from polyseme.base.files import is_pipe, wrap_os_errors
 from polyseme.text.files.reader import Chunk, TextFile, read_chunks
 
 Place = str | os.PathLike[str]
@@ -65,7 +65,7 @@ class Source:
         """Bytes on disk, packed as they are."""
         total = 0
         for file in self.files:
-            with telling(file.name, "read"):
+            with wrap_os_errors(file.name, "read"):
                 total += file.path.stat().st_size
         return total
 
@@ -89,7 +89,7 @@ class Source:
         if name not in self._copies:
             endings = "" if pipe is None else "".join(pipe.suffixes)  # which tell JSON lines
             path = Path(self._spool.name, f"{len(self._copies)}{endings}")
-            with telling(name, "copy"), path.open("wb") as file, _opened(pipe) as given:
+            with wrap_os_errors(name, "copy"), path.open("wb") as file, _opened(pipe) as given:
                 shutil.copyfileobj(given, file, 1 << 20)
             self._copies[name] = TextFile(path, name, json=bool(self._json))
         return self._copies[name]
@@ -144,7 +144,7 @@ def _walk(folder: Path) -> list[Path]:
     def refuse(error: OSError) -> None:
         raise error
 
-    with telling(folder, "read"):
+    with wrap_os_errors(folder, "read"):
         for parent, folders, names in os.walk(folder, onerror=refuse):
             folders[:] = [name for name in folders if not name.startswith(".")]
             found += [Path(parent, name) for name in names if not name.startswith(".")]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from polyseme.base.errors import FormatError
-from polyseme.base.files import telling
+from polyseme.base.files import wrap_os_errors
 from polyseme.text.files.decompression import decompress, line_blocks
 
 
@@ -21,7 +21,7 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     [(1, 'one'), (2, 'two')]
     """
     path = Path(path).expanduser()
-    with telling(path, "read"), path.open("rb") as file:
+    with wrap_os_errors(path, "read"), path.open("rb") as file:
         magic = file.read(8)
     number = 0
     for block in line_blocks(decompress(path, str(path), magic), None):

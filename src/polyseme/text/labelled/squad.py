@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import FormatError, UsageError
-from polyseme.base.files import telling
+from polyseme.base.files import wrap_os_errors
 from polyseme.text.files.decompression import decompress
 from polyseme.text.words import normalise_quotes
 
@@ -110,7 +110,7 @@ def read_squad(path: str | Path) -> SquadData:
 
 def _parsed(path: str | Path) -> Any:
     path = Path(path)
-    with telling(path, "read"), path.open("rb") as file:
+    with wrap_os_errors(path, "read"), path.open("rb") as file:
         magic = file.read(8)
     data = b"".join(decompress(path, str(path), magic))
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.base.files import atomic, telling
+from polyseme.base.files import atomic, wrap_os_errors
 from polyseme.text.characters import Characters
 from polyseme.text.shards.files import one_at_a_time, part_of
 from polyseme.text.shards.shards import Shards
@@ -40,7 +40,7 @@ class CharacterIds:
                 if not _whole(path, shards, speller):
                     _write(path, shards, speller)
         count, width = len(shards.counts), speller.max_length
-        with telling(path, "read"):
+        with wrap_os_errors(path, "read"):
             numbers = np.memmap(path, dtype=_kind(speller), mode="r").view(np.ndarray)
         return cls(numbers[: count * width].reshape(count, width), numbers[count * width :])
 

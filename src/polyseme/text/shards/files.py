@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.files import read_json, telling, write_text
+from polyseme.base.files import read_json, wrap_os_errors, write_text
 
 try:
     import fcntl
@@ -72,14 +72,14 @@ class ShardManifest(Config):
     def write(self, folder: Path) -> None:
         """Make the folder trusted; all other files are on the disk before."""
         for name in (TYPES, WORDS, SENTENCES, COUNTS):
-            with telling(folder / name, "write"), (folder / name).open("rb") as file:
+            with wrap_os_errors(folder / name, "write"), (folder / name).open("rb") as file:
                 os.fsync(file.fileno())
         write_text(folder / MANIFEST, json.dumps(self.to_dict(), indent=2) + "\n")
 
 
 def sha256(path: Path) -> str:
     """The checksum of a file."""
-    with telling(path, "read"), path.open("rb") as file:
+    with wrap_os_errors(path, "read"), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -91,12 +91,12 @@ def published(place: Path, ready: Callable[[], bool]) -> Iterator[Path]:
     stands at `place` and is not ready is half of something, and is replaced.
     """
     part = part_of(place)
-    with telling(part, "write"):
+    with wrap_os_errors(part, "write"):
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
     try:
         yield part
-        with telling(place, "write"):
+        with wrap_os_errors(place, "write"):
             try:
                 part.replace(place)
             except OSError:
@@ -131,7 +131,7 @@ def one_at_a_time(place: Path) -> Iterator[bool]:
 def _locked(lock: Path, place: Path) -> tuple[BinaryIO, bool]:
     """The open lock, and whether this process holds it."""
     while True:
-        with telling(lock, "write"):
+        with wrap_os_errors(lock, "write"):
             lock.parent.mkdir(parents=True, exist_ok=True)
             file = lock.open("wb")
         try:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.files import telling
+from polyseme.base.files import wrap_os_errors
 from polyseme.base.progress import Advance
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.files import COUNTS, SENTENCES, TYPES, WORDS, ShardManifest, one_at_a_time, published
@@ -64,7 +64,7 @@ class Shards:
         """Shards that were built before; a folder that is not whole is a `FormatError`."""
         folder = Path(folder)
         manifest = ShardManifest.check(folder)
-        with telling(folder, "read"):
+        with wrap_os_errors(folder, "read"):
             words, offsets, counts = (
                 np.memmap(folder / name, dtype=kind, mode="r")
                 for name, kind in ((WORDS, "<u4"), (SENTENCES, "<i8"), (COUNTS, "<i8"))
@@ -125,7 +125,7 @@ class Shards:
             yield from (self._types[begin : begin + size] for begin in range(0, len(self._types), size))
             return
         path, seen = self.folder / TYPES, 0
-        with telling(path, "read"), path.open(encoding="utf-8", newline="\n") as file:
+        with wrap_os_errors(path, "read"), path.open(encoding="utf-8", newline="\n") as file:
             while block := [line.removesuffix("\n") for line in itertools.islice(file, size)]:
                 seen += len(block)
                 yield block

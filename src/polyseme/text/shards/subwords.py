@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.base.errors import PolysemeError
-from polyseme.base.files import read_json, telling, write_text
+from polyseme.base.files import read_json, wrap_os_errors, write_text
 from polyseme.base.progress import Advance
 from polyseme.text.corpus import Corpus
 from polyseme.text.files.parallel_map import parallel_map
@@ -91,7 +91,7 @@ class SubwordShards:
                 if not _whole(place):
                     with published(place, lambda: _whole(place)) as part:
                         _write(corpus, pieces, part, progress)
-        with telling(place, "read"):
+        with wrap_os_errors(place, "read"):
             found = [np.memmap(place / name, dtype=kind, mode="r") for name, kind in _FILES.items()]
         return cls(*found)
 
@@ -106,7 +106,7 @@ def _whole(place: Path) -> bool:
 
 def _write(corpus: Corpus, pieces: SubwordTokenizer, folder: Path, progress: Advance | None) -> None:
     sentences, starts, total = array("q", [0]), array("q", [0]), 0
-    with telling(folder, "write"), (folder / "pieces.bin").open("wb") as file:
+    with wrap_os_errors(folder, "write"), (folder / "pieces.bin").open("wb") as file:
         for some in _blocks(corpus):
             flat = iter(pieces.encode_words([word for document in some for sentence in document for word in sentence]))
             marked: list[int] = []

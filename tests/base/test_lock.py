@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from polyseme.base import lock
 from polyseme.base.errors import PolysemeError
-from polyseme.training import lock
-from polyseme.training.lock import LOCK, alone_in
-from polyseme.training.loop import Trainer
+from polyseme.base.lock import LOCK, lock_run_folder
+from polyseme.training.trainer import Trainer
 from tests.training import toy
 
-HOLD = "import sys, pathlib, time\nfrom polyseme.training.lock import alone_in\n"
-HOLD += "with alone_in(pathlib.Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)\n"
+HOLD = "import sys, pathlib, time\nfrom polyseme.base.lock import lock_run_folder\n"
+HOLD += "with lock_run_folder(pathlib.Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)\n"
 
 
 def fit(out: Path) -> None:
@@ -38,13 +38,13 @@ def test_the_second_of_two_is_refused_until_the_first_is_gone(tmp_path: Path) ->
 
 
 def test_it_is_let_go_after_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="inside"), alone_in(tmp_path):
+    with pytest.raises(RuntimeError, match="inside"), lock_run_folder(tmp_path):
         raise RuntimeError("inside")
-    with alone_in(tmp_path):
+    with lock_run_folder(tmp_path):
         pass
 
 
 def test_where_there_are_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "fcntl", None)
-    with alone_in(tmp_path), alone_in(tmp_path):
+    with lock_run_folder(tmp_path), lock_run_folder(tmp_path):
         assert not (tmp_path / LOCK).exists()

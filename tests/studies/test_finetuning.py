@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from polyseme.studies.compare import Study
-from polyseme.studies.published import is_bare
+from polyseme.studies.finetuning import HEADS, default_options
+from polyseme.studies.recipes import is_bare
 from polyseme.studies.sets import SETS, labelled_set
 from polyseme.studies.train import configured, task_named
-from polyseme.studies.tuned import HEADS, own_options
 
 TUNED = {"mode": "finetune"}
 
@@ -20,8 +20,8 @@ TUNED = {"mode": "finetune"}
 def test_an_encoder_and_a_head_where_the_task_has_that(name: str) -> None:
     labelled = labelled_set(name)
     kind = task_named(labelled.task)
-    assert own_options(labelled, {}, "en") == labelled.options
-    tuned = {**own_options(labelled, TUNED, "en"), **TUNED}
+    assert default_options(labelled, {}, "en") == labelled.options
+    tuned = {**default_options(labelled, TUNED, "en"), **TUNED}
     config, fitting = configured(kind, tuned)
     frozen = configured(kind, labelled.options)[0]
     for field in ("column", "classes", "phrases", "label", "longest"):  # what the data is
@@ -36,10 +36,10 @@ def test_several_encoders_and_other_networks_keep_the_sets_own() -> None:
     nli, resume = labelled_set("nli"), labelled_set("resume")
     cases: list[tuple[dict[str, Any], str]] = [(TUNED, "a+b"), (TUNED, "none"), ({**TUNED, "network": "esim"}, "en")]
     for given, encoders in cases:
-        assert own_options(nli, given, encoders) == nli.options
-    assert own_options(nli, {**TUNED, "network": "direct"}, "en")["network"] == "direct"
-    assert own_options(resume, {**TUNED, "network_layers": 2}, "zh")["covering"] is False
-    assert own_options(labelled_set("sst5"), {**TUNED, "network": "bcn"}, "en")["phrase_context"] is False
+        assert default_options(nli, given, encoders) == nli.options
+    assert default_options(nli, {**TUNED, "network": "direct"}, "en")["network"] == "direct"
+    assert default_options(resume, {**TUNED, "network_layers": 2}, "zh")["covering"] is False
+    assert default_options(labelled_set("sst5"), {**TUNED, "network": "bcn"}, "en")["phrase_context"] is False
 
 
 def test_a_comparison_with_fine_tuned_rows_of_every_set_can_be() -> None:

@@ -12,7 +12,7 @@ _SIZED = "model.safetensors"
 _BEGIN = 1 << 20  # bytes of a file of vectors that are looked at
 
 
-def identity(place: str | Path) -> str | None:
+def quick_fingerprint(place: str | Path) -> str | None:
     """A short name of the model or the file of vectors in a place, by its small files or its beginning, and its size; None:
     nothing is there, as with the names of shipped models."""
     path = Path(place).expanduser()

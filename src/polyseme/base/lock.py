@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import PolysemeError
-from polyseme.base.files import telling
+from polyseme.base.files import wrap_os_errors
 
 fcntl: Any
 try:
@@ -21,7 +21,7 @@ LOCK = ".lock"
 
 
 @contextlib.contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
+def lock_run_folder(folder: Path) -> Iterator[None]:
     """A block for one process of this machine; another one that holds the folder is an error.
 
     Two runs in one folder would write over each other's models, each believing that its own was kept. A killed process loses
@@ -31,7 +31,7 @@ def alone_in(folder: Path) -> Iterator[None]:
         yield
         return
     path = folder / LOCK
-    with telling(path, "write"):
+    with wrap_os_errors(path, "write"):
         folder.mkdir(parents=True, exist_ok=True)
         file = _locked(path)
     with file:

@@ -1,7 +1,7 @@
 """How a labelled set is trained where an encoder is fine-tuned: the encoder and a head, as ULMFiT, GPT and BERT were published.
 
 A set's own options are those of a network that stands on frozen vectors. A fine-tuned encoder needs none: it has another rate
-(`polyseme.studies.published`), few passes, and no words of the task's own. Tasks without such a network, and several encoders
+(`polyseme.studies.recipes`), few passes, and no words of the task's own. Tasks without such a network, and several encoders
 side by side, keep the set's own.
 """
 
@@ -33,8 +33,8 @@ OF_FROZEN = ("covering", "phrase_context", "document_context")
 """Switches for frozen encoders alone."""
 
 
-def own_options(labelled: LabelledSet, given: Mapping[str, Any], encoders: str) -> dict[str, Any]:
-    """The options of a set for cells with these encoders, before those that are given."""
+def default_options(labelled: LabelledSet, given: Mapping[str, Any], encoders: str) -> dict[str, Any]:
+    """The options of a set for experiments with these encoders, before those that are given."""
     own = dict(labelled.options)
     if given.get("mode") != TUNED:
         return own

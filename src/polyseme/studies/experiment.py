@@ -1,9 +1,9 @@
-"""One cell of a comparison: a task on a labelled set with some encoders and a seed, trained in a process of its own.
+"""One experiment of a comparison: a task on a labelled set with some encoders and a seed, trained in a process of its own.
 
-    python -m polyseme.studies.cell cell.json
+    python -m polyseme.studies.experiment experiment.json
 
 A process each, so that several can share a GPU, and one that fails or is killed takes no other with it. The folder of the
-cell is that of the trained task; it is done when `result.json` is there, and goes on where it stopped until then.
+experiment is that of the trained task; it is done when `result.json` is there, and goes on where it stopped until then.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Any
 from polyseme.base.run import Run
 from polyseme.encoders import folder as models
 from polyseme.encoders.shipped import shipped_folder
-from polyseme.studies.copies import share_copies
+from polyseme.studies.finetuning import default_options
+from polyseme.studies.hard_links import link_duplicates
 from polyseme.studies.sets import labelled_set
 from polyseme.studies.train import Files, Job, task_named
-from polyseme.studies.tuned import own_options
 from polyseme.tasks.fit import RESULT
 from polyseme.text.words import Splitter, get_splitter
 
-CELL = "cell.json"
-"""What the cell is, in its folder."""
+EXPERIMENT_FILE = "cell.json"
+"""What the experiment is, in its folder."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class Experiment:
     """What is trained, and where it goes."""
 
     set: str
@@ -44,7 +44,7 @@ class Cell:
     options: dict[str, Any] = field(default_factory=dict)
     """That differ from the set's own."""
     made: dict[str, str] = field(default_factory=dict)
-    """Which models the encoders were when the cell was trained: paths, and what tells a model from one trained anew."""
+    """Which models the encoders were when the experiment was trained: paths, and what tells a model from one trained anew."""
 
     @property
     def share(self) -> float:
@@ -64,8 +64,8 @@ class Cell:
         return found
 
     def changed(self) -> dict[str, str]:
-        """What the cell is to be and was not when it was trained, by its name."""
-        path = Path(self.out, CELL)
+        """What the experiment is to be and was not when it was trained, by its name."""
+        path = Path(self.out, EXPERIMENT_FILE)
         if not path.is_file():
             return {}
         then = json.loads(path.read_text(encoding="utf-8"))
@@ -89,17 +89,17 @@ class Cell:
             self.encoders,
             cut=_splitter(labelled.splitter, labelled.language),
             cache=self.cache,
-            options={**own_options(labelled, self.options, self.encoders), **self.options},
+            options={**default_options(labelled, self.options, self.encoders), **self.options},
         )
         job.train(Run.from_environment(seed=self.seed, device=device))
-        if self.done:  # a study has many cells, and a done one goes on no more
+        if self.done:  # a study has many experiments, and a done one goes on no more
             for checkpoint in Path(self.out, "run").glob("checkpoint-*"):
                 checkpoint.unlink()
-            share_copies(Path(self.out), Path(self.cache).with_name("cells"))
+            link_duplicates(Path(self.out), Path(self.cache).with_name("cells"))
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    """The encoders and options of a cell as they stand in its file."""
+    """The encoders and options of an experiment as they stand in its file."""
     found: dict[str, Any] = json.loads(json.dumps({"encoders": values["encoders"], **values["options"]}))
     return found
 
@@ -114,15 +114,15 @@ def _splitter(name: str | None, language: str) -> Splitter:
 
 
 def main() -> None:
-    """Train the cell that a file describes."""
+    """Train the experiment that a file describes."""
     path, *device = sys.argv[1:]
-    Cell(**json.loads(Path(path).read_text(encoding="utf-8"))).train(*device)
+    Experiment(**json.loads(Path(path).read_text(encoding="utf-8"))).train(*device)
 
 
-def write_cell(cell: Cell, path: Path) -> None:
+def write_experiment(experiment: Experiment, path: Path) -> None:
     """The file that `main` reads."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(asdict(cell), ensure_ascii=False, indent=1), encoding="utf-8")
+    path.write_text(json.dumps(asdict(experiment), ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The record of a run: `log.jsonl`, one JSON object a line, always; TensorBoard where the package is installed.
+"""The metrics_log of a run: `log.jsonl`, one JSON object a line, always; TensorBoard where the package is installed.
 
 A resumed run cuts the log back to where its checkpoint was, so that no step stands in it twice.
 """
@@ -13,12 +13,12 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, Self
 
-from polyseme.base.files import telling
+from polyseme.base.files import wrap_os_errors
 
 _log = logging.getLogger(__name__)
 
 
-class Record:
+class MetricsLog:
     """Open for one process, the first; the others have no folder and write nothing."""
 
     def __init__(self, folder: Path | None) -> None:
@@ -31,7 +31,7 @@ class Record:
         if self._folder is None:
             return
         path = self._folder / "log.jsonl"
-        with telling(path, "write"):
+        with wrap_os_errors(path, "write"):
             self._folder.mkdir(parents=True, exist_ok=True)
             self._file = path.open("ab", buffering=0)  # nothing is left to write when a full disk ends the run
             self._file.truncate(min(size, path.stat().st_size))
@@ -42,7 +42,7 @@ class Record:
         if self._file is None:
             return
         line = json.dumps({"step": step, "kind": kind, **values}).encode() + b"\n"
-        with telling(str(self._file.name), "write"):
+        with wrap_os_errors(str(self._file.name), "write"):
             while line:  # the system may take a part only
                 line = line[self._file.write(line) :]
         self._draw(step, kind, values)
@@ -62,7 +62,7 @@ class Record:
         """Bytes written, safe on the disk."""
         if self._file is None:
             return 0
-        with telling(str(self._file.name), "write"):
+        with wrap_os_errors(str(self._file.name), "write"):
             os.fsync(self._file.fileno())
             return os.fstat(self._file.fileno()).st_size
 

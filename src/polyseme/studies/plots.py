@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.analysis.plots import TEXT, axis, figure_type, kind_of, plain_axes
-from polyseme.base.amounts import duration
 from polyseme.base.files import atomic
+from polyseme.base.formatting import format_duration
+from polyseme.studies.finetuning import TUNED
 from polyseme.studies.sets import title_of
 from polyseme.studies.table import Row
-from polyseme.studies.tuned import TUNED
 
 COLOURS = ("#a3adb5", "#d08c4f", "#2f6690", "#6a994e", "#8e6c9e", "#b5543a",
            "#3a9a9a", "#c9b037", "#4b4f8c", "#7a5c4a", "#d98cae", "#1f1f1f")  # fmt: skip
@@ -25,7 +25,7 @@ CROWDED = 0.1  # of the axis: two marks nearer than this have no room for what t
 
 
 @dataclass(frozen=True)
-class Look:
+class Style:
     """How a row of encoders is drawn."""
 
     colour: str
@@ -42,25 +42,25 @@ class Look:
         return "white" if self.tuned else self.colour
 
 
-def looks(encoders: Sequence[str]) -> dict[str, Look]:
+def styles(encoders: Sequence[str]) -> dict[str, Style]:
     """How each row is drawn, in the order of the rows.
 
-    >>> {name: look.tuned for name, look in looks(["elmo", "bert", "elmo", "bert:finetune"]).items()}
+    >>> {name: style.tuned for name, style in styles(["elmo", "bert", "elmo", "bert:finetune"]).items()}
     {'elmo': False, 'bert': False, 'bert:finetune': True}
     """
     methods = list(dict.fromkeys(name.removesuffix(f":{TUNED}") for name in encoders))
     return {
-        name: Look(COLOURS[methods.index(name.removesuffix(f":{TUNED}")) % len(COLOURS)], name.endswith(f":{TUNED}"))
+        name: Style(COLOURS[methods.index(name.removesuffix(f":{TUNED}")) % len(COLOURS)], name.endswith(f":{TUNED}"))
         for name in encoders
     }
 
 
-def bars(rows: Sequence[Row], path: str | Path) -> Path:
+def plot_scores(rows: Sequence[Row], path: str | Path) -> Path:
     """All sets side by side, each with a bar for each row of encoders and its spread over seeds.
 
     Where that would be too wide, some sets are below others, in panels whose axes fit their own scores.
     """
-    sets, shown = list(dict.fromkeys(row.set for row in rows)), looks([row.encoders for row in rows])
+    sets, shown = list(dict.fromkeys(row.set for row in rows)), styles([row.encoders for row in rows])
     wide = 0.38 * len(shown) + 0.76  # inches of a set
     parts = _parts(sets, max(1, int((WIDEST - 1.5) / wide)))
     across, height = len(parts[0]), 4.2 if len(parts) == 1 else 2.6 * len(parts) + 1.0
@@ -81,36 +81,36 @@ def _parts(sets: Sequence[str], most: int) -> list[Sequence[str]]:
     return [sets[begin : begin + each] for begin in range(0, len(sets), each)]
 
 
-def _bar_panel(axes: Any, rows: Sequence[Row], sets: Sequence[str], shown: dict[str, Look]) -> float:
+def _bar_panel(axes: Any, rows: Sequence[Row], sets: Sequence[str], shown: dict[str, Style]) -> float:
     """Draw the bars of some sets; gives where the axis begins, in scores."""
     width = 0.8 / len(shown)
-    for number, (name, look) in enumerate(shown.items()):
+    for number, (name, style) in enumerate(shown.items()):
         mine = [(sets.index(row.set), row) for row in rows if row.encoders == name]
         if not mine:
             continue
         places = [place + (number - (len(shown) - 1) / 2) * width for place, _ in mine]
-        heights, spreads = [100 * row.mean for _, row in mine], [100 * row.spread for _, row in mine]
+        heights, stds = [100 * row.mean for _, row in mine], [100 * row.std for _, row in mine]
         drawn = axes.bar(
-            places, heights, width * 0.92, yerr=spreads, color=look.colour, label=name, ecolor=TEXT, capsize=2, **look.hatch
+            places, heights, width * 0.92, yerr=stds, color=style.colour, label=name, ecolor=TEXT, capsize=2, **style.hatch
         )
         axes.bar_label(drawn, labels=[f"{height:.1f}" for height in heights], padding=3, fontsize=8, color=TEXT)
-    low, high = axis([value for row in rows for value in (row.mean, row.mean + row.spread)])
+    low, high = axis([value for row in rows for value in (row.mean, row.mean + row.std)])
     axes.set_ylim(100 * low, 100 * high)
     axes.set_xticks(range(len(sets)), [f"{name}\n{_measure(rows, name)}" for name in sets])
     plain_axes(axes)
     return low
 
 
-def curve(rows: Sequence[Row], path: str | Path) -> Path:
+def plot_learning_curve(rows: Sequence[Row], path: str | Path) -> Path:
     """One set: score against the share of its training data, a line for each row of encoders."""
     figure = figure_type()(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.add_subplot()
-    for name, look in looks([row.encoders for row in rows]).items():
+    for name, style in styles([row.encoders for row in rows]).items():
         mine = sorted((row for row in rows if row.encoders == name), key=lambda row: row.share)
         shares = [100 * row.share for row in mine]
-        means, spreads = [100 * row.mean for row in mine], [100 * row.spread for row in mine]
-        line: dict[str, Any] = {"color": look.colour, "linestyle": "--" if look.tuned else "-", "linewidth": 1.8}
-        axes.errorbar(shares, means, spreads, marker="o", markerfacecolor=look.fill, label=name, capsize=3, **line)
+        means, stds = [100 * row.mean for row in mine], [100 * row.std for row in mine]
+        line: dict[str, Any] = {"color": style.colour, "linestyle": "--" if style.tuned else "-", "linewidth": 1.8}
+        axes.errorbar(shares, means, stds, marker="o", markerfacecolor=style.fill, label=name, capsize=3, **line)
     ticks = sorted({100 * row.share for row in rows})
     axes.set_xscale("log")
     axes.set_xticks(ticks, [f"{share:g} %" for share in ticks])
@@ -121,14 +121,14 @@ def curve(rows: Sequence[Row], path: str | Path) -> Path:
     return _finish(figure, path)
 
 
-def against_cost(rows: Sequence[Row], path: str | Path) -> Path:
+def plot_costs(rows: Sequence[Row], path: str | Path) -> Path:
     """A panel for each set: score against the time of pre-training, a point for each row of encoders that tells it.
 
     Fine-tuned rows are hollow. Rows of about the same time are side by side. A row without encoders took no time, and is a
     line across the panel.
     """
     rows = [row for row in rows if row.cost is not None]
-    sets, shown = list(dict.fromkeys(row.set for row in rows)), looks([row.encoders for row in rows])
+    sets, shown = list(dict.fromkeys(row.set for row in rows)), styles([row.encoders for row in rows])
     across = 2 if len(sets) == 4 else min(len(sets), 3)
     down = -(-len(sets) // across)
     figure = figure_type()(figsize=(4.4 * max(across, 1.5), 3.5 * down + 0.8), layout="constrained")
@@ -145,16 +145,16 @@ def against_cost(rows: Sequence[Row], path: str | Path) -> Path:
     return _finish(figure, path, columns=6)
 
 
-def _cost_panel(panel: Any, rows: Sequence[Row], shown: dict[str, Look], ticks: dict[float, str]) -> None:
+def _cost_panel(panel: Any, rows: Sequence[Row], shown: dict[str, Style], ticks: dict[float, str]) -> None:
     free, timed = ([row for row in rows if (_seconds(row) > 0) == is_so] for is_so in (False, True))
     for row in free:
         panel.axhline(100 * row.mean, linestyle="--", linewidth=1.4, color=shown[row.encoders].colour, label=row.encoders)
     low, high = min(ticks), max(ticks)
-    places = _side_by_side([_seconds(row) for row in timed], BESIDE * math.log(high / low * 1.25**2))
+    places = _dodge([_seconds(row) for row in timed], BESIDE * math.log(high / low * 1.25**2))
     for row, place in zip(timed, places, strict=True):
-        look = shown[row.encoders]
-        point: dict[str, Any] = {"marker": "o", "color": look.colour, "markerfacecolor": look.fill, "label": row.encoders}
-        panel.errorbar(place, 100 * row.mean, 100 * row.spread, linestyle="", capsize=3, **point)
+        style = shown[row.encoders]
+        point: dict[str, Any] = {"marker": "o", "color": style.colour, "markerfacecolor": style.fill, "label": row.encoders}
+        panel.errorbar(place, 100 * row.mean, 100 * row.std, linestyle="", capsize=3, **point)
     panel.set_xscale("log")
     panel.set_xlim(
         min([low / 1.25, *(place / 1.1 for place in places)]), max([high * 1.25, *(place * 1.1 for place in places)])
@@ -165,12 +165,12 @@ def _cost_panel(panel: Any, rows: Sequence[Row], shown: dict[str, Look], ticks: 
     panel.set_xlabel("pre-training" + (" (about equal times side by side)" if shifted else ""), color=TEXT)
 
 
-def _side_by_side(seconds: Sequence[float], gap: float) -> list[float]:
+def _dodge(seconds: Sequence[float], gap: float) -> list[float]:
     """Where times are drawn on a log axis, so that none is nearer to another than `gap`.
 
     About equal ones are side by side around their middle, in the order given; those that these reach join them.
 
-    >>> [round(place, 1) for place in _side_by_side([90.0, 3.0, 90.0], math.log(1.21))]
+    >>> [round(place, 1) for place in _dodge([90.0, 3.0, 90.0], math.log(1.21))]
     [81.8, 3.0, 99.0]
     """
     logs = [math.log(each) for each in seconds]
@@ -214,7 +214,7 @@ def _ticks(seconds: Sequence[float]) -> dict[float, str]:
     for mark in sorted((mark for mark in marks if low <= mark < high), reverse=True):
         if math.log(kept[-1] / mark) > CROWDED * math.log(high / low) or mark == low:
             kept.append(mark)
-    return {mark: duration(mark) if mark >= 1 else f"{mark:g} s" for mark in reversed(kept)}
+    return {mark: format_duration(mark) if mark >= 1 else f"{mark:g} s" for mark in reversed(kept)}
 
 
 def _seconds(row: Row) -> float:

@@ -11,21 +11,21 @@ from typing import Any, Protocol
 from polyseme.base.progress import visible
 
 
-class Draw(Protocol):
+class UpdateProgressBar(Protocol):
     """Takes how far the run is of what and, where there is a new one, a line of the log."""
 
     def __call__(self, done: int, total: int, line: Mapping[str, Any] | None = None) -> None: ...
 
 
-def hidden(done: int, total: int, line: Mapping[str, Any] | None = None) -> None:
+def no_progress_bar(done: int, total: int, line: Mapping[str, Any] | None = None) -> None:
     """Draws nothing."""
 
 
 @contextlib.contextmanager
-def screen(total: int, done: int, *, show: bool) -> Iterator[Draw]:
+def training_progress_bar(total: int, done: int, *, show: bool) -> Iterator[UpdateProgressBar]:
     """A bar for the time of the block; call what it gives after each step."""
     if not show or not visible():
-        yield hidden
+        yield no_progress_bar
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -40,10 +40,10 @@ def screen(total: int, done: int, *, show: bool) -> Iterator[Draw]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total, completed=done)
 
-        def draw(done: int, total: int, line: Mapping[str, Any] | None = None) -> None:
+        def update_bar(done: int, total: int, line: Mapping[str, Any] | None = None) -> None:
             bar.update(task, completed=done, total=total, description=None if line is None else describe(line))
 
-        yield draw
+        yield update_bar
 
 
 def describe(line: Mapping[str, Any]) -> str:

@@ -16,8 +16,8 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from polyseme.pretraining.cost import Cost
-from polyseme.studies import pictures
-from polyseme.studies.pictures import COLOURS, against_cost, bars, curve
+from polyseme.studies import plots
+from polyseme.studies.plots import COLOURS, plot_costs, plot_learning_curve, plot_scores
 from polyseme.studies.table import Row
 
 SETS = {"ner": 0.6, "sst5": 0.3, "nli": 0.5, "pos": 0.82}
@@ -46,7 +46,7 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         drawn.append(Figure(**options))
         return drawn[-1]
 
-    monkeypatch.setattr(pictures, "figure_type", lambda: make)
+    monkeypatch.setattr(plots, "figure_type", lambda: make)
     return drawn
 
 
@@ -64,7 +64,7 @@ def names_below(figure: Any) -> list[str]:
 
 
 def test_few_bars_are_in_one_panel(figures: list[Any], tmp_path: Path) -> None:
-    bars(rows(["none", "word2vec", "word2vec+elmo"], ["ner", "nli"]), tmp_path / "table.png")
+    plot_scores(rows(["none", "word2vec", "word2vec+elmo"], ["ner", "nli"]), tmp_path / "table.png")
     (figure,) = figures
     assert figure.get_size_inches().tolist() == pytest.approx([5.3, 4.2]) and len(figure.axes) == 1
     assert [to_hex(each[0].get_facecolor()) for each in figure.axes[0].containers[1::2]] == list(COLOURS[:3])
@@ -72,7 +72,7 @@ def test_few_bars_are_in_one_panel(figures: list[Any], tmp_path: Path) -> None:
 
 
 def test_many_bars_are_in_panels_below_each_other(figures: list[Any], tmp_path: Path) -> None:
-    bars(rows(MANY, list(SETS)), tmp_path / "table.png")
+    plot_scores(rows(MANY, list(SETS)), tmp_path / "table.png")
     (figure,) = figures
     assert figure.get_size_inches()[0] < 12 and [len(panel.patches) for panel in figure.axes] == [14] * 4
     assert [panel.get_xticklabels()[0].get_text() for panel in figure.axes] == [f"{name}\nf1" for name in SETS]
@@ -86,8 +86,8 @@ def test_many_bars_are_in_panels_below_each_other(figures: list[Any], tmp_path: 
 
 
 def test_panels_have_about_as_many_sets_and_bars_of_one_width(figures: list[Any], tmp_path: Path) -> None:
-    bars(rows(MANY[:7], [*SETS][:3]), tmp_path / "table.png")  # of which all fit
-    bars(rows(MANY[:10], [*SETS][:3]), tmp_path / "table.png")  # two fit
+    plot_scores(rows(MANY[:7], [*SETS][:3]), tmp_path / "table.png")  # of which all fit
+    plot_scores(rows(MANY[:10], [*SETS][:3]), tmp_path / "table.png")  # two fit
     assert [len(figure.axes) for figure in figures] == [1, 2]
     assert [len(panel.patches) for panel in figures[1].axes] == [20, 10]
     figures[1].draw_without_rendering()
@@ -97,9 +97,9 @@ def test_panels_have_about_as_many_sets_and_bars_of_one_width(figures: list[Any]
 
 def test_a_fine_tuned_row_has_the_colour_of_its_method(figures: list[Any], tmp_path: Path) -> None:
     given = rows(MANY, ["ner"])
-    bars(given, tmp_path / "table.png")
-    against_cost(given, tmp_path / "cost.png")
-    curve([row for row in given if row.encoders.startswith("bert")], tmp_path / "curve.png")
+    plot_scores(given, tmp_path / "table.png")
+    plot_costs(given, tmp_path / "cost.png")
+    plot_learning_curve([row for row in given if row.encoders.startswith("bert")], tmp_path / "curve.png")
     drawn = {each.get_label(): each[0] for each in figures[0].axes[0].containers if hasattr(each, "patches")}
     colours = {name: to_hex(bar.get_facecolor()) for name, bar in drawn.items()}
     assert len(set(colours.values())) == 11 and colours["bert:finetune"] == colours["bert"] == COLOURS[10]
@@ -115,7 +115,7 @@ def test_a_fine_tuned_row_has_the_colour_of_its_method(figures: list[Any], tmp_p
 
 
 def test_every_row_is_inside_the_panel(figures: list[Any], tmp_path: Path) -> None:
-    against_cost(rows(MANY, list(SETS)), tmp_path / "cost.png")
+    plot_costs(rows(MANY, list(SETS)), tmp_path / "cost.png")
     for panel in figures[0].axes:
         low, high = panel.get_xlim()
         places = points(panel)
@@ -126,14 +126,14 @@ def test_every_row_is_inside_the_panel(figures: list[Any], tmp_path: Path) -> No
 @pytest.mark.parametrize("seconds", [60.0, 600.0])
 def test_points_at_the_edge_are_inside_too(figures: list[Any], tmp_path: Path, seconds: float) -> None:
     cost = Cost(method="x", seconds=seconds, words=1, text_words=1, parameters=1)
-    against_cost([Row("ner", 1.0, f"m{n}", "f1", (0.5,), None, cost) for n in range(40)], tmp_path / "cost.png")
+    plot_costs([Row("ner", 1.0, f"m{n}", "f1", (0.5,), None, cost) for n in range(40)], tmp_path / "cost.png")
     (panel,) = figures[0].axes
     low, high = panel.get_xlim()
     assert all(low < place < high for place, _ in points(panel).values())
 
 
 def test_equal_times_are_side_by_side_in_the_order_of_rows(figures: list[Any], tmp_path: Path) -> None:
-    against_cost(rows(MANY, ["ner"]), tmp_path / "cost.png")
+    plot_costs(rows(MANY, ["ner"]), tmp_path / "cost.png")
     (panel,) = figures[0].axes
     places = {name: place for name, (place, _) in points(panel).items()}
     equal = [places[name] for name in MANY if SECONDS.get(name, 90.0) == 90.0]
@@ -145,7 +145,7 @@ def test_equal_times_are_side_by_side_in_the_order_of_rows(figures: list[Any], t
 
 
 def test_times_apart_stay_where_they_are(figures: list[Any], tmp_path: Path) -> None:
-    against_cost(rows(["none", "ngram", "word2vec", "bert"], ["ner"]), tmp_path / "cost.png")
+    plot_costs(rows(["none", "ngram", "word2vec", "bert"], ["ner"]), tmp_path / "cost.png")
     (panel,) = figures[0].axes
     assert [place for place, _ in points(panel).values()] == pytest.approx([0.018, 3.0, 90.0])
     assert panel.get_xlabel() == "pre-training"
@@ -153,16 +153,16 @@ def test_times_apart_stay_where_they_are(figures: list[Any], tmp_path: Path) -> 
 
 def test_what_a_group_reaches_joins_it_in_the_order_of_times() -> None:
     gap = math.log(1.1)
-    found = pictures._side_by_side([110.0, 100.0, 100.5, 100.0, 99.5, 1000.0], gap)
+    found = plots._dodge([110.0, 100.0, 100.5, 100.0, 99.5, 1000.0], gap)
     assert found[5] == pytest.approx(1000.0) and [found.index(place) for place in sorted(found)] == [0, 1, 2, 3, 4, 5]
-    apart = pictures._side_by_side([120.0, 100.0, 100.0, 100.0, 100.0], gap)  # too late to be about equal
+    apart = plots._dodge([120.0, 100.0, 100.0, 100.0, 100.0], gap)  # too late to be about equal
     assert [apart.index(place) for place in sorted(apart)] == [1, 2, 3, 4, 0]
     assert min(np.diff(np.log(sorted(apart)))) == pytest.approx(gap)
 
 
 def test_a_set_whose_rows_took_no_time(figures: list[Any], tmp_path: Path) -> None:
     given = rows(["none", "bert"], ["ner", "nli"])
-    against_cost(given[:-1], tmp_path / "cost.png")  # of which a set has no point yet
+    plot_costs(given[:-1], tmp_path / "cost.png")  # of which a set has no point yet
     assert [len(panel.containers) for panel in figures[0].axes] == [1, 0]
 
 
@@ -176,5 +176,5 @@ def test_a_set_whose_rows_took_no_time(figures: list[Any], tmp_path: Path) -> No
     ],
 )
 def test_marks_of_an_axis(seconds: list[float], said: list[str]) -> None:
-    found = pictures._ticks(seconds)
+    found = plots._ticks(seconds)
     assert list(found.values()) == said and min(found) <= min(seconds) and max(found) >= max(seconds)

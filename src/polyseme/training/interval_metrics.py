@@ -13,31 +13,31 @@ import torch
 from torch import Tensor
 
 from polyseme.training.base import Loss
-from polyseme.training.distributed import Alone
+from polyseme.training.distributed import SingleProcess
 
 _MANY = 20  # steps in a row without a gradient that could be followed: it will not come
 
 
-class Interval:
+class IntervalMetrics:
     """Sums since the last line of the log; kept in checkpoints, so that a resumed run logs the same numbers."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self.in_a_row = torch.zeros((), dtype=torch.int64, device=device)  # skipped steps up to now, whatever the log did
+        self.consecutive_skips = torch.zeros((), dtype=torch.int64, device=device)  # whatever the log did
         self.clear()
 
     def clear(self) -> None:
         """Begin anew."""
         self.names: list[str] = []
-        self.sums: Tensor | None = None  # (1 + parts,): the total, then the parts, each times its words
+        self.sums: Tensor | None = None  # (1 + state,): the total, then the state, each times its words
         self.norms = torch.zeros((), dtype=torch.float64, device=self._device)
         self.skipped = torch.zeros((), dtype=torch.int64, device=self._device)
         self.words, self.steps, self.seconds, self.sampled = 0, 0, 0.0, False
 
     def add_batch(self, loss: Loss) -> None:
         """One batch's loss."""
-        names = list(loss.parts)
-        values = torch.stack([value.detach().double() for value in (loss.total, *loss.parts.values())]) * loss.words
+        names = list(loss.state)
+        values = torch.stack([value.detach().double() for value in (loss.total, *loss.state.values())]) * loss.words
         if self.sums is None:
             self.names, self.sums = names, values
         elif names != self.names:
@@ -53,24 +53,24 @@ class Interval:
         if skip_norm is not None:
             skipped = ~(norm <= skip_norm)
             self.skipped += skipped
-            self.in_a_row = (self.in_a_row + 1) * skipped
+            self.consecutive_skips = (self.consecutive_skips + 1) * skipped
             norm = norm.masked_fill(skipped, 0.0)
         self.norms += norm
         self.steps += 1
 
-    def finite(self, ranks: Alone) -> bool:
+    def finite(self, processes: SingleProcess) -> bool:
         """Whether every loss and gradient was a number, in all processes."""
         own = 0.0 if self.sums is None else float(self.sums.sum() + self.norms)  # waits for the device
-        return math.isfinite(ranks.sums([own])[0])
+        return math.isfinite(processes.sum_over_processes([own])[0])
 
     def stuck(self) -> bool:
         """Whether many steps in a row were skipped, so that the weights will not move again."""
-        return int(self.in_a_row) >= _MANY
+        return int(self.consecutive_skips) >= _MANY
 
-    def summary(self, ranks: Alone) -> dict[str, Any]:
+    def summary(self, processes: SingleProcess) -> dict[str, Any]:
         """The line of the log, over all processes."""
         own = [] if self.sums is None else self.sums.tolist()
-        words, *sums = ranks.sums([float(self.words), *own])
+        words, *sums = processes.sum_over_processes([float(self.words), *own])
         label = "sampled_loss" if self.sampled else "loss"
         means = {name: value / words for name, value in zip([label, *self.names], sums, strict=True)}
         speed = words / self.seconds if self.seconds else 0.0
@@ -83,7 +83,12 @@ class Interval:
         """JSON values; floats keep every bit in JSON."""
         sums = None if self.sums is None else self.sums.tolist()
         plain = {name: getattr(self, name) for name in ("names", "words", "steps", "seconds", "sampled")}
-        return plain | {"sums": sums, "norms": float(self.norms), "skipped": int(self.skipped), "in_a_row": int(self.in_a_row)}
+        return plain | {
+            "sums": sums,
+            "norms": float(self.norms),
+            "skipped": int(self.skipped),
+            "consecutive_skips": int(self.consecutive_skips),
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Put back what `state` gave."""
@@ -94,4 +99,4 @@ class Interval:
             self.sums = torch.tensor(state["sums"], dtype=torch.float64, device=self._device)
         self.norms.fill_(state["norms"])
         self.skipped.fill_(state.get("skipped", 0))
-        self.in_a_row.fill_(state.get("in_a_row", 0))
+        self.consecutive_skips.fill_(state.get("consecutive_skips", state.get("in_a_row", 0)))

@@ -17,7 +17,7 @@ _Item = tuple[Any, dict[str, Any]] | BaseException | None
 """A batch and the position after it; or why there is none; or the end."""
 
 
-class Prepared:
+class PrefetchedBatches:
     """Batches after `prepare`, `ahead` of them in stock; with 0 each is prepared when it is asked for, without a thread."""
 
     def __init__(self, batches: Batches, prepare: Callable[[Any], Any], *, ahead: int = 0) -> None:

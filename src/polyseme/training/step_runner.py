@@ -14,25 +14,25 @@ from typing import Any
 import torch
 
 from polyseme.base.errors import PolysemeError
-from polyseme.base.files import telling
+from polyseme.base.files import wrap_os_errors
 from polyseme.training.base import Loss
-from polyseme.training.budget import Rate
+from polyseme.training.budget import Timing
 from polyseme.training.config import TrainConfig
-from polyseme.training.distributed import Alone
+from polyseme.training.distributed import SingleProcess
 from polyseme.training.optim import clip_gradients, set_learning_rate
-from polyseme.training.state import Parts
+from polyseme.training.state import TrainingState
 
-MEASURING_SHARE = 0.02  # of a budget in minutes
+TIMING_FRACTION = 0.02  # of a budget in minutes
 
 
-class Stepper:
+class StepRunner:
     """Steps and evaluations of one learner."""
 
-    def __init__(self, config: TrainConfig, parts: Parts, ranks: Alone) -> None:
-        self._config, self._parts, self._ranks = config, parts, ranks
-        self._model = ranks.wrap(parts.learner)
+    def __init__(self, config: TrainConfig, state: TrainingState, processes: SingleProcess) -> None:
+        self._config, self._state, self._processes = config, state, processes
+        self._model = processes.wrap(state.learner)
         self._source: Iterator[Any] | None = None
-        parts.learner.train()
+        state.learner.train()
 
     def rewind(self) -> None:
         """Take the next batch from the batches' position, after a `seek`."""
@@ -40,67 +40,67 @@ class Stepper:
 
     def step(self, rate: float, done: float = 0.0) -> int:
         """One step of the optimizer at a rate, when this share of the run is done; gives the words of this process."""
-        parts, count = self._parts, self._config.accumulate
+        state, count = self._state, self._config.accumulate
         words = 0
         for number in range(count):
             last = number == count - 1
-            with contextlib.nullcontext() if last else self._ranks.held(self._model):
+            with contextlib.nullcontext() if last else self._processes.no_sync(self._model):
                 loss = self._loss()
                 (loss.total / count).backward()
-            parts.interval.add_batch(loss)
+            state.interval.add_batch(loss)
             words += loss.words
-        set_learning_rate(parts.optimizer, rate, done)
-        norm = clip_gradients(self._config.optim, parts.optimizer)
-        parts.optimizer.step()
-        parts.optimizer.zero_grad()
-        parts.interval.add_step(norm, self._config.optim.skip_norm)
+        set_learning_rate(state.optimizer, rate, done)
+        norm = clip_gradients(self._config.optim, state.optimizer)
+        state.optimizer.step()
+        state.optimizer.zero_grad()
+        state.interval.add_step(norm, self._config.optim.skip_norm)
         return words
 
     def _loss(self) -> Loss:
         if self._source is None:
-            self._source = iter(self._parts.batches)
+            self._source = iter(self._state.batches)
         try:
             batch = next(self._source)
         except StopIteration:
             raise PolysemeError("the training data gave no more batches; is it empty, or shorter than one batch?") from None
-        run = self._parts.run
+        run = self._state.run
         with torch.autocast(run.device.type, dtype=torch.bfloat16, enabled=run.precision == "bf16"):
             loss: Loss = self._model(batch)
         return loss
 
     def evaluate(self, dev: Any) -> dict[str, float]:
         """The learner's numbers; every process computes them (none waits and times out), rank 0's count."""
-        learner = self._parts.learner
-        carried = {name: value.clone() for name, value in learner.carried().items()}
+        learner = self._state.learner
+        carried = {name: value.clone() for name, value in learner.carried_state().items()}
         learner.eval()
         with torch.no_grad():
             scores = {name: float(value) for name, value in learner.evaluate(dev).items()}
         learner.train()
-        learner.restore(carried)
+        learner.restore_carried_state(carried)
         if learner.score_name not in scores:
             raise ValueError(f"evaluate gave {sorted(scores)}; the learner's score_name is {learner.score_name!r}")
-        result: dict[str, float] = self._ranks.from_first(scores)
+        result: dict[str, float] = self._processes.broadcast(scores)
         return result
 
-    def measure(self, dev: Any, room: Path) -> Rate:
+    def measure(self, dev: Any, room: Path) -> Timing:
         """Time a few steps, an evaluation and writing the model (somewhere in `room`), then undo them to the bit."""
         begun = time.monotonic()
-        minutes, parts = self._config.minutes or 0.0, self._parts
-        shared = {name: value.detach().clone() for name, value in parts.shared().items()}
-        carried, values = parts.own()
+        minutes, state = self._config.minutes or 0.0, self._state
+        shared = {name: value.detach().clone() for name, value in state.shared().items()}
+        carried, values = state.own()
         values = json.loads(json.dumps(values))  # a copy, and the same way as through a checkpoint
         self._time(2)  # first steps allocate and compile
         once = min(self._time(1) for _ in range(3))  # a step that is still disturbed would leave few to measure on
-        count = max(1, min(50, int(MEASURING_SHARE * minutes * 60 / max(once, 1e-9))) // 3)
+        count = max(1, min(50, int(TIMING_FRACTION * minutes * 60 / max(once, 1e-9))) // 3)
         step = statistics.median(self._time(count) for _ in range(3))  # one of three may still compile, or be disturbed
         evaluation = self._time_evaluation(dev, room)
-        if self._parts.run.device.type == "cuda":
+        if self._state.run.device.type == "cuda":
             evaluation = self._time_evaluation(dev, room)  # the first one compiled
-        parts.restore_shared(shared)
-        parts.restore_own(carried, values)
+        state.restore_shared(shared)
+        state.restore_own(carried, values)
         self.rewind()
-        rate = Rate(step=step, evaluation=evaluation, spent=time.monotonic() - begun)
-        agreed: Rate = self._ranks.from_first(rate)
+        rate = Timing(step=step, evaluation=evaluation, spent=time.monotonic() - begun)
+        agreed: Timing = self._processes.broadcast(rate)
         return agreed
 
     def _time_evaluation(self, dev: Any, room: Path) -> float:
@@ -108,19 +108,19 @@ class Stepper:
             return 0.0
         begun = time.monotonic()
         self.evaluate(dev)
-        if self._parts.run.first:
-            with telling(room, "write"):
+        if self._state.run.is_main_process:
+            with wrap_os_errors(room, "write"):
                 room.mkdir(parents=True, exist_ok=True)
                 with tempfile.TemporaryDirectory(prefix=".measure-", dir=room) as folder:
-                    self._parts.learner.save(Path(folder))
+                    self._state.learner.save(Path(folder))
         return time.monotonic() - begun
 
     def _time(self, steps: int) -> float:
-        device = self._parts.run.device
+        device = self._state.run.device
         begun = time.monotonic()
         for _ in range(steps):
             self.step(0.0)
         if device.type == "cuda":
             torch.cuda.synchronize(device)
-        seconds: float = self._ranks.from_first((time.monotonic() - begun) / steps)
+        seconds: float = self._processes.broadcast((time.monotonic() - begun) / steps)
         return seconds

@@ -18,26 +18,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from polyseme.base.lock import lock_run_folder
 from polyseme.base.run import Run
+from polyseme.base.signals import GracefulStop
 from polyseme.training.base import Batches, Learner
 from polyseme.training.config import TrainConfig
-from polyseme.training.distributed import joined
-from polyseme.training.interval import Interval
-from polyseme.training.lock import alone_in
+from polyseme.training.distributed import process_group
+from polyseme.training.fit_loop import FitLoop
+from polyseme.training.interval_metrics import IntervalMetrics
+from polyseme.training.metrics_log import MetricsLog
 from polyseme.training.optim import build_optimizer
-from polyseme.training.prepared import Prepared
-from polyseme.training.record import Record
-from polyseme.training.screen import screen
-from polyseme.training.session import Session
-from polyseme.training.signals import StopSignal
-from polyseme.training.state import Parts
+from polyseme.training.prefetch import PrefetchedBatches
+from polyseme.training.progress_bar import training_progress_bar
+from polyseme.training.state import TrainingState
 
 _log = logging.getLogger(__name__)
-AHEAD = 3  # batches that are made ready before their step, where a GPU computes
+PREFETCHED = 3  # batches that are made ready before their step, where a GPU computes
 
 
 @dataclasses.dataclass(frozen=True)
-class Result:
+class TrainOutput:
     """How a run stands after `fit`."""
 
     out: Path
@@ -73,7 +73,7 @@ class Trainer:
         *,
         settings: Mapping[str, Any] | None = None,
         accept_changes: bool = False,
-    ) -> Result:
+    ) -> TrainOutput:
         """Train to the end of the budget, or go on with the run in `out`.
 
         `dev` goes to the learner's `evaluate`; with None the newest model is kept instead of the best. `settings` are
@@ -82,40 +82,40 @@ class Trainer:
         """
         run, out = self.run, Path(out)
         learner.to(run.device)
-        batches = Prepared(train, learner.prepare, ahead=AHEAD if run.device.type == "cuda" else 0)
-        optimizer = build_optimizer(self.config.optim, learner, learner.paces())
-        parts = Parts(learner, optimizer, batches, Interval(run.device), run)
+        batches = PrefetchedBatches(train, learner.prepare, ahead=PREFETCHED if run.device.type == "cuda" else 0)
+        optimizer = build_optimizer(self.config.optim, learner, learner.lr_multipliers())
+        state = TrainingState(learner, optimizer, batches, IntervalMetrics(run.device), run)
         with (
-            alone_in(out / "run") if run.first else contextlib.nullcontext(),
+            lock_run_folder(out / "run") if run.is_main_process else contextlib.nullcontext(),
             contextlib.closing(batches),
-            joined(run) as ranks,
-            StopSignal(patient=run.ranks > 1) as stop,
-            Record(out / "run" if run.first else None) as record,
+            process_group(run) as processes,
+            GracefulStop(patient=run.world_size > 1) as stop,
+            MetricsLog(out / "run" if run.is_main_process else None) as metrics_log,
         ):
-            session = Session(self.config, parts, ranks, dev=dev, out=out, record=record)
-            session.begin(self._settings(settings or {}), accept_changes=accept_changes)
-            with screen(session.plan.total, session.done, show=run.first) as draw:
-                while session.progress.ended is None and not session.stopping:
-                    session.advance(stop, draw)
-            return self._result(session, stop.name)
+            loop = FitLoop(self.config, state, processes, dev=dev, out=out, metrics_log=metrics_log)
+            loop.begin(self._settings(settings or {}), accept_changes=accept_changes)
+            with training_progress_bar(loop.budget.total, loop.done, show=run.is_main_process) as update_bar:
+                while loop.progress.ended is None and not loop.stopping:
+                    loop.advance(stop, update_bar)
+            return self._result(loop, stop.name)
 
     def _settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         run = {
             "seed": self.run.seed,
-            "ranks": self.run.ranks,
+            "ranks": self.run.world_size,
             "precision": self.run.precision,
             "device": self.run.device.type,
         }
         plain: dict[str, Any] = json.loads(json.dumps({"config": self.config.to_dict(), "run": run, "settings": settings}))
         return plain
 
-    def _result(self, session: Session, signal: str | None) -> Result:
-        progress = session.progress
+    def _result(self, loop: FitLoop, signal: str | None) -> TrainOutput:
+        progress = loop.progress
         stopped = signal or "SIGTERM" if progress.ended is None else None
-        if stopped is not None and self.run.first:
+        if stopped is not None and self.run.is_main_process:
             _log.warning("stopped by %s at step %d; the same command goes on from there", stopped, progress.step)
-        return Result(
-            out=session.out,
+        return TrainOutput(
+            out=loop.out,
             steps=progress.step,
             words=progress.words,
             seconds=progress.seconds,

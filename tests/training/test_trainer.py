@@ -13,16 +13,16 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.run import Run
 from polyseme.training.base import Loss
-from polyseme.training.budget import Plan, Rate, plan_again, plan_minutes
+from polyseme.training.budget import Budget, Timing, budget_from_minutes, extend_budget
 from polyseme.training.config import TrainConfig
-from polyseme.training.loop import Result, Trainer
+from polyseme.training.fit_loop import DivergedError
 from polyseme.training.optim import OptimConfig
-from polyseme.training.session import DivergedError
+from polyseme.training.trainer import Trainer, TrainOutput
 from tests.training import toy
 from tests.training.compare import assert_same_run, log, newest
 
 
-def fit(out: Path, learner: toy.ToyLearner | None = None, **changes: Any) -> Result:
+def fit(out: Path, learner: toy.ToyLearner | None = None, **changes: Any) -> TrainOutput:
     return Trainer(toy.config(**changes), toy.RUN).fit(learner or toy.learner(), toy.ToyBatches(), toy.dev(), out)
 
 
@@ -174,15 +174,15 @@ class Slow(toy.ToyLearner):
 
 def test_minutes_become_steps_that_the_run_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Slow.clock = Clock()
-    for module in ("session", "stepper"):
+    for module in ("fit_loop", "step_runner"):
         monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
     torch.manual_seed(3)
     result = fit(tmp_path / "timed", Slow(), minutes=1, eval_every=20)
     # 54 s, less 17 timed steps (or 14, by rounding), an evaluation, and the last one; 20 steps and an evaluation take 3 s
     assert result.steps in (int((54 - 1.7 - 1 - 1) / 0.15), int((54 - 1.4 - 1 - 1) / 0.15))
     assert result.ended == "budget" and 50 < result.seconds <= 54
-    plan = json.loads(newest(tmp_path / "timed", "json").read_text())["values"]["plan"]
-    assert (plan["unit"], plan["total"]) == ("steps", result.steps)
+    budget = json.loads(newest(tmp_path / "timed", "json").read_text())["values"]["plan"]
+    assert (budget["unit"], budget["total"]) == ("steps", result.steps)
     # what the measuring did is undone to the bit: the same steps without it give the same run
     fit(tmp_path / "counted", steps=result.steps, eval_every=20)
     assert log(tmp_path / "timed") == log(tmp_path / "counted")
@@ -198,7 +198,7 @@ def test_steps_that_are_disturbed_at_first_leave_the_rate_alone(tmp_path: Path, 
             return super().loss(batch)
 
     Slow.clock = Clock()
-    for module in ("session", "stepper"):
+    for module in ("fit_loop", "step_runner"):
         monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
     assert 250 < fit(tmp_path, Disturbed(), minutes=1, eval_every=20).steps < 300  # at 3.1 s a step it would be 11
 
@@ -213,13 +213,13 @@ def test_a_run_whose_measuring_was_disturbed_is_lengthened(tmp_path: Path, monke
             return super().loss(batch)
 
     Slow.clock = Clock()
-    for module in ("session", "stepper"):
+    for module in ("fit_loop", "step_runner"):
         monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
     result = fit(tmp_path, Disturbed(), minutes=1)
     # 1.1 s a step would be some 25; behind 10 s of measuring there is room for 43 s of steps and ten evaluations
     assert 200 < result.steps < 430 and 45 < result.seconds <= 60
-    plan = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
-    assert plan["total"] == result.steps
+    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
+    assert budget["total"] == result.steps
 
 
 def test_a_run_of_one_evaluation_is_lengthened_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,11 +236,11 @@ def test_a_run_of_one_evaluation_is_lengthened_too(tmp_path: Path, monkeypatch: 
             return super().evaluate(dev)
 
     Slow.clock = Clock()
-    for module in ("session", "stepper"):
+    for module in ("fit_loop", "step_runner"):
         monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
     result = fit(tmp_path, Disturbed(), minutes=1, eval_every=None)
-    plan = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
-    assert plan["total"] == result.steps and plan["evaluations"] == 1
+    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
+    assert budget["total"] == result.steps and budget["evaluations"] == 1
     assert result.steps > 100 and 45 < result.seconds <= 60  # 1.1 s a step would be some 20
 
 
@@ -253,41 +253,41 @@ def test_a_sitting_that_goes_on_keeps_the_plan(tmp_path: Path, monkeypatch: pyte
             return super().loss(batch)
 
     Slow.clock = Clock()
-    for module in ("session", "stepper"):
+    for module in ("fit_loop", "step_runner"):
         monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
     with pytest.raises(RuntimeError, match="power cut"):
         fit(tmp_path, Disturbed(), minutes=1)
-    plan = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
-    assert fit(tmp_path, Slow(), minutes=1).steps == plan["total"] < 60  # though now a step takes a tenth of a second
+    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
+    assert fit(tmp_path, Slow(), minutes=1).steps == budget["total"] < 60  # though now a step takes a tenth of a second
 
 
 def test_a_plan_made_again() -> None:
-    config, plan = TrainConfig(minutes=1), Plan(unit="steps", total=40)
-    quick = Rate(step=0.1, evaluation=1.0, spent=13.0)  # 54 s - 13 s - 1 s, nine further evaluations take 9 s with room for 8
-    again = plan_again(config, plan, 4, quick)
-    assert again == Plan(unit="steps", total=4 + 330, evaluations=8)
-    assert plan_again(config, plan, 21, quick) == plan  # in the second half
-    assert plan_again(config, Plan(unit="steps", total=300), 4, quick) == Plan(unit="steps", total=300)  # a tenth more
-    for slow in (Rate(step=5.0, evaluation=1.0, spent=13.0), Rate(step=0.1, evaluation=1.0, spent=60.0)):
-        assert plan_again(config, plan, 4, slow) == plan
+    config, budget = TrainConfig(minutes=1), Budget(unit="steps", total=40)
+    quick = Timing(step=0.1, evaluation=1.0, spent=13.0)  # 54 s - 13 s - 1 s, nine further evaluations take 9 s with room for 8
+    again = extend_budget(config, budget, 4, quick)
+    assert again == Budget(unit="steps", total=4 + 330, evaluations=8)
+    assert extend_budget(config, budget, 21, quick) == budget  # in the second half
+    assert extend_budget(config, Budget(unit="steps", total=300), 4, quick) == Budget(unit="steps", total=300)  # a tenth more
+    for slow in (Timing(step=5.0, evaluation=1.0, spent=13.0), Timing(step=0.1, evaluation=1.0, spent=60.0)):
+        assert extend_budget(config, budget, 4, slow) == budget
 
 
 def test_a_minutes_run_resumed_has_the_same_end(tmp_path: Path) -> None:
     with pytest.raises(DivergedError):
         fit(tmp_path, toy.learner(broken_at=60), minutes=0.05)
-    plan = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
-    assert fit(tmp_path, minutes=0.05).steps == plan["total"]
+    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
+    assert fit(tmp_path, minutes=0.05).steps == budget["total"]
 
 
 def test_minutes_by_hand() -> None:
-    rate = Rate(step=0.1, evaluation=1.0, spent=3.0)
+    rate = Timing(step=0.1, evaluation=1.0, spent=3.0)
     # 60 s x 0.9 - 3 s - 1 s = 50 s; a fifth of it is room for ten evaluations, nine more of which take 9 s
-    assert plan_minutes(TrainConfig(minutes=1), rate) == Plan(unit="steps", total=410, evaluations=10)
-    assert plan_minutes(TrainConfig(minutes=1, eval_every=10), rate).total == 250  # 50 s / (0.1 + 1 / 10)
-    slow = Rate(step=0.1, evaluation=5.0, spent=3.0)  # 46 s left, room for one
-    assert plan_minutes(TrainConfig(minutes=1), slow) == Plan(unit="steps", total=460, evaluations=1)
+    assert budget_from_minutes(TrainConfig(minutes=1), rate) == Budget(unit="steps", total=410, evaluations=10)
+    assert budget_from_minutes(TrainConfig(minutes=1, eval_every=10), rate).total == 250  # 50 s / (0.1 + 1 / 10)
+    slow = Timing(step=0.1, evaluation=5.0, spent=3.0)  # 46 s left, room for one
+    assert budget_from_minutes(TrainConfig(minutes=1), slow) == Budget(unit="steps", total=460, evaluations=1)
     with pytest.raises(PolysemeError, match="1 minutes are too few"):
-        plan_minutes(TrainConfig(minutes=1), Rate(step=60.0, evaluation=0.0, spent=1.0))
+        budget_from_minutes(TrainConfig(minutes=1), Timing(step=60.0, evaluation=0.0, spent=1.0))
 
 
 def test_budgets(tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_run_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("RANK", "3"), ("WORLD_SIZE", "4"), ("LOCAL_RANK", "1")):
         monkeypatch.setenv(name, value)
     run = Run.from_environment(seed=2, device="cpu")
-    assert (run.seed, run.rank, run.ranks, run.precision, run.first) == (2, 3, 4, "fp32", False)
+    assert (run.seed, run.rank, run.world_size, run.precision, run.is_main_process) == (2, 3, 4, "fp32", False)
     with pytest.raises(UsageError, match="device is 'gpu'; allowed: cpu, cuda"):
         Run.from_environment(device="gpu")
     with monkeypatch.context() as no_gpu, pytest.raises(UsageError, match="PyTorch finds no GPU here: leave it out"):
@@ -347,7 +347,7 @@ def test_tensorboard_where_it_is_installed(tmp_path: Path) -> None:
 
 
 def test_the_bar_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("polyseme.training.screen.visible", lambda: True)
+    monkeypatch.setattr("polyseme.training.progress_bar.visible", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "200")
     fit(tmp_path)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 
-def size(count: float) -> str:
+def format_size(count: float) -> str:
     """Bytes in the unit that suits them.
 
-    >>> size(812), size(1_940_000_000), size(56_300_000)
+    >>> format_size(812), format_size(1_940_000_000), format_size(56_300_000)
     ('812 bytes', '1.9 GB', '56 MB')
     """
     if count < 1000:
@@ -18,11 +18,11 @@ def size(count: float) -> str:
     return f"{count:.1f} {unit}" if count < 9.95 else f"{count:,.0f} {unit}"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Seconds in the two units that matter, or one where there is nothing of the other.
 
-    >>> duration(0.31), duration(42), duration(3 * 3600 + 20 * 60 + 1), duration(200_000), duration(36_000)
-    ('0.3 s', '42 s', '3 h 20 min', '2 d 8 h', '10 h')
+    >>> format_duration(0.31), format_duration(42), format_duration(12_001), format_duration(200_000)
+    ('0.3 s', '42 s', '3 h 20 min', '2 d 8 h')
     """
     if seconds < 9.95:
         return f"{seconds:.1f} s"

@@ -14,7 +14,7 @@ from polyseme.tasks.base import TaskConfig
 from polyseme.tasks.tagging import TaggingConfig
 from polyseme.tasks.whole import DIRECT, WholeConfig
 
-PUBLISHED: dict[str, dict[str, Any]] = {
+RECIPES: dict[str, dict[str, Any]] = {
     "bert": {"learning_rate": 5e-5, "encoder_rate": 1.0, "warmup": 0.1},  # Devlin et al. 2019: 2e-5 to 5e-5
     "gpt": {"learning_rate": 6.25e-5, "encoder_rate": 1.0, "warmup": 0.002},  # Radford et al. 2018
     "ulmfit": {  # Howard and Ruder 2018
@@ -29,11 +29,11 @@ PUBLISHED: dict[str, dict[str, Any]] = {
 """By the kind of encoder."""
 
 
-def published(config: TaskConfig, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:
+def recipe_options(config: TaskConfig, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:
     """The published options that were not given, for a config that is a fine-tuned encoder and a head; else none."""
     if config.features.mode != "finetune" or len(encoders) != 1 or not is_bare(config):
         return {}
-    usual = PUBLISHED.get(encoders[0].kind, {})
+    usual = RECIPES.get(encoders[0].kind, {})
     return {name: value for name, value in usual.items() if name not in options}
 
 

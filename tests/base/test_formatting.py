@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyseme.base.amounts import duration, size
+from polyseme.base.formatting import format_duration, format_size
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from polyseme.base.amounts import duration, size
     ],
 )
 def test_size(count: float, said: str) -> None:
-    assert size(count) == said
+    assert format_size(count) == said
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_size(count: float, said: str) -> None:
     ],
 )
 def test_duration(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
+    assert format_duration(seconds) == said

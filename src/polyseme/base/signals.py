@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any, Self
 
 
-class StopSignal:
+class GracefulStop:
     """Listens for the time of a `with` block; `name` is the signal that came."""
 
     def __init__(self, *, patient: bool) -> None:
