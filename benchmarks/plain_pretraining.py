@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 
 from polyseme.nn.lstm.packed_rows import plain_layer, run_packed_rows
-from polyseme.pretraining.elmo_lanes import LaneObjective, LaneTensors
+from polyseme.pretraining.elmo_packed import PackedElmoObjective, PackedTensors
 from polyseme.training.base import Loss
 
 
-class PlainObjective(LaneObjective):
-    """The same loss as `LaneObjective`, computed as the published systems did."""
+class PlainObjective(PackedElmoObjective):
+    """The same loss as `PackedElmoObjective`, computed as the published systems did."""
 
-    def loss(self, batch: LaneTensors) -> Loss:  # type: ignore[override]
+    def loss(self, batch: PackedTensors) -> Loss:  # type: ignore[override]
         """No word is looked at once for all its occurrences, no padding is left out, no step is batched with another."""
         model, characters = self.model, batch.distinct.characters
         network, projection = model.tokens.characters, model.tokens.projection

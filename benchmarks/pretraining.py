@@ -23,8 +23,8 @@ import torch
 from benchmarks.plain_pretraining import PlainObjective
 from benchmarks.workload import drawn, limit
 from polyseme.base.run import Run
-from polyseme.pretraining.elmo_lanes import LaneObjective, LaneTensors
-from polyseme.pretraining.fit import ElmoPretraining, build
+from polyseme.pretraining.elmo_fit import ElmoPretraining, build
+from polyseme.pretraining.elmo_packed import PackedElmoObjective, PackedTensors
 from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
@@ -48,12 +48,12 @@ def text(folder: Path, size: int) -> Corpus:
 class Training:
     """One model in training, step by step."""
 
-    def __init__(self, objective: LaneObjective, run: Run) -> None:
+    def __init__(self, objective: PackedElmoObjective, run: Run) -> None:
         self.objective, self.run = objective.to(run.device).train(), run
         self.config = OptimConfig()
         self.optimizer = build_optimizer(self.config, objective)
 
-    def step(self, batch: LaneTensors) -> torch.Tensor:
+    def step(self, batch: PackedTensors) -> torch.Tensor:
         """As the loop does it."""
         with torch.autocast(self.run.device.type, dtype=torch.bfloat16, enabled=self.run.precision == "bf16"):
             loss = self.objective.loss(batch).total
@@ -63,7 +63,7 @@ class Training:
         self.optimizer.zero_grad()
         return loss.detach()
 
-    def time(self, batches: Iterator[LaneTensors], steps: int) -> tuple[float, list[float]]:
+    def time(self, batches: Iterator[PackedTensors], steps: int) -> tuple[float, list[float]]:
         """Words a second, and the losses."""
         torch.manual_seed(steps)  # the same dropout and the same negatives for whoever is measured
         losses, words = [], 0
@@ -76,7 +76,7 @@ class Training:
         return words / (time.perf_counter() - begun), [loss.item() for loss in losses]
 
 
-def flops(objective: LaneObjective, batch: LaneTensors, negatives: int | None) -> float:
+def flops(objective: PackedElmoObjective, batch: PackedTensors, negatives: int | None) -> float:
     """Floating-point operations of the products of one step, forward and backward, as computed (distinct words once)."""
     model = objective.model
     places, distinct = batch.index.numel(), int(batch.index.max()) + 1
@@ -105,9 +105,9 @@ def main() -> None:
         corpus = text(Path(folder), options.bytes)
         shards = Shards.build(corpus, Path(folder) / "shards")
         settings = {"output": "sampled", "negatives": options.negatives} if options.negatives else {}
-        config = ElmoPretraining(size=options.size, vocabulary=options.vocabulary, **settings)  # type: ignore[arg-type]
+        config = ElmoPretraining(size=options.size, vocabulary_size=options.vocabulary, **settings)  # type: ignore[arg-type]
 
-        def training(kind: type[LaneObjective]) -> tuple[Training, Iterator[LaneTensors]]:
+        def training(kind: type[PackedElmoObjective]) -> tuple[Training, Iterator[PackedTensors]]:
             run.seed_all()
             model = build(shards, config, corpus)
             batches = PackedBatches(shards, range(len(shards)), batch_size=options.lanes, bptt=options.steps)
@@ -122,7 +122,7 @@ def main() -> None:
             "precision": run.precision,
             "vocabulary": len(shards.most_frequent(options.vocabulary)),
         }
-        fast, batches = training(LaneObjective)
+        fast, batches = training(PackedElmoObjective)
         fast.time(batches, max(3, options.batches // 3))
         rounds = 3 if options.plain else 1
         if options.plain:

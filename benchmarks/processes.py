@@ -30,14 +30,14 @@ def rate(out: Path) -> float:
 def work(text: str, out: str, options: argparse.Namespace) -> None:
     """One process of a run."""
     from polyseme.base.run import Run
-    from polyseme.pretraining.fit import ElmoPretraining, pretrain
+    from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
     from polyseme.text.corpus import Corpus
     from polyseme.training.config import TrainConfig
 
     ways = {} if SOURCE.is_file() else {"splitter": "whitespace", "sentences": "lines"}
     config = ElmoPretraining(
         size=options.size,
-        vocabulary=options.vocabulary,
+        vocabulary_size=options.vocabulary,
         output="sampled",
         negatives=options.negatives,
         batch_words=options.batch_words,

@@ -4,11 +4,11 @@ import pytest
 
 from polyseme.base.errors import UsageError
 from polyseme.cli.training_options import TrainingOptions
-from polyseme.pretraining import piece_teaching, ulmfit
+from polyseme.pretraining import subword_training, ulmfit
 from polyseme.training.optim import OptimConfig
 
 
-@pytest.mark.parametrize("usual", [OptimConfig(), piece_teaching.usual_optim(), ulmfit.optim()])
+@pytest.mark.parametrize("usual", [OptimConfig(), subword_training.default_optim(), ulmfit.optim()])
 def test_only_what_is_given_is_changed(usual: OptimConfig) -> None:
     assert TrainingOptions().loop(usual).optim == usual
     assert TrainingOptions(warmup=0.0, clip_norm=0.5).loop(usual).optim == usual.replace(warmup=0.0, clip_norm=0.5)

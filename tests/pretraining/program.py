@@ -10,7 +10,7 @@ from typing import Any
 
 from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
-from polyseme.pretraining.fit import ElmoPretraining, pretrain
+from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
 from polyseme.text.corpus import Corpus
 from polyseme.training.config import TrainConfig
 
@@ -28,11 +28,11 @@ def train(text: Path, out: Path, loop: dict[str, Any]) -> int:
     corpus = Corpus(text, splitter="whitespace", sentences="lines", workers=0)
     config = ElmoPretraining(
         size="tiny",
-        vocabulary=300,
+        vocabulary_size=300,
         output="sampled",
         negatives=20,
         dropout=0.2,
-        layout="lanes",
+        batching="packed",
         batch_words=200,
         train=TrainConfig(**loop),
     )

@@ -22,11 +22,11 @@ from polyseme.encoders.vocabulary_extension import extend_vocabulary
 from polyseme.formats import bilm
 from polyseme.nn.output.adaptive import AdaptiveSoftmax
 from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
-from polyseme.pretraining.adapt import ElmoAdaptation, adapt, fingerprint, lacking, layouts
+from polyseme.pretraining.adapt import ElmoAdaptation, adapt, allowed_batchings, fingerprint, missing_words
 from polyseme.pretraining.elmo import ElmoObjective
-from polyseme.pretraining.elmo_lanes import LaneObjective
-from polyseme.pretraining.fit import ElmoPretraining, build
-from polyseme.pretraining.teaching import KnownWords
+from polyseme.pretraining.elmo_fit import ElmoPretraining, build
+from polyseme.pretraining.elmo_packed import PackedElmoObjective
+from polyseme.pretraining.elmo_training import MappedShards
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.training.base import Loss
@@ -59,17 +59,17 @@ def from_pretraining(corpus: Corpus, folder: Path, **settings: Any) -> Elmo:
     """A new model of ours whose vocabulary lacks half of the text's words, loaded as a user would."""
     shards = Shards.build(corpus, folder / "shards")
     torch.manual_seed(0)
-    model = build(shards, ElmoPretraining(size="tiny", vocabulary=8, **settings), corpus)
+    model = build(shards, ElmoPretraining(size="tiny", vocabulary_size=8, **settings), corpus)
     return polyseme.load(model.save_pretrained(folder / "start"))
 
 
 OURS: dict[str, tuple[dict[str, Any], str, type]] = {
-    "characters": ({}, "lanes", FullSoftmax),
-    "both": ({"input": "both"}, "lanes", FullSoftmax),
-    "tied": ({"input": "words", "tied": True}, "lanes", TiedSoftmax),
-    "adaptive": ({"output": "adaptive"}, "lanes", AdaptiveSoftmax),
-    "stream": ({"layout": "stream"}, "stream", FullSoftmax),
-    "transformer": ({"trunk": "transformer"}, "sentences", FullSoftmax),
+    "characters": ({}, "packed", FullSoftmax),
+    "both": ({"input": "both"}, "packed", FullSoftmax),
+    "tied": ({"input": "words", "tied": True}, "packed", TiedSoftmax),
+    "adaptive": ({"output": "adaptive"}, "packed", AdaptiveSoftmax),
+    "stream": ({"batching": "stream"}, "stream", FullSoftmax),
+    "transformer": ({"architecture": "transformer"}, "sentences", FullSoftmax),
 }
 
 
@@ -78,7 +78,7 @@ QUICK = ("characters", "adaptive", "transformer")
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, marks=[] if kind in QUICK else [pytest.mark.slow]) for kind in OURS])
 def test_models_of_ours(corpus: Corpus, tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    settings, layout, output = OURS[kind]
+    settings, batching, output = OURS[kind]
     model = from_pretraining(corpus, tmp_path, **settings)
     old = list(model.vocabulary or ())
     expected = polyseme.load(tmp_path / "start")
@@ -97,7 +97,7 @@ def test_models_of_ours(corpus: Corpus, tmp_path: Path, kind: str, caplog: pytes
     assert type(found.output) is output and list(found.vocabulary or ()) == old + adapted.added
     assert found.perplexity(held_out(LINES)).mean == pytest.approx(adapted.after["perplexity"], rel=1e-4)
     checkpoint = json.loads(max((tmp_path / "out" / "run").glob("checkpoint-*.json")).read_text())
-    assert checkpoint["values"]["settings"]["settings"]["adaptation"]["layout"] == layout
+    assert checkpoint["values"]["settings"]["settings"]["adaptation"]["batching"] == batching
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert f"| words added | {len(new)} |" in card and "| adapted from | start |" in card and str(tmp_path) not in card
     assert f"Before training it was {said.mean:,.2f} (forward {said.forward:,.2f}" in card
@@ -108,7 +108,7 @@ class Stopping:
 
     def __init__(self, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = at
-        for kind in (ElmoObjective, LaneObjective):
+        for kind in (ElmoObjective, PackedElmoObjective):
             monkeypatch.setattr(kind, "loss", self.wrapped(kind.loss))
 
     def wrapped(self, loss: Callable[..., Loss]) -> Callable[..., Loss]:
@@ -172,32 +172,32 @@ def test_frozen_parts_stay(corpus: Corpus, tmp_path: Path) -> None:
     moved = {name for name, value in model.state_dict().items() if not torch.equal(value, start[name])}
     assert all(name.startswith("tokens.") or "_layers.0." in name for name in start if name not in moved) and "tokens" in same
     assert any("_layers.1." in name for name in moved) and "output.bias" in moved
-    with pytest.raises(UsageError, match="unknown part 'layer9'"):
+    with pytest.raises(UsageError, match="unknown layer group 'layer9'"):
         adapt(elmo(output=True), corpus, tmp_path / "x", CONFIG.replace(freeze=("layer9",)), Run())
     every = tuple(elmo(output=True).layer_groups())
     with pytest.raises(UsageError, match="nothing is left to train"):
         adapt(elmo(output=True), corpus, tmp_path / "y", CONFIG.replace(freeze=every), Run())
 
 
-@pytest.mark.parametrize("layout", ["stream", "lanes", "sentences"])
-def test_every_layout_from_zeros(corpus: Corpus, tmp_path: Path, layout: str) -> None:
-    config = CONFIG.replace(layout=layout, output="sampled", negatives=12)
+@pytest.mark.parametrize("batching", ["stream", "packed", "sentences"])
+def test_every_layout_from_zeros(corpus: Corpus, tmp_path: Path, batching: str) -> None:
+    config = CONFIG.replace(batching=batching, output="sampled", negatives=12)
     assert adapt(elmo(output=True), corpus, tmp_path / "out", config, Run()).better
 
 
 def test_layouts_and_mistakes(corpus: Corpus, tmp_path: Path) -> None:
-    assert layouts(elmo().config)[0] == "lanes" and layouts(elmo(start="learned").config)[0] == "lanes"
-    assert layouts(elmo(start="warm").config) == ("stream",)
-    assert layouts(elmo(transformer=TRANSFORMER).config) == ("sentences",)
-    with pytest.raises(ConfigError, match="'stream', but this model has the start state 'learned'; allowed: lanes, sentences"):
-        adapt(elmo(start="learned", output=True), corpus, tmp_path / "a", CONFIG.replace(layout="stream"), Run())
+    assert allowed_batchings(elmo().config)[0] == "packed" and allowed_batchings(elmo(start="learned").config)[0] == "packed"
+    assert allowed_batchings(elmo(start="warm").config) == ("stream",)
+    assert allowed_batchings(elmo(transformer=TRANSFORMER).config) == ("sentences",)
+    with pytest.raises(ConfigError, match="'stream', but this model has the start state 'learned'; allowed: packed, sentences"):
+        adapt(elmo(start="learned", output=True), corpus, tmp_path / "a", CONFIG.replace(batching="stream"), Run())
     with pytest.raises(ConfigError, match="but this model has Transformers; allowed: sentences"):
-        adapt(elmo(transformer=TRANSFORMER, output=True), corpus, tmp_path / "b", CONFIG.replace(layout="lanes"), Run())
+        adapt(elmo(transformer=TRANSFORMER, output=True), corpus, tmp_path / "b", CONFIG.replace(batching="packed"), Run())
     clusters = from_pretraining(corpus, tmp_path, output="adaptive")
     with pytest.raises(ConfigError, match="new_words is 5, but an adaptive output layer cannot take new words: set it to 0"):
         adapt(clusters, corpus, tmp_path / "c", CONFIG.replace(new_words=5), Run())
-    with pytest.raises(ConfigError, match=r"new_words is -1; .*min_count is 0; .*vocabulary is 3"):
-        ElmoAdaptation(new_words=-1, min_count=0, vocabulary=3)
+    with pytest.raises(ConfigError, match=r"new_words is -1; .*min_count is 0; .*vocabulary_size is 3"):
+        ElmoAdaptation(new_words=-1, min_count=0, vocabulary_size=3)
     with pytest.raises(ConfigError, match=r"dropout is 1.0.*negatives is 7, but output is 'full'"):
         ElmoAdaptation(dropout=1.0, negatives=7)
     assert ElmoAdaptation.from_dict(CONFIG.to_dict()) == CONFIG
@@ -206,12 +206,12 @@ def test_layouts_and_mistakes(corpus: Corpus, tmp_path: Path) -> None:
 def test_which_words_join(tmp_path: Path) -> None:
     corpus = text_of(["the stent the dose", "stent dose stent once", "the cat sat"], tmp_path)
     model = elmo(output=True)
-    shards = KnownWords(Shards.build(corpus, tmp_path / "s"), model.config)
+    shards = MappedShards(Shards.build(corpus, tmp_path / "s"), model.config)
     assert model.vocabulary is not None
-    assert lacking(shards, model.vocabulary, limit=10, min_count=2) == ["stent", "dose"]
-    assert lacking(shards, model.vocabulary, limit=10, min_count=1) == ["stent", "dose", "once"]
-    assert lacking(shards, model.vocabulary, limit=1, min_count=1) == ["stent"]
-    assert lacking(shards, model.vocabulary, limit=0, min_count=1) == []
+    assert missing_words(shards, model.vocabulary, limit=10, min_count=2) == ["stent", "dose"]
+    assert missing_words(shards, model.vocabulary, limit=10, min_count=1) == ["stent", "dose", "once"]
+    assert missing_words(shards, model.vocabulary, limit=1, min_count=1) == ["stent"]
+    assert missing_words(shards, model.vocabulary, limit=0, min_count=1) == []
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from tests.training.compare import assert_same_run
 
 LINES = ["the stent of the river .", "a dose to the bank .", "the ward of a bank ."] * 20
 CONFIG = UlmfitAdaptation(
-    dropout=AwdDropout().times(0.0), steps=10, train=TrainConfig(steps=30, eval_every=10, optim=slanted(0.02))
+    dropout=AwdDropout().times(0.0), bptt=10, train=TrainConfig(steps=30, eval_every=10, optim=slanted(0.02))
 )
 
 
@@ -74,7 +74,7 @@ def test_better_after_than_before(corpus: Corpus, tmp_path: Path) -> None:
 
 def test_layers_move_at_their_own_rates(corpus: Corpus, tmp_path: Path) -> None:
     model, shards = ulmfit(), Shards.build(corpus, tmp_path / "shards")
-    config = CONFIG.settled(model, shards.total, Run())
+    config = CONFIG.resolve_defaults(model, shards.total, Run())
     objective, _ = config.objective(model, shards, range(10), Run())
     groups = build_optimizer(config.train.optim, objective, objective.lr_multipliers()).param_groups
     scales = {name: group["lr_multiplier"] for group in groups for name in group["names"]}
@@ -115,8 +115,8 @@ def test_what_cannot_be() -> None:
     for settings, said in (
         ({"new_words": -1}, "new_words is -1"),
         ({"layer_decay": 0.5}, "layer_decay 0.5"),
-        ({"steps": 0}, "steps is 0"),
-        ({"activation": -1.0}, "activation is -1.0"),
+        ({"bptt": 0}, "bptt is 0"),
+        ({"activation_regularization": -1.0}, "activation_regularization is -1.0"),
     ):
         with pytest.raises(ConfigError, match=said):
             UlmfitAdaptation(**settings)

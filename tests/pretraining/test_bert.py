@@ -17,8 +17,8 @@ from polyseme.base.run import Run
 from polyseme.encoders.bert import Bert
 from polyseme.pretraining.bert import BertObjective, BertPretraining
 from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, MaskingConfig, chosen
-from polyseme.pretraining.piece_teaching import usual_optim
-from polyseme.pretraining.piece_tokenizer import run_tokenizer
+from polyseme.pretraining.subword_tokenizer import train_tokenizer
+from polyseme.pretraining.subword_training import default_optim
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.subwords import SubwordShards
 from polyseme.text.subwords import SubwordTokenizer, train_wordpiece
@@ -87,10 +87,10 @@ def test_runs_that_share_a_folder_learn_their_pieces_once(tmp_path: Path) -> Non
         return train_wordpiece(sentences, 60)
 
     for out in ("one", "other"):
-        run_tokenizer(Corpus(text, workers=0, shards=tmp_path / "shared"), tmp_path / out, {"pieces": 60}, learn)
+        train_tokenizer(Corpus(text, workers=0, shards=tmp_path / "shared"), tmp_path / out, {"pieces": 60}, learn)
     assert len(learned) == 1 and not (tmp_path / "other").exists()
-    run_tokenizer(Corpus(text, workers=0), tmp_path / "other", {"pieces": 60}, learn)
-    run_tokenizer(Corpus(text, workers=0, shards=tmp_path / "shared"), tmp_path / "one", {"pieces": 50}, learn)
+    train_tokenizer(Corpus(text, workers=0), tmp_path / "other", {"pieces": 60}, learn)
+    train_tokenizer(Corpus(text, workers=0, shards=tmp_path / "shared"), tmp_path / "one", {"pieces": 50}, learn)
     assert len(learned) == 3
 
 
@@ -99,7 +99,7 @@ def test_runs_that_share_a_folder_learn_their_pieces_once(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("whole_words", [False, True])
 def test_shares_over_20000_pairs(shards, whole_words: bool) -> None:
-    batches = stream(shards, 20_000, whole_words=whole_words)
+    batches = stream(shards, 20_000, whole_word_mask=whole_words)
     pieces = told = masked = kept = other = related = pairs = 0
     mask = shards[1].mark("mask")
     for batch in batches:
@@ -151,7 +151,7 @@ def test_a_batch_is_as_large_as_it_may_be(shards) -> None:
 def test_whole_words_are_hidden_whole(shards) -> None:
     continues = [token.startswith("##") for token in shards[1].tokenizer.convert_ids_to_tokens(range(len(shards[1])))]
     several = 0
-    for batch in stream(shards, 300, whole_words=True):
+    for batch in stream(shards, 300, whole_word_mask=True):
         for ids, targets, segments in zip(batch.ids, batch.targets, batch.segments, strict=True):
             truth = np.where(targets == IGNORED, ids, targets)
             for place in range(2, len(ids)):
@@ -197,7 +197,9 @@ def test_many_texts_are_chosen_from_as_one_by_one() -> None:
 
 def test_a_batch_as_pair_by_pair(shards) -> None:
     store, pieces = shards
-    batch = stream(shards, 30, share=0.5, masked=0.0, random=0.0)[0]  # half are to be told, and none is hidden
+    batch = stream(shards, 30, mlm_probability=0.5, mask_replace_prob=0.0, random_replace_prob=0.0)[
+        0
+    ]  # half are to be told, and none is hidden
     plan = BertBatches(store, range(len(store)), pieces, masking=MaskingConfig(), length=48, size=8192, seed=3)
     made = {}
     for pairs in plan.plan(0, 0):
@@ -293,7 +295,9 @@ def test_the_loss_is_the_librarys(shards) -> None:
 
 
 def run_of(folder: Path, out: str, steps: int) -> Path:
-    config = BertPretraining(pieces=120, length=32, batch_pieces=256, train=TrainConfig(steps=steps, eval_every=4))
+    config = BertPretraining(
+        vocabulary_size=120, max_length=32, batch_subwords=256, train=TrainConfig(steps=steps, eval_every=4)
+    )
     corpus = Corpus(folder / "text.txt", workers=0)
     config.fit(corpus, Run(seed=1), folder / out, accept_changes=True)
     return folder / out
@@ -323,8 +327,8 @@ def test_it_learns_where_nouns_stand(tmp_path: Path) -> None:
         words = topics[number % 3]
         lines.append(" ".join(f"The {one} likes the {words[words.index(one) - 3]} ." for one in source.choice(words, 6)))
     (tmp_path / "t.txt").write_text("\n".join(lines) + "\n")
-    train = TrainConfig(steps=200, optim=usual_optim(1e-3))
-    config = BertPretraining(pieces=100, length=48, batch_pieces=1024, dropout=0.0, train=train)
+    train = TrainConfig(steps=200, optim=default_optim(1e-3))
+    config = BertPretraining(vocabulary_size=100, max_length=48, batch_subwords=1024, dropout=0.0, train=train)
     result = config.fit(Corpus(tmp_path / "t.txt", workers=0), Run(seed=1), tmp_path / "m")
     assert result.scores["masked_perplexity"] < 3  # by frequencies alone it is 9
     filled = polyseme.load(tmp_path / "m").fill("The cat likes the [MASK] . The dog likes the fur .", count=4)[0]
@@ -332,15 +336,15 @@ def test_it_learns_where_nouns_stand(tmp_path: Path) -> None:
 
 
 def test_mistakes(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"pieces is 3; .*length is 4; .*dropout is 1"):
-        BertPretraining(pieces=3, length=4, dropout=1.0)
-    with pytest.raises(ConfigError, match=r"share is 0.0"):
-        MaskingConfig(share=0.0)
+    with pytest.raises(ConfigError, match=r"vocabulary_size is 3; .*length is 4; .*dropout is 1"):
+        BertPretraining(vocabulary_size=3, max_length=4, dropout=1.0)
+    with pytest.raises(ConfigError, match=r"mlm_probability is 0.0"):
+        MaskingConfig(mlm_probability=0.0)
     (tmp_path / "t.txt").write_text("One line .\n")
     with pytest.raises(PolysemeError, match="the text has 1 document; a line is one"):
-        BertPretraining(pieces=30).fit(Corpus(tmp_path / "t.txt", workers=0), Run(), tmp_path / "m")
+        BertPretraining(vocabulary_size=30).fit(Corpus(tmp_path / "t.txt", workers=0), Run(), tmp_path / "m")
     (tmp_path / "t.txt").write_text("a\nb\nc\n")
-    config = dataclasses.replace(BertPretraining(pieces=30), train=TrainConfig(steps=1))
+    config = dataclasses.replace(BertPretraining(vocabulary_size=30), train=TrainConfig(steps=1))
     with pytest.raises(PolysemeError, match="nothing to learn"):
         config.fit(Corpus(tmp_path / "t.txt", workers=0), Run(), tmp_path / "m")
 
@@ -348,7 +352,7 @@ def test_mistakes(tmp_path: Path) -> None:
 def test_more_pieces_than_asked_for_are_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     corpus = Corpus(write_text(tmp_path / "t.txt", 30), workers=0)
     for pieces, out in ((20, "few"), (20, "few"), (120, "enough")):
-        config = BertPretraining(pieces=pieces, length=32, batch_pieces=256, train=TrainConfig(steps=1))
+        config = BertPretraining(vocabulary_size=pieces, max_length=32, batch_subwords=256, train=TrainConfig(steps=1))
         config.fit(corpus, Run(seed=1), tmp_path / out)
     made = len(train_wordpiece(corpus, 20))
     assert made > 20 and [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == [

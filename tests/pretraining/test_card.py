@@ -8,15 +8,15 @@ import pytest
 import torch
 
 from polyseme.base.run import Run
-from polyseme.pretraining import fit
-from polyseme.pretraining.card import UNFINISHED, Story, write_finished
+from polyseme.pretraining import elmo_fit
+from polyseme.pretraining.card import UNFINISHED, CardData, write_finished
 from polyseme.pretraining.elmo import ElmoObjective
-from polyseme.pretraining.fit import ElmoPretraining, pretrain
+from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
 from polyseme.text.corpus import Corpus
 from polyseme.training.config import TrainConfig
 from polyseme.training.trainer import TrainOutput
 
-CONFIG = ElmoPretraining(size="tiny", vocabulary=50, batch_words=100, train=TrainConfig(epochs=2.0))
+CONFIG = ElmoPretraining(size="tiny", vocabulary_size=50, batch_words=100, train=TrainConfig(epochs=2.0))
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_on_the_way(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(ElmoObjective, "save", watched)
     with monkeypatch.context() as patch:
-        patch.setattr(fit, "write_finished", killed)
+        patch.setattr(elmo_fit, "write_finished", killed)
         with pytest.raises(KeyboardInterrupt):
             pretrain(corpus, tmp_path / "model", CONFIG, Run())
     assert seen and all(UNFINISHED in card and "Perplexity" not in card for card in seen)
@@ -80,19 +80,19 @@ def test_on_the_way(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert UNFINISHED not in path.read_text(encoding="utf-8") and "Perplexity" in path.read_text(encoding="utf-8")
 
 
-def story(**changes: object) -> Story:
+def card_data(**changes: object) -> CardData:
     facts: dict[str, object] = {"title": "m", "model": {}, "text": {}, "options": {}, "run": Run(), "words_per_epoch": 10}
-    return Story(**{**facts, "held_out": 1, **changes})  # type: ignore[arg-type]
+    return CardData(**{**facts, "held_out": 1, **changes})  # type: ignore[arg-type]
 
 
 def test_stopped_runs_and_odd_names(tmp_path: Path) -> None:
     stopped = TrainOutput(tmp_path, 5, 10, 1.0, None, None, {}, ended=None, stopped_by="SIGINT")
-    write_finished(tmp_path, story(), stopped)
+    write_finished(tmp_path, card_data(), stopped)
     assert not (tmp_path / "README.md").exists()
-    odd = story(title="a|b", text={"text": ("x|y\nz", "w")}, options={"a": None, "b": {"c": 1}})
+    odd = card_data(title="a|b", text={"text": ("x|y\nz", "w")}, options={"a": None, "b": {"c": 1}})
     card = odd.finished(TrainOutput(tmp_path, 5, 15, 1.0, None, None, {}, ended="patience"))
     assert "| text | x\\|y z, w |" in card and "| options | b.c=1 |" in card and "| epochs | 1.5 |" in card
     assert "Perplexity" not in card
-    assert "4 processes" in story(run=Run(world_size=4)).finished(
+    assert "4 processes" in card_data(run=Run(world_size=4)).finished(
         TrainOutput(tmp_path, 5, 15, 1.0, None, None, {}, ended="budget")
     )

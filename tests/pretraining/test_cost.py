@@ -13,7 +13,7 @@ import pytest
 import polyseme
 from polyseme.base.run import Run
 from polyseme.pretraining.cost import Cost, read_cost, write_cost
-from polyseme.pretraining.fit import ElmoPretraining, pretrain
+from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
 from polyseme.text.corpus import Corpus
 from polyseme.training.config import TrainConfig
 
@@ -43,17 +43,17 @@ def vectors(name: str, **options: Any) -> Fit:
 def nnlm(text: Corpus, out: Path) -> None:
     from polyseme.pretraining.nnlm import NnlmPretraining
 
-    NnlmPretraining(order=3, dim=4, hidden=5, train=SHORT).fit(text, Run(), out)
+    NnlmPretraining(order=3, dim=4, hidden_size=5, train=SHORT).fit(text, Run(), out)
 
 
 def ulmfit(text: Corpus, out: Path) -> None:
     from polyseme.pretraining.ulmfit import UlmfitPretraining
 
-    UlmfitPretraining(dim=4, hidden=5, layers=2, train=SHORT).fit(text, Run(), out)
+    UlmfitPretraining(dim=4, hidden_size=5, layers=2, train=SHORT).fit(text, Run(), out)
 
 
 def elmo(text: Corpus, out: Path) -> None:
-    pretrain(text, out, ElmoPretraining(size="tiny", vocabulary=20, train=SHORT), Run())
+    pretrain(text, out, ElmoPretraining(size="tiny", vocabulary_size=20, train=SHORT), Run())
 
 
 def pieces(kind: str) -> Fit:
@@ -63,7 +63,7 @@ def pieces(kind: str) -> Fit:
         from polyseme.pretraining.gpt import GptPretraining
 
         config = BertPretraining if kind == "bert" else GptPretraining
-        config(pieces=280, length=16, batch_pieces=64, train=SHORT).fit(text, Run(), out)
+        config(vocabulary_size=280, max_length=16, batch_subwords=64, train=SHORT).fit(text, Run(), out)
 
     return fit
 
@@ -93,7 +93,7 @@ def test_every_method_tells_it(method: str, text: Corpus, tmp_path: Path) -> Non
     cost = read_cost(tmp_path / "model")
     assert cost is not None and cost.method == method and cost.text_words == 12 * 20 and cost.device == "cpu"
     assert cost.seconds > 0 and cost.words_per_second == pytest.approx(cost.words / cost.seconds)
-    assert cost.parameters == polyseme.load(tmp_path / "model").facts()["parameters"]
+    assert cost.parameters == polyseme.load(tmp_path / "model").info()["parameters"]
     passes = {"ngram": 1, "word2vec": 3, "fasttext": 3, "glove": 3}
     if method in passes:
         assert cost.words == passes[method] * cost.text_words and not cost.scores

@@ -13,7 +13,7 @@ import torch
 import polyseme
 from polyseme.base.run import Run
 from polyseme.pretraining.elmo import ElmoObjective
-from polyseme.pretraining.fit import ElmoPretraining, build, pretrain
+from polyseme.pretraining.elmo_fit import ElmoPretraining, build, pretrain
 from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
@@ -41,10 +41,10 @@ def objective(corpus: Corpus, tmp_path: Path, **settings: object) -> tuple[ElmoO
     )
 
 
-@pytest.mark.parametrize("trunk", ["lstm", "transformer"])
+@pytest.mark.parametrize("architecture", ["lstm", "transformer"])
 @pytest.mark.parametrize("form", ["characters", "words", "both"])
-def test_loss_is_the_mean_of_what_the_model_says(corpus: Corpus, tmp_path: Path, form: str, trunk: str) -> None:
-    learner, batches = objective(corpus, tmp_path, input=form, trunk=trunk, vocabulary=12)
+def test_loss_is_the_mean_of_what_the_model_says(corpus: Corpus, tmp_path: Path, form: str, architecture: str) -> None:
+    learner, batches = objective(corpus, tmp_path, input=form, architecture=architecture, vocabulary_size=12)
     batch = next(iter(batches))
     types = Shards.build(corpus, tmp_path / "shards").types
     texts = [[types[i] for i in row[1 : n + 1]] for row, n in zip(batch.types, batch.lengths, strict=True)]
@@ -83,9 +83,9 @@ def test_quotes_are_read_as_the_corpus_had_them(tmp_path: Path, settings: dict[s
     assert curly == []  # whatever is written, it is words of the text that the model meets
 
 
-@pytest.mark.parametrize("trunk", ["lstm", "transformer"])
-def test_gradients_reach_every_weight(corpus: Corpus, tmp_path: Path, trunk: str) -> None:
-    learner, batches = objective(corpus, tmp_path, input="both", trunk=trunk, output="sampled", negatives=5)
+@pytest.mark.parametrize("architecture", ["lstm", "transformer"])
+def test_gradients_reach_every_weight(corpus: Corpus, tmp_path: Path, architecture: str) -> None:
+    learner, batches = objective(corpus, tmp_path, input="both", architecture=architecture, output="sampled", negatives=5)
     loss = learner.loss(learner.prepare(next(iter(batches))))
     loss.total.backward()
     assert loss.sampled
@@ -114,26 +114,26 @@ def test_batches_hold_every_sentence_once_and_can_be_taken_up(corpus: Corpus, tm
     assert len(shares[0]) == len(shares[1])
 
 
-@pytest.mark.parametrize(("trunk", "start"), [("lstm", "learned"), ("transformer", "zero")])
-def test_from_text_to_vectors(corpus: Corpus, tmp_path: Path, trunk: str, start: str) -> None:
+@pytest.mark.parametrize(("architecture", "start"), [("lstm", "learned"), ("transformer", "zero")])
+def test_from_text_to_vectors(corpus: Corpus, tmp_path: Path, architecture: str, start: str) -> None:
     config = ElmoPretraining(
         size="tiny",
-        trunk=trunk,  # type: ignore[arg-type]
-        vocabulary=100,
+        architecture=architecture,  # type: ignore[arg-type]
+        vocabulary_size=100,
         batch_words=300,
         train=TrainConfig(epochs=16.0, optim=OptimConfig(learning_rate=1e-2)),
     )
     result = pretrain(corpus, tmp_path / "model", config, Run(seed=1))
     assert result.ended == "budget" and result.scores["perplexity"] < 8
     model = polyseme.load(tmp_path / "model")
-    assert model.config.architecture == trunk and model.config.start == start and model.splitter.name == "whitespace"
+    assert model.config.architecture == architecture and model.config.start == start and model.splitter.name == "whitespace"
     assert model.embed(["the cat sat"])[0].shape == (3, 3, 32)
     held_out = [line.split() for line in (TEXT * 4).splitlines()[-1:]]
     assert model.perplexity(held_out).mean == pytest.approx(result.scores["perplexity"], rel=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("trunk", "form"),
+    ("architecture", "form"),
     [
         pytest.param("lstm", "characters", marks=pytest.mark.slow),  # in lanes LSTMs are taught in every run of the tests
         pytest.param("lstm", "words", marks=pytest.mark.slow),
@@ -141,13 +141,13 @@ def test_from_text_to_vectors(corpus: Corpus, tmp_path: Path, trunk: str, start:
         ("transformer", "characters"),
     ],
 )
-def test_published_training_set(tmp_path: Path, trunk: str, form: str) -> None:
+def test_published_training_set(tmp_path: Path, architecture: str, form: str) -> None:
     """bilm-tf's own bar: a perplexity under 20 on its tiny text after 50 epochs."""
     folder = golden("bilm-tf-train")
     corpus = Corpus(folder / "data.txt", splitter="whitespace", sentences="lines", workers=0)
     shards = Shards.build(corpus, tmp_path)
     torch.manual_seed(0)
-    config = ElmoPretraining(size="tiny", trunk=trunk, input=form, vocabulary=33, dropout=0.0)  # type: ignore[arg-type]
+    config = ElmoPretraining(size="tiny", architecture=architecture, input=form, vocabulary_size=33, dropout=0.0)  # type: ignore[arg-type]
     learner = ElmoObjective(build(shards, config, corpus), shards, dropout=0.0)
     batches = SentenceBatches(shards, range(len(shards)), batch_words=120)
     optimizer = torch.optim.Adam(learner.parameters(), lr=1e-2)

@@ -9,15 +9,15 @@ import pytest
 
 from polyseme.base.run import Run
 from polyseme.pretraining import forecast as module
-from polyseme.pretraining.fit import ElmoPretraining, pretrain
-from polyseme.pretraining.forecast import forecast, made_up
+from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
+from polyseme.pretraining.forecast import forecast, synthetic_shards
 from polyseme.text.corpus import Corpus
 from polyseme.training.config import TrainConfig
 from polyseme.training.optim import OptimConfig
 
 
 def config(**changes: object) -> ElmoPretraining:
-    return ElmoPretraining(size="tiny", batch_words=256, vocabulary=200, train=TrainConfig(epochs=2.0)).replace(**changes)
+    return ElmoPretraining(size="tiny", batch_words=256, vocabulary_size=200, train=TrainConfig(epochs=2.0)).replace(**changes)
 
 
 @pytest.mark.slow
@@ -68,7 +68,7 @@ def test_a_slow_machine_stops_at_the_first_step(monkeypatch: pytest.MonkeyPatch)
 
 def test_made_up_text() -> None:
     """Sentences of the mean length, words by Zipf's law, each spelled in its own way."""
-    shards = made_up(config(batch_words=2048), words=100_000, vocabulary=5000, sentences=5000)
+    shards = synthetic_shards(config(batch_words=2048), words=100_000, vocabulary=5000, sentences=5000)
     lengths = np.diff(shards.offsets)
     assert lengths.min() >= 1 and lengths.mean() == pytest.approx(20, rel=0.1)
     assert len(set(shards.types)) == len(shards.types) == 5003 == len(shards.counts)

@@ -92,7 +92,7 @@ def test_the_loss_is_the_librarys() -> None:
 
 
 def test_a_run_gives_a_language_model(text: Path, tmp_path: Path) -> None:
-    config = GptPretraining(pieces=290, length=16, batch_pieces=128, train=TrainConfig(steps=12, eval_every=6))
+    config = GptPretraining(vocabulary_size=290, max_length=16, batch_subwords=128, train=TrainConfig(steps=12, eval_every=6))
     result = config.fit(Corpus(text, workers=0), Run(seed=1), tmp_path / "m")
     assert result.ended == "budget" and result.scores["piece_perplexity"] < 290
     assert transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "m").config.n_embd == 128
@@ -104,5 +104,5 @@ def test_a_run_gives_a_language_model(text: Path, tmp_path: Path) -> None:
 
 def test_pieces_are_at_least_the_bytes_and_the_mark() -> None:
     with pytest.raises(ConfigError, match="pieces is 256; 256 are bytes and one is a mark, so at least 257"):
-        GptPretraining(pieces=256)
-    assert len(train_bpe([["a"]], GptPretraining(pieces=257).pieces)) == 257
+        GptPretraining(vocabulary_size=256)
+    assert len(train_bpe([["a"]], GptPretraining(vocabulary_size=257).pieces)) == 257

@@ -147,7 +147,7 @@ def test_unknown_words_of_the_text_are_the_models_own(tmp_path: Path) -> None:
 
 
 def test_a_vocabulary_of_the_most_frequent(tmp_path: Path) -> None:
-    model = trained([["a", "a", "b", "b", "c"]], tmp_path, order=2, vocabulary=5)
+    model = trained([["a", "a", "b", "b", "c"]], tmp_path, order=2, vocabulary_size=5)
     assert model.vocabulary.words == ["<s>", "</s>", "<unk>", "a", "b"]
     with pytest.raises(PolysemeError, match="no word comes 9 times or more"):
         trained([["a"]], tmp_path / "few", order=2, min_count=9)
@@ -204,7 +204,7 @@ def test_another_model_is_not_written_over(tmp_path: Path, elsewhere: bool) -> N
     ("options", "said"),
     [
         ({"order": 0}, "order is 0"),
-        ({"vocabulary": 3}, "at least 4"),
+        ({"vocabulary_size": 3}, "at least 4"),
         ({"min_count": 0}, "min_count is 0"),
         ({"cutoffs": (1,)}, "the first, for single words, is 0"),
         ({"cutoffs": (0, 2, 1)}, "they never fall"),

@@ -1,4 +1,4 @@
-"""Teaching a feed-forward language model: the loss against the model's own answers, learning, and going on after a stop."""
+"""ElmoTraining a feed-forward language model: the loss against the model's own answers, learning, and going on after a stop."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
-from polyseme.pretraining.fit import ElmoPretraining, pretrain
-from polyseme.pretraining.ngram import number
+from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
+from polyseme.pretraining.ngram import index_vocabulary
 from polyseme.pretraining.nnlm import NnlmObjective, NnlmPretraining
 from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
@@ -36,7 +36,7 @@ def corpus(tmp_path: Path) -> Corpus:
 
 def config(**changes: object) -> NnlmPretraining:
     train = TrainConfig(epochs=40.0, optim=OptimConfig(learning_rate=1e-2))
-    return NnlmPretraining(order=4, dim=8, hidden=16, dropout=0.1, batch_words=200, train=train).replace(**changes)
+    return NnlmPretraining(order=4, dim=8, hidden_size=16, dropout=0.1, batch_words=200, train=train).replace(**changes)
 
 
 def test_a_long_sentence_loses_no_word(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_loss_is_the_mean_of_what_the_model_says(tmp_path: Path, words: int | No
     (tmp_path / "odd.txt").write_text("the cat sat\na <unk> </S> dog saw\nbird\n", encoding="utf-8")
     text = Corpus(tmp_path / "odd.txt", **READ)  # type: ignore[arg-type]
     shards = Shards.build(text, tmp_path / "shards")
-    names, ids = number(shards, vocabulary=words, min_count=1)
+    names, ids = index_vocabulary(shards, vocabulary=words, min_count=1)
     method = config(vocabulary=words, dropout=0.0)
     model = method.build(Vocabulary(names, unknown="<unk>", begin="<s>", end="</s>"), get_splitter("whitespace"))
     learner = method.learner(model, ids)
@@ -76,8 +76,8 @@ def test_from_text_to_a_model(corpus: Corpus, tmp_path: Path) -> None:
     assert model.perplexity([LINES[-1]]).mean == pytest.approx(result.scores["perplexity"], rel=1e-4)
     card = (tmp_path / "m" / "README.md").read_text()
     assert "| order | 4 |" in card and f"Perplexity {result.scores['perplexity']:.2f}, by the full softmax" in card
-    with pytest.raises(PolysemeError, match=r"a run with other settings \(settings.pretraining.hidden: 16 in the run, 17 now"):
-        config(hidden=17).fit(corpus, Run(seed=1), tmp_path / "m")
+    with pytest.raises(PolysemeError, match=r"other settings \(settings.pretraining.hidden_size: 16 in the run, 17 now"):
+        config(hidden_size=17).fit(corpus, Run(seed=1), tmp_path / "m")
 
 
 def test_a_sample_of_the_vocabulary(corpus: Corpus, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_stopped_run_goes_on_to_the_same_model(corpus: Corpus, tmp_path: Path,
     [
         ({"order": 1}, "order is 1"),
         ({"dropout": 1.0}, "dropout is 1.0; allowed: from 0 to below 1"),
-        ({"vocabulary": 3, "negatives": 0}, "at least 4; negatives is 0"),
+        ({"vocabulary_size": 3, "negatives": 0}, "at least 4; negatives is 0"),
         ({"batch_words": 0}, "batch_words is 0"),
     ],
 )
@@ -126,7 +126,7 @@ def test_another_runs_model_is_not_written_over(corpus: Corpus, tmp_path: Path) 
     ("options", "last", "told"),
     [
         ({}, LINES[0], True),
-        ({"vocabulary": 12}, LINES[0], False),
+        ({"vocabulary_size": 12}, LINES[0], False),
         ({"min_count": 2}, LINES[0], True),  # all words come more often
         ({"min_count": 2}, "a zebra sat .", True),  # which is held out
         ({}, "<unk> sat .", True),

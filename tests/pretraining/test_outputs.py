@@ -15,7 +15,7 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.nn.output.adaptive import AdaptiveSoftmax
 from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
 from polyseme.pretraining.elmo import ElmoObjective
-from polyseme.pretraining.fit import ElmoPretraining, build, pretrain
+from polyseme.pretraining.elmo_fit import ElmoPretraining, build, pretrain
 from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
@@ -29,7 +29,7 @@ OUTPUTS: dict[str, tuple[type, dict[str, Any]]] = {
     "sampled": (FullSoftmax, {"output": "sampled", "negatives": 12}),
     "sampled tied": (TiedSoftmax, {"input": "words", "output": "sampled", "negatives": 12, "tied": True}),
     "adaptive": (AdaptiveSoftmax, {"output": "adaptive"}),
-    "tied transformer": (TiedSoftmax, {"input": "both", "tied": True, "trunk": "transformer"}),
+    "tied transformer": (TiedSoftmax, {"input": "both", "tied": True, "architecture": "transformer"}),
 }
 
 
@@ -46,7 +46,7 @@ def test_published_training_set(tmp_path: Path, name: str) -> None:
     kind, settings = OUTPUTS[name]
     shards = Shards.build(published(), tmp_path)
     torch.manual_seed(0)
-    config = ElmoPretraining(size="tiny", vocabulary=33, dropout=0.0, **settings)
+    config = ElmoPretraining(size="tiny", vocabulary_size=33, dropout=0.0, **settings)
     learner = ElmoObjective(build(shards, config, published()), shards, dropout=0.0, negatives=config.sample)
     assert type(learner.model.output) is kind
     batches = SentenceBatches(shards, range(len(shards)), batch_words=120)
@@ -69,7 +69,7 @@ def test_a_run_and_its_restart(tmp_path: Path, name: str) -> None:
     (tmp_path / "text.txt").write_text("the cat sat on a mat .\na dog saw the river bank .\n" * 40, encoding="utf-8")
     corpus = Corpus(tmp_path / "text.txt", splitter="whitespace", sentences="lines", workers=0)
     train = TrainConfig(steps=12, eval_every=4, checkpoint_every=3, optim=OptimConfig(learning_rate=1e-2))
-    config = ElmoPretraining(size="tiny", vocabulary=33, batch_words=120, train=train, **settings)
+    config = ElmoPretraining(size="tiny", vocabulary_size=33, batch_words=120, train=train, **settings)
     expected = pretrain(corpus, tmp_path / "m", config, Run(seed=1))
     for newest in sorted((tmp_path / "m" / "run").glob("checkpoint-*"))[-2:]:
         newest.unlink()  # as if it had been killed before its last checkpoint

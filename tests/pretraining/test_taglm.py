@@ -10,12 +10,12 @@ import polyseme
 from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
 from polyseme.pretraining.cost import read_cost
-from polyseme.pretraining.fit import ElmoPretraining, pretrain
+from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
 from polyseme.pretraining.taglm import TagLmPretraining
 from polyseme.text.corpus import Corpus
 from polyseme.training.config import TrainConfig
 
-TAUGHT = {"size": "tiny", "vocabulary": 50, "batch_words": 100, "train": TrainConfig(steps=6)}
+TAUGHT = {"size": "tiny", "vocabulary_size": 50, "batch_words": 100, "train": TrainConfig(steps=6)}
 
 
 def test_taught_as_an_elmo_is(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Teaching an AWD-LSTM: the loss against the model's own answers, learning, and going on after a stop."""
+"""ElmoTraining an AWD-LSTM: the loss against the model's own answers, learning, and going on after a stop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polyseme.base.config import ConfigError
 from polyseme.base.run import Run
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.config import AwdDropout
-from polyseme.pretraining.ngram import number
+from polyseme.pretraining.ngram import index_vocabulary
 from polyseme.pretraining.ulmfit import UlmfitObjective, UlmfitPretraining, optim
 from polyseme.text.batching.bptt import BpttBatches, TokenStream
 from polyseme.text.corpus import Corpus
@@ -38,14 +38,14 @@ def corpus(tmp_path: Path) -> Corpus:
 def config(**changes: object) -> UlmfitPretraining:
     train = TrainConfig(epochs=40.0, optim=optim(learning_rate=1e-2, weight_decay=0.01))
     shares = AwdDropout().times(0.2)
-    plain = UlmfitPretraining(dim=16, hidden=24, layers=2, dropout=shares, rows=4, steps=12, train=train)
+    plain = UlmfitPretraining(dim=16, hidden_size=24, layers=2, dropout=shares, batch_size=4, bptt=12, train=train)
     return plain.replace(**changes)
 
 
 def objective(corpus: Corpus, tmp_path: Path, **changes: object) -> tuple[UlmfitObjective, Shards]:
     torch.manual_seed(0)
     shards = Shards.build(corpus, tmp_path / "shards")
-    words, ids = number(shards, vocabulary=None, min_count=1)
+    words, ids = index_vocabulary(shards, vocabulary=None, min_count=1)
     method = config(dropout=NOTHING, **changes)
     model = method.build(Vocabulary(words, unknown="<unk>", begin="<s>", end="</s>"), get_splitter("whitespace"))
     return method.learner(model, ids), shards
@@ -111,9 +111,9 @@ def test_a_stopped_run_goes_on_to_the_same_model(corpus: Corpus, tmp_path: Path,
     ("options", "said"),
     [
         ({"layers": 0}, "layers is 0"),
-        ({"rows": 0, "steps": 0}, "rows is 0; it must be at least 1; steps is 0"),
-        ({"activation": -1.0}, "activation is -1.0"),
-        ({"vocabulary": 2}, "at least 4"),
+        ({"batch_size": 0, "bptt": 0}, "batch_size is 0; it must be at least 1; bptt is 0"),
+        ({"activation_regularization": -1.0}, "activation_regularization is -1.0"),
+        ({"vocabulary_size": 2}, "at least 4"),
     ],
 )
 def test_what_cannot_be(options: dict[str, object], said: str) -> None:

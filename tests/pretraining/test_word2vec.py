@@ -30,10 +30,10 @@ WORDS = ["the", "cat", "sat", "on", "a", "mat", "dog", "saw", "bank", "river", "
 SETTINGS: dict[str, dict[str, Any]] = {
     "cbow": {},
     "skip-gram": {"architecture": "skip-gram", "window": 3},
-    "hierarchical": {"hierarchical": True, "negative": 0},
-    "both": {"architecture": "skip-gram", "hierarchical": True, "negative": 3, "sample": 0.0, "learning_rate": 0.05},
+    "hierarchical": {"hierarchical_softmax": True, "negative": 0},
+    "both": {"architecture": "skip-gram", "hierarchical_softmax": True, "negative": 3, "sample": 0.0, "learning_rate": 0.05},
 }
-NAMES = {"hierarchical": "hs", "learning_rate": "alpha", "dim": "vector_size"}
+NAMES = {"hierarchical_softmax": "hs", "learning_rate": "alpha", "dim": "vector_size"}
 """Ours, and what gensim calls them."""
 
 
@@ -72,7 +72,7 @@ def test_word2vec_equals_gensim(tmp_path: Path, corpus: Corpus, name: str) -> No
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_fasttext_equals_gensim(tmp_path: Path, corpus: Corpus, name: str) -> None:
-    config = FastTextPretraining(dim=12, min_count=2, epochs=3, shortest=2, longest=4, buckets=50, **SETTINGS[name])
+    config = FastTextPretraining(dim=12, min_count=2, epochs=3, min_n=2, max_n=4, buckets=50, **SETTINGS[name])
     config.fit(corpus, Run(seed=7), tmp_path / "m")
     expected = by_gensim(gensim.models.FastText, SETTINGS[name], 7, min_n=2, max_n=4, bucket=50).wv
     found = polyseme.load(tmp_path / "m")
@@ -112,18 +112,18 @@ def test_a_stopped_run_goes_on_to_the_same_numbers(
 ) -> None:
     config = kind(dim=6, min_count=2, epochs=4, **({"buckets": 20} if kind is FastTextPretraining else {}))
     config.fit(corpus, Run(), tmp_path / "whole")
-    keep = word2vec.Epochs.keep
+    keep = word2vec.EpochCheckpoints.keep
 
-    def stopping(self: word2vec.Epochs, epoch: int, *rest: Any) -> None:
+    def stopping(self: word2vec.EpochCheckpoints, epoch: int, *rest: Any) -> None:
         keep(self, epoch, *rest)
         if epoch == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(word2vec.Epochs, "keep", stopping)
+    monkeypatch.setattr(word2vec.EpochCheckpoints, "keep", stopping)
     with pytest.raises(KeyboardInterrupt):
         config.fit(corpus, Run(), tmp_path / "cut")
     assert not (tmp_path / "cut" / "config.json").exists()
-    monkeypatch.setattr(word2vec.Epochs, "keep", keep)
+    monkeypatch.setattr(word2vec.EpochCheckpoints, "keep", keep)
     for _ in range(2):  # the second time there is nothing left to do
         config.fit(corpus, Run(), tmp_path / "cut")
         one, two = (polyseme.load(tmp_path / name) for name in ("whole", "cut"))
@@ -137,7 +137,7 @@ def test_sentences_come_whole_or_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
     shards = Shards(words, offsets, np.array([4, 4]), fingerprint="f", types=["a", "b"])
     told: list[int] = []
     assert list(Sentences(shards, told.append)) == [["a"], list("babba"), list("ab")] and sum(told) == 8
-    monkeypatch.setattr(word2vec, "LONGEST", 2)
+    monkeypatch.setattr(word2vec, "MAX_SENTENCE", 2)
     monkeypatch.setattr(word2vec, "_BLOCK", 1)
     assert list(Sentences(shards)) == [["a"], list("ba"), list("bb"), ["a"], list("ab")]
 
@@ -146,12 +146,12 @@ def test_mistakes(tmp_path: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ConfigError, match=r"nothing would be learned: set one of them; sample is 1\.0; allowed: from 0"):
         Word2VecPretraining(negative=0, sample=1.0)
     with pytest.raises(ConfigError, match="subwords are of 4 to 3 letters"):
-        FastTextPretraining(shortest=4, longest=3)
+        FastTextPretraining(min_n=4, max_n=3)
     with pytest.raises(PolysemeError, match="no word of the text comes 99999 times or more: give a smaller --min-count"):
         Word2VecPretraining(min_count=99_999).fit(corpus, Run(), tmp_path / "m")
     (tmp_path / "one.txt").write_text("the the the the\n" * 9)
     with pytest.raises(PolysemeError, match="a tree of words needs two: give a smaller --min-count, or leave out --hierarch"):
-        alone = Word2VecPretraining(hierarchical=True, min_count=9)
+        alone = Word2VecPretraining(hierarchical_softmax=True, min_count=9)
         alone.fit(Corpus(tmp_path / "one.txt", workers=0), Run(), tmp_path / "m")
     monkeypatch.setitem(sys.modules, "gensim.models", None)
     with pytest.raises(MissingExtraError, match=r"trained by gensim, .* not installed: pip install 'polyseme\[vectors\]'"):

@@ -138,7 +138,7 @@ def adapt(
     from polyseme.encoders.ulmfit import Ulmfit
     from polyseme.pretraining.adapt import EPOCHS, RATE, ElmoAdaptation
     from polyseme.pretraining.adapt import adapt as train
-    from polyseme.pretraining.teaching import SKIP_NORM
+    from polyseme.pretraining.elmo_training import SKIP_NORM
     from polyseme.training.optim import OptimConfig
 
     logging.basicConfig(format="polyseme: %(message)s")
@@ -160,10 +160,10 @@ def adapt(
         optim = OptimConfig(learning_rate=RATE if learning_rate is None else learning_rate, skip_norm=SKIP_NORM)
         config = ElmoAdaptation(
             **given,  # type: ignore[arg-type]
-            vocabulary=50_000 if vocabulary_size is None else vocabulary_size,
+            vocabulary_size=50_000 if vocabulary_size is None else vocabulary_size,
             **sampling(output, negatives),
             dropout=0.1 if dropout is None else dropout,
-            layout=layout.value if layout else None,
+            batching=layout.value if layout else None,
             batch_words=batch_words,
             train=training.loop(optim, usual=EPOCHS),
         )
@@ -216,13 +216,13 @@ def _values(adapted: Adapted, out: Path) -> dict[str, object]:
 
 
 def _print(adapted: Adapted, out: Path) -> None:
-    from polyseme.pretraining.card import perplexities
+    from polyseme.pretraining.card import format_perplexity
 
     result, before = adapted.result, adapted.before
     show.line(f"{out}: {show.count(result.steps, 'step')}, {result.words:,} words, {result.seconds:,.0f} s")
     show.line(f"added {show.count(len(adapted.added), 'word')}")
-    told = [f"before {perplexities(before)}" if before is not None else "before: no output layer"]
-    told += [f"after {perplexities(adapted.after)}"] if adapted.after else []
+    told = [f"before {format_perplexity(before)}" if before is not None else "before: no output layer"]
+    told += [f"after {format_perplexity(adapted.after)}"] if adapted.after else []
     show.line(f"held-out perplexity: {', '.join(told)}")
     if adapted.better is False:
         show.line(

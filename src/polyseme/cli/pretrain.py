@@ -165,31 +165,31 @@ def elmo(
         polyseme pretrain elmo --corpus texts/ --out my-model --size tiny --epochs 5
     """
     large_pages()
-    from polyseme.pretraining.fit import ElmoPretraining, pretrain
-    from polyseme.pretraining.parts import Parts
+    from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
+    from polyseme.pretraining.overrides import ArchitectureOverrides
     from polyseme.pretraining.taglm import TagLmPretraining
 
     logging.basicConfig(format="polyseme: %(message)s")
     config = (TagLmPretraining if context.info_name == "taglm" else ElmoPretraining)(
         size=size.value,
-        parts=Parts(
-            cell=cell,
-            projection=projection,
+        overrides=ArchitectureOverrides(
+            cell_size=cell,
+            projection_size=projection,
             layers=layers,
             filters=parse_filters(filters),
-            highways=highways,
+            highway_layers=highways,
             max_characters=max_characters,
         ),
-        trunk=trunk.value,
+        architecture=trunk.value,
         input=input.value,
         word_dim=word_dim,
-        vocabulary=vocabulary,
+        vocabulary_size=vocabulary,
         tied=tied,
         **sampling(output, negatives),
         dropout=dropout,
-        layout=layout.value if layout else None,
+        batching=layout.value if layout else None,
         batch_words=batch_words,
-        steps=lane_words,
+        bptt=lane_words,
         train=training.loop(_optim(optimizer, learning_rate)),
     )
     run, opened = training.run(), text.open(corpus)
@@ -216,7 +216,7 @@ def _vectors(path: Path | None, run: Run) -> VectorLookup | None:
 
 def _optim(optimizer: Optimizer, rate: float | None) -> OptimConfig:
     """The paper's Adagrad keeps its rate; AdamW's falls to zero."""
-    from polyseme.pretraining.teaching import SKIP_NORM
+    from polyseme.pretraining.elmo_training import SKIP_NORM
     from polyseme.training.optim import OptimConfig
 
     adagrad = optimizer is Optimizer.adagrad

@@ -114,9 +114,9 @@ def nnlm(
     config = NnlmPretraining(
         order=order,
         dim=dim,
-        hidden=hidden,
-        direct=direct,
-        vocabulary=vocabulary,
+        hidden_size=hidden,
+        direct_connections=direct,
+        vocabulary_size=vocabulary,
         min_count=min_count,
         negatives=negatives,
         dropout=dropout,
@@ -162,16 +162,16 @@ def ulmfit(
 
     config = UlmfitPretraining(
         dim=dim,
-        hidden=hidden,
+        hidden_size=hidden,
         layers=layers,
-        vocabulary=vocabulary,
+        vocabulary_size=vocabulary,
         min_count=min_count,
         negatives=negatives,
         dropout=dropout_by(dropout_factor),
-        activation=activation,
-        activation_change=activation_change,
-        rows=rows,
-        steps=row_words,
+        activation_regularization=activation,
+        temporal_regularization=activation_change,
+        batch_size=rows,
+        bptt=row_words,
         train=training.loop(optim(learning_rate, weight_decay), usual=50.0),
     )
     run = training.run()

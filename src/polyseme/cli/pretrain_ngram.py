@@ -75,7 +75,7 @@ def ngram(
     config = NgramPretraining(
         order=order,
         smoothing=smoothing.value,
-        vocabulary=vocabulary,
+        vocabulary_size=vocabulary,
         min_count=min_count,
         cutoffs=parse_cutoffs(cutoff),
     )
@@ -85,7 +85,7 @@ def ngram(
         made = config.fit(opened, run, out, progress=count)
     if not run.is_main_process:
         return  # under torchrun one process speaks
-    facts = {name: value for name, value in made.model.facts().items() if name in ("vocabulary", "ngrams", "discounts")}
+    facts = {name: value for name, value in made.model.info().items() if name in ("vocabulary", "ngrams", "discounts")}
     if json:
         seconds = round(made.seconds, 3)
         show.as_json({"out": str(out), "words": made.words, "sentences": made.sentences, **facts, "seconds": seconds})

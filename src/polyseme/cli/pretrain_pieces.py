@@ -77,17 +77,19 @@ def bert(
     """
     from polyseme.pretraining.bert import BertPretraining
     from polyseme.pretraining.bert_batches import MaskingConfig
-    from polyseme.pretraining.piece_teaching import usual_optim
+    from polyseme.pretraining.subword_training import default_optim
 
     config = BertPretraining(
         size=size.value,
-        pieces=pieces,
+        vocabulary_size=pieces,
         lowercase=not cased,
-        length=length,
-        masking=MaskingConfig(share=masked_share, whole_words=whole_words, kind="static" if static else "dynamic"),
+        max_length=length,
+        masking=MaskingConfig(
+            mlm_probability=masked_share, whole_word_mask=whole_words, kind="static" if static else "dynamic"
+        ),
         dropout=dropout,
-        batch_pieces=batch_pieces,
-        train=training.loop(usual_optim(learning_rate)),
+        batch_subwords=batch_pieces,
+        train=training.loop(default_optim(learning_rate)),
     )
     teach(config, text.open(corpus), training.run(), out, training)
 
@@ -116,14 +118,14 @@ def gpt(
         polyseme pretrain gpt --corpus texts/ --out my-gpt --size mini --pieces 8000
     """
     from polyseme.pretraining.gpt import GptPretraining
-    from polyseme.pretraining.piece_teaching import usual_optim
+    from polyseme.pretraining.subword_training import default_optim
 
     config = GptPretraining(
         size=size.value,
-        pieces=pieces,
-        length=length,
+        vocabulary_size=pieces,
+        max_length=length,
         dropout=dropout,
-        batch_pieces=batch_pieces,
-        train=training.loop(usual_optim(learning_rate)),
+        batch_subwords=batch_pieces,
+        train=training.loop(default_optim(learning_rate)),
     )
     teach(config, text.open(corpus), training.run(), out, training)

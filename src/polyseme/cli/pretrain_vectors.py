@@ -116,7 +116,13 @@ class GensimOptions:
     def settings(self) -> dict[str, Any]:
         """As the methods take them."""
         negative = (0 if self.hierarchical else 5) if self.negative is None else self.negative
-        return {**vars(self), "architecture": self.architecture.value, "negative": negative}
+        given = {name: value for name, value in vars(self).items() if name != "hierarchical"}
+        return {
+            **given,
+            "architecture": self.architecture.value,
+            "negative": negative,
+            "hierarchical_softmax": self.hierarchical,
+        }
 
 
 @command
@@ -166,7 +172,7 @@ def fasttext(
     """
     from polyseme.pretraining.word2vec import FastTextPretraining
 
-    config = FastTextPretraining(**given.settings(), shortest=shortest, longest=longest, buckets=buckets)
+    config = FastTextPretraining(**given.settings(), min_n=shortest, max_n=longest, buckets=buckets)
     _tell(config.fit(text.open(corpus), _run(seed, "cpu"), out), json)
 
 
@@ -203,7 +209,7 @@ def glove(
         dim=dim,
         window=window,
         min_count=min_count,
-        vocabulary=vocabulary,
+        vocabulary_size=vocabulary,
         sample=sample,
         epochs=epochs,
         x_max=x_max,

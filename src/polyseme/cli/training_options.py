@@ -20,7 +20,7 @@ from polyseme.cli.options import Json
 if TYPE_CHECKING:
     from polyseme.base.run import Run
     from polyseme.pretraining.left_to_right import LeftToRightPretraining
-    from polyseme.pretraining.piece_teaching import PieceTeaching
+    from polyseme.pretraining.subword_training import SubwordPretraining
     from polyseme.text.corpus import Corpus
     from polyseme.training.config import TrainConfig
     from polyseme.training.optim import OptimConfig
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Layout(StrEnum):
     """How sentences are laid into batches."""
 
-    lanes = "lanes"
+    packed = "packed"
     stream = "stream"
     sentences = "sentences"
 
@@ -172,7 +172,9 @@ def large_pages() -> None:
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 
-def teach(config: LeftToRightPretraining | PieceTeaching, text: Corpus, run: Run, out: Path, training: TrainingOptions) -> None:
+def teach(
+    config: LeftToRightPretraining | SubwordPretraining, text: Corpus, run: Run, out: Path, training: TrainingOptions
+) -> None:
     """Pre-train a model, and tell how it went."""
     logging.basicConfig(format="polyseme: %(message)s")
     with progress("encoding text", unit="words") as count:

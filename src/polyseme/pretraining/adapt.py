@@ -32,9 +32,18 @@ from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.encoders.fingerprint import hash_weights
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.encoders.vocabulary_extension import add_output_layer, can_extend, extend_vocabulary, require_vocabulary
-from polyseme.pretraining.card import Story, write_finished
+from polyseme.pretraining.card import CardData, write_finished
 from polyseme.pretraining.elmo import ElmoObjective
-from polyseme.pretraining.teaching import SKIP_NORM, KnownWords, Layout, Teaching, prepare, split, told, validation
+from polyseme.pretraining.elmo_training import (
+    SKIP_NORM,
+    Batching,
+    ElmoTraining,
+    MappedShards,
+    prepare,
+    split,
+    text_facts,
+    validation,
+)
 from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.batching.stream import SentenceBatches, TypeBatch
 from polyseme.text.corpus import Corpus
@@ -54,14 +63,14 @@ EPOCHS = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class ElmoAdaptation(Teaching):
-    """How a model goes on learning; layout None: lanes, with a warm start state stream, Transformers sentences."""
+class ElmoAdaptation(ElmoTraining):
+    """How a model goes on learning; batching None: packed, with a warm start state stream, Transformers sentences."""
 
     new_words: int | None = None
     """At most so many words of the text join the vocabulary, most frequent first; None: 10,000, adaptive outputs none."""
     min_count: int = 2
     """A word joins when the text has it so often."""
-    vocabulary: int = 50_000
+    vocabulary_size: int = 50_000
     """Words of a model that has no vocabulary, marks counted: the most frequent ones of the text."""
     output: Literal["full", "sampled"] = "full"
     """Train by the model's full distribution (an adaptive one by its clusters), or by a sample of it.
@@ -81,22 +90,22 @@ class ElmoAdaptation(Teaching):
             problems.append(f"new_words is {self.new_words}; allowed: 0 (none) or more")
         if self.min_count < 1:
             problems.append(f"min_count is {self.min_count}; allowed: 1 or more")
-        if self.vocabulary < 4:
-            problems.append(f"vocabulary is {self.vocabulary}; it counts the three marks, so at least 4")
+        if self.vocabulary_size < 4:
+            problems.append(f"vocabulary_size is {self.vocabulary_size}; it counts the three marks, so at least 4")
         if problems:
             raise ConfigError("; ".join(problems))
 
     def known(self, shards: Shards, model: Elmo) -> Shards:
         """The text in the words that the model knows."""
-        return KnownWords(shards, model.config)
+        return MappedShards(shards, model.config)
 
-    def settled(self, model: Elmo, words: int, run: Run) -> ElmoAdaptation:
+    def resolve_defaults(self, model: Elmo, words: int, run: Run) -> ElmoAdaptation:
         """With what was left open chosen for a model, a text of so many words and a device."""
-        allowed = layouts(model.config)
-        layout = self.layout or allowed[0]
-        if layout not in allowed:
+        allowed = allowed_batchings(model.config)
+        batching = self.batching or allowed[0]
+        if batching not in allowed:
             what = "Transformers" if model.config.architecture == "transformer" else f"the start state {model.config.start!r}"
-            raise ConfigError(f"layout is {layout!r}, but this model has {what}; allowed: {', '.join(allowed)}")
+            raise ConfigError(f"batching is {batching!r}, but this model has {what}; allowed: {', '.join(allowed)}")
         new_words = self.new_words
         if new_words is None:
             new_words = NEW_WORDS if can_extend(model) else 0
@@ -104,13 +113,13 @@ class ElmoAdaptation(Teaching):
                 _log.warning("the adaptive output layer of this model takes no new words: none are added")
         elif new_words and not can_extend(model):
             raise ConfigError(f"new_words is {new_words}, but an adaptive output layer cannot take new words: set it to 0")
-        return self.replace(layout=layout, new_words=new_words, batch_words=self.fitting(words, run))
+        return self.replace(batching=batching, new_words=new_words, batch_words=self.default_batch_words(words, run))
 
     def enlarge(self, model: Elmo, shards: Shards) -> list[str]:
         """Give a model the words and the output layer that it lacks; gives the words that joined its vocabulary."""
-        added = [] if model.vocabulary is None else join_words(model, shards, self.new_words or 0, self.min_count)
+        added = [] if model.vocabulary is None else extend_with_text(model, shards, self.new_words or 0, self.min_count)
         if model.output is None:
-            add_output_layer(model, shards.most_frequent(self.vocabulary))
+            add_output_layer(model, shards.most_frequent(self.vocabulary_size))
         return added
 
     def objective(
@@ -148,8 +157,8 @@ class Adapted:
         return self.after["perplexity"] < self.before["perplexity"]
 
 
-def layouts(config: ElmoConfig) -> tuple[Layout, ...]:
-    """The layouts in which a model can go on learning, the usual one first.
+def allowed_batchings(config: ElmoConfig) -> tuple[Batching, ...]:
+    """The allowed_batchings in which a model can go on learning, the usual one first.
 
     A stream would leave a learned start state behind. A warm one follows from all weights, so only a stream, which needs no
     start state, spares computing it anew in each step. Published models learned from streams, and begin from zeros here:
@@ -158,8 +167,8 @@ def layouts(config: ElmoConfig) -> tuple[Layout, ...]:
     if config.architecture == "transformer":
         return ("sentences",)
     if config.start == "learned":
-        return ("lanes", "sentences")
-    return ("stream",) if config.start == "warm" else ("lanes", "stream", "sentences")
+        return ("packed", "sentences")
+    return ("stream",) if config.start == "warm" else ("packed", "stream", "sentences")
 
 
 class Adaptation(Protocol):
@@ -170,8 +179,8 @@ class Adaptation(Protocol):
     @property
     def freeze(self) -> tuple[str, ...]: ...
     def known(self, shards: Shards, model: Any) -> Shards: ...
-    def settled(self, model: Any, words: int, run: Run) -> Self: ...
-    def taught(self) -> dict[str, Any]: ...
+    def resolve_defaults(self, model: Any, words: int, run: Run) -> Self: ...
+    def training_settings(self) -> dict[str, Any]: ...
     def to_dict(self) -> dict[str, Any]: ...
     def enlarge(self, model: Any, shards: Shards) -> list[str]: ...
     def objective(self, model: Any, shards: Shards, sentences: range, run: Run) -> tuple[Any, Batches]: ...
@@ -202,8 +211,8 @@ def adapt(
     built = Shards.build(corpus, out / "run", progress, only_known=has_checkpoint(out))
     shards = config.known(built, model)
     train, held_out = split(shards)
-    config = config.settled(model, shards.total, run)
-    settings = {"adaptation": config.taught(), "corpus": shards.fingerprint, "model": fingerprint(model)}
+    config = config.resolve_defaults(model, shards.total, run)
+    settings = {"adaptation": config.training_settings(), "corpus": shards.fingerprint, "model": fingerprint(model)}
     run.seed_all()
     model.splitter = corpus.splitter
     began_with_output = model.output is not None
@@ -212,14 +221,14 @@ def adapt(
     objective, batches = config.objective(model, shards, train, run)
     dev = config.validation(shards, held_out)
     before = _before(objective, dev, out / "run" / "before.json", settings, run) if began_with_output else None
-    story = Story(
+    card = CardData(
         title=out.resolve().name,
         model=model.info(),
         text={
             "adapted_from": Path(model.source).resolve().name if model.source else None,
             "words_added": len(added),
             "new_output_layer": None if began_with_output else True,
-            **told(corpus, shards),
+            **text_facts(corpus, shards),
         },
         options=config.to_dict() | {"seed": run.seed},
         run=run,
@@ -228,10 +237,10 @@ def adapt(
         before=before,
         licence=licence_of(model.card),
     )
-    objective.card = story.unfinished()
+    objective.card = card.unfinished()
     result = Trainer(config.train, run).fit(objective, batches, dev, out, settings=settings, accept_changes=accept_changes)
     if run.is_main_process:
-        write_finished(out, story, result)
+        write_finished(out, card, result)
     return Adapted(result, before, added)
 
 
@@ -243,7 +252,7 @@ def fingerprint(model: Elmo | Ulmfit) -> str:
     return digest.hexdigest()
 
 
-def lacking(shards: Shards, vocabulary: Vocabulary, *, limit: int, min_count: int) -> list[str]:
+def missing_words(shards: Shards, vocabulary: Vocabulary, *, limit: int, min_count: int) -> list[str]:
     """The words of a text that a vocabulary lacks, most frequent first: at most `limit`, each coming `min_count` times."""
     frequent = int(np.count_nonzero(shards.counts[len(SPECIAL_TOKENS) :] >= min_count))  # the first ones: counts fall
     types = itertools.chain.from_iterable(shards.type_blocks())
@@ -256,9 +265,9 @@ def lacking(shards: Shards, vocabulary: Vocabulary, *, limit: int, min_count: in
     return list(found)
 
 
-def join_words(model: Elmo | Ulmfit, shards: Shards, limit: int, min_count: int) -> list[str]:
+def extend_with_text(model: Elmo | Ulmfit, shards: Shards, limit: int, min_count: int) -> list[str]:
     """Take a text's frequent words into a model's vocabulary; gives them."""
-    added = lacking(shards, require_vocabulary(model), limit=limit, min_count=min_count)
+    added = missing_words(shards, require_vocabulary(model), limit=limit, min_count=min_count)
     extend_vocabulary(model, added)
     return added
 

@@ -16,9 +16,9 @@ import numpy as np
 from polyseme.base.config import ConfigError
 from polyseme.base.run import Run
 from polyseme.encoders.ulmfit import Ulmfit
-from polyseme.pretraining.adapt import EPOCHS, NEW_WORDS, join_words
+from polyseme.pretraining.adapt import EPOCHS, NEW_WORDS, extend_with_text
 from polyseme.pretraining.left_to_right import Ids
-from polyseme.pretraining.ulmfit import UlmfitObjective, UlmfitTeaching, optim
+from polyseme.pretraining.ulmfit import UlmfitObjective, UlmfitTraining, optim
 from polyseme.text.batching.bptt import BpttBatches
 from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
@@ -35,7 +35,7 @@ def slanted(learning_rate: float = RATE) -> OptimConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UlmfitAdaptation(UlmfitTeaching):
+class UlmfitAdaptation(UlmfitTraining):
     """How a model goes on learning."""
 
     new_words: int | None = None
@@ -50,7 +50,7 @@ class UlmfitAdaptation(UlmfitTeaching):
     """The budget and the loop."""
 
     def __post_init__(self) -> None:
-        problems = self.teaching_problems()
+        problems = self.training_problems()
         if self.new_words is not None and self.new_words < 0:
             problems.append(f"new_words is {self.new_words}; allowed: 0 (none) or more")
         if self.min_count < 1 or not self.layer_decay >= 1:
@@ -58,7 +58,7 @@ class UlmfitAdaptation(UlmfitTeaching):
         if problems:
             raise ConfigError("; ".join(problems))
 
-    def taught(self) -> dict[str, Any]:
+    def training_settings(self) -> dict[str, Any]:
         """What a run cannot change when it goes on: all but the budget."""
         return {name: value for name, value in self.to_dict().items() if name != "train"}
 
@@ -66,15 +66,15 @@ class UlmfitAdaptation(UlmfitTeaching):
         """The text as it is: the model's rows of its words are looked up."""
         return shards
 
-    def settled(self, model: Ulmfit, words: int, run: Run) -> UlmfitAdaptation:
+    def resolve_defaults(self, model: Ulmfit, words: int, run: Run) -> UlmfitAdaptation:
         """With what was left open chosen for a text of so many words and a device."""
         new_words = NEW_WORDS if self.new_words is None else self.new_words
-        return self.replace(rows=self.fitting_rows(words, run), new_words=new_words)
+        return self.replace(batch_size=self.default_batch_size(words, run), new_words=new_words)
 
     def enlarge(self, model: Ulmfit, shards: Shards) -> list[str]:
         """Take the text's frequent words into the vocabulary; gives them."""
         assert self.new_words is not None
-        return join_words(model, shards, self.new_words, self.min_count)
+        return extend_with_text(model, shards, self.new_words, self.min_count)
 
     def objective(self, model: Ulmfit, shards: Shards, sentences: range, run: Run) -> tuple[UlmfitObjective, BpttBatches]:
         """What learns, and its batches of some sentences."""

@@ -23,7 +23,7 @@ from polyseme.encoders.config import SubwordConfig
 from polyseme.encoders.subword_library import library, quiet
 from polyseme.nn.to_device import to_device
 from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, MaskingConfig
-from polyseme.pretraining.piece_teaching import SIZES, PieceObjective, PieceTeaching
+from polyseme.pretraining.subword_training import SIZES, SubwordObjective, SubwordPretraining
 from polyseme.text.shards.subwords import SubwordShards
 from polyseme.text.subwords import SubwordTokenizer, train_wordpiece
 from polyseme.text.words import Splitter
@@ -31,10 +31,10 @@ from polyseme.training.base import Loss
 
 
 @dataclass(frozen=True, kw_only=True)
-class BertPretraining(PieceTeaching):
+class BertPretraining(SubwordPretraining):
     """What is taught, and how; `fit` does it.
 
-    >>> BertPretraining(size="mini").masking.share
+    >>> BertPretraining(size="mini").masking.mlm_probability
     0.15
     """
 
@@ -44,10 +44,10 @@ class BertPretraining(PieceTeaching):
     """Which pieces are hidden."""
 
     def learn(self, sentences: Iterable[Sequence[str]]) -> Any:
-        return train_wordpiece(sentences, self.pieces, lowercase=self.lowercase)
+        return train_wordpiece(sentences, self.vocabulary_size, lowercase=self.lowercase)
 
-    def pieces_settings(self) -> dict[str, Any]:
-        return {"wordpiece": self.pieces, "lowercase": self.lowercase}
+    def tokenizer_settings(self) -> dict[str, Any]:
+        return {"wordpiece": self.vocabulary_size, "lowercase": self.lowercase}
 
     def build(self, tokenizer: Any, splitter: Splitter) -> Bert:
         layers, width = SIZES[self.size]
@@ -58,7 +58,7 @@ class BertPretraining(PieceTeaching):
                 num_hidden_layers=layers,
                 num_attention_heads=width // 64,
                 intermediate_size=4 * width,
-                max_position_embeddings=self.length,
+                max_position_embeddings=self.max_length,
                 hidden_dropout_prob=self.dropout,
                 attention_probs_dropout_prob=self.dropout,
                 pad_token_id=tokenizer.pad_token_id,
@@ -73,7 +73,7 @@ class BertPretraining(PieceTeaching):
         self, shards: SubwordShards, documents: range, pieces: SubwordTokenizer, size: int, run: Run | None
     ) -> BertBatches:
         share = {} if run is None else {"seed": run.seed, "rank": run.rank, "world_size": run.world_size}
-        return BertBatches(shards, documents, pieces, masking=self.masking, length=self.length, size=size, **share)
+        return BertBatches(shards, documents, pieces, masking=self.masking, length=self.max_length, size=size, **share)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class _Prepared:
     words: int
 
 
-class BertObjective(PieceObjective):
+class BertObjective(SubwordObjective):
     """Hidden pieces and next sentences, around a model with the library's heads for both."""
 
     def prepare(self, batch: BertBatch) -> _Prepared:

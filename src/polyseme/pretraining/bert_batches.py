@@ -34,22 +34,23 @@ BLOCK = 2048  # documents whose pairs are made together
 class MaskingConfig(Config):
     """Which pieces are hidden, and how."""
 
-    share: float = 0.15
+    mlm_probability: float = 0.15
     """Of the pieces, marks not counted, those that are to be told."""
-    masked: float = 0.8
+    mask_replace_prob: float = 0.8
     """Of these, those that are replaced by [MASK]."""
-    random: float = 0.1
+    random_replace_prob: float = 0.1
     """Of these, those that are replaced by any piece; the rest stays as it is."""
-    whole_words: bool = False
+    whole_word_mask: bool = False
     """Hide all pieces of a word, or none."""
     kind: Literal["dynamic", "static"] = "dynamic"
     """Draw pairs and masks anew in each epoch, or once."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.share < 1 or self.masked < 0 or self.random < 0 or self.masked + self.random > 1:
+        replaced = self.mask_replace_prob + self.random_replace_prob
+        if not 0 < self.mlm_probability < 1 or min(self.mask_replace_prob, self.random_replace_prob) < 0 or replaced > 1:
             raise ConfigError(
-                f"share is {self.share}, masked {self.masked}, random {self.random}; share lies between 0 and 1, and the other "
-                "two are shares of it that together are no more than 1"
+                f"mlm_probability is {self.mlm_probability}, mask_replace_prob {self.mask_replace_prob}, random_replace_prob "
+                f"{self.random_replace_prob}; the first lies between 0 and 1, and the other two together are no more than 1"
             )
 
 
@@ -198,8 +199,8 @@ class Masker:
         lengths, words = one + two, int(starts.sum())
         begins = np.cumsum(lengths) - lengths
         starts[(begins + one)[two > 0]] = True  # the second text begins a unit, too
-        units = starts if self._config.whole_words else np.ones(len(texts), dtype=bool)
-        told = chosen(units, lengths, self._config.share, source)
+        units = starts if self._config.whole_word_mask else np.ones(len(texts), dtype=bool)
+        told = chosen(units, lengths, self._config.mlm_probability, source)
         shape = (len(pairs), int(lengths.max()) + 3)
         ids, targets = np.full(shape, self._pad, dtype=np.int64), np.full(shape, IGNORED, dtype=np.int64)
         rows = np.repeat(np.arange(len(pairs)), lengths)
@@ -219,8 +220,9 @@ class Masker:
     def _hidden(self, texts: NDArray[np.int64], told: NDArray[np.bool_], source: np.random.Generator) -> NDArray[np.int64]:
         draw, config = source.random(len(texts)), self._config
         others = self._any[source.integers(len(self._any), size=len(texts))]
-        read = np.where(told & (draw < config.masked), self._mask, texts)
-        return np.where(told & (draw >= config.masked) & (draw < config.masked + config.random), others, read)
+        masked, random = config.mask_replace_prob, config.random_replace_prob
+        read = np.where(told & (draw < masked), self._mask, texts)
+        return np.where(told & (draw >= masked) & (draw < masked + random), others, read)
 
 
 class BertBatches:

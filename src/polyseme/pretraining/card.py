@@ -28,7 +28,7 @@ UNFINISHED = "**The training of this model is not finished:** it is the best one
 
 
 @dataclass(frozen=True, kw_only=True)
-class Story:
+class CardData:
     """What there is to tell of a run before its result."""
 
     title: str
@@ -67,11 +67,11 @@ class Story:
         text = ""
         if "perplexity" in result.scores:
             text = (
-                f"Perplexity {perplexities(result.scores)}, by the full softmax over the vocabulary, on "
+                f"Perplexity {format_perplexity(result.scores)}, by the full softmax over the vocabulary, on "
                 f"{self.held_out:,} held-out sentences: the end of the text, which training never saw."
             )
             if self.before is not None:
-                text += f" Before training it was {perplexities(self.before)}, on the same sentences and vocabulary."
+                text += f" Before training it was {format_perplexity(self.before)}, on the same sentences and vocabulary."
         return write_card(_cell(self.title), self._facts(facts), text=text, licence=self.licence)
 
     def cost(self, result: TrainOutput) -> Cost:
@@ -91,34 +91,34 @@ class Story:
         return {name: _cell(value) for name, value in facts.items() if value is not None}
 
 
-def facts_card(title: str, facts: Mapping[str, Any]) -> str:
-    """The card of a model that has no Story: named values in a table, nested ones on one line, without those that are None.
+def format_card(title: str, facts: Mapping[str, Any]) -> str:
+    """The card of a model that has no CardData: named values in a table, nested ones on one line, without those that are None.
 
-    >>> "| dim | 1,000 |" in facts_card("m", {"dim": 1000, "loss": None})
+    >>> "| dim | 1,000 |" in format_card("m", {"dim": 1000, "loss": None})
     True
     """
     cells = {name: _listed(value) if isinstance(value, Mapping) else value for name, value in facts.items()}
     return write_card(_cell(title), {name: _cell(value) for name, value in cells.items() if value is not None})
 
 
-def write_finished(out: Path, story: Story, result: TrainOutput) -> None:
+def write_finished(out: Path, card: CardData, result: TrainOutput) -> None:
     """Put the finished card into the model's folder, and what the run cost.
 
     A card that is finished already, and perhaps edited, stays as it is.
     """
     if result.ended is None:
         return
-    write_cost(out, story.cost(result))
+    write_cost(out, card.cost(result))
     path = out / "README.md"
     if path.exists() and UNFINISHED not in read_bytes(path).decode("utf-8", "replace"):
         return
-    write_text(path, story.finished(result))
+    write_text(path, card.finished(result))
 
 
-def perplexities(scores: Mapping[str, float]) -> str:
+def format_perplexity(scores: Mapping[str, float]) -> str:
     """The numbers of an evaluation as people read them.
 
-    >>> perplexities({"perplexity": 20.0, "forward": 16.0, "backward": 25.0})
+    >>> format_perplexity({"perplexity": 20.0, "forward": 16.0, "backward": 25.0})
     '20.00 (forward 16.00, backward 25.00)'
     """
     each = ", ".join(f"{name} {scores[name]:,.2f}" for name in ("forward", "backward") if name in scores)

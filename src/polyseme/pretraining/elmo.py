@@ -19,7 +19,7 @@ from torch import Tensor
 from polyseme.encoders.base import Batch
 from polyseme.encoders.elmo import Elmo, ElmoInputs
 from polyseme.nn.output.sampled import SampledSoftmax
-from polyseme.pretraining.type_tables import TypeTables
+from polyseme.pretraining.word_lookup import WordLookup
 from polyseme.text.batching.stream import TypeBatch
 from polyseme.text.shards.shards import Shards
 from polyseme.training.base import Learner, Loss
@@ -50,7 +50,7 @@ class ElmoObjective(Learner):
         self.model = model
         self.dropout, model.contextualizer.dropout = dropout, dropout
         self.card = card
-        self._words = TypeTables(model, shards)
+        self._words = WordLookup(model, shards)
         self._sampled = SampledSoftmax(model.output, negatives) if negatives is not None else None
 
     def prepare(self, batch: TypeBatch) -> LanguageBatch:

@@ -22,9 +22,9 @@ from polyseme.base.progress import progress
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.folder import save
-from polyseme.pretraining.card import facts_card, machine
+from polyseme.pretraining.card import format_card, machine
 from polyseme.pretraining.cost import Cost, write_cost
-from polyseme.pretraining.teaching import told
+from polyseme.pretraining.elmo_training import text_facts
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.training.checkpoint import Checkpoint, CheckpointManager, has_checkpoint
@@ -47,7 +47,7 @@ class Fitted:
     """Of the last epoch, where the method has one."""
 
 
-def read_text(corpus: Corpus, run: Run, out: Path) -> Shards:
+def encode_text(corpus: Corpus, run: Run, out: Path) -> Shards:
     """The text as numbers, in the run's folder or where the corpus keeps it; shown as it goes."""
     if run.world_size > 1:
         raise UsageError(f"this method trains in one process, and here are {run.world_size}: start it without torchrun")
@@ -56,7 +56,7 @@ def read_text(corpus: Corpus, run: Run, out: Path) -> Shards:
         return Shards.build(corpus, out / "run", advance, only_known=began)
 
 
-class Epochs:
+class EpochCheckpoints:
     """The checkpoints of a run, one an epoch, and how long it took so far."""
 
     def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
@@ -95,14 +95,14 @@ def write_model(fitted: Fitted, corpus: Corpus, shards: Shards, run: Run, option
     """Write the model folder with its card."""
     facts = {
         **fitted.model.info(),
-        **told(corpus, shards),
+        **text_facts(corpus, shards),
         "options": {**options, "seed": run.seed},
         "loss": None if fitted.loss is None else f"{fitted.loss:.4f}",
         "training_time": format_duration(fitted.seconds),
         "machine": machine(run),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
-    save(fitted.model, fitted.out, card=facts_card(fitted.out.resolve().name, facts))
+    save(fitted.model, fitted.out, card=format_card(fitted.out.resolve().name, facts))
     cost = Cost(
         method=str(options["method"]),
         seconds=round(fitted.seconds, 3),

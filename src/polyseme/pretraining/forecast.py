@@ -17,8 +17,8 @@ import torch
 
 from polyseme.base.run import Run
 from polyseme.encoders.elmo import Elmo
-from polyseme.pretraining.fit import ElmoPretraining, build
-from polyseme.pretraining.teaching import prepare
+from polyseme.pretraining.elmo_fit import ElmoPretraining, build
+from polyseme.pretraining.elmo_training import prepare
 from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
 from polyseme.training.config import TrainConfig
@@ -61,9 +61,9 @@ def forecast(
 ) -> Forecast:
     """Try the training of a corpus of so many words, distinct words (`vocabulary`) and sentences for some seconds."""
     run.seed_all()
-    config = config.settled(words, run)
+    config = config.resolve_defaults(words, run)
     assert config.batch_words is not None
-    shards = made_up(config, words, vocabulary, sentences)
+    shards = synthetic_shards(config, words, vocabulary, sentences)
     model = build(shards, config).to(run.device)
     begun = time.monotonic()
     for share in _SHARES:
@@ -84,13 +84,13 @@ def forecast(
     )
 
 
-def made_up(config: ElmoPretraining, words: int, vocabulary: int, sentences: int) -> Shards:
+def synthetic_shards(config: ElmoPretraining, words: int, vocabulary: int, sentences: int) -> Shards:
     """Invented text as shards in memory, as much as `_STEPS` steps take: words by Zipf's law, sentences of the mean length."""
     source = np.random.default_rng(0)
     mean = min(max(words / max(sentences, 1), 1.0), 400.0)
     count = max(2, int(1.5 * _STEPS * (config.batch_words or 0) * config.train.accumulate / mean))
     lengths = np.maximum(1, source.gamma(2.0, mean / 2.0, size=count).round()).astype(np.int64)
-    types = max(1, min(vocabulary, max(config.vocabulary, _TYPES)))
+    types = max(1, min(vocabulary, max(config.vocabulary_size, _TYPES)))
     ranks = np.exp(source.random(int(lengths.sum())) * np.log(types + 1)).astype(np.int64) - 1  # chance of rank r: 1 / (r + 1)
     endings = source.poisson(4, size=types)
     drawn = (ranks.clip(0, types - 1) + len(SPECIAL_TOKENS)).astype(np.uint32)
@@ -104,7 +104,7 @@ def made_up(config: ElmoPretraining, words: int, vocabulary: int, sentences: int
 
 
 @dataclass(frozen=True)
-class _Tried:
+class _Measured:
     """What some steps showed."""
 
     step: float
@@ -119,7 +119,7 @@ class _Tried:
     """Bytes that a GPU held at most."""
 
 
-def _try(shards: Shards, model: Elmo, config: ElmoPretraining, run: Run, limit: float, *, steps: int) -> _Tried:
+def _try(shards: Shards, model: Elmo, config: ElmoPretraining, run: Run, limit: float, *, steps: int) -> _Measured:
     """One step that counts what is kept, then so many more, timed; fewer or none where they would take too long."""
     objective, batches = prepare(shards, range(len(shards)), model, config, run)
     objective.to(run.device)
@@ -139,7 +139,7 @@ def _try(shards: Shards, model: Elmo, config: ElmoPretraining, run: Run, limit: 
     seconds = sum(took for _, took in timed)
     state = sum(value.numel() * value.element_size() for value in parts.shared().values())
     peak = torch.cuda.max_memory_allocated(run.device) if run.device.type == "cuda" else None
-    return _Tried(seconds / len(timed), sum(words for words, _ in timed) / seconds, state, kept[0], peak)
+    return _Measured(seconds / len(timed), sum(words for words, _ in timed) / seconds, state, kept[0], peak)
 
 
 def _timed(step_runner: StepRunner, run: Run) -> tuple[int, float]:
@@ -168,7 +168,7 @@ def _kept_bytes(model: Elmo) -> Iterator[list[int]]:
         yield total
 
 
-def _seconds(train: TrainConfig, words: int, tried: _Tried, share: int) -> float:
+def _seconds(train: TrainConfig, words: int, tried: _Measured, share: int) -> float:
     if train.minutes is not None:
         return 60 * train.minutes
     if train.steps is not None:

@@ -23,7 +23,7 @@ from polyseme.base.errors import PolysemeError
 from polyseme.base.progress import Advance, progress
 from polyseme.base.run import Run
 from polyseme.encoders.word2vec import WordVectorTable
-from polyseme.pretraining.epochs import Epochs, Fitted, read_text, write_model
+from polyseme.pretraining.epochs import EpochCheckpoints, Fitted, encode_text, write_model
 from polyseme.text.corpus import Corpus
 from polyseme.text.counting.cooccurrence import Cooccurrences, count_cooccurrences, frequent_types, subsampling_probabilities
 from polyseme.text.shards.shards import Shards
@@ -48,7 +48,7 @@ class GlovePretraining(Config):
     """Neighbours of a word are so far from it at most; those at distance d count 1/d."""
     min_count: int = 5
     """Words that come less often are left out."""
-    vocabulary: int | None = None
+    vocabulary_size: int | None = None
     """The most frequent words, so many at most; None: all."""
     sample: float | None = None
     """Words with a larger share of the text are passed over at times before pairs are counted, as word2vec does; 0: never, as
@@ -76,7 +76,7 @@ class GlovePretraining(Config):
         for name in ("x_max", "alpha", "learning_rate"):
             if not getattr(self, name) > 0:
                 problems.append(f"{name} is {getattr(self, name)}; it must be above 0")
-        for name in ("vocabulary", "batch_pairs"):
+        for name in ("vocabulary_size", "batch_pairs"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 problems.append(f"{name} is {value}; it must be at least 1")
@@ -86,10 +86,10 @@ class GlovePretraining(Config):
     def fit(self, corpus: Corpus, run: Run, out: str | Path) -> Fitted:
         """Count the pairs of a corpus and train on them; `out` holds the model at the end, `out/run` what a restart needs."""
         out = Path(out)
-        shards = read_text(corpus, run, out)
+        shards = encode_text(corpus, run, out)
         pairs, words = _pairs(shards, self, run.seed)
         model = Glove(pairs, self, run)
-        epochs = Epochs(out / "run", {"glove": self.to_dict(), "corpus": shards.fingerprint, "seed": run.seed})
+        epochs = EpochCheckpoints(out / "run", {"glove": self.to_dict(), "corpus": shards.fingerprint, "seed": run.seed})
         found = epochs.newest()
         done, loss = 0, None
         if found is not None:
@@ -107,7 +107,7 @@ class GlovePretraining(Config):
 
 
 def _pairs(shards: Shards, config: GlovePretraining, seed: int) -> tuple[Cooccurrences, list[str]]:
-    places = frequent_types(shards, config.min_count, config.vocabulary)
+    places = frequent_types(shards, config.min_count, config.vocabulary_size)
     if not len(places):
         raise PolysemeError(f"no word of the text comes {config.min_count} times or more: give a smaller --min-count")
     sample = (SAMPLE if shards.total >= LONG_TEXT else 0.0) if config.sample is None else config.sample

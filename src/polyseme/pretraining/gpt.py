@@ -22,7 +22,7 @@ from polyseme.base.run import Run
 from polyseme.encoders.gpt import Gpt
 from polyseme.encoders.subword_library import library, quiet
 from polyseme.nn.to_device import to_device
-from polyseme.pretraining.piece_teaching import SIZES, PieceObjective, PieceTeaching
+from polyseme.pretraining.subword_training import SIZES, SubwordObjective, SubwordPretraining
 from polyseme.text.shards.subwords import SubwordShards
 from polyseme.text.subwords import MIN_BPE_SIZE, SubwordTokenizer, train_bpe
 from polyseme.text.words import Splitter
@@ -33,16 +33,16 @@ IGNORED = -100  # the target behind the end of the last row
 
 
 @dataclass(frozen=True, kw_only=True)
-class GptPretraining(PieceTeaching):
+class GptPretraining(SubwordPretraining):
     """What is taught, and how; `fit` does it."""
 
     least, always = MIN_BPE_SIZE, "256 are bytes and one is a mark"
 
     def learn(self, sentences: Iterable[Sequence[str]]) -> Any:
-        return train_bpe(sentences, self.pieces)
+        return train_bpe(sentences, self.vocabulary_size)
 
-    def pieces_settings(self) -> dict[str, Any]:
-        return {"byte_pairs": self.pieces}
+    def tokenizer_settings(self) -> dict[str, Any]:
+        return {"byte_pairs": self.vocabulary_size}
 
     def build(self, tokenizer: Any, splitter: Splitter) -> Gpt:
         layers, width = SIZES[self.size]
@@ -53,7 +53,7 @@ class GptPretraining(PieceTeaching):
                 n_embd=width,
                 n_layer=layers,
                 n_head=width // 64,
-                n_positions=self.length,
+                n_positions=self.max_length,
                 embd_pdrop=self.dropout,
                 attn_pdrop=self.dropout,
                 resid_pdrop=self.dropout,
@@ -71,7 +71,7 @@ class GptPretraining(PieceTeaching):
     ) -> GptBatches:
         share = {} if run is None else {"seed": run.seed, "rank": run.rank, "world_size": run.world_size}
         mark = pieces.special_token_id("eos", "bos")
-        return GptBatches(shards, documents, mark, length=self.length, rows=max(1, size // self.length), **share)
+        return GptBatches(shards, documents, mark, length=self.max_length, rows=max(1, size // self.max_length), **share)
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class _Prepared:
     words: int
 
 
-class GptObjective(PieceObjective):
+class GptObjective(SubwordObjective):
     """The next piece, around a model with the library's head for it."""
 
     def prepare(self, batch: GptBatch) -> _Prepared:

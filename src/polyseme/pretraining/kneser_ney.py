@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 
 from polyseme.encoders.config import Smoothing
 from polyseme.encoders.ngram_table import ZERO, Level, NgramTable
-from polyseme.pretraining.ngram_counts import BEGIN, Counted, Whole
+from polyseme.pretraining.ngram_counts import BEGIN, IntArray, NgramCounts
 
 FALLBACK = (0.5, 1.0, 1.5)
 """Discounts where a text is too small, or too regular, to say: KenLM's."""
 
 
 @dataclass(frozen=True)
-class Estimate:
+class NgramEstimate:
     """A model's numbers."""
 
     table: NgramTable
@@ -42,7 +42,7 @@ class Estimate:
     """For each order, of the counts 1, 2, and 3 or more."""
 
 
-def estimate(counted: Iterable[Counted], size: int, smoothing: Smoothing, cutoffs: tuple[int, ...]) -> Estimate:
+def estimate(counted: Iterable[NgramCounts], size: int, smoothing: Smoothing, cutoffs: tuple[int, ...]) -> NgramEstimate:
     """The probabilities of all n-grams from their counts, lowest order first; `cutoffs`: one for each order, not falling.
 
     >>> from polyseme.pretraining.ngram_counts import count_ngrams
@@ -69,12 +69,12 @@ def estimate(counted: Iterable[Counted], size: int, smoothing: Smoothing, cutoff
         below, kept_below = probability, kept
         places = np.cumsum(kept) - 1
     levels[0].log_probs[BEGIN] = ZERO  # it is never predicted
-    return Estimate(NgramTable(size, levels), tuple(discounts))
+    return NgramEstimate(NgramTable(size, levels), tuple(discounts))
 
 
-def _counts(grams: Counted, longer: Counted | None, order: int, smoothing: Smoothing) -> Whole:
+def _counts(grams: NgramCounts, longer: NgramCounts | None, order: int, smoothing: Smoothing) -> IntArray:
     """What is discounted and shared out: counts, or after how many different words."""
-    counts: Whole = grams.count
+    counts: IntArray = grams.count
     if smoothing == "kneser-ney" and longer is not None:
         counts = np.where(grams.begins, counts, np.bincount(longer.shorter, minlength=len(grams)))
     if order == 1:
@@ -83,7 +83,7 @@ def _counts(grams: Counted, longer: Counted | None, order: int, smoothing: Smoot
     return counts
 
 
-def _discounts(counts: Whole, smoothing: Smoothing) -> tuple[float, ...]:
+def _discounts(counts: IntArray, smoothing: Smoothing) -> tuple[float, ...]:
     """What the counts 1, 2, and 3 or more lose."""
     if smoothing == "none":
         return 0.0, 0.0, 0.0
@@ -100,7 +100,7 @@ def _discounts(counts: Whole, smoothing: Smoothing) -> tuple[float, ...]:
 
 
 def _interpolate(
-    grams: Counted,
+    grams: NgramCounts,
     counts: NDArray[np.int64],
     discounts: NDArray[np.float64],
     kept: NDArray[np.bool_],

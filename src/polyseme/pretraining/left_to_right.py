@@ -24,10 +24,10 @@ from polyseme.base.run import Run
 from polyseme.encoders.left_to_right import LeftToRight
 from polyseme.nn.output.sampled import SampledSoftmax
 from polyseme.nn.to_device import to_device
-from polyseme.pretraining.card import Story, write_finished
-from polyseme.pretraining.ngram import number
+from polyseme.pretraining.card import CardData, write_finished
+from polyseme.pretraining.elmo_training import split, text_facts
+from polyseme.pretraining.ngram import index_vocabulary
 from polyseme.pretraining.ngram_counts import UNKNOWN
-from polyseme.pretraining.teaching import split, told
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 SCORES = 1 << 22  # computed at a time in evaluation, which should not need more memory than training: 16 MB
 Ids = NDArray[np.int32]
 """What each type of a text is in the vocabulary, (types,)."""
-NEVER_UNKNOWN = (
+UNKNOWN_UNTRAINED = (
     "every word of the text is known, so <unk> is never learned; "
     "for perplexities of other text give --min-count 2 or --vocabulary N"
 )
@@ -102,7 +102,7 @@ class LeftToRightObjective(Learner):
 class LeftToRightPretraining(Config):
     """What is taught, and how."""
 
-    vocabulary: int | None = None
+    vocabulary_size: int | None = None
     """Words that the model reads and predicts, marks counted: the most frequent ones; all others are `<unk>`. None: all."""
     min_count: int = 1
     """Words that come less often are `<unk>`."""
@@ -127,7 +127,7 @@ class LeftToRightPretraining(Config):
     def validation(self, shards: Shards, held_out: range) -> Iterable[Any]:
         """The held-out sentences for the objective's `evaluate`."""
 
-    def settled(self, words: int, run: Run) -> LeftToRightPretraining:
+    def resolve_defaults(self, words: int, run: Run) -> LeftToRightPretraining:
         """With what was left open chosen for a text of so many words and a device."""
         return self
 
@@ -138,8 +138,8 @@ class LeftToRightPretraining(Config):
             for name, value in ((name, getattr(self, name)) for name in rates)
             if not 0 <= value < 1
         ]
-        if self.vocabulary is not None and self.vocabulary < 4:
-            found.append(f"vocabulary is {self.vocabulary}; it counts <s>, </s> and <unk>, so at least 4")
+        if self.vocabulary_size is not None and self.vocabulary_size < 4:
+            found.append(f"vocabulary_size is {self.vocabulary_size}; it counts <s>, </s> and <unk>, so at least 4")
         for name in ("min_count", "negatives"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -163,23 +163,23 @@ class LeftToRightPretraining(Config):
         begun = has_checkpoint(out)
         shards = Shards.build(corpus, out / "run", progress, only_known=begun)
         train, held_out = split(shards)
-        config = self.settled(shards.total, run)
-        words, ids = number(shards, vocabulary=self.vocabulary, min_count=self.min_count)
+        config = self.resolve_defaults(shards.total, run)
+        words, ids = index_vocabulary(shards, vocabulary=self.vocabulary_size, min_count=self.min_count)
         if run.is_main_process and not begun and not _meets_unknown(shards, held_out, ids):
-            _log.warning(NEVER_UNKNOWN)
+            _log.warning(UNKNOWN_UNTRAINED)
         run.seed_all()
         model = config.build(Vocabulary(words, unknown="<unk>", begin="<s>", end="</s>"), corpus.splitter)
         objective, batches = config.learner(model, ids), config.batches(shards, train, run)
-        story = Story(
+        card = CardData(
             title=out.resolve().name,
             model=model.info(),
-            text=told(corpus, shards),
+            text=text_facts(corpus, shards),
             options=config.to_dict() | {"seed": run.seed},
             run=run,
             words_per_epoch=batches.words_per_epoch,
             held_out=len(held_out),
         )
-        objective.card = story.unfinished()
+        objective.card = card.unfinished()
         taught = {name: value for name, value in config.to_dict().items() if name != "train"}
         result = Trainer(self.train, run).fit(
             objective,
@@ -190,7 +190,7 @@ class LeftToRightPretraining(Config):
             accept_changes=accept_changes,
         )
         if run.is_main_process:
-            write_finished(out, story, result)
+            write_finished(out, card, result)
         return result
 
 

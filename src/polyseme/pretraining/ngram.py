@@ -26,11 +26,11 @@ from polyseme.base.run import Run
 from polyseme.encoders.config import NgramConfig, Smoothing
 from polyseme.encoders.folder import LIBRARY_KEY
 from polyseme.encoders.ngram import NgramModel
-from polyseme.pretraining.card import facts_card
+from polyseme.pretraining.card import format_card
 from polyseme.pretraining.cost import Cost, write_cost
+from polyseme.pretraining.elmo_training import text_facts
 from polyseme.pretraining.kneser_ney import estimate
-from polyseme.pretraining.ngram_counts import UNKNOWN, count_ngrams, lay_out
-from polyseme.pretraining.teaching import told
+from polyseme.pretraining.ngram_counts import UNKNOWN, count_ngrams, to_stream
 from polyseme.text.corpus import Corpus
 from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
@@ -67,7 +67,7 @@ class NgramPretraining(Config):
     """Words of the longest n-grams: a word depends on one less (the Markov assumption)."""
     smoothing: Smoothing = "kneser-ney"
     """Modified Kneser-Ney; absolute discounting; or none (maximum likelihood)."""
-    vocabulary: int | None = None
+    vocabulary_size: int | None = None
     """Words of the vocabulary, marks counted: the most frequent ones; all others are `<unk>`. None: all words."""
     min_count: int = 1
     """Words that come less often are `<unk>`."""
@@ -78,8 +78,8 @@ class NgramPretraining(Config):
         problems = []
         if self.order < 1:
             problems.append(f"order is {self.order}; it must be at least 1")
-        if self.vocabulary is not None and self.vocabulary < 4:
-            problems.append(f"vocabulary is {self.vocabulary}; it counts <s>, </s> and <unk>, so at least 4")
+        if self.vocabulary_size is not None and self.vocabulary_size < 4:
+            problems.append(f"vocabulary_size is {self.vocabulary_size}; it counts <s>, </s> and <unk>, so at least 4")
         if self.min_count < 1:
             problems.append(f"min_count is {self.min_count}; it must be at least 1")
         if not self.cutoffs or self.cutoffs[0] != 0 or list(self.cutoffs) != sorted(self.cutoffs):
@@ -111,10 +111,10 @@ class NgramPretraining(Config):
         model.splitter = corpus.splitter
         made = Made(model, shards.total, len(shards), time.monotonic() - begin)
         if run.is_main_process:
-            text = told(corpus, shards) | {"options": self.to_dict(), "seconds": f"{made.seconds:.1f}"}
+            text = text_facts(corpus, shards) | {"options": self.to_dict(), "seconds": f"{made.seconds:.1f}"}
             record.parent.mkdir(parents=True, exist_ok=True)
             write_text(record, json.dumps({"options": self.to_dict(), "corpus": shards.fingerprint}, indent=2) + "\n")
-            model.save_pretrained(out, card=facts_card(out.resolve().name, model.facts() | text))
+            model.save_pretrained(out, card=format_card(out.resolve().name, model.info() | text))
             write_cost(out, _cost(made))
         return made
 
@@ -125,21 +125,21 @@ def _cost(made: Made) -> Cost:
         seconds=round(made.seconds, 3),
         words=made.words,
         text_words=made.words,
-        parameters=int(made.model.facts()["parameters"]),
+        parameters=int(made.model.info()["parameters"]),
     )
 
 
 def build(shards: Shards, config: NgramPretraining) -> NgramModel:
     """The model of an encoded text."""
-    words, ids = number(shards, vocabulary=config.vocabulary, min_count=config.min_count)
+    words, ids = index_vocabulary(shards, vocabulary=config.vocabulary_size, min_count=config.min_count)
     size = len(words)
-    estimated = estimate(count_ngrams(lay_out(shards, ids), size, config.order), size, config.smoothing, config.every_cutoff)
+    estimated = estimate(count_ngrams(to_stream(shards, ids), size, config.order), size, config.smoothing, config.every_cutoff)
     about = MARKED.replace(order=config.order, smoothing=config.smoothing, discounts=estimated.discounts)
     vocabulary = Vocabulary(words, unknown=about.unknown, begin=about.begin, end=about.end)
     return NgramModel(about, vocabulary=vocabulary, table=estimated.table)
 
 
-def number(shards: Shards, *, vocabulary: int | None, min_count: int) -> tuple[list[str], NDArray[np.int32]]:
+def index_vocabulary(shards: Shards, *, vocabulary: int | None, min_count: int) -> tuple[list[str], NDArray[np.int32]]:
     """The vocabulary, marks first and then by falling count, and what each type of a text is in it, (types,).
 
     Words that a text has in the place of rare ones already (`<unk>`) are this model's unknown word; so is a mark inside a

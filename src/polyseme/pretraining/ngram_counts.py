@@ -20,29 +20,29 @@ from polyseme.text.shards.shards import Shards
 BEGIN, END, UNKNOWN = 0, 1, 2
 """Ids of the marks in every vocabulary of ours."""
 
-Whole = NDArray[np.signedinteger]
+IntArray = NDArray[np.signedinteger]
 
 
 @dataclass(frozen=True)
-class Counted:
+class NgramCounts:
     """The distinct n-grams of one order, sorted by their words, (n,) each."""
 
-    context: Whole
+    context: IntArray
     """Place of the first n - 1 words in the order below."""
-    word: Whole
+    word: IntArray
     """The last word."""
-    shorter: Whole
+    shorter: IntArray
     """Place of the last n - 1 words in the order below."""
     begins: NDArray[np.bool_]
     """Whether the first word is the begin of a sentence."""
-    count: Whole
+    count: IntArray
     """How often it comes."""
 
     def __len__(self) -> int:
         return len(self.word)
 
 
-def lay_out(shards: Shards, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+def to_stream(shards: Shards, ids: NDArray[np.int32]) -> NDArray[np.int32]:
     """All sentences of a text with their marks, end to end; `ids`: what each of its types is in the vocabulary, (types,).
 
     A sentence without words is left out.
@@ -60,8 +60,8 @@ def lay_out(shards: Shards, ids: NDArray[np.int32]) -> NDArray[np.int32]:
     return stream
 
 
-def count_ngrams(stream: NDArray[np.int32], size: int, order: int) -> Iterator[Counted]:
-    """The n-grams of order 1, 2, ... of sentences as `lay_out` gives them, none of which goes over the end of one.
+def count_ngrams(stream: NDArray[np.int32], size: int, order: int) -> Iterator[NgramCounts]:
+    """The n-grams of order 1, 2, ... of sentences as `to_stream` gives them, none of which goes over the end of one.
 
     >>> a, b = 3, 4
     >>> ones, twos = count_ngrams(np.array([BEGIN, a, b, END, BEGIN, a, END], dtype=np.int32), 5, 2)
@@ -69,12 +69,12 @@ def count_ngrams(stream: NDArray[np.int32], size: int, order: int) -> Iterator[C
     [(0, 3, 2), (3, 1, 1), (3, 4, 1), (4, 1, 1)]
     """
     number: type[np.signedinteger] = np.int32 if len(stream) < np.iinfo(np.int32).max else np.int64
-    words: Whole = np.arange(size, dtype=number)
+    words: IntArray = np.arange(size, dtype=number)
     counts = np.bincount(stream, minlength=size)
-    yield Counted(np.zeros_like(words), words, np.zeros_like(words), words == BEGIN, counts)
+    yield NgramCounts(np.zeros_like(words), words, np.zeros_like(words), words == BEGIN, counts)
     begins = words == BEGIN
-    where: Whole = np.arange(len(stream), dtype=number)  # where the n-grams of the order begin
-    place: Whole = stream.astype(number)  # by where it begins, the place of each among the distinct ones
+    where: IntArray = np.arange(len(stream), dtype=number)  # where the n-grams of the order begin
+    place: IntArray = stream.astype(number)  # by where it begins, the place of each among the distinct ones
     for length in range(2, order + 1):
         where = where[stream[where + (length - 2)] != END]  # those that one more word follows
         keys = place[where].astype(np.int64) * size + stream[where + (length - 1)]
@@ -86,6 +86,6 @@ def count_ngrams(stream: NDArray[np.int32], size: int, order: int) -> Iterator[C
         del keys
         begins = begins[context]
         count = np.diff(np.append(first, len(where))).astype(number)
-        yield Counted(context.astype(number), word.astype(number), place[where[first] + 1], begins, count)
+        yield NgramCounts(context.astype(number), word.astype(number), place[where[first] + 1], begins, count)
         place = np.zeros_like(place)
         place[where] = np.repeat(np.arange(len(first), dtype=number), count)

@@ -17,9 +17,9 @@ from polyseme.base.config import ConfigError
 from polyseme.base.run import Run
 from polyseme.encoders.config import NnlmConfig
 from polyseme.encoders.nnlm import Nnlm
+from polyseme.pretraining.elmo_training import validation
 from polyseme.pretraining.left_to_right import Ids, LeftToRightObjective, LeftToRightPretraining
 from polyseme.pretraining.ngram_counts import BEGIN
-from polyseme.pretraining.teaching import validation
 from polyseme.text.batching.stream import SentenceBatches, TypeBatch
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
@@ -78,9 +78,9 @@ class NnlmPretraining(LeftToRightPretraining):
     """Words of an n-gram: a word depends on one less."""
     dim: int = 100
     """Size of a word's vector."""
-    hidden: int = 500
+    hidden_size: int = 500
     """Units of the tanh layer."""
-    direct: bool = False
+    direct_connections: bool = False
     """Connect the words' vectors with the output directly, too."""
     dropout: float = 0.25
     """On the words' vectors and on the tanh layer."""
@@ -103,7 +103,7 @@ class NnlmPretraining(LeftToRightPretraining):
     def _model(self, words: int) -> NnlmConfig:
         return NnlmConfig(size=words, order=self.order, dim=self.dim, hidden_size=self.hidden, direct_connections=self.direct)
 
-    def settled(self, words: int, run: Run) -> NnlmPretraining:
+    def resolve_defaults(self, words: int, run: Run) -> NnlmPretraining:
         return self.replace(batch_words=self.batch_words or min(1024, max(128, words // 100)))
 
     def build(self, vocabulary: Vocabulary, splitter: Splitter) -> Nnlm:

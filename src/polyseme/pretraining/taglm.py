@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.taglm import TagLm
-from polyseme.pretraining.fit import ElmoPretraining
+from polyseme.pretraining.elmo_fit import ElmoPretraining
 
 
 @dataclass(frozen=True, kw_only=True)
 class TagLmPretraining(ElmoPretraining):
-    """What is taught, and how: as for an ELMo (`polyseme.pretraining.fit.pretrain`)."""
+    """What is taught, and how: as for an ELMo (`polyseme.pretraining.elmo_fit.pretrain`)."""
 
     model_type: ClassVar[type[Elmo]] = TagLm

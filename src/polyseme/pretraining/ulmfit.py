@@ -20,8 +20,8 @@ from polyseme.encoders.lr_multipliers import lr_multipliers
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.awd_lstm import AwdLstmOutput, AwdLstmState, activation_loss
 from polyseme.nn.config import AwdDropout
+from polyseme.pretraining.elmo_training import SKIP_NORM
 from polyseme.pretraining.left_to_right import Ids, LeftToRightObjective, LeftToRightPretraining
-from polyseme.pretraining.teaching import SKIP_NORM
 from polyseme.text.batching.bptt import BpttBatch, BpttBatches, TokenStream
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
@@ -34,7 +34,7 @@ DEV_ROWS = 10  # of a batch in validation, as published
 
 
 @dataclass(frozen=True)
-class PassageTensors:
+class BpttTensors:
     """A batch on the model's device."""
 
     rows: Tensor
@@ -55,22 +55,22 @@ class UlmfitObjective(LeftToRightObjective):
         ids: Ids,
         *,
         dropout: AwdDropout,
-        activation: float = 2.0,
-        activation_change: float = 1.0,
+        activation_regularization: float = 2.0,
+        temporal_regularization: float = 1.0,
         negatives: int | None = None,
     ) -> None:
         super().__init__(model, ids, negatives=negatives)
         self.layer_decay = 1.0
         """Each layer moves so many times slower than the one above."""
         model.set_dropout(dropout)
-        self._activation, self._change = activation, activation_change
+        self._activation, self._change = activation_regularization, temporal_regularization
         self._carried: AwdLstmState | None = None
 
-    def prepare(self, batch: BpttBatch) -> PassageTensors:
+    def prepare(self, batch: BpttBatch) -> BpttTensors:
         """Type ids -> tensors on the model's device."""
-        return PassageTensors(self.move(self.rows(batch.types, ends=batch.ends)), batch.fresh, batch.words)
+        return BpttTensors(self.move(self.rows(batch.types, ends=batch.ends)), batch.fresh, batch.words)
 
-    def loss(self, batch: PassageTensors) -> Loss:
+    def loss(self, batch: BpttTensors) -> Loss:
         """The mean loss of a prediction, and that of the activations."""
         reading = self._read(batch)
         found = self.mean_loss(reading.top.flatten(0, 1), batch.rows[:, 1:].flatten(), batch.words)
@@ -83,7 +83,7 @@ class UlmfitObjective(LeftToRightObjective):
         tensors = self.prepare(batch)
         return self._read(tensors).top.flatten(0, 1), tensors.rows[:, 1:].flatten()
 
-    def _read(self, batch: PassageTensors) -> AwdLstmOutput:
+    def _read(self, batch: BpttTensors) -> AwdLstmOutput:
         """Read on from the batch before; the loop puts back what evaluation carried."""
         state = None if batch.fresh else self._carried
         reading = self.model.read(batch.rows[:, :-1], state or self.model.lstm.zero_state(len(batch.rows)))
@@ -108,64 +108,64 @@ class UlmfitObjective(LeftToRightObjective):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UlmfitTeaching(Config):
+class UlmfitTraining(Config):
     """How such a model is taught, new or not; dropout as published for the Penn Treebank."""
 
     negatives: int | None = None
     """Train by a sample of so many words of the vocabulary, for large ones; None: by all of them."""
     dropout: AwdDropout = field(default_factory=AwdDropout)
     """What is dropped in training."""
-    activation: float = 2.0
+    activation_regularization: float = 2.0
     """How much large activations of the last layer cost (AR)."""
-    activation_change: float = 1.0
+    temporal_regularization: float = 1.0
     """How much their change from word to word costs (TAR)."""
-    rows: int | None = None
+    batch_size: int | None = None
     """Passages that are read side by side; None: 40, and fewer for little text."""
-    steps: int = 70
+    bptt: int = 70
     """Words of a row in a batch, about, through which gradients go."""
 
-    def teaching_problems(self) -> list[str]:
+    def training_problems(self) -> list[str]:
         """What cannot be."""
         problems = []
-        for name in ("rows", "steps"):
+        for name in ("batch_size", "bptt"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 problems.append(f"{name} is {value}; it must be at least 1")
-        for name in ("activation", "activation_change"):
+        for name in ("activation_regularization", "temporal_regularization"):
             if not getattr(self, name) >= 0:
                 problems.append(f"{name} is {getattr(self, name)}; it must be at least 0")
         return problems
 
-    def fitting_rows(self, words: int, run: Run) -> int:
+    def default_batch_size(self, words: int, run: Run) -> int:
         """Passages for a text of so many words."""
-        return self.rows or max(1, min(40, words // (2 * self.steps * run.world_size)))
+        return self.batch_size or max(1, min(40, words // (2 * self.bptt * run.world_size)))
 
     def learner(self, model: Ulmfit, ids: Ids) -> UlmfitObjective:
         return UlmfitObjective(
             model,
             ids,
             dropout=self.dropout,
-            activation=self.activation,
-            activation_change=self.activation_change,
+            activation_regularization=self.activation_regularization,
+            temporal_regularization=self.temporal_regularization,
             negatives=self.negatives,
         )
 
     def batches(self, shards: Shards, sentences: range, run: Run) -> BpttBatches:
-        assert self.rows is not None
+        assert self.batch_size is not None
         share = {"seed": run.seed, "rank": run.rank, "world_size": run.world_size}
-        return BpttBatches(shards, sentences, batch_size=self.rows, bptt=self.steps, **share)
+        return BpttBatches(shards, sentences, batch_size=self.batch_size, bptt=self.bptt, **share)
 
     def validation(self, shards: Shards, held_out: range) -> list[BpttBatch]:
-        return list(TokenStream(shards, held_out).in_order(DEV_ROWS, self.steps))
+        return list(TokenStream(shards, held_out).in_order(DEV_ROWS, self.bptt))
 
 
 @dataclass(frozen=True, kw_only=True)
-class UlmfitPretraining(UlmfitTeaching, LeftToRightPretraining):
+class UlmfitPretraining(UlmfitTraining, LeftToRightPretraining):
     """What is taught, and how; sizes as published for the Penn Treebank."""
 
     dim: int = 400
     """Size of a word's vector, and of the last layer."""
-    hidden: int = 1150
+    hidden_size: int = 1150
     """Units of the other layers."""
     layers: int = 3
     """LSTM layers."""
@@ -173,7 +173,7 @@ class UlmfitPretraining(UlmfitTeaching, LeftToRightPretraining):
     """The budget and the loop."""
 
     def __post_init__(self) -> None:
-        problems = self.problems() + self.teaching_problems()
+        problems = self.problems() + self.training_problems()
         try:
             self._model(1)
         except ConfigError as error:
@@ -182,10 +182,10 @@ class UlmfitPretraining(UlmfitTeaching, LeftToRightPretraining):
             raise ConfigError("; ".join(problems))
 
     def _model(self, words: int) -> UlmfitConfig:
-        return UlmfitConfig(size=words, dim=self.dim, hidden_size=self.hidden, layers=self.layers)
+        return UlmfitConfig(size=words, dim=self.dim, hidden_size=self.hidden_size, layers=self.layers)
 
-    def settled(self, words: int, run: Run) -> UlmfitPretraining:
-        return self.replace(rows=self.fitting_rows(words, run))
+    def resolve_defaults(self, words: int, run: Run) -> UlmfitPretraining:
+        return self.replace(batch_size=self.default_batch_size(words, run))
 
     def build(self, vocabulary: Vocabulary, splitter: Splitter) -> Ulmfit:
         return Ulmfit(self._model(len(vocabulary)), vocabulary=vocabulary, splitter=splitter)

@@ -30,14 +30,14 @@ from polyseme.base.run import Run
 from polyseme.encoders.config import ngram_length_problems
 from polyseme.encoders.fasttext import FastTextTable
 from polyseme.encoders.word2vec import WordVectorTable
-from polyseme.pretraining.epochs import Epochs, Fitted, read_text, write_model
+from polyseme.pretraining.epochs import EpochCheckpoints, Fitted, encode_text, write_model
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.text.word_vectors import WordVectors
 from polyseme.text.words import Splitter
 from polyseme.training.checkpoint import Checkpoint
 
-LONGEST = 10_000  # words of a sentence that gensim reads; what is longer comes in pieces
+MAX_SENTENCE = 10_000  # words of a sentence that gensim reads; what is longer comes in pieces
 _BLOCK = 1 << 16  # words that are turned into strings together
 
 
@@ -59,7 +59,7 @@ class Word2VecPretraining(Config):
     """Passes over the text."""
     negative: int = 5
     """Words drawn to be told from the right one; 0: none, with the hierarchical softmax alone."""
-    hierarchical: bool = False
+    hierarchical_softmax: bool = False
     """Predict words by their way through a Huffman tree."""
     sample: float = 1e-3
     """Words whose share of the text is above this are passed over more and more often; 0: none."""
@@ -75,8 +75,8 @@ class Word2VecPretraining(Config):
             for name, low in least.items()
             if getattr(self, name) < low
         ]
-        if self.negative == 0 and not self.hierarchical:
-            problems.append("negative is 0 and hierarchical is false, so nothing would be learned: set one of them")
+        if self.negative == 0 and not self.hierarchical_softmax:
+            problems.append("negative is 0 and hierarchical_softmax is false, so nothing would be learned: set one of them")
         if not 0 <= self.sample < 1:
             problems.append(f"sample is {self.sample}; allowed: from 0 to below 1")
         if not self.learning_rate > 0:
@@ -99,24 +99,24 @@ class Word2VecPretraining(Config):
         """
         out = Path(out)
         model = self.gensim(run.seed)
-        shards = read_text(corpus, run, out)
+        shards = encode_text(corpus, run, out)
         with _quiet():
             model.build_vocab(corpus_iterable=Sentences(shards))
             if not len(model.wv):
                 raise PolysemeError(f"no word of the text comes {self.min_count} times or more: give a smaller --min-count")
-            if self.hierarchical and len(model.wv) < 2:  # gensim would wait for ever
+            if self.hierarchical_softmax and len(model.wv) < 2:  # gensim would wait for ever
                 what = f"one word alone comes {self.min_count} times or more, and a tree of words needs two"
                 raise PolysemeError(f"{what}: give a smaller --min-count, or leave out --hierarchical")
             settings = {self.method: self.to_dict(), "corpus": shards.fingerprint, "seed": run.seed}
-            epochs = Epochs(out / "run", settings)
+            epochs = EpochCheckpoints(out / "run", settings)
             found = epochs.newest()
             done = 0 if found is None else _restored(model, found)
             with progress("training", shards.total * (self.epochs - done), "words") as advance:
                 model.train(
-                    corpus_iterable=_Passes(shards, done, advance),
+                    corpus_iterable=_ResumedCorpus(shards, done, advance),
                     total_examples=model.corpus_count,
                     epochs=self.epochs,
-                    callbacks=[_Keeper(epochs, done)],
+                    callbacks=[_CheckpointCallback(epochs, done)],
                 )
         encoder = self.encoder(model, corpus.splitter)
         fitted = Fitted(encoder, out, self.epochs, len(model.wv), shards.total, epochs.seconds)
@@ -131,7 +131,7 @@ class Word2VecPretraining(Config):
             "min_count": self.min_count,
             "epochs": self.epochs,
             "negative": self.negative,
-            "hs": int(self.hierarchical),
+            "hs": int(self.hierarchical_softmax),
             "sample": self.sample,
             "alpha": self.learning_rate,
             "workers": self.threads,
@@ -145,9 +145,9 @@ class FastTextPretraining(Word2VecPretraining):
 
     method: ClassVar[str] = "fasttext"
 
-    shortest: int = 3
+    min_n: int = 3
     """Letters of the shortest subwords, the edges of the word counted."""
-    longest: int = 6
+    max_n: int = 6
     """Letters of the longest subwords."""
     buckets: int = 200_000
     """Rows that subwords share by their hash; published: 2,000,000, which are 800 MB for vectors of 100."""
@@ -160,7 +160,7 @@ class FastTextPretraining(Word2VecPretraining):
             raise ConfigError(f"shortest is {self.shortest} and buckets is {self.buckets}; allowed: 1 or more")
 
     def gensim(self, seed: int) -> Any:
-        subwords = {"min_n": self.shortest, "max_n": self.longest, "bucket": self.buckets}
+        subwords = {"min_n": self.min_n, "max_n": self.max_n, "bucket": self.buckets}
         return _models().FastText(**self._settings(seed), **subwords)
 
     def encoder(self, model: Any, splitter: Splitter) -> FastTextTable:
@@ -184,14 +184,14 @@ class Sentences:
             words = types[np.asarray(self._shards.words[offsets[begin] : offsets[end]])].tolist()
             places = (offsets[begin : end + 1] - offsets[begin]).tolist()
             for start, stop in itertools.pairwise(places):
-                for piece in range(start, stop, LONGEST):
-                    yield words[piece : min(piece + LONGEST, stop)]
+                for piece in range(start, stop, MAX_SENTENCE):
+                    yield words[piece : min(piece + MAX_SENTENCE, stop)]
             if self._advance is not None:
                 self._advance(len(words))
             begin = end
 
 
-class _Passes:
+class _ResumedCorpus:
     """What gensim goes over once an epoch: nothing in the epochs that were done before, and then the sentences."""
 
     def __init__(self, shards: Shards, done: int, advance: Advance) -> None:
@@ -202,10 +202,10 @@ class _Passes:
         return iter(()) if self._left >= 0 else iter(self._sentences)
 
 
-class _Keeper:
+class _CheckpointCallback:
     """gensim tells it of each epoch's end; it keeps the state of those that were trained now."""
 
-    def __init__(self, epochs: Epochs, done: int) -> None:
+    def __init__(self, epochs: EpochCheckpoints, done: int) -> None:
         self._epochs, self._done, self._ended = epochs, done, 0
 
     def on_train_begin(self, model: Any) -> None: ...

@@ -23,7 +23,7 @@ from polyseme.training.base import Loss
 
 
 @dataclass(frozen=True)
-class LaneTensors:
+class PackedTensors:
     """A batch of lanes on the model's device."""
 
     distinct: WordInputs
@@ -36,7 +36,7 @@ class LaneTensors:
     words: int
 
 
-class LaneObjective(ElmoObjective):
+class PackedElmoObjective(ElmoObjective):
     """The bidirectional language model over lanes; evaluation is by whole sentences, as ever."""
 
     def __init__(self, model: Elmo, shards: Shards, *, stream: bool = False, **options: Any) -> None:
@@ -45,15 +45,15 @@ class LaneObjective(ElmoObjective):
         self._carried: LstmState | None = None
         self._read = GraphedPackedRows(model.lstm)
 
-    def prepare(self, batch: PackedBatch) -> LaneTensors:  # type: ignore[override]
+    def prepare(self, batch: PackedBatch) -> PackedTensors:  # type: ignore[override]
         """Type ids -> tensors on the model's device."""
         tables = self._words
         with recording:  # this may run in a thread of its own
             words, index = tables.distinct(batch.inputs)
             begins = None if self._stream else tables.move(batch.begins)
-            return LaneTensors(words, tables.move(index), tables.outputs(batch.targets), begins, batch.words)
+            return PackedTensors(words, tables.move(index), tables.outputs(batch.targets), begins, batch.words)
 
-    def loss(self, batch: LaneTensors) -> Loss:  # type: ignore[override]
+    def loss(self, batch: PackedTensors) -> Loss:  # type: ignore[override]
         """The mean loss a prediction, over both directions."""
         table = self.model.tokens(batch.distinct)
         start = self.model.start_state("zero" if self._stream else None, 1)

@@ -16,7 +16,7 @@ from polyseme.text.shards.subwords import documents
 Learn = Callable[[Iterable[Sequence[str]]], Any]
 
 
-def run_tokenizer(corpus: Corpus, folder: Path, settings: dict[str, Any], learn: Learn) -> Any:
+def train_tokenizer(corpus: Corpus, folder: Path, settings: dict[str, Any], learn: Learn) -> Any:
     """What `learn` makes of the corpus' sentences, kept under a name of the text and the settings.
 
     It lies in `folder`, or where the corpus keeps what is encoded of it, so that runs over the same pieces share it;

@@ -19,8 +19,8 @@ from polyseme.base.progress import Advance
 from polyseme.base.run import Run
 from polyseme.encoders.subword_library import library
 from polyseme.encoders.subword_model import SubwordModel
-from polyseme.pretraining.card import Story, write_finished
-from polyseme.pretraining.piece_tokenizer import run_tokenizer
+from polyseme.pretraining.card import CardData, write_finished
+from polyseme.pretraining.subword_tokenizer import train_tokenizer
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.subwords import SubwordShards
 from polyseme.text.subwords import SubwordTokenizer
@@ -39,12 +39,12 @@ HELD_OUT = 1000  # documents kept for validation at most; a hundredth of the tex
 BATCH_CPU, BATCH_CUDA = 2048, 32768  # pieces of a batch
 
 
-def usual_optim(learning_rate: float = 5e-4) -> OptimConfig:
+def default_optim(learning_rate: float = 5e-4) -> OptimConfig:
     """AdamW with a long warm-up: without it BERT learns the frequencies of pieces and stays there."""
     return OptimConfig(learning_rate=learning_rate, warmup=0.1)
 
 
-class PieceObjective(Learner):
+class SubwordObjective(Learner):
     """An objective around a model, which it keeps in a folder."""
 
     score_name = "loss"
@@ -66,7 +66,7 @@ class PieceBatches(Batches, Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PieceTeaching(Config):
+class SubwordPretraining(Config):
     """What is taught, and how."""
 
     least: ClassVar[int] = 10
@@ -74,28 +74,28 @@ class PieceTeaching(Config):
     always: ClassVar[str] = "some are marks"
     size: Literal["tiny", "mini", "small"] = "tiny"
     """2 layers of 128, 4 of 256, 4 of 512."""
-    pieces: int = 8000
+    vocabulary_size: int = 8000
     """Pieces of the vocabulary, marks counted: fewer where the text gives no more, and more where its characters, which are
     always among a BERT's pieces, are more."""
-    length: int = 128
+    max_length: int = 128
     """Pieces that are read together, marks counted: the positions of the network."""
     dropout: float = 0.1
     """Share of numbers dropped in training."""
-    batch_pieces: int | None = None
+    batch_subwords: int | None = None
     """Pieces of a batch, padding counted; None: 2,048, on a GPU 32,768."""
-    train: TrainConfig = field(default_factory=lambda: TrainConfig(epochs=10.0, optim=usual_optim()))
+    train: TrainConfig = field(default_factory=lambda: TrainConfig(epochs=10.0, optim=default_optim()))
     """The budget and the loop."""
 
     def __post_init__(self) -> None:
         problems = []
-        if self.pieces < self.least:
-            problems.append(f"pieces is {self.pieces}; {self.always}, so at least {self.least}")
-        if self.length < 8:
-            problems.append(f"length is {self.length}; some are marks, so at least 8")
+        if self.vocabulary_size < self.least:
+            problems.append(f"vocabulary_size is {self.vocabulary_size}; {self.always}, so at least {self.least}")
+        if self.max_length < 8:
+            problems.append(f"max_length is {self.max_length}; some are marks, so at least 8")
         if not 0 <= self.dropout < 1:
             problems.append(f"dropout is {self.dropout}; allowed: from 0 to below 1")
-        if self.batch_pieces is not None and self.batch_pieces < 1:
-            problems.append(f"batch_pieces is {self.batch_pieces}; it must be at least 1")
+        if self.batch_subwords is not None and self.batch_subwords < 1:
+            problems.append(f"batch_subwords is {self.batch_subwords}; it must be at least 1")
         if problems:
             raise ConfigError("; ".join(problems))
 
@@ -105,7 +105,7 @@ class PieceTeaching(Config):
         """A tokenizer from sentences of words."""
         raise NotImplementedError
 
-    def pieces_settings(self) -> dict[str, Any]:
+    def tokenizer_settings(self) -> dict[str, Any]:
         """What decides the tokenizer besides the text."""
         raise NotImplementedError
 
@@ -113,7 +113,7 @@ class PieceTeaching(Config):
         """A new model."""
         raise NotImplementedError
 
-    def objective(self, model: Any) -> PieceObjective:
+    def objective(self, model: Any) -> SubwordObjective:
         """What it learns."""
         raise NotImplementedError
 
@@ -132,19 +132,20 @@ class PieceTeaching(Config):
         out = Path(out)
         library()  # a missing extra is told now
         begun = has_checkpoint(out)  # or the model of another run is told
-        tokenizer = run_tokenizer(corpus, out / "run", self.pieces_settings(), self.learn)
-        tokenizer.model_max_length = self.length
-        if run.is_main_process and not begun and len(tokenizer) > self.pieces:
-            _log.warning("%d pieces: the characters of the text alone are more than --pieces %d", len(tokenizer), self.pieces)
+        tokenizer = train_tokenizer(corpus, out / "run", self.tokenizer_settings(), self.learn)
+        tokenizer.model_max_length = self.max_length
+        if run.is_main_process and not begun and len(tokenizer) > self.vocabulary_size:
+            message = "%d subwords: the characters of the text alone are more than vocabulary_size (%d)"
+            _log.warning(message, len(tokenizer), self.vocabulary_size)
         shards = SubwordShards.build(corpus, SubwordTokenizer(tokenizer), out / "run", progress)
         train, held_out = _split(shards)
         run.seed_all()
         model = self.build(tokenizer, corpus.splitter)
-        size = self.batch_pieces or (BATCH_CUDA if run.device.type == "cuda" else BATCH_CPU)
+        size = self.batch_subwords or (BATCH_CUDA if run.device.type == "cuda" else BATCH_CPU)
         batches = self.batches(shards, train, model.subwords, size, run)
         dev = self.batches(shards, held_out, model.subwords, size, None).once()
         text = {"documents_of_text": len(shards), "words_of_text": shards.words(range(len(shards)))}
-        story = Story(
+        card = CardData(
             title=out.resolve().name,
             model=model.info(),
             text={"text": corpus.source.names, **text},
@@ -154,14 +155,14 @@ class PieceTeaching(Config):
             held_out=len(held_out),
         )
         objective = self.objective(model)
-        objective.card = story.unfinished()
-        taught = {name: value for name, value in self.to_dict().items() if name != "train"} | {"batch_pieces": size}
+        objective.card = card.unfinished()
+        taught = {name: value for name, value in self.to_dict().items() if name != "train"} | {"batch_subwords": size}
         settings = {"pretraining": taught, "corpus": corpus.fingerprint(), "rows": model.subwords.fingerprint}
         result = Trainer(self.train, run).fit(objective, batches, dev, out, settings=settings, accept_changes=accept_changes)
         if run.is_main_process:
             told = {f"held_out_{name}": f"{value:.4f}" for name, value in result.scores.items()}
-            story = dataclasses.replace(story, text={**story.text, "held_out_documents": len(held_out), **told})
-            write_finished(out, story, result)
+            card = dataclasses.replace(card, text={**card.text, "held_out_documents": len(held_out), **told})
+            write_finished(out, card, result)
         return result
 
 

@@ -10,38 +10,38 @@ from polyseme.encoders.elmo_config import ElmoConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts(Config):
+class ArchitectureOverrides(Config):
     """What differs from the named size; None: as there."""
 
-    cell: int | None = None
+    cell_size: int | None = None
     """Size of an LSTM's cell."""
-    projection: int | None = None
+    projection_size: int | None = None
     """Size of a layer's output in one direction, and of a word's own vector."""
     layers: int | None = None
     """Layers of LSTMs or of Transformers in each direction."""
     filters: tuple[tuple[int, int], ...] | None = None
     """Pairs of (width in characters, number of filters)."""
-    highways: int | None = None
+    highway_layers: int | None = None
     """Highway layers after the filters."""
     character_dim: int | None = None
     """Size of a character's vector."""
     max_characters: int | None = None
     """Characters (bytes) of a word that are read, begin and end marks counted."""
 
-    def of(self, base: ElmoConfig) -> ElmoConfig:
+    def apply(self, base: ElmoConfig) -> ElmoConfig:
         """A size with these parts in it.
 
         >>> from polyseme.encoders.elmo_config import SIZES
-        >>> Parts(cell=512, layers=3).of(SIZES["small"]).lstm.dim
+        >>> ArchitectureOverrides(cell=512, layers=3).apply(SIZES["small"]).lstm.dim
         512
         """
-        lstm = base.lstm.replace(**_given(dim=self.cell, projection=self.projection, layers=self.layers))
+        lstm = base.lstm.replace(**_given(dim=self.cell_size, projection=self.projection_size, layers=self.layers))
         characters = base.characters
         if characters is not None:
-            changes = {"filters": self.filters, "highways": self.highways, "dim": self.character_dim}
+            changes = {"filters": self.filters, "highways": self.highway_layers, "dim": self.character_dim}
             characters = characters.replace(**_given(**changes, max_length=self.max_characters))
         transformer = base.transformer and base.transformer.replace(**_given(layers=self.layers))
-        dim = self.projection or base.dim
+        dim = self.projection_size or base.dim
         return base.replace(lstm=lstm, characters=characters, transformer=transformer, dim=dim)
 
 

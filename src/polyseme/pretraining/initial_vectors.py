@@ -9,7 +9,7 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.text.word_vectors import WordVectors
 
 
-def fill_table(model: Elmo, vectors: WordVectors) -> None:
+def initialize_word_table(model: Elmo, vectors: WordVectors) -> None:
     """Put vectors into the model's word table; all other rows are random, as far apart as the found ones are."""
     table = model.tokens.words
     assert table is not None and model.vocabulary is not None

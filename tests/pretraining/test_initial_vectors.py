@@ -11,13 +11,13 @@ import torch
 import polyseme
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.run import Run
-from polyseme.pretraining.fit import ElmoPretraining, build, pretrain
+from polyseme.pretraining.elmo_fit import ElmoPretraining, build, pretrain
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.text.word_vectors import WordVectors
 from polyseme.training.config import TrainConfig
 
-CONFIG = ElmoPretraining(size="tiny", input="words", vocabulary=500, batch_words=100, train=TrainConfig(epochs=1.0))
+CONFIG = ElmoPretraining(size="tiny", input="words", vocabulary_size=500, batch_words=100, train=TrainConfig(epochs=1.0))
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from polyseme.nn.lstm.layers import plain_only
-from polyseme.pretraining.elmo_lanes import LaneObjective
-from polyseme.pretraining.fit import ElmoPretraining, build
+from polyseme.pretraining.elmo_fit import ElmoPretraining, build
+from polyseme.pretraining.elmo_packed import PackedElmoObjective
 from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
@@ -31,13 +31,13 @@ def shards(corpus: Corpus, tmp_path: Path) -> Shards:
     return Shards.build(corpus, tmp_path / "shards")
 
 
-def learner(shards: Shards, corpus: Corpus, *, stream: bool = False, **settings: object) -> LaneObjective:
+def learner(shards: Shards, corpus: Corpus, *, stream: bool = False, **settings: object) -> PackedElmoObjective:
     torch.manual_seed(0)
     config = ElmoPretraining(size="tiny", dropout=0.0, **settings)  # type: ignore[arg-type]
-    return LaneObjective(build(shards, config, corpus), shards, dropout=0.0, negatives=config.sample, stream=stream)
+    return PackedElmoObjective(build(shards, config, corpus), shards, dropout=0.0, negatives=config.sample, stream=stream)
 
 
-def losses(learner: LaneObjective, batches: PackedBatches, steps: int, rate: float = 3e-3) -> list[float]:
+def losses(learner: PackedElmoObjective, batches: PackedBatches, steps: int, rate: float = 3e-3) -> list[float]:
     optimizer = torch.optim.Adam(learner.parameters(), lr=rate)
     found = []
     for _, batch in zip(range(steps), batches, strict=False):

@@ -20,10 +20,10 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES, TRANSFORMERS, ElmoConfig, WordTableConfig
 from polyseme.nn.output.adaptive import AdaptiveSoftmax
 from polyseme.nn.output.full import FullSoftmax
-from polyseme.pretraining.card import Story, write_finished
-from polyseme.pretraining.parts import Parts
-from polyseme.pretraining.start_vectors import fill_table
-from polyseme.pretraining.teaching import SKIP_NORM, Teaching, prepare, split, told, validation
+from polyseme.pretraining.card import CardData, write_finished
+from polyseme.pretraining.elmo_training import SKIP_NORM, ElmoTraining, prepare, split, text_facts, validation
+from polyseme.pretraining.initial_vectors import initialize_word_table
+from polyseme.pretraining.overrides import ArchitectureOverrides
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
@@ -38,23 +38,23 @@ WORD_DIM = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class ElmoPretraining(Teaching):
-    """What is taught, and how; layout None: lanes, for Transformers sentences."""
+class ElmoPretraining(ElmoTraining):
+    """What is taught, and how; batching None: packed, for Transformers sentences."""
 
     model_type: ClassVar[type[Elmo]] = Elmo
     """What comes of it."""
 
     size: Literal["tiny", "small", "medium", "original"] = "small"
     """Sizes of the parts; the last three as published."""
-    parts: Parts = field(default_factory=Parts)
-    """Parts of other sizes than those."""
-    trunk: Literal["lstm", "transformer"] = "lstm"
+    overrides: ArchitectureOverrides = field(default_factory=ArchitectureOverrides)
+    """ArchitectureOverrides of other sizes than those."""
+    architecture: Literal["lstm", "transformer"] = "lstm"
     """What reads the words: two stacks of LSTMs, as published, or two causal Transformers of the same width."""
     input: Literal["characters", "words", "both"] = "characters"
     """Words by their characters, by a table, or both side by side."""
     word_dim: int | None = None
     """Size of a row of the word table; None: 100, or what the output needs where it is tied."""
-    vocabulary: int = 50_000
+    vocabulary_size: int = 50_000
     """Words that the model predicts, marks counted: the most frequent ones; all others are `<UNK>` at the output."""
     tied: bool = False
     """The output's weight is the word table itself; not with adaptive."""
@@ -62,11 +62,11 @@ class ElmoPretraining(Teaching):
     """The budget and the loop."""
 
     def __post_init__(self) -> None:
-        if self.vocabulary < 4:
-            raise ConfigError(f"vocabulary is {self.vocabulary}; it counts <S>, </S> and <UNK>, so at least 4")
+        if self.vocabulary_size < 4:
+            raise ConfigError(f"vocabulary_size is {self.vocabulary_size}; it counts <S>, </S> and <UNK>, so at least 4")
         problems = self.problems() + self._output_problems()
-        if self.trunk == "transformer" and self.layout not in (None, "sentences"):
-            problems.append(f"layout is {self.layout!r}, but Transformers carry no state: leave it out, or take sentences")
+        if self.architecture == "transformer" and self.batching not in (None, "sentences"):
+            problems.append(f"batching is {self.batching!r}, but Transformers carry no state: leave it out, or take sentences")
         if problems:
             raise ConfigError("; ".join(problems))
 
@@ -88,8 +88,8 @@ class ElmoPretraining(Teaching):
     @property
     def _base(self) -> ElmoConfig:
         """The trunk and the characters."""
-        transformer = TRANSFORMERS[self.size] if self.trunk == "transformer" else None
-        return self.parts.of(SIZES[self.size].replace(transformer=transformer))
+        transformer = TRANSFORMERS[self.size] if self.architecture == "transformer" else None
+        return self.overrides.apply(SIZES[self.size].replace(transformer=transformer))
 
     def elmo(self, words: int) -> ElmoConfig:
         """The encoder's config for a vocabulary of so many words."""
@@ -98,17 +98,17 @@ class ElmoPretraining(Teaching):
         return base.replace(
             characters=base.characters if self.input != "words" else None,
             words=WordTableConfig(size=words, dim=word_dim) if self.input != "characters" else None,
-            start="zero" if self.trunk == "transformer" else "warm" if self.layout == "stream" else "learned",
+            start="zero" if self.architecture == "transformer" else "warm" if self.batching == "stream" else "learned",
         )
 
-    def taught(self) -> dict[str, Any]:
+    def training_settings(self) -> dict[str, Any]:
         other = {} if self.model_type is Elmo else {"method": self.model_type.kind}
-        return super().taught() | other
+        return super().training_settings() | other
 
-    def settled(self, words: int, run: Run) -> ElmoPretraining:
+    def resolve_defaults(self, words: int, run: Run) -> ElmoPretraining:
         """With what was left open chosen for a text of so many words and a device."""
-        layout = self.layout or ("lanes" if self.trunk == "lstm" else "sentences")
-        return self.replace(layout=layout, batch_words=self.fitting(words, run))
+        batching = self.batching or ("packed" if self.architecture == "lstm" else "sentences")
+        return self.replace(batching=batching, batch_words=self.default_batch_words(words, run))
 
 
 def pretrain(
@@ -131,36 +131,36 @@ def pretrain(
         raise UsageError("vectors start a word table, but input is 'characters'; set input to words or both")
     shards = Shards.build(corpus, out / "run", progress, only_known=has_checkpoint(out))
     train, held_out = split(shards)
-    found = vectors(shards.most_frequent(config.vocabulary)) if vectors is not None else None
+    found = vectors(shards.most_frequent(config.vocabulary_size)) if vectors is not None else None
     if found is not None:
         config = config.replace(word_dim=found.dim)
-    config = config.settled(shards.total, run)
+    config = config.resolve_defaults(shards.total, run)
     run.seed_all()
     model = build(shards, config, corpus, found)
     objective, batches = prepare(shards, train, model, config, run)
     dev = validation(shards, held_out)
-    story = Story(
+    card = CardData(
         title=out.resolve().name,
         model=model.info(),
-        text=told(corpus, shards) | {"vectors_to_start_from": found and found.summary(len(model.vocabulary or ()))},
+        text=text_facts(corpus, shards) | {"vectors_to_start_from": found and found.summary(len(model.vocabulary or ()))},
         options=config.to_dict() | {"seed": run.seed},
         run=run,
         words_per_epoch=batches.words_per_epoch,
         held_out=len(held_out),
     )
-    objective.card = story.unfinished()
-    settings = {"pretraining": config.taught(), "corpus": shards.fingerprint}
+    objective.card = card.unfinished()
+    settings = {"pretraining": config.training_settings(), "corpus": shards.fingerprint}
     if found is not None:
         settings["vectors"] = found.fingerprint()
     result = Trainer(config.train, run).fit(objective, batches, dev, out, settings=settings, accept_changes=accept_changes)
     if run.is_main_process:
-        write_finished(out, story, result)
+        write_finished(out, card, result)
     return result
 
 
 def build(shards: Shards, config: ElmoPretraining, corpus: Corpus | None = None, vectors: WordVectors | None = None) -> Elmo:
     """A new model for a corpus: its vocabulary is the most frequent words, its word table starts from `vectors`."""
-    vocabulary = Vocabulary(shards.most_frequent(config.vocabulary))
+    vocabulary = Vocabulary(shards.most_frequent(config.vocabulary_size))
     encoder = config.elmo(len(vocabulary)).replace(normalize_quotes=corpus is not None and corpus.normalise_quotes)
     parts: dict[str, Any] = {"splitter": corpus.splitter if corpus else get_splitter("whitespace"), "vocabulary": vocabulary}
     if config.tied:
@@ -171,5 +171,5 @@ def build(shards: Shards, config: ElmoPretraining, corpus: Corpus | None = None,
         kind = AdaptiveSoftmax if config.output == "adaptive" else FullSoftmax
         model = config.model_type(encoder, output=kind(len(vocabulary), encoder.output), **parts)
     if vectors is not None:
-        fill_table(model, vectors)
+        initialize_word_table(model, vectors)
     return model

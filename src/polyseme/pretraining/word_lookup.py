@@ -19,7 +19,7 @@ from polyseme.text.shards.shards import Shards
 _AT_ONCE = 1 << 16  # types that are brought to a GPU at a time
 
 
-class TypeTables:
+class WordLookup:
     """Type ids -> the tensors that a model reads and predicts, on its device."""
 
     def __init__(self, model: Elmo, shards: Shards) -> None:

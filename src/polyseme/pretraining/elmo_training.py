@@ -1,4 +1,4 @@
-"""What every training of an ELMo shares, whether it begins from random numbers or from a model: text, layout, loss.
+"""What every training of an ELMo shares, whether it begins from random numbers or from a model: text, batching, loss.
 
 The end of the text is held out, the rest is laid into batches, and an objective around the model reads them.
 """
@@ -16,7 +16,7 @@ from polyseme.base.run import Run
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.pretraining.elmo import ElmoObjective
-from polyseme.pretraining.elmo_lanes import LaneObjective
+from polyseme.pretraining.elmo_packed import PackedElmoObjective
 from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.batching.stream import SentenceBatches, TypeBatch
 from polyseme.text.corpus import Corpus
@@ -30,11 +30,11 @@ HELD_OUT = 2000  # sentences kept for validation at most; a hundredth of the tex
 SKIP_NORM = 10.0
 """Gradients longer than this are not followed: usual ones are below 1, for the loss is a mean over predictions."""
 
-Layout = Literal["lanes", "stream", "sentences"]
+Batching = Literal["packed", "stream", "sentences"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Teaching(Config):
+class ElmoTraining(Config):
     """How a model is taught."""
 
     output: Literal["full", "sampled", "adaptive"] = "full"
@@ -45,15 +45,15 @@ class Teaching(Config):
     """Words of the sample, where the output is sampled."""
     dropout: float = 0.1
     """On the input of each layer and on the top output."""
-    layout: Layout | None = None
+    batching: Batching | None = None
     """How sentences are laid into batches; None: what suits the model.
 
-    - lanes: end to end in rows of one length, each from the model's start state; gradients end at a batch's edge.
+    - packed: end to end in rows of one length, each from the model's start state; gradients end at a batch's edge.
     - stream: so too, but a sentence begins with what the one before left, as published; no start state is learned.
     - sentences: whole ones, padded to the longest; gradients go through whole sentences."""
     batch_words: int | None = None
     """Words and marks of a batch, padding counted; None: 2,560, on a GPU 20,480, and less for little text."""
-    steps: int = 20
+    bptt: int = 20
     """Words of a lane in a batch, through which gradients go."""
 
     def problems(self) -> list[str]:
@@ -65,8 +65,8 @@ class Teaching(Config):
             problems.append(f"negatives is {self.negatives}; a sample has at least 1 word")
         elif self.negatives != NEGATIVES and self.output != "sampled":
             problems.append(f"negatives is {self.negatives}, but output is {self.output!r}: set output to 'sampled'")
-        if self.steps < 1 or (self.batch_words is not None and self.batch_words < 1):
-            problems.append(f"steps is {self.steps} and batch_words {self.batch_words}; both must be at least 1")
+        if self.bptt < 1 or (self.batch_words is not None and self.batch_words < 1):
+            problems.append(f"bptt is {self.bptt} and batch_words {self.batch_words}; both must be at least 1")
         return problems
 
     @property
@@ -74,18 +74,18 @@ class Teaching(Config):
         """Words that the training loss draws; None: it looks at all."""
         return self.negatives if self.output == "sampled" else None
 
-    def taught(self) -> dict[str, Any]:
+    def training_settings(self) -> dict[str, Any]:
         """What makes a run what it is, but for the loop, which tells its own settings."""
         return {name: value for name, value in self.to_dict().items() if name != "train"}
 
-    def fitting(self, words: int, run: Run) -> int:
+    def default_batch_words(self, words: int, run: Run) -> int:
         """The words of a batch, for a text of so many words and a device."""
         usual = 20_480 if run.device.type == "cuda" else 2560
         fitting = max(256, words // (100 * run.world_size))  # a hundred steps an epoch, and no more words than fill lanes
         return self.batch_words or min(usual, fitting)
 
 
-class KnownWords(Shards):
+class MappedShards(Shards):
     """Shards whose words are as a model knows them: its own marks, and words cut where its table cuts them."""
 
     def __init__(self, shards: Shards, config: ElmoConfig) -> None:
@@ -118,21 +118,21 @@ def split(shards: Shards) -> tuple[range, range]:
 
 
 def prepare(
-    shards: Shards, sentences: range, model: Elmo, config: Teaching, run: Run
+    shards: Shards, sentences: range, model: Elmo, config: ElmoTraining, run: Run
 ) -> tuple[ElmoObjective, SentenceBatches | PackedBatches]:
     """The objective around a model and the batches of some sentences: all that a training step needs.
 
     What the config leaves open must be chosen before.
     """
-    assert config.batch_words is not None and config.layout is not None
+    assert config.batch_words is not None and config.batching is not None
     share: dict[str, Any] = {"seed": run.seed, "rank": run.rank, "world_size": run.world_size}
     options: dict[str, Any] = {"dropout": config.dropout, "negatives": config.sample}
-    if config.layout == "sentences":
+    if config.batching == "sentences":
         objective = ElmoObjective(model, shards, **options)
         return objective, SentenceBatches(shards, sentences, batch_words=config.batch_words, **share)
-    lanes = max(1, config.batch_words // config.steps)
-    objective = LaneObjective(model, shards, stream=config.layout == "stream", **options)
-    return objective, PackedBatches(shards, sentences, batch_size=lanes, bptt=config.steps, **share)
+    lanes = max(1, config.batch_words // config.bptt)
+    objective = PackedElmoObjective(model, shards, stream=config.batching == "stream", **options)
+    return objective, PackedBatches(shards, sentences, batch_size=lanes, bptt=config.bptt, **share)
 
 
 def validation(shards: Shards, held_out: range) -> list[TypeBatch]:
@@ -140,7 +140,7 @@ def validation(shards: Shards, held_out: range) -> list[TypeBatch]:
     return list(SentenceBatches(shards, held_out, batch_words=DEV_WORDS).in_order())
 
 
-def told(corpus: Corpus, shards: Shards) -> dict[str, Any]:
+def text_facts(corpus: Corpus, shards: Shards) -> dict[str, Any]:
     """What a card tells of the text."""
     return {
         "text": corpus.source.names,

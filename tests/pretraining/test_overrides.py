@@ -9,8 +9,8 @@ from polyseme.base.errors import UsageError
 from polyseme.cli.part_options import parse_filters
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
-from polyseme.pretraining.fit import ElmoPretraining
-from polyseme.pretraining.parts import Parts
+from polyseme.pretraining.elmo_fit import ElmoPretraining
+from polyseme.pretraining.overrides import ArchitectureOverrides
 
 
 @pytest.mark.parametrize(("size", "millions"), [("small", 13.6), ("medium", 28.0), ("original", 93.6)])
@@ -19,22 +19,34 @@ def test_published_sizes(size: str, millions: float) -> None:
 
 
 def test_every_part_can_be_chosen() -> None:
-    parts = Parts(cell=20, projection=6, layers=3, filters=((1, 4), (3, 5)), highways=0, character_dim=7, max_characters=11)
-    config = ElmoPretraining(size="small", parts=parts)
+    parts = ArchitectureOverrides(
+        cell_size=20,
+        projection_size=6,
+        layers=3,
+        filters=((1, 4), (3, 5)),
+        highway_layers=0,
+        character_dim=7,
+        max_characters=11,
+    )
+    config = ElmoPretraining(size="small", overrides=parts)
     model = config.elmo(100)
     assert (model.dim, model.lstm.dim, model.lstm.projection, model.lstm.layers) == (6, 20, 6, 3)
     assert model.characters is not None
     assert (model.characters.filters, model.characters.highways) == (((1, 4), (3, 5)), 0)
     assert (model.characters.dim, model.characters.max_length) == (7, 11)
     assert ElmoPretraining.from_dict(config.to_dict(), where="here") == config
-    transformer = ElmoPretraining(size="tiny", trunk="transformer", parts=Parts(layers=5)).elmo(100).transformer
+    transformer = (
+        ElmoPretraining(size="tiny", architecture="transformer", overrides=ArchitectureOverrides(layers=5))
+        .elmo(100)
+        .transformer
+    )
     assert transformer is not None and transformer.layers == 5
-    tied = ElmoPretraining(size="tiny", input="words", tied=True, parts=Parts(projection=8)).elmo(100)
+    tied = ElmoPretraining(size="tiny", input="words", tied=True, overrides=ArchitectureOverrides(projection_size=8)).elmo(100)
     assert tied.words is not None and tied.words.dim == 8
 
 
 def test_what_cannot_be() -> None:
     with pytest.raises(ConfigError, match="max_length is 3; it must be at least 3 and the widest filter"):
-        ElmoPretraining(size="small", parts=Parts(max_characters=3))
+        ElmoPretraining(size="small", overrides=ArchitectureOverrides(max_characters=3))
     with pytest.raises(UsageError, match=r"--filters is '3'; expected width:number for each width, such as 1:32,2:32,3:64"):
         parse_filters("3")
