@@ -1,6 +1,6 @@
-"""The same text cut in two ways: which words a token touches.
+"""Alignment of two tokenizations of the same text: which words a token overlaps.
 
-Data may be cut otherwise than a model reads: Chinese names are tagged character by character, and the model knows words.
+Data may be split otherwise than a model reads: Chinese names are tagged character by character, and the model knows words.
 """
 
 from __future__ import annotations
@@ -14,58 +14,58 @@ from polyseme.text.words import normalise_quotes
 
 
 def overlaps(tokens: Sequence[str], words: Sequence[str]) -> list[range]:
-    """For every token the range of the words that share a character with it.
+    """Return for each token the range of the words that share a character with it.
 
-    Both must spell the same text once white space and invisible marks are taken out and quotes are straight. A token of
-    these alone touches no word.
+    Both must spell the same text up to white space, invisible characters and the form of quotes. A token of these alone
+    overlaps no word.
 
     >>> overlaps(["北", "京", "市长"], ["北京市", "长"])
     [range(0, 1), range(0, 1), range(0, 2)]
     """
-    inked_tokens, inked_words = ([_inked(each) for each in side] for side in (tokens, words))
-    _same_text("".join(inked_tokens), "".join(inked_words))
-    owner = [number for number, word in enumerate(inked_words) for _ in word]  # of each character
-    found = []
+    plain_tokens, plain_words = ([_plain(each) for each in side] for side in (tokens, words))
+    _check_same_text("".join(plain_tokens), "".join(plain_words))
+    owner = [number for number, word in enumerate(plain_words) for _ in word]  # the word of each character
+    ranges = []
     begin = 0
-    for token in inked_tokens:
+    for token in plain_tokens:
         end = begin + len(token)
-        found.append(range(owner[begin], owner[end - 1] + 1) if token else range(0))
+        ranges.append(range(owner[begin], owner[end - 1] + 1) if token else range(0))
         begin = end
-    return found
+    return ranges
 
 
-def _inked(text: str) -> str:
+def _plain(text: str) -> str:
     return "".join(strip_invisible(normalise_quotes(text)).split())
 
 
-def _same_text(left: str, right: str) -> None:
+def _check_same_text(left: str, right: str) -> None:
     if left == right:
         return
-    place = next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
-    around = slice(max(place - 10, 0), place + 10)
+    position = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+    around = slice(max(position - 10, 0), position + 10)
     raise PolysemeError(
-        f"two cuts of a sentence do not spell the same text: at character {place} one has {left[around]!r}, "
-        f"the other {right[around]!r}; they may differ in white space only"
+        f"two tokenizations of a sentence do not spell the same text: at character {position} one has {left[around]!r}, the "
+        f"other {right[around]!r}; they may differ only in white space"
     )
 
 
 def join(tokens: Sequence[str]) -> str:
-    """Tokens as running text: blanks between them, but not beside Chinese, Japanese or Korean characters.
+    """Join tokens to running text, with spaces except next to Chinese, Japanese or Korean characters.
 
-    In data that is cut into single characters, neighbouring letters and digits belong together too.
+    In data that is split into single characters, adjacent letters and digits are joined too.
 
     >>> join(["in", "2019", "年", "5", "月"]), join(["1", "9", "年"])
     ('in 2019年5月', '19年')
     """
-    wide = [_wide(token) for token in tokens]
+    wide = [_is_wide(token) for token in tokens]
     by_character = any(wide) and all(len(token) == 1 for token in tokens)
-    pieces = list(tokens[:1])
-    for place in range(1, len(tokens)):
-        apart = not (by_character or wide[place - 1] or wide[place])
-        pieces.append(f" {tokens[place]}" if apart else tokens[place])
-    return "".join(pieces)
+    parts = list(tokens[:1])
+    for i in range(1, len(tokens)):
+        apart = not (by_character or wide[i - 1] or wide[i])
+        parts.append(f" {tokens[i]}" if apart else tokens[i])
+    return "".join(parts)
 
 
-def _wide(token: str) -> bool:
-    """Whether it holds a character of East Asian width that is no picture (emoji are wide too)."""
+def _is_wide(token: str) -> bool:
+    """Whether it holds a character of East Asian width; emoji, which are wide too, do not count."""
     return any(unicodedata.east_asian_width(each) in "WF" and unicodedata.category(each) != "So" for each in token)

@@ -1,12 +1,11 @@
-"""English text into words, the Penn Treebank way: what the published English ELMo models were trained on.
+"""The `english` splitter: Penn Treebank tokens, as the published English ELMo models were trained on.
 
-Punctuation stands apart, contractions are split (`do n't`, `it 's`, `can not`), numbers, links, hyphenated words and
-abbreviations stay whole. Against the Treebank, signs are kept as they were written (no `-LRB-`, no ` `` ` for `"`), so
-the words joined are the text without its white space and invisible marks (`polyseme.text.splitting.unicode_classes`).
+Punctuation is split off, contractions are split (`do n't`, `it 's`, `can not`); numbers, links, hyphenated words and
+abbreviations stay whole. Unlike in the Treebank, symbols stay as written (no `-LRB-`, no ` `` ` for `"`), so the words joined
+are the text without white space and invisible characters.
 
-One regular expression cuts, one short pass looks at what it cannot decide: whether a period belongs to the word, where
-a contraction splits, where a link ends. Every repetition is possessive or bounded, so time grows with the length of the
-text and never faster, whatever the text.
+One regular expression splits, and a short second pass decides what it cannot: whether a period belongs to the word, where a
+contraction splits, where a link ends. Every repetition is possessive or bounded, so the time is linear for any text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Words that remember whether a blank stood before them, so that running text can be put together again from them.
+"""Words that keep whether a space stood before them, so that running text can be restored.
 
-A generator gives words; a reader, and BLEU, want the text. A word that stands right behind the one before it gets the mark ￭
-(as in OpenNMT's tokenizer): the end of a sentence is `￭.`, and nearly all Chinese words have it. What is written now with a
-blank and now without becomes two words, which cost little.
+A generator produces words; readers and BLEU want text. A word that follows the previous one without a space gets the joiner
+mark ￭ (as in OpenNMT's tokenizer): the end of a sentence is `￭.`, and nearly all Chinese words have it. A word that is
+written both ways becomes two words, which costs little.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ from polyseme.text.words import Splitter
 JOINER = "￭"
 
 
-def tokenize_with_joiners(text: str | Sequence[str], cut: Splitter) -> list[str]:
-    """The words of a text, marked; a list of words is taken as it is.
+def tokenize_with_joiners(text: str | Sequence[str], splitter: Splitter) -> list[str]:
+    """Split a text into words with joiners; a list of words is returned as it is.
 
-    >>> tokenize_with_joiners("Wait (a bit).", Splitter("english"))
+    >>> from polyseme.text.words import get_splitter
+    >>> tokenize_with_joiners("Wait (a bit).", get_splitter("english"))
     ['Wait', '(', '￭a', 'bit', '￭)', '￭.']
     """
     if not isinstance(text, str):
         return list(text)
-    words = cut(text)
-    found, behind = [], len(text)
+    words = splitter(text)
+    joined, previous_end = [], len(text)
     for word, (begin, end) in zip(words, word_offsets(words, text), strict=True):
-        apart = behind > begin or text[behind:begin].strip(INVISIBLE)
-        found.append(word if apart else JOINER + word)
-        behind = end
-    return found
+        apart = previous_end > begin or text[previous_end:begin].strip(INVISIBLE)
+        joined.append(word if apart else JOINER + word)
+        previous_end = end
+    return joined
 
 
 def detokenize(words: Sequence[str]) -> str:
-    """The text that marked words spell.
+    """Return the text of words with joiners.
 
     >>> detokenize(['Wait', '(', '￭a', 'bit', '￭)', '￭.'])
     'Wait (a bit).'
