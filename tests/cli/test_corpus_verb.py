@@ -30,7 +30,7 @@ def test_check(run, folder):
     rows = dict(line.rsplit("  ", 1) for line in result.out.splitlines() if "  " in line)
     found = {name.strip(): value for name, value in rows.items()}
     assert found["files"] == "1" and found["lines"] == "3" and found["sentences"] == "4" and found["words"] == "15"
-    assert "15 words in all is little" in result.out
+    assert "15 words are few" in result.out
 
 
 def test_check_as_json(run, folder):
@@ -133,7 +133,7 @@ def test_likeliest_words_need_a_list(run, chinese, tmp_path, monkeypatch, verb):
     assert "--splitter unigram needs --word-list: words, most frequent first" in one_sentence(run(*call), 2)
     assert "none.txt: No such file" in one_sentence(run(*call, "--word-list", "none.txt"))
     (tmp_path / "empty.txt").write_text("\n")
-    assert "empty.txt: holds no words" in one_sentence(run(*call, "--word-list", "empty.txt"))
+    assert "empty.txt: has no words" in one_sentence(run(*call, "--word-list", "empty.txt"))
     other = ("corpus", *verb, chinese[0], "--splitter", "characters", "--word-list", "words.txt")
     assert "a list of words was given, but the splitter is 'characters'" in one_sentence(run(*other), 2)
     assert not (tmp_path / "v.txt").exists()
@@ -145,7 +145,7 @@ def test_wrong_calls(run, folder, tmp_path):
     assert "out" in one_sentence(run("corpus", "vocab", folder), 2)
     assert "no room for a word" in one_sentence(run("corpus", "vocab", folder, "-o", out, "--size", 2), 2)
     assert "'klingon'" in one_sentence(run("corpus", "check", folder, "--splitter", "klingon"), 2)
-    assert "no word comes 99 times" in one_sentence(run("corpus", "vocab", folder, "-o", out, "--min-count", 99))
+    assert "no word occurs 99 times" in one_sentence(run("corpus", "vocab", folder, "-o", out, "--min-count", 99))
     assert not out.exists()
 
 

@@ -114,8 +114,8 @@ def test_packed_text_from_a_pipe(model):
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (bz2.compress(b"The bank\n"), "is packed with bzip2; unpack it"),
-        (b"PK\x03\x04 and so on\n", "is a zip file; unpack it"),
+        (bz2.compress(b"The bank\n"), "is compressed with bzip2; use gzip"),
+        (b"PK\x03\x04 and so on\n", "is a zip file; use gzip"),
         ("The bank\n".encode("utf-16"), "is UTF-16, not UTF-8; save it as UTF-8 (iconv"),
     ],
 )

@@ -260,7 +260,7 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path):
     with torch.no_grad():
         model.tokens.projection.bias += 1
     for folder in (other, tmp_path / "new"):
-        with pytest.raises(PolysemeError, match="cannot stand on a line"):
+        with pytest.raises(PolysemeError, match="cannot be written as a line"):
             bilm.write(model, folder)
     assert {path.name: path.read_bytes() for path in other.iterdir()} == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["given", "other"]

@@ -47,7 +47,7 @@ def test_text_that_vanished_or_changed(tmp_path: Path, capsys: pytest.CaptureFix
     capsys.readouterr()
     (folder / "b.txt").unlink()
     assert call(folder, out, *options) == 1
-    assert "the text, or how it is split, is not what the run in" in (told := said(capsys)) and "to go on" in told
+    assert "the text, or how it is split, differs from that of the run in" in (told := said(capsys)) and "to resume it" in told
     (folder / "b.txt").write_bytes(kept + b"one more\n")
     assert call(folder, out, *options) == 1
     assert "give the same text and options to go on, or choose another folder" in said(capsys)
@@ -77,7 +77,7 @@ def test_a_bad_line_is_told_before_the_first_step(tmp_path: Path, capsys: pytest
     text = program.write_text(tmp_path / "t.txt", lines=50)
     text.write_bytes(text.read_bytes() + b"na\xefve\n")
     assert call(text, tmp_path / "m", "--words", "1000") == 1
-    assert f"{text}:51: is not UTF-8 (byte 0xef); mend it, or skip bad lines" in said(capsys)
+    assert f"{text}:51: is not UTF-8 (byte 0xef); fix the line, or skip bad lines" in said(capsys)
     assert not files(tmp_path / "m")
 
 

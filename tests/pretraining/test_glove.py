@@ -144,7 +144,7 @@ def test_mistakes(tmp_path: Path) -> None:
         GlovePretraining(min_count=1).fit(corpus(tmp_path / "b", "one\ntwo\n"), Run(), tmp_path / "n")
     with pytest.raises(PolysemeError, match="a smaller --min-count, or a larger --sample"):
         GlovePretraining(**SMALL, sample=1e-9).fit(corpus(tmp_path), Run(), tmp_path / "s")
-    with pytest.raises(PolysemeError, match="there are no words to encode"):
+    with pytest.raises(PolysemeError, match="the text has no words"):
         GlovePretraining().fit(corpus(tmp_path / "c", "\n"), Run(), tmp_path / "o")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "config.json").write_text("{}")

@@ -81,5 +81,5 @@ def test_nothing_to_read_is_refused() -> None:
 
 
 def test_a_word_that_no_line_can_hold_is_told_before_training() -> None:
-    with pytest.raises(PolysemeError, match="cannot stand on a line"):
+    with pytest.raises(PolysemeError, match="cannot be written as a line"):
         TaskWords.of(WordsConfig(), [["two\nlines"]])

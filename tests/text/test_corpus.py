@@ -141,20 +141,22 @@ def test_report(tmp_path: Path) -> None:
     assert report.empty_files == (str(tmp_path / "b.txt"), str(tmp_path / "c.txt"))
     assert report.exact and not report.usable
     problems = report.problems()
-    assert problems[0].startswith("1 line is bad") and problems[1].startswith("2 files hold no text")
-    assert problems[2].startswith(f"{len(words)} words in all is little")
-    assert problems[3].startswith("2 lines (20 %) equal to an earlier one")
-    assert problems[4].startswith("3 words are longer than 48 bytes and will be cropped by the model: xxxxxxxxxxxxxxxxxxxx…, Ä")
+    assert problems[0].startswith("1 line is bad") and problems[1].startswith("2 files have no text")
+    assert problems[2].startswith(f"{len(words)} words are few")
+    assert problems[3].startswith("2 lines (20 %) repeat an earlier one")
+    assert problems[4].startswith("3 words are longer than 48 bytes, and models crop them: xxxxxxxxxxxxxxxxxxxx…, Ä")
 
 
 def test_many_bad_lines_are_another_encoding(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"fine\n" + 19 * b"na\xefve\n")
     problem = Corpus(path).check().problems()[0]
-    assert problem.startswith("19 lines are bad (not UTF-8, or without text in the field), 95 % of all and too many to skip")
+    assert problem.startswith(
+        "19 lines are bad (not UTF-8, or without text in the field), 95 % of all, which is too many to skip"
+    )
     assert "iconv -f OLD -t UTF-8" in problem and "or skip" not in problem
     path.write_bytes(19 * b"fine\n" + b"na\xefve\n")
-    assert Corpus(path).check().problems()[0].endswith(": mend the text, or skip bad lines.")
+    assert Corpus(path).check().problems()[0].endswith(": fix the text, or skip bad lines.")
 
 
 def test_one_word_in_two_spellings(tmp_path: Path) -> None:
@@ -168,7 +170,7 @@ def test_one_word_in_two_spellings(tmp_path: Path) -> None:
     assert report.twice_spelt == 4 and report.usable  # café, résumé, ế and ế; über has one spelling here, naïve too
     assert Corpus(old).check().twice_spelt == 1
     (problem,) = [problem for problem in report.problems() if "NFC" in problem]
-    assert problem.startswith("4 words are others in other code points")
+    assert problem.startswith("4 words have another form in other code points")
     command = problem[problem.index("(python") + len("(python") : problem.index(" < OLD > NEW")]
     with old.open("rb") as given, new.open("wb") as made:
         subprocess.run([sys.executable, *shlex.split(command)], stdin=given, stdout=made, check=True)

@@ -84,7 +84,7 @@ def test_marks_are_passed_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"!!!MAXTERMID\n", gzip.compress(b"", mtime=0)])
 def test_a_file_without_words_is_told(tmp_path: Path, data: bytes) -> None:
-    with pytest.raises(FormatError, match=r"vocabulary\.txt: holds no words"):
+    with pytest.raises(FormatError, match=r"vocabulary\.txt: has no words"):
         Vocabulary.read(written(tmp_path, data))
 
 

@@ -1,7 +1,7 @@
-"""First floor: text becomes words, words become ids, sentences become batches. Knows numpy, no tensors.
+"""Floor 1: text becomes words, words become ids, sentences become batches. Uses numpy, no tensors.
 
-files/       text as it lies on a disk          splitting/   how running text is cut into words and sentences
-corpus       sentences of words from files      counting/    what a corpus holds; report: what is wrong with it
-shards/      a corpus as numbers on a disk      batching/    which sentences are read together
-labelled/    files of labelled data             vocabulary, characters, pieces: words as ids
+files/       reading text from disk              splitting/   splitters of words and sentences
+corpus       sentences of words from files       counting/    word counts; corpus_report: problems of a corpus
+shards/      a corpus as numbers on disk         batching/    which sentences are read together
+labelled/    files of labelled data              vocabulary, characters, subwords: words as ids
 """

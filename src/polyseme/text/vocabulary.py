@@ -1,8 +1,8 @@
 """Words and their ids: the list that a language model predicts over, one word per line in its file.
 
-The file is bilm-tf's: `<S>`, `</S>`, `<UNK>`, then words by falling frequency (the sampled softmax relies on that
-order, this class does not: it looks the three up by name). An id is a line number, so a blank line counts and stays; of
-a word on two lines the last id wins. Lines end at "\\n" only: the other line ends of Unicode are words in some corpora.
+The file is bilm-tf's: `<S>`, `</S>`, `<UNK>`, then words by falling frequency (the sampled softmax relies on that order; this
+class looks the three up by name). An id is a line number, so a blank line counts; if a word is on two lines, the last id wins.
+Lines end only at "\\n": the other line ends of Unicode are words in some corpora.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import read_bytes
 
-_SKIPPED = "!!!MAXTERMID"  # a line that older counting tools left in these files; it is no word and has no id
+_SKIPPED = "!!!MAXTERMID"  # a line that older tools left in these files; not a word
 _BYTE_ORDER_MARK = "\ufeff"
-_LOST = re.compile(rf"\n|\r\Z|[\ud800-\udfff]|\A{_SKIPPED}\Z")  # what a line of a file would not give back
+_LOST = re.compile(rf"\n|\r\Z|[\ud800-\udfff]|\A{_SKIPPED}\Z")  # what a line of a file cannot hold
 
 
 class Vocabulary:
-    """Words <-> ids; an id is a place in `words`.
+    """Words and their ids; an id is a position in `words`.
 
     >>> vocabulary = Vocabulary(["<S>", "</S>", "<UNK>", "the", "cat"])
     >>> vocabulary.ids(["the", "dog"]).tolist(), vocabulary[4], len(vocabulary)
@@ -35,21 +35,21 @@ class Vocabulary:
         self.unknown = unknown
         self.begin = begin
         self.end = end
-        self._ids = {word: place for place, word in enumerate(self.words)}
+        self._ids = {word: i for i, word in enumerate(self.words)}
 
     @classmethod
     def read(cls, path: str | Path, *, unknown: str | None = "<UNK>", begin: str = "<S>", end: str = "</S>") -> Vocabulary:
         """Read a file of one word per line, UTF-8, plain or gzip."""
         words = [line for line in _lines(path) if line != _SKIPPED]
         if not any(words):
-            raise FormatError(path, "holds no words; expected one word per line")
+            raise FormatError(path, "has no words; expected one word per line")
         return cls(words, unknown=unknown, begin=begin, end=end)
 
     def to_text(self) -> str:
-        """The content of a file that `read` turns into the same words."""
-        for place, word in enumerate(self.words):
-            if _LOST.search(word) or (place == 0 and word.startswith(_BYTE_ORDER_MARK)):
-                raise PolysemeError(f"word {place} of the vocabulary, {word!r}, cannot stand on a line of a text file")
+        """Return the content of a file that `read` turns into the same words."""
+        for i, word in enumerate(self.words):
+            if _LOST.search(word) or (i == 0 and word.startswith(_BYTE_ORDER_MARK)):
+                raise PolysemeError(f"word {i} of the vocabulary, {word!r}, cannot be written as a line of a text file")
         return "".join(f"{word}\n" for word in self.words)
 
     @property
@@ -58,18 +58,18 @@ class Vocabulary:
         return self.unknown is not None and self.unknown in self._ids
 
     def ids(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """The id of every word, (n,); words outside the vocabulary get the id of the unknown word."""
+        """Return the id of every word, (n,); words outside the vocabulary get that of the unknown word."""
         other = -1 if self.unknown is None else self._ids.get(self.unknown, -1)
         lookup = self._ids.get
         ids = np.fromiter((lookup(word, other) for word in words), dtype=np.int64, count=len(words))
         if other < 0 and len(ids) and ids.min() < 0:
             word = words[int(ids.argmin())]
             lack = "has no unknown word" if self.unknown is None else f"lacks the unknown word {self.unknown!r}"
-            raise PolysemeError(f"{word!r} is not in the vocabulary, which {lack} to stand for it")
+            raise PolysemeError(f"{word!r} is not in the vocabulary, which {lack}")
         return ids
 
     def find(self, word: str) -> int | None:
-        """The id of a word; None where the vocabulary lacks it, whether or not it has an unknown word."""
+        """Return the id of a word; None if the vocabulary lacks it."""
         return self._ids.get(word)
 
     def __len__(self) -> int:
@@ -78,10 +78,10 @@ class Vocabulary:
     def __contains__(self, word: object) -> bool:
         return word in self._ids
 
-    def __getitem__(self, place: int) -> str:
-        if place < 0:  # -1 marks "no word" in many arrays of ids; the last word would be a quiet mistake
-            raise IndexError(f"id {place} is negative; ids run from 0 to {len(self) - 1}")
-        return self.words[place]
+    def __getitem__(self, number: int) -> str:
+        if number < 0:  # -1 means "no word" in many arrays of ids; the last word would be a silent error
+            raise IndexError(f"id {number} is negative; ids run from 0 to {len(self) - 1}")
+        return self.words[number]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.words)
@@ -95,6 +95,6 @@ def _lines(path: str | Path) -> list[str]:
         line = data.count(b"\n", 0, error.start) + 1
         raise FormatError(f"{path}:{line}", f"is not UTF-8 (byte 0x{data[error.start]:02x}); convert the file") from error
     lines = text.removeprefix(_BYTE_ORDER_MARK).split("\n")
-    if not lines[-1]:  # behind the last line end; a blank line before it is a line
+    if not lines[-1]:  # after the last line end
         lines.pop()
     return [line.removesuffix("\r") for line in lines]

@@ -1,4 +1,4 @@
-"""Vectors of words that somebody has trained before: what a word table can start from."""
+"""Pre-trained word vectors, from which a word table can start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class WordVectors:
-    """The vectors of those wanted words that were found.
+    """The vectors of the requested words that a file has.
 
     >>> found = WordVectors(["bank"], np.zeros((1, 50), dtype=np.float32), total=400_000)
     >>> found.dim, found.summary(2)
@@ -20,13 +20,13 @@ class WordVectors:
     """
 
     words: list[str]
-    """Wanted words that have a vector, as they were asked for."""
+    """Requested words that have a vector."""
     vectors: NDArray[np.float32]
     """(words, dim)."""
     total: int
-    """Rows of the file."""
+    """Vectors in the file."""
     lowercased: int = 0
-    """How many of the words were found in lower case only."""
+    """How many of the words were found only in lower case."""
 
     @property
     def dim(self) -> int:
@@ -34,17 +34,17 @@ class WordVectors:
         return int(self.vectors.shape[1])
 
     def fingerprint(self) -> str:
-        """A hash of words and numbers: what a table made from them depends on."""
-        whole = hashlib.sha256("\n".join(self.words).encode("utf-8", "surrogatepass"))
-        whole.update(f"\n{self.vectors.shape}\n".encode())
-        whole.update(np.ascontiguousarray(self.vectors, dtype="<f4").tobytes())
-        return whole.hexdigest()
+        """Return a hash of words and vectors."""
+        digest = hashlib.sha256("\n".join(self.words).encode("utf-8", "surrogatepass"))
+        digest.update(f"\n{self.vectors.shape}\n".encode())
+        digest.update(np.ascontiguousarray(self.vectors, dtype="<f4").tobytes())
+        return digest.hexdigest()
 
     def summary(self, wanted: int) -> str:
-        """How many of so many wanted words were found, for a person."""
+        """Return how many of `wanted` words were found, as text."""
         lower = f" ({self.lowercased:,} in lower case)" if self.lowercased else ""
         return f"{len(self.words):,} of {wanted:,} words found{lower}"
 
 
 VectorLookup = Callable[[list[str]], WordVectors]
-"""Gives the vectors of wanted words; called when the vocabulary is known."""
+"""Returns the vectors of words; called when the vocabulary is known."""

@@ -63,9 +63,9 @@ def test_the_vocabulary() -> None:
     data = shards([[4, 4, 4, 3, 3, 5, 2, 2, 2, 2]])
     assert frequent_types(data, 2).tolist() == [2, 4, 3]  # a mark that stands in the text is a word of it
     assert frequent_types(data, 1, 2).tolist() == [2, 4]
-    with pytest.raises(UsageError, match="the least count is 0"):
+    with pytest.raises(UsageError, match="min_count=0 is too small"):
         frequent_types(data, 0)
-    with pytest.raises(UsageError, match="window is 0 for 3 words"):
+    with pytest.raises(UsageError, match="window=0 is out of range; for 3 words"):
         count_cooccurrences(data, frequent_types(data, 2), 0)
 
 

@@ -70,12 +70,12 @@ def test_words_without_end_are_cropped() -> None:
 
 def test_what_cannot_be() -> None:
     counts = WordCounts()
-    with pytest.raises(PolysemeError, match="there are no words to count"):
+    with pytest.raises(PolysemeError, match="the text has no words"):
         build_vocabulary(counts)
     counts.add(["a"], [2])
-    with pytest.raises(PolysemeError, match="no word comes 3 times or more"):
+    with pytest.raises(PolysemeError, match="no word occurs 3 times or more"):
         build_vocabulary(counts, min_count=3)
     with pytest.raises(UsageError, match="no room for a word"):
         build_vocabulary(counts, size=3)
-    with pytest.raises(UsageError, match="least count is 0"):
+    with pytest.raises(UsageError, match="min_count=0 is too small"):
         build_vocabulary(counts, min_count=0)

@@ -127,8 +127,8 @@ def test_who_names_a_field_has_json_lines(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("data", "what"),
     [
-        (bz2.compress(b"text"), "is packed with bzip2; unpack it"),
-        (b"PK\x03\x04rest", "is a zip file; unpack it"),
+        (bz2.compress(b"text"), "is compressed with bzip2; use gzip"),
+        (b"PK\x03\x04rest", "is a zip file; use gzip"),
         ("text".encode("utf-16"), "is UTF-16, not UTF-8"),
     ],
 )
@@ -147,7 +147,7 @@ def test_json_lines(tmp_path: Path) -> None:
     path.write_text('{"body": "x"}\n{"boddy": 1}\nno json\n[1]\n{"body": "\\ud800"}\n')
     assert lines(Source(path, field="body", errors="skip")) == ["x"]
     assert sum(chunk.bad for chunk in Source(path, field="body", errors="skip").chunks()) == 4
-    with pytest.raises(FormatError, match=r"b.jsonl:2: has no text in a field 'body' \(did you mean 'boddy'\?\)"):
+    with pytest.raises(FormatError, match=r"b.jsonl:2: has no text in the field 'body' \(did you mean 'boddy'\?\)"):
         lines(Source(path, field="body"))
 
 
@@ -160,20 +160,20 @@ def test_parquet(tmp_path: Path) -> None:
     assert sum(chunk.lines for chunk in Source(path).chunks()) == 1001
     with pytest.raises(FormatError, match=r"has no column 'txt' \(did you mean 'text'\?\)"):
         lines(Source(path, field="txt"))
-    with pytest.raises(FormatError, match="holds int64 in the column 'n'; expected text"):
+    with pytest.raises(FormatError, match="has int64 in the column 'n'; expected text"):
         lines(Source(path, field="n"))
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(FormatError, match="damaged Parquet"):
         lines(Source(path))
     (tmp_path / "b.parquet").write_text("text")
-    with pytest.raises(FormatError, match="is no Parquet file"):
+    with pytest.raises(FormatError, match="is not a Parquet file"):
         lines(Source(tmp_path / "b.parquet"))
 
 
 def test_bad_utf8_is_told_by_line_or_skipped_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"\xef\xbb\xbffine\n" * 100_000 + b"na\xefve\nfine\n\xff\n")
-    with pytest.raises(FormatError, match=r"a.txt:100001: is not UTF-8 \(byte 0xef\); mend it, or skip bad lines"):
+    with pytest.raises(FormatError, match=r"a.txt:100001: is not UTF-8 \(byte 0xef\); fix the line, or skip bad lines"):
         lines(Source(path))
     chunks = list(Source(path, errors="skip").chunks())
     assert sum(chunk.bad for chunk in chunks) == 2
@@ -190,7 +190,7 @@ def test_a_text_in_another_encoding_is_to_be_converted_and_not_skipped(tmp_path:
         lines(Source(path))
     assert "skip" not in str(told.value)
     path.write_bytes("Zażółć\ngęślą\njaźń\n".encode() + b"na\xefve\n\xff\n")  # most of it is UTF-8
-    with pytest.raises(FormatError, match=r"a.txt:4: is not UTF-8 \(byte 0xef\); mend it, or skip bad lines"):
+    with pytest.raises(FormatError, match=r"a.txt:4: is not UTF-8 \(byte 0xef\); fix the line, or skip bad lines"):
         lines(Source(path))
 
 

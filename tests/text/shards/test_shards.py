@@ -224,7 +224,7 @@ def test_text_that_changes_while_it_is_read(text: Path, tmp_path: Path) -> None:
 
 def test_no_words_and_no_room(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "empty.txt").write_text("\n \n")
-    with pytest.raises(PolysemeError, match=r"empty.txt: there are no words"):
+    with pytest.raises(PolysemeError, match=r"empty.txt: the text has no words"):
         Shards.build(corpus(tmp_path / "empty.txt"), tmp_path / "out")
 
     def full(*arguments: object) -> None:

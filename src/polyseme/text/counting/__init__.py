@@ -1,1 +1,1 @@
-"""What a corpus holds, counted in bounded memory: its words, the distinct ones, and which stand near each other."""
+"""Counts of a corpus in bounded memory: words, distinct words, co-occurrences."""

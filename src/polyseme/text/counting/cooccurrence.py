@@ -1,11 +1,11 @@
-"""How often words stand near each other: the table that GloVe (Pennington et al. 2014) is trained on.
+"""Co-occurrence counts: how often words occur near each other, the table that GloVe (Pennington et al. 2014) is trained on.
 
-Two words of a sentence at distance d, up to a window, add 1/d to the count of their pair, both ways round; words outside the
-vocabulary are taken out first, as in the published program, and where wanted many places of the frequent ones, so that a
-window reaches further (word2vec does so; Levy et al. 2015 call it dirty subsampling). Pairs are counted in blocks: the
-distance is packed behind the pair's number, so that one plain sort of 64-bit numbers brings equal pairs together (a sort that
-carries weights along takes three times as long), and blocks are merged as they come. All of it is in memory: 12 bytes for
-each distinct pair, and some four times as much while they are counted.
+Two words of a sentence at distance d, up to a window, add 1/d to the count of their pair, in both orders. Words outside the
+vocabulary are removed first, as in the published program, and optionally many occurrences of frequent ones, so that a window
+reaches further (as in word2vec; Levy et al. 2015 call it dirty subsampling). Pairs are counted in blocks: the distance is
+packed into the low part of the pair's number, so that one plain sort of 64-bit numbers groups equal pairs (a sort that carries
+weights takes three times as long), and blocks are merged as they come. All of it is in memory: 12 bytes per distinct pair, and
+about four times as much while counting.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.base.errors import UsageError
+from polyseme.base.errors import UsageError, arg
 from polyseme.base.progress import Advance
 from polyseme.text.shards.shards import Shards
 
-_BLOCK = 1 << 20  # words that are counted together
+_BLOCK = 1 << 20  # words per block
 
 Run = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
 class Cooccurrences:
-    """The pairs of words that came near each other, each once; the count of (first, second) is that of (second, first)."""
+    """Pairs of words that occur near each other, each once; (first, second) has the count of (second, first)."""
 
     first: NDArray[np.int32]
-    """(pairs,): a word's place in the vocabulary."""
+    """(pairs,): the word's position in the vocabulary."""
     second: NDArray[np.int32]
     """(pairs,): not before the first."""
     counts: NDArray[np.float32]
@@ -43,44 +43,44 @@ class Cooccurrences:
 
 
 def frequent_types(shards: Shards, min_count: int, size: int | None = None) -> NDArray[np.int64]:
-    """The types of the shards that come often enough, most frequent first: a vocabulary, (words,)."""
+    """Return the types that occur at least `min_count` times, most frequent first: a vocabulary, (words,)."""
     if min_count < 1:
-        raise UsageError(f"the least count is {min_count}; allowed: 1 or more")
+        raise UsageError(f"{arg('min_count', min_count)} is too small; allowed: 1 or more")
     counts = np.asarray(shards.counts)
     kept = np.flatnonzero(counts >= min_count)
     return kept[np.argsort(-counts[kept], kind="stable")][:size]
 
 
 def subsampling_probabilities(counts: NDArray[np.int64], sample: float) -> NDArray[np.float64]:
-    """How much of each word's places stays, as word2vec has it: all of a word whose share of the text is `sample` or less.
+    """Return the probability that an occurrence of each word is kept, as in word2vec; 1 up to a frequency of `sample`.
 
     >>> subsampling_probabilities(np.array([900, 99, 1]), 0.01).round(3)
     array([0.117, 0.419, 1.   ])
     """
-    shares = counts / max(int(counts.sum()), 1) / sample
-    return np.asarray(np.minimum((np.sqrt(shares) + 1) / np.maximum(shares, 1e-300), 1.0))
+    ratios = counts / max(int(counts.sum()), 1) / sample
+    return np.asarray(np.minimum((np.sqrt(ratios) + 1) / np.maximum(ratios, 1e-300), 1.0))
 
 
 def count_cooccurrences(
     shards: Shards,
-    places: NDArray[np.int64],
+    types: NDArray[np.int64],
     window: int,
     progress: Advance | None = None,
     *,
     kept: NDArray[np.float64] | None = None,
     seed: int = 0,
 ) -> Cooccurrences:
-    """Count the pairs of a vocabulary (`frequent_types`) up to `window` words apart; `progress` is told the words.
+    """Count the pairs of a vocabulary (`frequent_types`) up to `window` words apart; `progress` counts words.
 
-    `kept`: how much of each word's places is left in the text (`subsampling_probabilities`), drawn by the seed; None: all.
+    `kept`: the probability that an occurrence of each word is kept (`subsampling_probabilities`); None: all are.
     """
-    size = len(places)
+    size = len(types)
     if window < 1 or size * size * window >= 1 << 63:
         raise UsageError(
-            f"window is {window} for {size:,} words; it must be at least 1, and less than {(1 << 63) // size**2:,}"
+            f"{arg('window', window)} is out of range; for {size:,} words allowed: 1 to {(1 << 63) // size**2 - 1:,}"
         )
     numbers = np.full(len(shards.counts), -1, dtype=np.int64)
-    numbers[places] = np.arange(size)
+    numbers[types] = np.arange(size)
     runs: list[Run] = []
     drawn = np.random.default_rng(seed)
     for words, sentences in _blocks(shards):
@@ -97,12 +97,12 @@ def count_cooccurrences(
         runs[-2:] = [_merged(runs[-2], runs[-1])]
     pairs, counts = runs[0] if runs else (np.zeros(0, dtype=np.int64), np.zeros(0))
     first, second = pairs // size, pairs % size
-    counts = np.where(first == second, 2 * counts, counts)  # a word beside itself is its neighbour both ways
+    counts = np.where(first == second, 2 * counts, counts)  # a word next to itself counts in both orders
     return Cooccurrences(first.astype(np.int32), second.astype(np.int32), counts.astype(np.float32), size)
 
 
 def _blocks(shards: Shards) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int64]]]:
-    """Whole sentences, about a block at a time: their words, and the number of each word's sentence."""
+    """Yield whole sentences in blocks: their words, and the number of each word's sentence."""
     begin = 0
     while begin < len(shards):
         limit = int(shards.offsets[begin]) + _BLOCK
@@ -113,7 +113,7 @@ def _blocks(shards: Shards) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int
 
 
 def _counted(ids: NDArray[np.int64], sentences: NDArray[np.int64], size: int, window: int) -> Run:
-    """The distinct pairs of a block in rising order, smaller word first, and their counts."""
+    """Return the distinct pairs of a block in rising order, smaller word first, and their counts."""
     packed = []
     for distance in range(1, min(window, len(ids) - 1) + 1):
         together = sentences[distance:] == sentences[:-distance]
@@ -131,7 +131,7 @@ def _merged(one: Run, other: Run) -> Run:
 
 
 def _summed(pairs: NDArray[np.int64], counts: NDArray[np.float64]) -> Run:
-    """Sorted pairs, each once, with the sum of its counts."""
+    """Return sorted pairs, each once, with the sum of its counts."""
     if not len(pairs):
         return pairs, counts
     starts = np.flatnonzero(np.concatenate([[True], pairs[1:] != pairs[:-1]]))

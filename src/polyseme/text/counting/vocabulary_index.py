@@ -1,8 +1,8 @@
-"""The distinct words of a corpus, numbered as they come and put in order at the end, in bounded memory.
+"""A vocabulary index: distinct words get ids as they come and are sorted at the end, in bounded memory.
 
-As in `counts`: when memory holds more than a limit of words they are written to a file, sorted by word, and forgotten;
-a word that comes again later gets another number. At the end all such runs are merged, which says what numbers are one
-word. Of every distinct word memory then holds some thirty bytes, and of a limit's worth of them a dictionary.
+As in `counts`: when memory holds more than a limit of words they are written to a file, sorted by word, and dropped; a word
+that occurs again later gets another id. At the end all such runs are merged, which shows which ids are one word. Memory then
+holds some thirty bytes per distinct word, and a dictionary of at most the limit.
 """
 
 from __future__ import annotations
@@ -26,79 +26,79 @@ LIMIT = 1 << 19
 """Words in memory: about 80 MB."""
 
 _Entry = tuple[str, int, int]
-"""A word, its number, how often it came."""
+"""A word, its id, its count."""
 
 
 @dataclass(frozen=True)
 class SortedVocabulary:
-    """Distinct words in their final order: marks, then by falling count, ties in the order of the words."""
+    """Distinct words in their final order: special tokens, then by falling count, ties in the order of the words."""
 
     counts: NDArray[np.int64]
-    """How often each comes, (types,)."""
+    """How often each occurs, (types,)."""
     final: NDArray[np.uint32]
-    """The place of each number in that order, (numbers,)."""
+    """The final id of each temporary id, (ids,)."""
     _file: Path
     _ends: NDArray[np.int64]
     _order: NDArray[np.int64]
 
     def lines(self) -> Iterator[bytes]:
-        """The words, each with a line end."""
+        """Yield the words, each with a line end."""
         with self._file.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-            for place in self._order:
-                yield text[self._ends[place] : self._ends[place + 1]]
+            for i in self._order:
+                yield text[self._ends[i] : self._ends[i + 1]]
 
 
 class VocabularyIndex:
-    """The distinct words so far; `folder` is for files of its own, which are the caller's to remove."""
+    """Ids and counts of the distinct words so far; `folder` holds temporary files, which the caller removes."""
 
     def __init__(self, folder: Path, limit: int | None = None) -> None:
         self._folder, self._limit = folder, LIMIT if limit is None else limit
         self._runs: list[Path] = []
-        self._before = 0  # numbers given to words of the runs
-        self._ids = {mark: place for place, mark in enumerate(SPECIAL_TOKENS)}
+        self._before = 0  # ids given to words of earlier runs
+        self._ids = {token: i for i, token in enumerate(SPECIAL_TOKENS)}
         self._counts: NDArray[np.int64] = np.zeros(1 << 16, dtype=np.int64)
 
     def encode(self, block: Block) -> NDArray[np.uint32]:
-        """The number of every word of a block, (words,), which is counted too."""
+        """Count the words of a block and return their ids, (words,)."""
         known = self._ids
         numbers = (known.setdefault(word[:MAX_WORD_LENGTH], len(known)) for word in block.types)
         ids = np.fromiter(numbers, dtype=np.uint32, count=len(block.types))
         while len(known) > len(self._counts):
             self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)])
-        np.add.at(self._counts, ids, block.counts())  # cropped words of one block may have become equal
-        found = (ids + np.uint32(self._before))[block.ids]
+        np.add.at(self._counts, ids, block.counts())  # cropped words of a block may have become equal
+        encoded = (ids + np.uint32(self._before))[block.ids]
         if len(known) > self._limit:
             self._spill()
-        return found
+        return encoded
 
     def ordered(self) -> SortedVocabulary:
-        """All words in order; nothing can be encoded after."""
+        """Return all words in order; nothing can be encoded after that."""
         path, totals, ends = self._folder / "words.txt", array("q"), array("q", [0])
-        place_of: NDArray[np.uint32] = np.empty(self._before + len(self._ids), dtype=np.uint32)
-        marks = {}
+        rank_of: NDArray[np.uint32] = np.empty(self._before + len(self._ids), dtype=np.uint32)
+        special = {}
         with path.open("wb") as file:
             merged = heapq.merge(*map(_read, self._runs), self._entries())
-            for place, (word, same) in enumerate(itertools.groupby(merged, key=itemgetter(0))):
+            for rank, (word, same) in enumerate(itertools.groupby(merged, key=itemgetter(0))):
                 total = 0
                 for _, number, count in same:
-                    place_of[number] = place
+                    rank_of[number] = rank
                     total += count
                 if word in SPECIAL_TOKENS:
-                    marks[word] = place
+                    special[word] = rank
                 totals.append(total)
                 ends.append(ends[-1] + file.write(f"{word}\n".encode()))
         counts = np.frombuffer(totals, dtype=np.int64)
-        order = np.argsort(-counts, kind="stable")  # so that ties stay in the order of the words
-        first = np.array([marks[mark] for mark in SPECIAL_TOKENS])
+        order = np.argsort(-counts, kind="stable")  # ties stay in the order of the words
+        first = np.array([special[token] for token in SPECIAL_TOKENS])
         order = np.concatenate([first, order[~np.isin(order, first)]])
         final = np.empty(len(order), dtype=np.uint32)
         final[order] = np.arange(len(order), dtype=np.uint32)
-        return SortedVocabulary(counts[order], final[place_of], path, np.frombuffer(ends, dtype=np.int64), order)
+        return SortedVocabulary(counts[order], final[rank_of], path, np.frombuffer(ends, dtype=np.int64), order)
 
     def _entries(self) -> Iterator[_Entry]:
         for word in sorted(self._ids):
-            place = self._ids[word]
-            yield word, self._before + place, int(self._counts[place])
+            i = self._ids[word]
+            yield word, self._before + i, int(self._counts[i])
 
     def _spill(self) -> None:
         path = self._folder / f"{len(self._runs)}.txt"

@@ -1,1 +1,1 @@
-"""Files of text as they lie on a disk: found, unpacked, and read some lines at a time."""
+"""Files of text: found, decompressed, and read in chunks of lines."""

@@ -1,7 +1,7 @@
-"""One function over a stream, in several processes, results in the order of the stream.
+"""A map over a stream in several processes, with results in the order of the stream.
 
-Processes are spawned and not forked: a fork copies the threads' locks of whatever is loaded (torch, BLAS) and can hang.
-At most three items a worker are under way, so that memory is bounded however fast the reader is.
+Processes are spawned and not forked: a fork copies the locks of all threads (torch, BLAS) and can hang. At most three items
+per worker are in flight, so memory is bounded however fast the reader is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
-from polyseme.base.errors import PolysemeError
+from polyseme.base.errors import PolysemeError, arg
 
 Item = TypeVar("Item")
 Given = TypeVar("Given")
@@ -25,54 +25,55 @@ Result = TypeVar("Result")
 
 
 def cpu_count() -> int:
-    """Processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def parallel_map(
-    job: Callable[[Given], Result], items: Iterable[Item], given: Callable[[Item], Given], workers: int
+    function: Callable[[Given], Result], items: Iterable[Item], argument: Callable[[Item], Given], workers: int
 ) -> Iterator[tuple[Item, Result]]:
-    """Every item with `job(given(item))`; with 0 workers in this process, else in that many others."""
+    """Yield each item with `function(argument(item))`, computed in `workers` other processes; 0: in this one."""
     if workers == 0:
         for item in items:
-            yield item, job(given(item))
+            yield item, function(argument(item))
         return
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_begin, initargs=(job,))
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(function,))
     waiting: deque[tuple[Item, Future[Result]]] = deque()
     try:
         for item in items:
-            waiting.append((item, pool.submit(_run, given(item))))
+            waiting.append((item, pool.submit(_call, argument(item))))
             if len(waiting) >= 3 * workers:
-                yield _take(waiting)
+                yield _next(waiting)
         while waiting:
-            yield _take(waiting)
+            yield _next(waiting)
     except BrokenProcessPool as error:
         raise PolysemeError(
-            "a worker process died: too little memory, or a script that starts workers when it is imported; "
-            "put its code under `if __name__ == '__main__':`, or use workers=0"
+            "a worker process died. Either memory ran out, or a script starts workers at import: put its code under "
+            f"`if __name__ == '__main__':`, or use {arg('workers', 0)}"
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _take(waiting: deque[tuple[Item, Future[Result]]]) -> tuple[Item, Result]:
+def _next(waiting: deque[tuple[Item, Future[Result]]]) -> tuple[Item, Result]:
     item, future = waiting.popleft()
     return item, future.result()
 
 
-_job: Callable[..., Any] | None = None
-"""Of this worker: sent once, since it may bring a long list of words."""
+_function: Callable[..., Any] | None = None
+"""What this worker computes: sent once, because it may hold a long word list."""
 
 
-def _run(given: Any) -> Any:
-    assert _job is not None
-    return _job(given)
+def _call(given: Any) -> Any:
+    assert _function is not None
+    return _function(given)
 
 
-def _begin(job: Callable[..., Any]) -> None:
-    """A worker leaves Ctrl-C to its parent, and ends with it: a killed parent cannot tell its workers to stop."""
-    global _job
-    _job = job
+def _start(function: Callable[..., Any]) -> None:
+    """Leave Ctrl-C to the parent, and end with it: a killed parent cannot stop its workers."""
+    global _function
+    _function = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

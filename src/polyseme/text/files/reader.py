@@ -1,9 +1,9 @@
-"""One file of text, read some lines at a time: a line is a paragraph.
+"""One file of text, read in chunks of lines: a line is a paragraph.
 
-Parquet is told by its first bytes, as packing is, never by the name; JSON lines have no such bytes and
-go by `.jsonl` or `.ndjson` in the name, or by a field that somebody names. Lines end at "\\n" only, because the other line ends
-of Unicode stand inside paragraphs of real corpora. Blocks of a quarter of a megabyte are decoded at once and line by line only
-where that fails, which is several times faster than a text file's own iterator and still names the line.
+Parquet and compression are recognised by the first bytes, never by the name. JSON lines have no such bytes and are recognised
+by `.jsonl` or `.ndjson` in the name, or because a field is given. Lines end only at "\\n", because the other line ends of
+Unicode occur inside paragraphs of real corpora. Blocks of a quarter of a megabyte are decoded at once, and line by line only
+if that fails: several times faster than iterating over a text file, and errors still name the line.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from polyseme.text.files.decompression import ENCODING_ADVICE, decompress, line_
 PARQUET = b"PAR1"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_LINE_BYTES = 1 << 23
-"""Bytes of a line of plain text after which it is cut: a file without line ends must not fill the memory."""
+"""Longer lines of plain text are cut, so that a file without line ends does not fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file, and what to call it."""
+    """A file and its name for messages."""
 
     path: Path
     title: str | None = None
     json: bool = False
-    """Whether it is known to be JSON lines, whatever its name."""
+    """Whether it holds JSON lines whatever its name."""
 
     @property
     def name(self) -> str:
-        """As the user knows it."""
+        """The name that the user knows."""
         return self.title or str(self.path)
 
     @property
     def holds_json(self) -> bool:
-        """Whether it is JSON lines, packed or not."""
+        """Whether it holds JSON lines, compressed or not."""
         return self.json or bool({".jsonl", ".ndjson"} & {suffix.lower() for suffix in self.path.suffixes})
 
 
@@ -49,58 +49,58 @@ class Chunk(NamedTuple):
     """Some lines of a file."""
 
     text: str
-    """Paragraphs with line ends between them."""
+    """Paragraphs separated by line ends."""
     lines: int
-    """Lines or rows of the file that were read for it."""
+    """Lines or rows of the file."""
     bad: int
-    """Of those, lines that could not be read and were left out."""
+    """Lines among these that could not be read and were skipped."""
     file: int
-    """The place of the file in its source."""
+    """The number of the file in its source."""
 
 
 def chunk_text(chunk: Chunk) -> str:
-    """What a worker needs of a chunk."""
+    """Return what a worker needs of a chunk."""
     return chunk.text
 
 
-def read_chunks(file: TextFile, place: int = 0, *, field: str = "text", skip_bad: bool = False) -> Iterator[Chunk]:
-    """The lines of a file in chunks of about a quarter of a megabyte; memory does not grow with the file."""
+def read_chunks(file: TextFile, number: int = 0, *, field: str = "text", skip_bad: bool = False) -> Iterator[Chunk]:
+    """Yield the lines of a file in chunks of about a quarter of a megabyte; memory does not grow with the file."""
     with wrap_os_errors(file.name, "read"), file.path.open("rb") as opened:
         magic = opened.read(8)
     if magic.startswith(PARQUET):
-        yield from _parquet(file, place, field)
+        yield from _parquet(file, number, field)
     elif file.path.suffix.lower() == ".parquet" and magic:
-        raise FormatError(file.name, "is no Parquet file; it does not begin with PAR1")
+        raise FormatError(file.name, "is not a Parquet file: it does not begin with PAR1")
     else:
         reject_unsupported(file.name, magic)
-        reader = _Lines(file, place, field, skip_bad)
+        reader = _Lines(file, number, field, skip_bad)
         read = reader.json if file.holds_json else reader.plain
         for data in line_blocks(decompress(file.path, file.name, magic), None if file.holds_json else MAX_LINE_BYTES):
             yield read(data)
 
 
 class _Lines:
-    """Blocks of bytes into chunks; keeps the number of the line for messages."""
+    """Turns blocks of bytes into chunks and counts lines for messages."""
 
-    def __init__(self, file: TextFile, place: int, field: str, skip_bad: bool) -> None:
-        self.file, self.place, self.field, self.skip_bad = file, place, field, skip_bad
+    def __init__(self, file: TextFile, number: int, field: str, skip_bad: bool) -> None:
+        self.file, self.number, self.field, self.skip_bad = file, number, field, skip_bad
         self.ends = 0
         self.started = self.unfinished = False
 
     def plain(self, data: bytes) -> Chunk:
-        """Lines of plain text."""
+        """Read lines of plain text."""
         try:
             text, bad = data.decode("utf-8"), 0
         except UnicodeDecodeError:
             rows = data.split(b"\n")
-            found = [self._decoded(line, place, rows) for place, line in enumerate(rows)]
+            found = [self._decoded(line, number, rows) for number, line in enumerate(rows)]
             text, bad = "\n".join(line for line in found if line is not None), found.count(None)
         return self._chunk(data, text, bad)
 
     def json(self, data: bytes) -> Chunk:
-        """Lines of JSON objects; a text of several lines is several paragraphs."""
+        """Read lines of JSON objects; a text of several lines is several paragraphs."""
         lines = enumerate(data.removeprefix(b"\xef\xbb\xbf" if not self.started else b"").split(b"\n"))
-        found = [self._field(line, place) for place, line in lines if line.strip()]
+        found = [self._field(line, number) for number, line in lines if line.strip()]
         return self._chunk(data, "\n".join(text for text in found if text is not None), found.count(None))
 
     def _chunk(self, data: bytes, text: str, bad: int) -> Chunk:
@@ -108,45 +108,45 @@ class _Lines:
             text, self.started = text.removeprefix("\ufeff"), True
         ends = data.count(b"\n")
         self.ends += ends
-        begun, self.unfinished = self.unfinished, not data.endswith(b"\n")  # a line that was cut counts once
-        return Chunk(text, ends + self.unfinished - begun, bad, self.place)
+        begun, self.unfinished = self.unfinished, not data.endswith(b"\n")  # a cut line counts once
+        return Chunk(text, ends + self.unfinished - begun, bad, self.number)
 
-    def _decoded(self, line: bytes, place: int, rows: list[bytes]) -> str | None:
-        """A line, one of the rows of its block."""
+    def _decoded(self, line: bytes, number: int, rows: list[bytes]) -> str | None:
+        """Decode a line, one of the rows of its block."""
         try:
             return line.decode("utf-8")
         except UnicodeDecodeError as error:
             what = f"is not UTF-8 (byte 0x{line[error.start]:02x})"
             if self.skip_bad or not _in_another_encoding(rows):
-                return self._refuse(place, what)
-            advice = f"{what}, nor are most lines that go beyond ASCII; the text is in another encoding: {ENCODING_ADVICE}"
-            raise FormatError(self._where(place), advice) from error
+                return self._refuse(number, what)
+            advice = f"{what}, nor are most lines beyond ASCII; the text has another encoding: {ENCODING_ADVICE}"
+            raise FormatError(self._where(number), advice) from error
 
-    def _field(self, line: bytes, place: int) -> str | None:
+    def _field(self, line: bytes, number: int) -> str | None:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:  # bytes that are not UTF-8 are a ValueError too
-            return self._refuse(place, f"is not valid JSON ({error})")
+            return self._refuse(number, f"is not valid JSON ({error})")
         text = row.get(self.field) if isinstance(row, dict) else None
         if not isinstance(text, str):
             known = nearest(self.field, row) if isinstance(row, dict) else ""
-            return self._refuse(place, f"has no text in a field {self.field!r}{known}")
+            return self._refuse(number, f"has no text in the field {self.field!r}{known}")
         if b"\\u" in line and _SURROGATE.search(text):
-            return self._refuse(place, "holds half of a surrogate pair, which is no character")
+            return self._refuse(number, "has half of a surrogate pair, which is not a character")
         return text
 
-    def _refuse(self, place: int, what: str) -> str | None:
-        """None, which counts as a bad line, or stop here."""
+    def _refuse(self, number: int, what: str) -> str | None:
+        """Return None, which counts as a bad line, or raise an error."""
         if self.skip_bad:
             return None
-        raise FormatError(self._where(place), f"{what}; mend it, or skip bad lines")
+        raise FormatError(self._where(number), f"{what}; fix the line, or skip bad lines")
 
-    def _where(self, place: int) -> str:
-        return f"{self.file.name}:{self.ends + place + 1}"
+    def _where(self, number: int) -> str:
+        return f"{self.file.name}:{self.ends + number + 1}"
 
 
 def _in_another_encoding(lines: list[bytes]) -> bool:
-    """Whether several of these lines are not UTF-8, and more than are UTF-8 beyond ASCII: skipping them would lose the text."""
+    """Whether several lines are not UTF-8, and more than are non-ASCII UTF-8: skipping them would lose the text."""
     bad = good = 0
     for line in lines:
         try:
@@ -156,7 +156,7 @@ def _in_another_encoding(lines: list[bytes]) -> bool:
     return bad > max(good, 1)
 
 
-def _parquet(file: TextFile, place: int, field: str) -> Iterator[Chunk]:
+def _parquet(file: TextFile, number: int, field: str) -> Iterator[Chunk]:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -169,9 +169,9 @@ def _parquet(file: TextFile, place: int, field: str) -> Iterator[Chunk]:
                 raise FormatError(file.name, f"has no column {field!r}{nearest(field, names)}")
             kind = table.schema_arrow.field(field).type
             if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
-                raise FormatError(file.name, f"holds {kind} in the column {field!r}; expected text")
+                raise FormatError(file.name, f"has {kind} in the column {field!r}; expected text")
             for rows in table.iter_batches(batch_size=256, columns=[field]):
                 texts = [text for text in rows.column(0).to_pylist() if text is not None]
-                yield Chunk("\n".join(texts), len(rows), 0, place)
+                yield Chunk("\n".join(texts), len(rows), 0, number)
     except (pyarrow.ArrowInvalid, UnicodeDecodeError) as error:
         raise FormatError(file.name, f"is a damaged Parquet file ({error})") from error

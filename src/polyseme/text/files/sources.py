@@ -1,8 +1,8 @@
-"""Where text lies: a file, a folder, a glob, several of these, or standard input.
+"""Sources of text: a file, a folder, a glob, several of these, or standard input.
 
-A folder is walked in sorted order, so that the same files give the same corpus on every machine; hidden files and
-folders (`.git`, `.DS_Store`) are no text and are passed over. A file that is named twice counts once. Standard input and other
-pipes are copied to a temporary file first, because a corpus is read more than once.
+A folder is walked in sorted order, so that the same files give the same corpus on every machine; hidden files and folders
+(`.git`, `.DS_Store`) are skipped. A file that is named twice counts once. Standard input and other pipes are first copied to a
+temporary file, because a corpus is read more than once.
 """
 
 from __future__ import annotations
@@ -22,75 +22,75 @@ from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.files import is_pipe, wrap_os_errors
 from polyseme.text.files.reader import Chunk, TextFile, read_chunks
 
-Place = str | os.PathLike[str]
-TextPaths = Place | Sequence[Place]
+AnyPath = str | os.PathLike[str]
+TextPaths = AnyPath | Sequence[AnyPath]
 OnBadLine = Literal["strict", "skip"]
 
 
 class Source:
-    """The files of a corpus, in order; `chunks()` reads them from the first line on, as often as it is called.
+    """The files of a corpus, in order; each call of `chunks()` reads them from the beginning.
 
     >>> folder = Path(tempfile.mkdtemp()); _ = (folder / "a.txt").write_text("one\\ntwo\\n")
     >>> [chunk.text for chunk in Source(folder).chunks()]
     ['one\\ntwo\\n']
     """
 
-    def __init__(self, places: TextPaths, *, field: str | None = None, errors: OnBadLine = "strict") -> None:
+    def __init__(self, paths: TextPaths, *, field: str | None = None, errors: OnBadLine = "strict") -> None:
         if errors not in ("strict", "skip"):
             raise UsageError(f"{arg('errors', errors)} is unknown; allowed: 'strict' (raise an error) and 'skip'")
         self.field = "text" if field is None else field
-        """Where the text stands in a JSON line or a Parquet row."""
-        self._json = (".json",) if field is not None else ()  # who names a field has JSON lines in such files, and in pipes
+        """The field of JSON lines, or column of Parquet, that holds the text."""
+        self._json = (".json",) if field is not None else ()  # a given field means JSON lines in .json files and pipes
         self.errors: OnBadLine = errors
-        """What to do at a line that cannot be read."""
+        """What to do with lines that cannot be read."""
         self._spool: tempfile.TemporaryDirectory[str] | None = None
         self._copies: dict[str, TextFile] = {}
-        self.files = tuple(_once(self._find(places)))
+        self.files = tuple(_once(self._find(paths)))
         """All files, in the order in which they are read."""
-        self.names = tuple(dict.fromkeys(map(_name, _several(places))))
-        """What was given, without the folders around it: names that can be published."""
+        self.names = tuple(dict.fromkeys(map(_name, _several(paths))))
+        """What was given, without parent folders: names for a model card."""
 
     def chunks(self) -> Iterator[Chunk]:
-        """Some lines at a time, of one file after another."""
-        for place, file in enumerate(self.files):
-            yield from read_chunks(file, place, field=self.field, skip_bad=self.errors == "skip")
+        """Yield chunks of lines, file by file."""
+        for number, file in enumerate(self.files):
+            yield from read_chunks(file, number, field=self.field, skip_bad=self.errors == "skip")
 
     def tolerant(self) -> Source:
-        """The same files, of which bad lines are skipped and counted."""
+        """Return the same files with errors="skip"."""
         other = copy.copy(self)
         other.errors = "skip"
         return other
 
     def size(self) -> int:
-        """Bytes on disk, packed as they are."""
+        """Return the bytes on disk."""
         total = 0
         for file in self.files:
             with wrap_os_errors(file.name, "read"):
                 total += file.path.stat().st_size
         return total
 
-    def _find(self, places: TextPaths) -> Iterator[TextFile]:
-        several = _several(places)
+    def _find(self, paths: TextPaths) -> Iterator[TextFile]:
+        several = _several(paths)
         if not several:
-            raise UsageError("no text given: name a file, a folder, a glob, or - for standard input")
-        for place in several:
-            path = Path(place).expanduser()
-            if str(place) == "-":
+            raise UsageError("no text given: give a file, a folder, a glob, or - for standard input")
+        for given in several:
+            path = Path(given).expanduser()
+            if str(given) == "-":
                 yield self._copied("standard input", None)
             elif is_pipe(path):
-                yield self._copied(str(place), path)
+                yield self._copied(str(given), path)
             else:
-                yield from (TextFile(file, json=file.suffix.lower() in self._json) for file in _files_of(os.fspath(place)))
+                yield from (TextFile(file, json=file.suffix.lower() in self._json) for file in _files_of(os.fspath(given)))
 
     def _copied(self, name: str, pipe: Path | None) -> TextFile:
-        """A copy of what can be read once only: a pipe, or standard input."""
+        """Copy what can be read only once: a pipe, or standard input."""
         if self._spool is None:
-            self._spool = tempfile.TemporaryDirectory(prefix="polyseme-")  # goes when the source goes
+            self._spool = tempfile.TemporaryDirectory(prefix="polyseme-")  # removed with the source
         if name not in self._copies:
-            endings = "" if pipe is None else "".join(pipe.suffixes)  # which tell JSON lines
+            endings = "" if pipe is None else "".join(pipe.suffixes)  # which may say JSON lines
             path = Path(self._spool.name, f"{len(self._copies)}{endings}")
-            with wrap_os_errors(name, "copy"), path.open("wb") as file, _opened(pipe) as given:
-                shutil.copyfileobj(given, file, 1 << 20)
+            with wrap_os_errors(name, "copy"), path.open("wb") as file, _opened(pipe) as stream:
+                shutil.copyfileobj(stream, file, 1 << 20)
             self._copies[name] = TextFile(path, name, json=bool(self._json))
         return self._copies[name]
 
@@ -99,15 +99,15 @@ def _opened(pipe: Path | None) -> AbstractContextManager[BinaryIO]:
     return nullcontext(sys.stdin.buffer) if pipe is None else pipe.open("rb")
 
 
-def _several(places: TextPaths) -> list[Place]:
-    return [places] if isinstance(places, str | os.PathLike) else list(places)
+def _several(paths: TextPaths) -> list[AnyPath]:
+    return [paths] if isinstance(paths, str | os.PathLike) else list(paths)
 
 
-def _name(place: Place) -> str:
-    """The last part of a path; that of `.` and `..` is the folder's real name."""
-    path = Path(place).expanduser()
-    name = path.name if path.name not in ("", "..") else path.resolve().name
-    return "standard input" if str(place) == "-" else name
+def _name(path: AnyPath) -> str:
+    """Return the last part of a path; for `.` and `..` the folder's real name."""
+    full = Path(path).expanduser()
+    name = full.name if full.name not in ("", "..") else full.resolve().name
+    return "standard input" if str(path) == "-" else name
 
 
 def _once(files: Iterable[TextFile]) -> Iterator[TextFile]:
@@ -119,22 +119,22 @@ def _once(files: Iterable[TextFile]) -> Iterator[TextFile]:
             yield file
 
 
-def _files_of(place: str) -> list[Path]:
-    """The files of one place; that there is none is an error, because a misspelt name must not train on nothing."""
-    path = Path(place).expanduser()
+def _files_of(given: str) -> list[Path]:
+    """Return the files of a path or glob; it is an error if there are none, so that a typo does not train on nothing."""
+    path = Path(given).expanduser()
     if path.is_dir():
         found = _walk(path)
         if not found:
-            raise PolysemeError(f"{place}: the folder holds no files")
+            raise PolysemeError(f"{given}: the folder holds no files")
         return found
     if path.exists():
         return [path]
-    if not glob.has_magic(place):
-        raise PolysemeError(f"{place}: no such file or folder")
+    if not glob.has_magic(given):
+        raise PolysemeError(f"{given}: no such file or folder")
     matches = map(Path, sorted(glob.glob(str(path), recursive=True)))  # noqa: PTH207 (takes absolute patterns too)
     found = [file for match in matches for file in (_walk(match) if match.is_dir() else [match])]
     if not found:
-        raise PolysemeError(f"{place}: no file matches")
+        raise PolysemeError(f"{given}: no file matches")
     return found
 
 

@@ -1,1 +1,1 @@
-"""Files of labelled data, one kind a file: every mistake in them is told with its file and line."""
+"""Readers of labelled data, one format per file; every error names file and line."""

@@ -1,1 +1,1 @@
-"""A corpus as numbers on a disk, encoded once and mapped into memory."""
+"""A corpus as numbers on disk, encoded once and memory-mapped."""

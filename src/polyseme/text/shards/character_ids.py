@@ -1,8 +1,8 @@
-"""How every distinct word of shards is spelled: a file beside them, written once and mapped into memory.
+"""The character ids of every distinct word of shards: a file beside them, written once and memory-mapped.
 
-100 bytes a word, which a large corpus has millions of, so that they stay on the disk and training looks at the words of a
-batch only. `spelling-<scheme>.bin` holds the rows of all types, then how much of each row is used, 16 bits each (32 where an
-alphabet is larger), little-endian. It appears whole or not at all, and goes with its shards.
+They take about 100 bytes per word, and a large corpus has millions of words, so they stay on disk and training looks only at
+the words of a batch. `spelling-<scheme>.bin` holds the rows of all types, then the used length of each row, 16 bits each (32
+for a larger alphabet), little-endian. It appears complete or not at all, and is removed with its shards.
 """
 
 from __future__ import annotations
@@ -26,44 +26,44 @@ class CharacterIds:
         self.ids = ids
         """(types, max_length)."""
         self.lengths = lengths
-        """How much of each row is used, marks included, (types,)."""
+        """Used length of each row, special characters included, (types,)."""
 
     @classmethod
-    def of(cls, shards: Shards, speller: Characters) -> CharacterIds:
-        """That of shards: found beside them, or written now; where they have no files, made in memory."""
+    def of(cls, shards: Shards, characters: Characters) -> CharacterIds:
+        """Return those of shards: from the file beside them, which is written if missing; in memory if shards have none."""
         if shards.folder is None:
-            blocks = list(_spelled(shards, speller))
+            blocks = list(_encoded(shards, characters))
             return cls(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
-        path = shards.folder / f"spelling-{speller.name}{shards.variant}.bin"
-        if not _whole(path, shards, speller):
+        path = shards.folder / f"spelling-{characters.name}{shards.variant}.bin"
+        if not _is_complete(path, shards, characters):
             with one_at_a_time(path):
-                if not _whole(path, shards, speller):
-                    _write(path, shards, speller)
-        count, width = len(shards.counts), speller.max_length
+                if not _is_complete(path, shards, characters):
+                    _write(path, shards, characters)
+        count, width = len(shards.counts), characters.max_length
         with wrap_os_errors(path, "read"):
-            numbers = np.memmap(path, dtype=_kind(speller), mode="r").view(np.ndarray)
+            numbers = np.memmap(path, dtype=_dtype(characters), mode="r").view(np.ndarray)
         return cls(numbers[: count * width].reshape(count, width), numbers[count * width :])
 
 
-def _write(path: Path, shards: Shards, speller: Characters) -> None:
+def _write(path: Path, shards: Shards, characters: Characters) -> None:
     used = []
     with atomic(path, part=part_of(path)) as part, part.open("wb") as file:
-        for ids, lengths in _spelled(shards, speller):
+        for ids, lengths in _encoded(shards, characters):
             file.write(ids.data)
             used.append(lengths)
         file.write(np.concatenate(used).data)
 
 
-def _spelled(shards: Shards, speller: Characters) -> Iterator[tuple[NDArray[np.integer], NDArray[np.integer]]]:
+def _encoded(shards: Shards, characters: Characters) -> Iterator[tuple[NDArray[np.integer], NDArray[np.integer]]]:
     for block in shards.type_blocks():
-        ids, lengths = speller.encode(block)
-        yield ids.astype(_kind(speller)), lengths.astype(_kind(speller))
+        ids, lengths = characters.encode(block)
+        yield ids.astype(_dtype(characters)), lengths.astype(_dtype(characters))
 
 
-def _kind(speller: Characters) -> np.dtype[np.integer]:
-    return np.dtype("<i2" if max(speller.symbols, speller.max_length) < 1 << 15 else "<i4")
+def _dtype(characters: Characters) -> np.dtype[np.integer]:
+    return np.dtype("<i2" if max(characters.symbols, characters.max_length) < 1 << 15 else "<i4")
 
 
-def _whole(path: Path, shards: Shards, speller: Characters) -> bool:
-    size = len(shards.counts) * (speller.max_length + 1) * _kind(speller).itemsize
+def _is_complete(path: Path, shards: Shards, characters: Characters) -> bool:
+    size = len(shards.counts) * (characters.max_length + 1) * _dtype(characters).itemsize
     return path.is_file() and path.stat().st_size == size

@@ -1,9 +1,9 @@
-"""A text as pieces on disk, document by document, encoded once and mapped into memory: what BERT and GPT are trained on.
+"""A text as subwords on disk, document by document, encoded once and memory-mapped: BERT and GPT are trained on it.
 
-A line of the text is a document. The folder holds `pieces.bin` (32 bits each; the highest bit says that the piece goes on with
-a word), `sentences.bin` (where each sentence begins, and where the last ends), `documents.bin` (which sentence begins each
-document, and their number) and, written last, `manifest.json`. It is named by the text and the tokenizer, so that changed text
-or other pieces find no old numbers.
+A line of the text is a document. The folder holds `pieces.bin` (32 bits per subword; the highest bit says that it continues a
+word), `sentences.bin` (where each sentence begins, and where the last ends), `documents.bin` (the first sentence of each
+document, and their number) and, written last, `manifest.json`. Text and tokenizer name the folder, so changed text or another
+tokenizer never find old numbers.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from polyseme.text.shards.blocks import TextSplitter
 from polyseme.text.shards.files import one_at_a_time, published
 from polyseme.text.subwords import SubwordTokenizer
 
-GOES_ON = np.uint32(1 << 31)
+CONTINUES = np.uint32(1 << 31)
 _FILES = {"pieces.bin": "<u4", "sentences.bin": "<i8", "documents.bin": "<i8"}
-_AT_A_TIME, _COUNTED = 1 << 16, 1 << 22  # words that are cut into pieces together, pieces that are counted together
+_BLOCK_WORDS, _BLOCK_SUBWORDS = 1 << 16, 1 << 22  # tokenized together; counted together
 
 
 @dataclass(frozen=True)
 class _Documents:
-    """What a worker does: lines into documents of sentences of words."""
+    """What a worker does: split lines into documents of sentences of words."""
 
-    cutter: TextSplitter
+    splitter: TextSplitter
 
     def __call__(self, text: str) -> list[list[list[str]]]:
-        found = (self.cutter.sentences_of(line) for line in text.split("\n"))
+        found = (self.splitter.sentences_of(line) for line in text.split("\n"))
         return [sentences for each in found if (sentences := [words for words in each if words])]
 
 
 def documents(corpus: Corpus) -> Iterator[list[list[str]]]:
-    """The documents of a corpus, each a list of sentences of words; empty ones are left out."""
+    """Yield the documents of a corpus, each a list of sentences of words; empty ones are dropped."""
     for _, found in parallel_map(_Documents(corpus.text_splitter), corpus.source.chunks(), chunk_text, corpus.processes()):
         yield from found
 
 
 class SubwordShards:
-    """Documents as pieces; `len()` is their number."""
+    """Documents as subwords; `len()` is their number."""
 
     def __init__(self, marked: NDArray[np.uint32], sentences: NDArray[np.int64], documents: NDArray[np.int64]) -> None:
         arrays = map(np.asarray, (marked, sentences, documents))  # slices of a memmap itself are slow
@@ -61,36 +61,36 @@ class SubwordShards:
         return len(self.documents) - 1
 
     def document(self, number: int) -> NDArray[np.int64]:
-        """Where the sentences of a document begin among the pieces, and where the last ends, (sentences + 1,)."""
+        """Return where the sentences of a document begin, and where the last ends, (sentences + 1,)."""
         return self.sentences[self.documents[number] : self.documents[number + 1] + 1]
 
     def subwords(self, begin: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Some pieces, and which of them begin a word, (end - begin,) each."""
+        """Return subwords, and which of them begin a word, (end - begin,) each."""
         some = self.marked[begin:end]
-        return (some & ~GOES_ON).astype(np.int64), (some & GOES_ON) == 0
+        return (some & ~CONTINUES).astype(np.int64), (some & CONTINUES) == 0
 
     def gather(self, begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The same of several stretches of pieces, laid end to end, (sum of lengths,) each."""
+        """Return the same for several spans, concatenated, (sum of lengths,) each."""
         shifts = begins - (np.cumsum(lengths) - lengths)
         some = self.marked[np.arange(int(lengths.sum())) + np.repeat(shifts, lengths)]
-        return (some & ~GOES_ON).astype(np.int64), (some & GOES_ON) == 0
+        return (some & ~CONTINUES).astype(np.int64), (some & CONTINUES) == 0
 
     def words(self, numbers: range) -> int:
-        """Words of some documents that follow each other."""
+        """Return the number of words of consecutive documents."""
         begin, end = (int(self.sentences[self.documents[at]]) for at in (numbers.start, numbers.stop))
-        blocks = (self.marked[at : min(at + _COUNTED, end)] for at in range(begin, end, _COUNTED))
-        return sum(int(((block & GOES_ON) == 0).sum()) for block in blocks)
+        blocks = (self.marked[at : min(at + _BLOCK_SUBWORDS, end)] for at in range(begin, end, _BLOCK_SUBWORDS))
+        return sum(int(((block & CONTINUES) == 0).sum()) for block in blocks)
 
     @classmethod
-    def build(cls, corpus: Corpus, pieces: SubwordTokenizer, folder: Path, progress: Advance | None = None) -> SubwordShards:
-        """The pieces of a corpus, in a folder of their own in `folder` or where the corpus keeps them; encoded now or found."""
-        name = hashlib.sha256(f"{corpus.fingerprint()} {pieces.fingerprint}".encode()).hexdigest()[:16]
+    def build(cls, corpus: Corpus, tokenizer: SubwordTokenizer, folder: Path, progress: Advance | None = None) -> SubwordShards:
+        """Return the subwords of a corpus, from a subfolder of `folder` or of `corpus.shards`; encode them if not there."""
+        name = hashlib.sha256(f"{corpus.fingerprint()} {tokenizer.fingerprint}".encode()).hexdigest()[:16]
         place = (corpus.shards or folder) / f"pieces-{name}"
         if not _whole(place):
             with one_at_a_time(place):
                 if not _whole(place):
                     with published(place, lambda: _whole(place)) as part:
-                        _write(corpus, pieces, part, progress)
+                        _write(corpus, tokenizer, part, progress)
         with wrap_os_errors(place, "read"):
             found = [np.memmap(place / name, dtype=kind, mode="r") for name, kind in _FILES.items()]
         return cls(*found)
@@ -104,18 +104,18 @@ def _whole(place: Path) -> bool:
     return all((place / name).is_file() and (place / name).stat().st_size == sizes.get(name) for name in _FILES)
 
 
-def _write(corpus: Corpus, pieces: SubwordTokenizer, folder: Path, progress: Advance | None) -> None:
+def _write(corpus: Corpus, tokenizer: SubwordTokenizer, folder: Path, progress: Advance | None) -> None:
     sentences, starts, total = array("q", [0]), array("q", [0]), 0
     with wrap_os_errors(folder, "write"), (folder / "pieces.bin").open("wb") as file:
         for some in _blocks(corpus):
-            flat = iter(pieces.encode_words([word for document in some for sentence in document for word in sentence]))
+            flat = iter(tokenizer.encode_words([word for document in some for sentence in document for word in sentence]))
             marked: list[int] = []
             words = 0
             for document in some:
                 for sentence in document:
                     for _ in sentence:
                         ids = next(flat)
-                        marked += [ids[0], *(piece | int(GOES_ON) for piece in ids[1:])]
+                        marked += [ids[0], *(piece | int(CONTINUES) for piece in ids[1:])]
                     words += len(sentence)
                     sentences.append(total + len(marked))
                 starts.append(len(sentences) - 1)
@@ -132,13 +132,13 @@ def _write(corpus: Corpus, pieces: SubwordTokenizer, folder: Path, progress: Adv
 
 
 def _blocks(corpus: Corpus) -> Iterator[list[list[list[str]]]]:
-    """Documents, some at a time."""
+    """Yield documents in blocks."""
     some: list[list[list[str]]] = []
     words = 0
     for document in documents(corpus):
         some.append(document)
         words += sum(map(len, document))
-        if words >= _AT_A_TIME:
+        if words >= _BLOCK_WORDS:
             yield some
             some, words = [], 0
     if some:

@@ -1,8 +1,8 @@
 """Encodes a corpus to the files of its shards, in one pass over the text.
 
-Words get numbers as they come (see `counting/numbering`); when all are counted, the numbers are put in the order of the counts,
-in place and a piece at a time. Against a first pass that only counts, this reads and splits the text once, which is nearly
-all of the time.
+Words get ids as they come (`polyseme.text.counting.vocabulary_index`). When all are counted, the ids are changed to the order
+of the counts, in place and in slices. Chosen against a first pass that only counts: reading and splitting the text, which
+takes nearly all of the time, is done once.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from polyseme.text.corpus import Corpus
 from polyseme.text.counting.vocabulary_index import VocabularyIndex
 from polyseme.text.shards.files import COUNTS, FORMAT, SENTENCES, TYPES, WORDS, ShardManifest, sha256
 
-_PIECE = 1 << 22  # ids renumbered at a time: 16 MB
+_SLICE = 1 << 22  # ids that are changed at a time: 16 MB
 
 
 def write_shards(corpus: Corpus, folder: Path, fingerprint: str, progress: Advance | None = None) -> None:
-    """Fill an empty folder with the shards of a corpus, the manifest last."""
+    """Write the shards of a corpus to an empty folder, the manifest last."""
     words = sentences = 0
-    with tempfile.TemporaryDirectory(dir=folder) as room:
-        types = VocabularyIndex(Path(room))
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        types = VocabularyIndex(Path(scratch))
         with (folder / WORDS).open("wb") as word_file, (folder / SENTENCES).open("wb") as sentence_file:
             _write(sentence_file, np.zeros(1, dtype="<i8"))
             for block in corpus.blocks(progress):
@@ -36,7 +36,7 @@ def write_shards(corpus: Corpus, folder: Path, fingerprint: str, progress: Advan
                 words += len(block.ids)
                 sentences += len(block.lengths)
         if not words:
-            raise PolysemeError(f"{corpus.source.files[0].name}{_others(corpus)}: there are no words to encode")
+            raise PolysemeError(f"{corpus.source.files[0].name}{_others(corpus)}: the text has no words")
         ordered = types.ordered()
         with (folder / TYPES).open("wb") as type_file:
             type_file.writelines(ordered.lines())
@@ -44,7 +44,7 @@ def write_shards(corpus: Corpus, folder: Path, fingerprint: str, progress: Advan
         _write(count_file, ordered.counts.astype("<i8", copy=False))
     _renumber(folder / WORDS, ordered.final)
     if corpus.fingerprint() != fingerprint:
-        raise PolysemeError("the text changed while it was read; start again when nothing writes to it")
+        raise PolysemeError("the text changed while it was read; start again when no other program writes to it")
     ShardManifest(
         polyseme_shards=FORMAT,
         fingerprint=fingerprint,
@@ -58,13 +58,13 @@ def write_shards(corpus: Corpus, folder: Path, fingerprint: str, progress: Advan
 
 def _renumber(path: Path, final: NDArray[np.uint32]) -> None:
     ids = np.memmap(path, dtype="<u4", mode="r+")
-    for start in range(0, len(ids), _PIECE):
-        ids[start : start + _PIECE] = final[ids[start : start + _PIECE]]
+    for start in range(0, len(ids), _SLICE):
+        ids[start : start + _SLICE] = final[ids[start : start + _SLICE]]
     ids.flush()
 
 
 def _write(file: BinaryIO, array: NDArray[np.generic]) -> None:
-    file.write(np.ascontiguousarray(array).data)  # not `tofile`, which does not say that the disk is full
+    file.write(np.ascontiguousarray(array).data)  # not `tofile`, which does not report a full disk
 
 
 def _others(corpus: Corpus) -> str:

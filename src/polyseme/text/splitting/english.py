@@ -27,23 +27,23 @@ _ALWAYS = _words_of(
     "Calif Conn Fla Ariz Ind Mich Minn Tenn Wis Okla Ont Que",
     "etc vs cf al approx ca dept est resp viz",
 )
-"""Words that keep their period wherever they stand."""
+"""Abbreviations that always keep their period."""
 
 _BEFORE_NUMBERS = _words_of("No Nos no nos Fig Figs fig figs Vol vol Vols p pp Ch ch Sec sec Art art Eq eq")
-"""Words that keep it before a number only: elsewhere "No." is an answer."""
+"""Abbreviations that keep it only before a number: elsewhere "No." is an answer."""
 
 _FUSED = _words_of("cannot gonna gotta wanna gimme lemme")
-"""Two words written as one, all split behind the third letter."""
+"""Two words written as one, all split after the third letter."""
 
 _TAILS = {"n't": 3, "'re": 3, "'ve": 3, "'ll": 3, "'s": 2, "'m": 2, "'d": 2}
-"""What a contraction ends with, and how long that is."""
+"""Endings of contractions and their lengths."""
 
 _CLOSING = ".,;:!?'\"’”…)]}"
-"""What stands behind a link more often than it ends one."""
+"""Punctuation that usually follows a link and is not part of it."""
 
 
 def split_english(text: str) -> list[str]:
-    """The words of a text; joined they are the text without its white space and invisible marks.
+    """Split a text into words; joined they are the text without white space and invisible characters.
 
     >>> split_english("Mr. O'Hara can't pay $1,000.50 (yet).")
     ['Mr.', "O'Hara", 'ca', "n't", 'pay', '$', '1,000.50', '(', 'yet', ')', '.']
@@ -51,24 +51,24 @@ def split_english(text: str) -> list[str]:
     text = strip_invisible(text)
     words: list[str] = []
     for match in _pattern().finditer(text):
-        piece = match.group()
+        token = match.group()
         if match.lastgroup is None:
-            words.append(piece)
+            words.append(token)
         elif match.lastgroup == "link":
-            end = _link_end(piece)
-            words.append(piece[:end])
-            words.extend(split_english(piece[end:]))
-        elif piece[-1] == "." and not _keeps_period(piece[:-1], text[match.end() : match.end() + 3]):
-            words.extend(_parts(piece[:-1]))
+            end = _link_end(token)
+            words.append(token[:end])
+            words.extend(split_english(token[end:]))
+        elif token[-1] == "." and not _keeps_period(token[:-1], text[match.end() : match.end() + 3]):
+            words.extend(_parts(token[:-1]))
             words.append(".")
         else:
-            words.extend(_parts(piece))
+            words.extend(_parts(token))
     return words
 
 
 @functools.cache
 def _pattern() -> re.Pattern[str]:
-    """The alternatives in the order in which they are tried; only links and words need a second look."""
+    """The alternatives in the order in which they are tried; only links and words need the second pass."""
     run = rf"\w[\w{word_internal()}]*+"
     joint = r"['’‐‑-](?=\w)|(?<=\d)[.,:/](?=\d)|\.(?=[a-z])|(?<=[A-Z])&(?=[A-Z])"
     compound = rf"{run}(?:(?:{joint}){run})*+"
@@ -79,7 +79,7 @@ def _pattern() -> re.Pattern[str]:
                 r"(?P<link>(?:(?i:https?|ftp)://|(?i:www)\.)[^\s<>\"“”]++)",
                 r"[^\W_][\w.+%-]{0,63}+@\w[\w-]*+(?:\.\w[\w-]*+)++",  # e-mail address
                 rf"(?:Ph\.D|[^\W\d_](?:\.[^\W\d_](?!\w))++)(?:\.(?!\.))?(?:-{run})*+",  # U.S., e.g., U.S.-based
-                r"(?i:['’](?:s|m|d|re|ve|ll))(?![\w'’-])",  # behind what is no plain word: U.S.'s, 1990's
+                r"(?i:['’](?:s|m|d|re|ve|ll))(?![\w'’-])",  # after something that is no plain word: U.S.'s, 1990's
                 r"(?i:['’](?:em|til|tis|twas|\d0s|n['’]))(?!\w)",  # words that begin with an apostrophe
                 rf"(?P<word>{sign_of_number}{compound}(?:\.(?![.\w]))?)",
                 r"\.{2,}+|-{2,}+|``|''",
@@ -91,7 +91,7 @@ def _pattern() -> re.Pattern[str]:
 
 
 def _keeps_period(stem: str, after: str) -> bool:
-    """Whether the period behind `stem` is part of the word; `after` is a glance at what follows it."""
+    """Whether the period after `stem` is part of the word; `after` is the text that follows."""
     following = after.lstrip()[:1]
     if stem in _ALWAYS:
         return True
@@ -102,7 +102,7 @@ def _keeps_period(stem: str, after: str) -> bool:
 
 
 def _parts(word: str) -> list[str]:
-    """A word without and with its contractions: `wouldn't've` is `would n't 've`."""
+    """Split off contractions: `wouldn't've` is `would n't 've`."""
     if len(word) < 7 and word.lower() in _FUSED:
         return [word[:3], word[3:]]
     if "'" not in word and "’" not in word:
@@ -110,7 +110,7 @@ def _parts(word: str) -> list[str]:
     tails: list[str] = []
     end = len(word)
     while size := _tail(word[max(end - 3, 0) : end]):
-        if size == end:  # no word before it: the text was split already
+        if size == end:  # no word before it: the text is split already
             break
         tails.append(word[end - size : end])
         end -= size
@@ -118,13 +118,13 @@ def _parts(word: str) -> list[str]:
 
 
 def _tail(ending: str) -> int:
-    """How many of the last (at most three) characters are a contraction."""
+    """Return how many of the last (at most three) characters are a contraction."""
     plain = ending.lower().replace("’", "'")
     return _TAILS.get(plain) or _TAILS.get(plain[-2:], 0)
 
 
 def _link_end(link: str) -> int:
-    """Where a link ends: before the punctuation of the sentence, but with a bracket that it opened itself."""
+    """Return the end of a link: before the punctuation of the sentence, but after a bracket that it opened itself."""
     end = len(link)
     open_brackets = link.count("(") - link.count(")")
     while end and link[end - 1] in _CLOSING:

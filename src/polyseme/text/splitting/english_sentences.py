@@ -1,17 +1,17 @@
-"""English paragraphs into sentences, by rules; those of Hindi, Urdu, Amharic and others with stops of their own too.
+"""Rules that split English paragraphs into sentences, and those of Hindi, Urdu, Amharic and others with their own stops.
 
-One regular expression finds every stop (. ! ? …) with white space behind it, and the quotes, brackets and references
-([3]) between; a few questions decide whether it ends a sentence. A stop that no abbreviation and no number has (। ؟ ። ...)
-needs no white space, unless a digit or a comma follows. The order of the questions is the rule book:
+One regular expression finds every stop (. ! ? …) that white space follows, with the quotes, brackets and references ([3])
+between. These rules decide, in order, whether it ends a sentence:
 
-1. A small letter follows: no ("Yahoo! is", "he said... nothing").
-2. A full stop behind a word that stands before another (Mr., Fig. 3, e.g.): no.
-3. A full stop behind an initial or an abbreviation that may end a sentence (U.S., Inc., etc.): only before a word that
-   begins sentences far more often than names (The, He, In ...): "Apple Inc. The" but "Apple Inc. Chairman".
-4. A number alone at the begin ("1. Open the door"): no.
-5. A quote that goes on with who said it ("Go!" John said): no.
+1. A lower-case letter follows: no ("Yahoo! is", "he said... nothing").
+2. A full stop after a word that precedes another (Mr., Fig. 3, e.g.): no.
+3. A full stop after an initial or an abbreviation that may end a sentence (U.S., Inc., etc.): only before a word that begins
+   sentences far more often than names (The, He, In ...): "Apple Inc. The" but "Apple Inc. Chairman".
+4. A number alone at the beginning ("1. Open the door"): no.
+5. A quote followed by its speaker ("Go!" John said): no.
 
-Everything else: yes.
+Everything else: yes. A stop that occurs in no abbreviation or number (। ؟ ። ...) needs no white space, unless a digit or a
+comma follows.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import re
 
 from polyseme.text.splitting.unicode_classes import INVISIBLE, strip_invisible
 
-_SURE = "।॥؟۔։።፧။។៕"  # of Devanagari and its kin, Arabic and Urdu, Armenian, Amharic, Burmese, Khmer
+_SURE = "।॥؟۔։።፧။។៕"  # Devanagari and related scripts, Arabic, Urdu, Armenian, Amharic, Burmese, Khmer
 _STOPS = f".!?…{_SURE}"
 _SIGNS = f"-\"'“‘«(\\[{{*_–—{INVISIBLE}"
 _GOES_ON = r"\d,;:،؛፣፤၊"
 
 _STOP = re.compile(
-    # A run of stops is tried from its first sign only, so that a million full stops take one look each.
+    # A run of stops is tried only from its first, so that a million full stops take linear time.
     rf"(?<![{_STOPS}])(?P<stop>[{_STOPS}]++)(?:(?<=[{_SURE}])(?P<sure>)|)[{INVISIBLE}]*+"
     r"(?P<closing>[\"'”’»)\]}*_]*+)(?:\[\d{1,3}\])*+"  # quotes and brackets; references
     r"(?:\s(?:''|[”’)\]])(?=\s|\Z))*+"  # the same in text that was split already
@@ -59,7 +59,7 @@ _MAY_END = _words_of(
     "Inc Corp Co Cos Ltd Bros Assn Dept Univ Jr Sr Esq Ave Blvd Rd Ph.D etc al est dept Calif Conn Fla Ariz Mass Mich",
     "Minn Tenn Wis Okla Ont Que Pa Va Wash Ore Colo Ga Ill Tex Jan Feb Aug Sept Oct Nov Dec ed eds trans",
 )
-"""The end of a sentence where the next word begins one."""
+"""The end of a sentence if the next word begins one."""
 
 _BEGINS = _words_of(
     "The A An This That These Those It Its He His She Her They Their We Our You Your I My There Here",
@@ -68,7 +68,7 @@ _BEGINS = _words_of(
     "Both Each Every All No Not Such One Two Now Today Later Meanwhile Moreover Nevertheless Instead Finally Despite",
     "Is Are Was Were Do Does Did Has Have Had Can Could Will Would Should May Might Under Over Between According",
 )
-"""Words that begin a sentence far more often than a name."""
+"""Words that begin sentences far more often than names."""
 
 _CHAPTER = re.compile(r"[ivxlc]+\Z")  # "John viii. 46"
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\Z")
@@ -76,7 +76,7 @@ _HEAD = re.compile(r"[^\W\d_]+")
 
 
 def english_sentences(paragraph: str) -> list[str]:
-    """The sentences of a paragraph, without white space around them; one that nobody could see is left out.
+    """Split a paragraph into sentences without surrounding white space; invisible ones are dropped.
 
     >>> english_sentences('Mr. Poe of the U.S. left. "Why?" she asked. He paid $3.50.')
     ['Mr. Poe of the U.S. left.', '"Why?" she asked.', 'He paid $3.50.']
@@ -100,7 +100,7 @@ def _ends(text: str, start: int, stop: re.Match[str]) -> bool:
     following = _HEAD.match(letter + stop["more"])
     begins = following is not None and following.group() in _BEGINS
     if stop["stop"] != ".":
-        # "I... I do": what trails off and goes on with the same word has not ended.
+        # "I... I do": a sentence that trails off and repeats its word has not ended.
         return "!" in stop["stop"] or "?" in stop["stop"] or following is None or following.group() != "I"
     if stop.start() - start <= 5 and _NUMBERED.match(text, start, stop.start()):
         return False
@@ -109,7 +109,7 @@ def _ends(text: str, start: int, stop: re.Match[str]) -> bool:
 
 
 def _full_stop_ends(before: str, letter: str, begins: bool) -> bool:
-    """Whether a full stop between these two ends a sentence."""
+    """Whether a full stop between a word and the next letter ends a sentence."""
     if before in _STANDS_BEFORE:
         return False
     if letter.isdigit() and (before in _BEFORE_NUMBERS or _CHAPTER.match(before)):
