@@ -43,11 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _explain(error: Exception, arguments: Sequence[str] = ()) -> tuple[str, int]:
     """One sentence for a person, and the exit code; `arguments`: what the command line was called with."""
-    from polyseme.base.errors import PolysemeError, UsageError
+    from polyseme.base.errors import InterruptedRun, PolysemeError, UsageError
 
     if isinstance(error, PolysemeError):
-        stopped = type(error).__name__ == "Stopped"  # by name: its home imports torch
-        return str(error), 130 if stopped else 2 if isinstance(error, UsageError) else 1
+        return str(error), 130 if isinstance(error, InterruptedRun) else 2 if isinstance(error, UsageError) else 1
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's own errors about the call
         context = getattr(error, "ctx", None)
         help_call = f"{context.command_path if context else 'polyseme'} --help"

@@ -15,16 +15,16 @@ def bilm(tmp_path_factory):
     return write_bilm(tmp_path_factory.mktemp("models") / "my-elmo", vocabulary=list(VOCABULARY), softmax=True)
 
 
-def limited(blocks: int, *arguments: object, held: int = hdf5.HELD) -> Result:
+def limited(blocks: int, *arguments: object, held: int = hdf5.SHARD_BYTES) -> Result:
     """The command line where no file may be larger than some KiB; `held`: bytes that HDF5 keeps in memory."""
     code = "import sys; from polyseme.formats.vectors import hdf5; from polyseme.__main__ import main; "
-    code += f"hdf5.HELD = {held}; sys.exit(main())"
+    code += f"hdf5.SHARD_BYTES = {held}; sys.exit(main())"
     call = ["bash", "-c", f'ulimit -f {blocks}; exec "$@"', "bash", sys.executable, "-c", code, *map(str, arguments)]
     done = subprocess.run(call, capture_output=True, env=environment(), check=False)
     return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-@pytest.mark.parametrize("held", [pytest.param(hdf5.HELD, marks=pytest.mark.slow), 100_000])
+@pytest.mark.parametrize("held", [pytest.param(hdf5.SHARD_BYTES, marks=pytest.mark.slow), 100_000])
 @pytest.mark.parametrize("kind", [".hdf5", ".npz"])
 def test_embed(bilm, tmp_path, kind, held):
     """Both ways to fail: a part that is too large, and parts that are too large together."""

@@ -9,7 +9,7 @@ import pytest
 
 import polyseme
 from polyseme.formats import bilm
-from polyseme.formats.vectors.check import difference
+from polyseme.formats.verify import difference
 from tests.cli.running import one_sentence, tiny
 
 

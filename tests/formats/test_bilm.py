@@ -15,7 +15,7 @@ from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.encoders.taglm import TagLm
 from polyseme.formats import bilm
 from polyseme.formats.load import load
-from polyseme.formats.vectors.check import difference
+from polyseme.formats.verify import difference
 from polyseme.nn.config import CharactersConfig, LstmConfig
 from polyseme.text.vocabulary import Vocabulary
 from tests.formats.compare import SENTENCES, bilm_oracle, lines, same_log_probs, same_vectors

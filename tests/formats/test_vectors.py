@@ -11,15 +11,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.base.errors import InterruptedRun, PolysemeError, UsageError
+from polyseme.encoders import embedding_stream
+from polyseme.encoders.embed_config import EmbedConfig
+from polyseme.encoders.embedding_stream import EmbeddedLine, chunked
 from polyseme.encoders.fingerprint import model_fingerprint as fingerprint
+from polyseme.formats.embed_file import write_lines as store
 from polyseme.formats.vectors import hdf5 as vectors_hdf5
-from polyseme.formats.vectors import store as vectors_run
 from polyseme.formats.vectors.npz import NpzWriter
 from polyseme.formats.vectors.part_folder import PartFolder
 from polyseme.formats.vectors.stop import Stop
-from polyseme.formats.vectors.store import EmbedConfig, chunks, store
-from polyseme.formats.vectors.writer import EmbeddedLine, FileInfo, suffix_of, writer_for
+from polyseme.formats.vectors.writer import FileInfo, suffix_of, writer_for
 from polyseme.nn.output.full import FullSoftmax
 from tests.cli.running import tiny
 from tests.cli.vector_files import KINDS, read_vectors
@@ -34,8 +36,8 @@ def model():
 
 
 @pytest.fixture(autouse=True)
-def _small_chunks(request, monkeypatch):
-    monkeypatch.setattr(vectors_run, "CHUNK_LINES", 4)
+def _small_chunked(request, monkeypatch):
+    monkeypatch.setattr(embedding_stream, "CHUNK_LINES", 4)
     if ".parquet" in getattr(getattr(request.node, "callspec", None), "params", {}).values():
         pytest.importorskip("pyarrow")
 
@@ -94,7 +96,7 @@ def test_a_kill_at_any_moment_is_made_good(model, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_full_disk_is_told_and_made_good(model, tmp_path, kind):
+def test_a_full_disk_is_told_and_made_good(model, tmp_path, kind, caplog):
     """By a limit on the size of files, which fails as a full disk does."""
     out = tmp_path / f"v{kind}"
     lines = [*LINES[:9], "the bank " * 400, *LINES[10:]]
@@ -106,9 +108,8 @@ def test_a_full_disk_is_told_and_made_good(model, tmp_path, kind):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not out.exists()
-    told: list[str] = []
-    done = store(model, lines, out, SAFE, tell=told.append)
-    assert done.resumed >= 8 and told == [f"going on after line {done.resumed}, where an earlier run stopped"]
+    done = store(model, lines, out, SAFE)
+    assert done.resumed >= 8 and caplog.messages == [f"resuming after line {done.resumed} of an interrupted run"]
     assert_right(out, model.embed(lines))
 
 
@@ -123,8 +124,8 @@ def stop_after(lines: int):
 
 
 def stopped(model, out, settings=SAFE, lines=LINES):
-    with pytest.raises(vectors_run.EmbeddingStopped, match="the same command"):
-        store(model, lines, out, settings, count=stop_after(14))
+    with pytest.raises(InterruptedRun, match="the same command"):
+        store(model, lines, out, settings, progress=stop_after(14))
     assert out.with_name(f"{out.name}.part").is_dir() and not out.exists()
 
 
@@ -132,28 +133,28 @@ def stopped(model, out, settings=SAFE, lines=LINES):
     ("change", "why"),
     [
         ({"layers": "top"}, "another layers"),
-        ({"half": True}, "another number"),
+        ({"fp16": True}, "another number"),
         ({"start": "warm"}, "another start"),
         ({"split_on_spaces": True}, "another splitter"),
     ],
 )
-def test_other_settings_start_anew_and_say_so(model, tmp_path, change, why):
-    out, told = tmp_path / "v.npz", []
+def test_other_settings_start_anew_and_say_so(model, tmp_path, change, why, caplog):
+    out = tmp_path / "v.npz"
     stopped(model, out)
     other = EmbedConfig(save_every=0.0, **change)
-    done = store(model, LINES, out, other, tell=told.append)
-    assert done.resumed == 0 and len(told) == 1 and why in told[0]
+    done = store(model, LINES, out, other)
+    assert done.resumed == 0 and len(caplog.messages) == 1 and why in caplog.messages[0]
 
 
-def test_another_model_or_text_starts_anew(model, tmp_path):
-    out, told = tmp_path / "v.jsonl", []
+def test_another_model_or_text_starts_anew(model, tmp_path, caplog):
+    out = tmp_path / "v.jsonl"
     stopped(model, out)
-    assert store(tiny(output=False, start="warm"), LINES, out, SAFE, tell=told.append).resumed == 0
+    assert store(tiny(output=False, start="warm"), LINES, out, SAFE).resumed == 0
     stopped_lines = ["other", *LINES[1:]]
     out.unlink()
     stopped(model, out)
-    assert store(model, stopped_lines, out, SAFE, tell=told.append).resumed == 0
-    assert "another model and start" in told[0] and "the text has changed" in told[1]
+    assert store(model, stopped_lines, out, SAFE).resumed == 0
+    assert "another model and start" in caplog.messages[0] and "the text has changed" in caplog.messages[1]
     assert_right(out, model.embed(stopped_lines))
 
 
@@ -182,25 +183,25 @@ def test_a_bad_line_loses_nothing(model, tmp_path):
     assert store(model, LINES, out, SAFE).resumed == 8
 
 
-def test_carried_states_start_anew(model, tmp_path):
-    out, told = tmp_path / "v.npz", []
+def test_carried_states_start_anew(model, tmp_path, caplog):
+    out = tmp_path / "v.npz"
     carry = EmbedConfig(start="carry", batch_size=3, save_every=0.0)
     stopped(model, out, carry)
-    assert store(model, LINES, out, carry, tell=told.append).resumed == 0
-    assert "start carry" in told[0]
+    assert store(model, LINES, out, carry).resumed == 0
+    assert "start is carry" in caplog.messages[0]
     model.reset_state()
     assert_right(out, model.embed(LINES, start="carry", batch_size=3))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_lost_data_starts_anew(model, tmp_path, kind):
-    out, told = tmp_path / f"v{kind}", []
+def test_lost_data_starts_anew(model, tmp_path, kind, caplog):
+    out = tmp_path / f"v{kind}"
     stopped(model, out)
     for path in (tmp_path / f"v{kind}.part").iterdir():
         if path.name not in ("journal.json", "lock"):
             path.write_bytes(b"") if "parquet" not in kind else path.unlink()
-    assert store(model, LINES, out, SAFE, tell=told.append).resumed == 0
-    assert "damaged" in told[0]
+    assert store(model, LINES, out, SAFE).resumed == 0
+    assert "damaged" in caplog.messages[0]
     assert_right(out, model.embed(LINES))
 
 
@@ -239,9 +240,9 @@ def test_endings():
 
 def test_chunks_of_carried_batches_are_whole():
     texts = [["w"] * 10] * 50
-    sizes = [len(chunk) for chunk in chunks(texts, EmbedConfig(start="carry", batch_size=3, batch_words=10))]
+    sizes = [len(chunk) for chunk in chunked(texts, EmbedConfig(start="carry", batch_size=3, batch_words=10))]
     assert sum(sizes) == 50 and all(size % 3 == 0 for size in sizes[:-1])
-    assert [len(chunk) for chunk in chunks(texts, EmbedConfig(batch_words=5))][:2] == [2, 2]
+    assert [len(chunk) for chunk in chunked(texts, EmbedConfig(batch_words=5))][:2] == [2, 2]
 
 
 def test_npz_with_more_entries_than_old_zip_files_count(tmp_path):
@@ -269,7 +270,7 @@ def test_npz_is_a_sound_zip_file(tmp_path):
 
 
 def test_a_full_part_in_memory_is_written(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(vectors_hdf5, "HELD", 5_000)
+    monkeypatch.setattr(vectors_hdf5, "SHARD_BYTES", 5_000)
     parts, finish, seldom = [], PartFolder.finish, EmbedConfig(save_every=1000.0)
     monkeypatch.setattr(
         PartFolder, "finish", lambda self, whole: parts.extend(self.folder.glob("part-*")) or finish(self, whole)
@@ -281,7 +282,7 @@ def test_a_full_part_in_memory_is_written(model, tmp_path, monkeypatch):
 
 
 def test_a_file_without_room_is_not_begun(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(vectors_hdf5, "HELD", 5_000)
+    monkeypatch.setattr(vectors_hdf5, "SHARD_BYTES", 5_000)
     monkeypatch.setattr(vectors_hdf5.shutil, "disk_usage", lambda path: SimpleNamespace(free=10_000))
     with pytest.raises(PolysemeError, match=r"cannot write .*v.hdf5: No space left on device"):
         store(model, LINES, tmp_path / "v.hdf5", SAFE)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.analysis.index import Index
-from polyseme.analysis.words import known_words
 from polyseme.base.errors import UsageError
 from polyseme.encoders.base import Encoder, Sentence
+from polyseme.encoders.static_vectors import has_vector
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ def neighbours(
     found = index.search(stack[index.layers].mean(0), count + 1, among)  # one more: its own position may be among them
     near = [_in_context(index, row, cosine) for row, cosine in zip(found.rows.tolist(), found.cosines.tolist(), strict=True)]
     others = [each for each in near if (each.sentence, each.position) != (words, position)]
-    known = bool(known_words(encoder, [words[position]])[0])
+    known = bool(has_vector(encoder, [words[position]])[0])
     if not (encoder.has_own_vectors and known):
         return Neighbours(words, position, others[:count], [], known)
-    own = index.search_static(stack[0], count, ~same & known_words(encoder, index.types))
+    own = index.search_static(stack[0], count, ~same & has_vector(encoder, index.types))
     static = [
         StaticNeighbour(index.types[row], cosine, int(index.counts[row]))
         for row, cosine in zip(own.rows.tolist(), own.cosines.tolist(), strict=True)

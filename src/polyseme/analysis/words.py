@@ -17,11 +17,8 @@ from polyseme.analysis.span_vectors import normalised
 from polyseme.base.errors import PolysemeError, UsageError, nearest
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
-from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.left_to_right import LeftToRight
-from polyseme.encoders.ngram import NgramModel
+from polyseme.encoders.static_vectors import has_closed_vocabulary, has_vector, static_vectors, vocabulary_words
 from polyseme.encoders.word2vec import Similar, WordVectorTable
-from polyseme.text.word_vectors import WordVectors
 
 _TOGETHER = 64  # words that make a sentence, where layer 0 is computed; the sentence does not matter
 _ASKED = 256  # analogies that are answered together
@@ -81,7 +78,7 @@ class WordSpace:
         row = self.row(word)
         if row is not None:
             return WordVector(self.words[row], self.vectors[row])
-        if not known_words(self.encoder, [word])[0]:
+        if not has_vector(self.encoder, [word])[0]:
             return None
         return WordVector(word, normalised(self.encoder.embed([[word]], layers=0)[0][0])[0])
 
@@ -127,37 +124,6 @@ class WordSpace:
         return [Similar(self.words[row], float(np.clip(cosines[row], -1, 1))) for row in best if np.isfinite(cosines[row])]
 
 
-def static_vectors(encoder: Encoder) -> WordVectors:
-    """The words of a model's vocabulary without its marks, each with its own vector (layer 0)."""
-    if isinstance(encoder, WordVectorTable):
-        weight = encoder.table.weight.detach().float().cpu().numpy()
-        return WordVectors(list(encoder.vocabulary), weight, len(weight))
-    if not encoder.has_own_vectors:
-        what = f"models of kind {encoder.kind} give words in their sentences alone, and no vectors of their own"
-        raise PolysemeError(f"{what}: ask an ELMo, or a table of vectors")
-    if getattr(encoder, "vocabulary", None) is None:
-        what = "give one with --vocabulary FILE" if isinstance(encoder, Elmo) else "ask an ELMo, or a table of vectors"
-        raise PolysemeError(f"{encoder.source} comes without a list of words to look among: {what}")
-    words = _vocabulary_words(encoder)
-    sentences = [words[begin : begin + _TOGETHER] for begin in range(0, len(words), _TOGETHER)]
-    with progress("embedding", len(sentences), "sentences") as advance:
-        vectors = np.concatenate([array[0] for array in encoder.embed(sentences, layers=0, progress=advance)])
-    return WordVectors(words, vectors, len(words))
-
-
-def known_words(encoder: Encoder, words: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether a model has a vector of its own for each word, (words,): in its vocabulary, or by characters or subwords.
-
-    All other words share one vector, which says nothing about any of them.
-    """
-    if isinstance(encoder, WordVectorTable):
-        return encoder.known(words)
-    if _is_closed(encoder):
-        vocabulary, marks = getattr(encoder, "vocabulary", None) or (), _marks(encoder)
-        return np.array([word in vocabulary and word not in marks for word in words], dtype=bool)
-    return np.ones(len(words), dtype=bool)
-
-
 def isolated_word_vectors(encoder: Encoder, words: Sequence[str]) -> dict[str, NDArray[np.float32]]:
     """Each word read by itself, (layers, dim); those that the model lacks, with other capitals too, are left out."""
     if isinstance(encoder, WordVectorTable):
@@ -171,23 +137,8 @@ def isolated_word_vectors(encoder: Encoder, words: Sequence[str]) -> dict[str, N
 
 def _as_known(encoder: Encoder, words: Sequence[str]) -> dict[str, str]:
     """The words that a model knows, each as it knows it: with other capitals where it has no other way to read it."""
-    if not _is_closed(encoder):
+    if not has_closed_vocabulary(encoder):
         return {word: word for word in words}
-    own = _vocabulary_words(encoder)
+    own = vocabulary_words(encoder)
     listed = WordList(own)
     return {word: own[row] for word in words if (row := listed.row(word)) is not None}
-
-
-def _is_closed(encoder: Encoder) -> bool:
-    """Whether a model that reads sentences knows the words of its vocabulary alone, and can spell no others."""
-    return isinstance(encoder, LeftToRight | NgramModel) or (isinstance(encoder, Elmo) and encoder.config.characters is None)
-
-
-def _vocabulary_words(encoder: Encoder) -> list[str]:
-    """The words of a model's vocabulary, without its marks."""
-    vocabulary, marks = getattr(encoder, "vocabulary", None) or (), _marks(encoder)
-    return list(dict.fromkeys(word for word in vocabulary if word and word not in marks))  # files may repeat some
-
-
-def _marks(encoder: Encoder) -> set[str | None]:
-    return {getattr(encoder.config, name, None) for name in ("begin", "end", "unknown")}

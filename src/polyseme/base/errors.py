@@ -24,6 +24,10 @@ class UsageError(PolysemeError):
     """The call itself is wrong (an unknown option, a bad combination); the command line exits with 2."""
 
 
+class InterruptedRun(PolysemeError):
+    """The user stopped the work with Ctrl-C; the text says how to resume it. The command line exits with 130."""
+
+
 class FormatError(PolysemeError):
     """A file has the wrong format.
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.base.progress import progress, visible
 from polyseme.cli import show
-from polyseme.cli.lines import Lines, lines_of
 from polyseme.cli.options import (
     Device,
     Input,
@@ -28,13 +26,14 @@ from polyseme.cli.options import (
     layer_choice,
     open_model,
 )
+from polyseme.text.files.lines import Lines, lines_of
 
 if TYPE_CHECKING:
     import numpy as np
 
     from polyseme.encoders.base import Encoder
-    from polyseme.formats.vectors.store import EmbedConfig
-    from polyseme.formats.vectors.writer import EmbeddedLine
+    from polyseme.encoders.embed_config import EmbedConfig
+    from polyseme.encoders.embedding_stream import EmbeddedLine
 
 _SHOWN = 5  # numbers of a vector that fit a terminal
 
@@ -109,16 +108,16 @@ def embed(
     if out is not None:
         from polyseme.formats.vectors.writer import writer_for
 
-        writer_for(out)  # a wrong ending or a missing package is told before the model is read
+        writer_for(out)
     loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
     from polyseme.encoders.base import choose_layers
-    from polyseme.formats.vectors.store import EmbedConfig
+    from polyseme.encoders.embed_config import EmbedConfig
 
     choose_layers(choice, loaded.layers)
     settings = EmbedConfig(
         layers=choice,
         start=start.value if start else None,
-        half=half,
+        fp16=half,
         split_on_spaces=split_on_spaces,
         batch_words=batch_words,
         batch_size=batch_size,
@@ -127,29 +126,18 @@ def embed(
     if out is None:
         _show(loaded, lines, settings, json)
     else:
-        _store(loaded, lines, out, settings, json)
+        from polyseme.formats.embed_file import embed_file
 
-
-def _store(model: Encoder, lines: Lines, out: Path, settings: EmbedConfig, json: bool) -> None:
-    from polyseme.formats.vectors.store import store
-
-    total = lines.total() if visible() else None
-    with progress("embedding", total) as count:
-        done = store(model, lines, out, settings, count=count, tell=show.note)
-    if json:
-        show.as_json({"out": str(out), "lines": done.lines, "words": done.words, "resumed": done.resumed})
-    else:
-        before = f" ({done.resumed:,} of them by an earlier run)" if done.resumed else ""
-        show.line(f"{out}: {show.count(done.lines, 'line')}{before}, {out.stat().st_size / 1e6:,.1f} MB")
+        show.result(embed_file(lines, out, model=loaded, config=settings), json)
 
 
 def _show(model: Encoder, lines: Lines, settings: EmbedConfig, json: bool) -> None:
+    from polyseme.encoders.embedding_stream import embed_lines
     from polyseme.formats.vectors.jsonl import json_line
-    from polyseme.formats.vectors.store import embed_rows
 
     top = model.layers - 1 if settings.layers in ("all", "top") else settings.layers
     layer = "mean of all layers" if settings.layers == "mean" else f"layer {top}"
-    for rows in embed_rows(model, lines, settings):
+    for rows in embed_lines(model, lines, settings):
         for row in rows:
             if json:
                 typer.echo(json_line(row), nl=False)
@@ -160,7 +148,7 @@ def _show(model: Encoder, lines: Lines, settings: EmbedConfig, json: bool) -> No
 
 def _words(row: EmbeddedLine) -> Iterator[tuple[str, np.ndarray]]:
     """Words with their vectors in the last of the layers that were asked for."""
-    return zip(row.words, row.vectors[-1], strict=True)
+    return zip(row.words, row.stack[-1], strict=True)
 
 
 def _numbers(vector: np.ndarray) -> str:

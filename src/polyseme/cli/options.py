@@ -137,17 +137,14 @@ def open_model(
     """The model that the options name, ready to compute."""
     from polyseme.formats.load import load
 
-    model = load(
+    return load(
         "en" if name is None else name,
         options=options,
         vocabulary=vocabulary,
         splitter=splitter.value if splitter else None,
         device=device,
+        precision=precision.value,  # type: ignore[arg-type]
     )
-    if precision is not Precision.fp32:
-        elmo = need_elmo(model, "computes with fp32 only: leave --precision out")
-        elmo.precision = precision.value  # type: ignore[assignment]
-    return model
 
 
 def open_language_model(

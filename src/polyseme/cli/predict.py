@@ -11,9 +11,9 @@ import typer
 
 from polyseme.cli import show
 from polyseme.cli.decoding_options import AnswersOptions
-from polyseme.cli.lines import TextLines, lines_of
 from polyseme.cli.option_groups import command
 from polyseme.cli.options import Device, Input, Json, SplitOnSpaces, Texts
+from polyseme.text.files.lines import TextLines, lines_of
 
 if TYPE_CHECKING:
     from polyseme.tasks.base import Task

@@ -11,7 +11,6 @@ import typer
 
 from polyseme.cli import explain as explaining
 from polyseme.cli import show
-from polyseme.cli.lines import lines_of
 from polyseme.cli.options import (
     Device,
     Input,
@@ -29,11 +28,12 @@ from polyseme.cli.options import (
     need_elmo,
     open_language_model,
 )
+from polyseme.text.files.lines import lines_of
 
 if TYPE_CHECKING:
     from polyseme.cli.options import AnyLanguageModel
+    from polyseme.encoders.embed_config import EmbedConfig
     from polyseme.encoders.language_model import WordLogProbs
-    from polyseme.formats.vectors.store import EmbedConfig
 
 EachWord = Annotated[bool, typer.Option("--words", help="Show every word, not only the sentence.")]
 Explain = Annotated[
@@ -72,7 +72,7 @@ def score(
     loaded = open_language_model(
         model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision
     )
-    from polyseme.formats.vectors.store import EmbedConfig
+    from polyseme.encoders.embed_config import EmbedConfig
 
     settings = EmbedConfig(start=start.value if start else None, split_on_spaces=split_on_spaces)
     _log_probs(loaded, [], settings)  # what it lacks is told before the table begins
@@ -133,9 +133,9 @@ class Totals:
 
 def score_lines(model: AnyLanguageModel, lines: Iterable[str], settings: EmbedConfig) -> Iterator[WordLogProbs]:
     """Log-probabilities of all lines, read a chunk at a time."""
-    from polyseme.formats.vectors.store import chunks, words_of
+    from polyseme.encoders.embedding_stream import chunked, words_of
 
-    for texts in chunks((words_of(model, line, settings) for line in lines), settings):
+    for texts in chunked((words_of(model, line, settings) for line in lines), settings):
         yield from _log_probs(model, texts, settings)
 
 

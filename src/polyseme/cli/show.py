@@ -49,6 +49,11 @@ def show_result(result: Any, *, json: bool) -> None:
         raise typer.Exit(128 + signal.Signals[stopped])
 
 
+def result(value: Any, json: bool) -> None:
+    """A result object on stdout, as JSON or as text."""
+    as_json(value.to_json()) if json else line(str(value))
+
+
 def short(text: str, width: int = 40) -> str:
     """Text on one line and cut to some columns of a terminal, in which a Chinese character takes two.
 

@@ -1,4 +1,4 @@
-"""Load any model: our own folders and every published format, told apart by content and never by name.
+"""Load any model: our own folders and every published format, detected by content and never by name.
 
     our folder                config.json with polyseme_format
     ELMoForManyLangs          encoder.pkl and token_embedder.pkl
@@ -6,10 +6,10 @@
     AllenNLP model archive    a tar file or folder with weights.th
     word vectors              word2vec text and binary, GloVe: the file, or a folder with one such file
     n-gram model              an ARPA file, or a folder with one
-    BERT, GPT and their like  a folder of the transformers library: config.json with model_type, safetensors, a tokenizer
+    BERT, GPT and similar     a folder of the transformers library: config.json with model_type, safetensors, a tokenizer
 
-A zip or tar file of any of these is unpacked to a temporary folder first. `en` and `zh` are the package's own
-models; any other name that is no path is looked up on the hub.
+A zip or tar file of any of these is unpacked to a temporary folder first. `en` and `zh` are the shipped models; any other
+name that is not a path is looked up on the Hugging Face Hub.
 """
 
 from __future__ import annotations
@@ -43,35 +43,46 @@ EXPECTED = (
 )
 _EVERYTHING = ("options", "vocabulary", "token_embeddings")
 _DEVICES = ("cpu", "cuda", "mps")
+Precision = Literal["fp32", "fp16", "bf16", "int8"]
 
 
 @dataclass(frozen=True)
 class GivenFiles:
-    """Files that the user named, which go before those found."""
+    """Files that the user named; they take precedence over files that are found."""
 
     options: Path | None = None
     vocabulary: Path | None = None
     token_embeddings: Path | None = None
 
+    @classmethod
+    def of(cls, **names: str | Path | None) -> GivenFiles:
+        """Check that the named files exist."""
+        paths = {name: None if path is None else Path(path).expanduser() for name, path in names.items()}
+        for path in paths.values():
+            if path is not None and not path.is_file():
+                raise PolysemeError(f"{path}: no such file")
+        return cls(**paths)
+
     def refuse(self, *names: str, kind: str) -> None:
-        """An argument that has no meaning for this kind of model is a mistake, not a wish to ignore."""
+        """Raise if a file was given that this kind of model does not use."""
         for name in names:
             if getattr(self, name) is not None:
-                raise UsageError(f"{name} was given, but {kind} has no use for it; leave it out")
+                raise UsageError(f"{arg(name)} does not apply to {kind}: leave it out")
 
 
 @overload
 def load(
-    path: Literal["en", "zh"] = "en",
+    model: Literal["en", "zh"] = "en",
     *,
     splitter: str | None = None,
     device: str | None = None,
+    precision: Precision = "fp32",
 ) -> Elmo: ...
 
 
 @overload
 def load(
-    path: str | Path,
+    model: str | Path,
     *,
     options: str | Path | None = None,
     vocabulary: str | Path | None = None,
@@ -79,11 +90,12 @@ def load(
     splitter: str | None = None,
     subword_pooling: str | None = None,
     device: str | None = None,
+    precision: Precision = "fp32",
 ) -> Encoder: ...
 
 
 def load(
-    path: str | Path = "en",
+    model: str | Path = "en",
     *,
     options: str | Path | None = None,
     vocabulary: str | Path | None = None,
@@ -91,46 +103,65 @@ def load(
     splitter: str | None = None,
     subword_pooling: str | None = None,
     device: str | None = None,
+    precision: Precision = "fp32",
 ) -> Encoder:
-    """Read a model, ready to use (in evaluation mode), on `device`: one of the package's own (`en`, `zh`), or from a
-    folder, a file or a hub id.
+    """Load a model in evaluation mode: a shipped one (`en`, `zh`), or from a folder, a file or a hub id.
 
-    `options`, `vocabulary`: files to use where they are not beside the weights; `token_embeddings`: cached vectors of
-    the vocabulary's words (HDF5), to be used instead of the characters; `splitter`: how raw text becomes words (see
-    `polyseme.text.words`), where the model does not say it or says it wrongly; `subword_pooling`: for BERT, GPT
-    and the like, the vector of a word of several subwords (first, last or mean).
+    `options`, `vocabulary`: files to use if they are not beside the weights. `token_embeddings`: cached vectors of the
+    vocabulary's words (HDF5), used instead of the characters. `splitter`: how raw text is split into words (see
+    `polyseme.text.words`), if the model does not say it or says it wrongly. `subword_pooling`: for BERT, GPT and similar models, how
+    the vector of a word is made from its subwords (first, last or mean). `precision`: number format to compute with.
 
     >>> import polyseme
     >>> model = polyseme.load()
-    >>> model.embed(["The bank of the river."])[0].shape    # layers, words, numbers
+    >>> model.embed(["The bank of the river."])[0].shape    # (layers, words, dim)
     (3, 6, 256)
     >>> published = polyseme.load("elmo_2x4096_512/")       # doctest: +SKIP
     >>> static = polyseme.load("glove.6B.300d.txt")         # doctest: +SKIP
     """
     target = _device(device)
-    words = None if splitter in (None, UNIGRAM) else get_splitter(str(splitter))
-    given = GivenFiles(*(None if name is None else Path(name).expanduser() for name in (options, vocabulary, token_embeddings)))
-    for name in (given.options, given.vocabulary, given.token_embeddings):
-        if name is not None and not name.is_file():
-            raise PolysemeError(f"{name}: no such file")
-    with wrap_os_errors(path, "read"):
-        place = shipped.resolve_path(path)
-    with torch.inference_mode(False):  # weights that are made in it could never be trained
-        model = (_read_folder(place, given) if place.is_dir() else _read_file(place, given)).to(target).eval()
-    model.source = f"{path} ({model.source})" if model.source == allennlp.ASSUMED else str(path)
-    if words is not None:
-        model.splitter = words
-    elif splitter == UNIGRAM and model.splitter.name != UNIGRAM:
-        raise UsageError(f"{path} has no list of words, which the splitter {UNIGRAM!r} needs: choose another splitter")
+    chosen = None if splitter in (None, UNIGRAM) else get_splitter(str(splitter))
+    given = GivenFiles.of(options=options, vocabulary=vocabulary, token_embeddings=token_embeddings)
+    with wrap_os_errors(model, "read"):
+        path = shipped.resolve_path(model)
+    with torch.inference_mode(False):  # weights made in inference mode could never be trained
+        encoder = (_read_folder(path, given) if path.is_dir() else _read_file(path, given)).to(target).eval()
+    encoder.source = f"{model} ({encoder.source})" if encoder.source == allennlp.ASSUMED else str(model)
+    if chosen is not None:
+        encoder.splitter = chosen
+    elif splitter == UNIGRAM and encoder.splitter.name != UNIGRAM:
+        raise UsageError(f"{model} has no word list, which {arg('splitter', UNIGRAM)} needs: choose another splitter")
     if subword_pooling is not None:
-        _set_subword_pooling(model, subword_pooling)
-    return model
+        _set_subword_pooling(encoder, subword_pooling)
+    if precision != "fp32":
+        _choose_precision(encoder, precision)
+    return encoder
+
+
+def as_encoder(model: str | Path | Encoder) -> Encoder:
+    """Return a loaded model as it is; load a name or path."""
+    return load(model) if isinstance(model, str | Path) else model
+
+
+def model_path(model: Encoder) -> Path:
+    """Return the folder or file that a model was loaded from."""
+    if model.source is None:
+        raise UsageError("this model was not loaded from a folder: save it with save_pretrained and load that folder")
+    return shipped.resolve_path(model.source.removesuffix(f" ({allennlp.ASSUMED})"))
 
 
 def _set_subword_pooling(model: Encoder, pooling: str) -> None:
     if not isinstance(model.config, SubwordConfig):
         raise UsageError(f"{arg('subword_pooling')} applies only to BERT, GPT and the like; {model.source} is a {model.kind}")
     model.config = model.config.replace(subword_pooling=pooling)
+
+
+def _choose_precision(model: Encoder, precision: Precision) -> None:
+    if not isinstance(model, Elmo):
+        raise PolysemeError(
+            f"{arg('precision', precision)} applies only to ELMo models; {model.source} is a {model.kind}: leave it out"
+        )
+    model.precision = precision
 
 
 def _read_folder(folder: Path, given: GivenFiles) -> Encoder:
@@ -160,15 +191,13 @@ def _read_folder(folder: Path, given: GivenFiles) -> Encoder:
     if found_vectors := [path for path in model_files.files(folder) if is_vectors(path)]:
         return _read_vectors(model_files.only(found_vectors, "word vectors"), given)
     if "task.json" in inside:
-        raise FormatError(folder, "is a trained task and no model: `polyseme predict` asks it, `polyseme evaluate` judges it")
+        raise FormatError(folder, "is a trained task, not a model: use it with `polyseme predict` or `polyseme evaluate`")
     if archives := [path.name for path in model_files.files(folder) if zipfile.is_zipfile(path) or tarfile.is_tarfile(path)]:
-        raise FormatError(folder, f"holds {model_files.join_names(archives)}, which may be a model: name the file itself")
+        raise FormatError(folder, f"holds {model_files.join_names(archives)}, which may be a model: give the file itself")
     if "run" in inside:
-        what = "holds no model yet, but a training that is under way or was stopped (run/)"
-        raise FormatError(folder, f"{what}: the command that began it goes on with it")
-    raise FormatError(
-        folder, f"holds no model that polyseme knows (found: {model_files.join_names(inside)}); expected {EXPECTED}"
-    )
+        what = "has no model yet: its training is running or was interrupted (run/)"
+        raise FormatError(folder, f"{what}; the command that started it resumes it")
+    raise FormatError(folder, f"has no known model (found: {model_files.join_names(inside)}); expected {EXPECTED}")
 
 
 def _read_file(path: Path, given: GivenFiles) -> Encoder:
@@ -178,7 +207,7 @@ def _read_file(path: Path, given: GivenFiles) -> Encoder:
         raise FormatError(path, f"is an empty file; expected {EXPECTED}")
     if hdf5.is_hdf5(path):
         if model_files.hdf5_content(path) != "weights":
-            raise FormatError(path, f"holds no LSTM weights (found: {model_files.join_names(sorted(hdf5.shapes(path)))})")
+            raise FormatError(path, f"has no LSTM weights (found: {model_files.join_names(sorted(hdf5.shapes(path)))})")
         return _read_bilm(path, path.parent, given, model_files.beside(path))
     if is_torch_file(path):
         given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP state dict")
@@ -186,15 +215,15 @@ def _read_file(path: Path, given: GivenFiles) -> Encoder:
     if arpa.is_arpa(path):
         given.refuse(*_EVERYTHING, kind="an ARPA file")
         return arpa.read(path)
-    if is_vectors(path):  # before archives: a packed file of vectors begins like a packed archive
+    if is_vectors(path):  # before archives: compressed vectors begin like a compressed archive
         return _read_vectors(path, given)
     if _is_archive(path):
         return _read_archive(path, given)
-    raise FormatError(path, f"is of no kind that polyseme knows; expected {EXPECTED}")
+    raise FormatError(path, f"has no known format; expected {EXPECTED}")
 
 
 def _read_bilm(weights: Path, folder: Path, given: GivenFiles, beside: model_files.Hdf5Files) -> Elmo:
-    """Weights with what lies in their folder; `beside`: the other HDF5 files that belong to them."""
+    """Read weights with the other files of their folder; `beside`: the HDF5 files that belong to them."""
     options = given.options or model_files.options_file(folder)
     values = read_json(options)
     names = hdf5.shapes(weights)
@@ -226,7 +255,7 @@ def _read_archive(archive: Path, given: GivenFiles) -> Encoder:
         folder = inside[0] if len(inside) == 1 and inside[0].is_dir() else root
         try:
             return _read_folder(folder, given)
-        except PolysemeError as error:  # name the archive: the temporary folder says nothing and is gone
+        except PolysemeError as error:  # name the archive instead of the temporary folder
             if str(root) not in str(error):
                 raise
             what = str(error).removeprefix(f"{root}: ").replace(f"{root}/", "")
@@ -239,16 +268,16 @@ def _is_archive(path: Path) -> bool:
     try:
         return tarfile.is_tarfile(path)
     except (EOFError, OSError):
-        return True  # packed by bz2 or xz and cut: unpacking it will say so
+        return True  # a truncated bz2 or xz file: unpacking it reports that
 
 
 def _device(name: str | None) -> torch.device:
-    """The device, tried before minutes are spent on reading."""
+    """Return the device; raise if it cannot be used, before time is spent on reading."""
     try:
         device = torch.empty(0, device=name or "cpu").device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise UsageError(f"device {name!r} cannot be used ({reason})") from error
+        raise UsageError(f"{arg('device', name)} cannot be used ({reason})") from error
     if device.type not in _DEVICES:
-        raise UsageError(f"device {name!r} cannot be used; allowed: {', '.join(_DEVICES)}")
+        raise UsageError(f"{arg('device', name)} cannot be used; allowed: {', '.join(_DEVICES)}")
     return device

@@ -1,4 +1,4 @@
-"""A file that only grows: what JSON lines and npz share. Its mark is its size; going on means cutting it to that."""
+"""A file that is only appended to, for JSON lines and npz. Its resume point is its size; resuming truncates it to that."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from polyseme.formats.vectors.writer import DamagedPart, ResumePoint
 
 
 class AppendFile:
-    """Bytes go to the end; `commit` makes them safe."""
+    """Bytes go to the end; `commit` makes them durable."""
 
-    def __init__(self, path: Path, mark: ResumePoint | None) -> None:
+    def __init__(self, path: Path, resume: ResumePoint | None) -> None:
         self.path = path
-        if mark is None:
+        if resume is None:
             self._file = path.open("w+b")
             return
         try:
             self._file = path.open("r+b")
         except FileNotFoundError as error:
-            raise DamagedPart(f"{path.name} is gone") from error
-        if self._file.seek(0, os.SEEK_END) < mark["size"]:
+            raise DamagedPart(f"{path.name} is missing") from error
+        if self._file.seek(0, os.SEEK_END) < resume["size"]:
             self._file.close()
             raise DamagedPart(f"{path.name} is shorter than it was")
-        self._file.truncate(mark["size"])
-        self._file.seek(mark["size"])
+        self._file.truncate(resume["size"])
+        self._file.seek(resume["size"])
 
     def write(self, data: bytes | memoryview) -> None:
-        """Add bytes at the end."""
+        """Append bytes."""
         self._file.write(data)
 
     def flush(self) -> None:
-        """Nothing to do: only a commit makes anything safe."""
+        """Do nothing: only a commit makes bytes durable."""
 
     @property
     def size(self) -> int:
@@ -39,11 +39,11 @@ class AppendFile:
         return self._file.tell()
 
     def commit(self) -> ResumePoint:
-        """All bytes so far are on the disk when this returns."""
+        """Write all bytes so far to the disk."""
         self._file.flush()
         os.fsync(self._file.fileno())
         return {"size": self.size}
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
         self._file.close()

@@ -1,8 +1,7 @@
 """Vectors as JSON lines, plain or gzip.
 
-Numbers are written with as many digits as bring the same float back (9 for 32 bits, 5 for 16), which halves the file
-against Python's own digits of a double. A gzip file is a row of gzip members, one for each commit, which all tools read
-as one.
+Numbers have as many digits as a float needs to be read back exactly (9 for 32 bits, 5 for 16), which halves the file
+compared to the digits of a double. A gzip file has one gzip member per commit; all tools read them as one file.
 """
 
 from __future__ import annotations
@@ -15,15 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
+from polyseme.encoders.embedding_stream import EmbeddedLine
 from polyseme.formats.vectors.append_file import AppendFile
-from polyseme.formats.vectors.writer import BetweenSteps, EmbeddedLine, FileInfo, ResumePoint, nothing
+from polyseme.formats.vectors.writer import BetweenSteps, FileInfo, ResumePoint, nothing
 
 
 class JsonlWriter:
-    """One JSON object a line."""
+    """One JSON object per line."""
 
-    def __init__(self, folder: Path, about: FileInfo, mark: ResumePoint | None) -> None:
-        self._file = AppendFile(folder / "data.jsonl", mark)
+    def __init__(self, folder: Path, info: FileInfo, resume: ResumePoint | None) -> None:
+        self._file = AppendFile(folder / "data.jsonl", resume)
 
     def write(self, rows: Sequence[EmbeddedLine]) -> None:
         for row in rows:
@@ -42,11 +42,11 @@ class JsonlWriter:
 class GzipJsonlWriter(JsonlWriter):
     """The same, compressed."""
 
-    def __init__(self, folder: Path, about: FileInfo, mark: ResumePoint | None) -> None:
-        super().__init__(folder, about, mark)
+    def __init__(self, folder: Path, info: FileInfo, resume: ResumePoint | None) -> None:
+        super().__init__(folder, info, resume)
         self._member: gzip.GzipFile | None = None
-        if mark is None:
-            self._file.write(gzip.compress(b"", mtime=0))  # so that a file without lines is a gzip file too
+        if resume is None:
+            self._file.write(gzip.compress(b"", mtime=0))  # a file without lines is a gzip file too
 
     def write(self, rows: Sequence[EmbeddedLine]) -> None:
         if self._member is None:
@@ -70,7 +70,7 @@ class GzipJsonlWriter(JsonlWriter):
 
 
 def json_line(row: EmbeddedLine) -> bytes:
-    """One line as JSON, with its line end."""
+    """Return one line as JSON, with its line end."""
     head = json.dumps({"line": row.line, "words": row.words}, ensure_ascii=False)
     try:
         start = head.encode("utf-8")
@@ -81,9 +81,10 @@ def json_line(row: EmbeddedLine) -> bytes:
 
 def _numbers(vectors: np.ndarray) -> str:
     if not np.isfinite(vectors).all():
-        return json.dumps(vectors.tolist())  # NaN and Infinity, as Python's and JavaScript's readers of old know them
-    layers, words, dim = vectors.shape
+        return json.dumps(vectors.tolist())  # NaN and Infinity, as Python writes and reads them
+    *layers, words, dim = vectors.shape
     digits = "%.9g" if vectors.dtype == np.float32 else "%.5g"
     vector = "[" + ", ".join([digits] * dim) + "]"
     layer = "[" + ", ".join([vector] * words) + "]"
-    return ("[" + ", ".join([layer] * layers) + "]") % tuple(vectors.ravel().tolist())
+    form = "[" + ", ".join([layer] * layers[0]) + "]" if layers else layer
+    return form % tuple(vectors.ravel().tolist())

@@ -1,9 +1,10 @@
 """Vectors as npz: a zip file with one uncompressed NumPy array for each line.
 
-Written by hand against NumPy's `savez` and Python's `zipfile`, which keep the table of contents (and `savez` the
-arrays) in memory until the end and cannot go on after a kill. A zip file is its entries one after the other, then the
-table of contents: so entries are only ever added, and at the end the table is made by walking over them once more, in
-constant memory. Layout: PKWARE's APPNOTE.TXT, 4.3.7 (entry), 4.3.12 (table), 4.3.14-16 (end), 4.5.3 (sizes over 4 GiB).
+NumPy's `savez` and Python's `zipfile` keep the table of contents (and `savez` the arrays) in memory until the end and cannot
+resume after a kill. A zip file is a sequence of entries, then the table of contents: so entries are only appended, and at the
+end a second pass over them writes the table in constant memory.
+
+Layout: PKWARE's APPNOTE.TXT, 4.3.7 (entry), 4.3.12 (table), 4.3.14-16 (end), 4.5.3 (sizes over 4 GiB).
 """
 
 from __future__ import annotations
@@ -18,25 +19,26 @@ from typing import BinaryIO
 
 import numpy as np
 
+from polyseme.encoders.embedding_stream import EmbeddedLine
 from polyseme.formats.vectors.append_file import AppendFile
-from polyseme.formats.vectors.writer import BetweenSteps, EmbeddedLine, FileInfo, ResumePoint, nothing
+from polyseme.formats.vectors.writer import BetweenSteps, FileInfo, ResumePoint, nothing
 
 _ENTRY = struct.Struct("<4s5H3I2H")  # signature, version, flags, method, time, date, crc, packed, size, name, extra
 _LISTED = struct.Struct("<4s6H3I5H2I")
 _LARGE_SIZES = struct.Struct("<2H2Q")  # extra field of an entry: id 1, length 16, size, packed size
-_LARGE_LISTED = struct.Struct("<2H3Q")  # the same in the table, with the entry's place
+_LARGE_LISTED = struct.Struct("<2H3Q")  # the same in the table, with the entry's offset
 _END = struct.Struct("<4s4H2IH")
 _LARGE_END = struct.Struct("<4sQ2H2I4Q")
-_LARGE_END_PLACE = struct.Struct("<4sIQI")
-_VERSION, _DATE = 45, 0x21  # what a reader must know (large files); 1 January 1980, the zip format's zero
+_LARGE_END_LOCATOR = struct.Struct("<4sIQI")
+_VERSION, _DATE = 45, 0x21  # version needed to extract (large files); 1 January 1980, the zip format's epoch
 _FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
 
 
 class NpzWriter:
-    """One array a line: "0.npy", "1.npy", ..."""
+    """One array per line: "0.npy", "1.npy", ..."""
 
-    def __init__(self, folder: Path, about: FileInfo, mark: ResumePoint | None) -> None:
-        self._file = AppendFile(folder / "data.npz", mark)
+    def __init__(self, folder: Path, info: FileInfo, resume: ResumePoint | None) -> None:
+        self._file = AppendFile(folder / "data.npz", resume)
 
     def write(self, rows: Sequence[EmbeddedLine]) -> None:
         for row in rows:
@@ -61,14 +63,14 @@ class NpzWriter:
         begin = self._file.size
         count = 0
         with self._file.path.open("rb") as entries:
-            for listed in _contents(entries, begin):
+            for entry in _contents(entries, begin):
                 between()
-                self._file.write(listed)
+                self._file.write(entry)
                 count += 1
         end = self._file.size
         if count >= _FULL16 or end >= _FULL32:
             large = _LARGE_END.pack(b"PK\6\6", 44, _VERSION, _VERSION, 0, 0, count, count, end - begin, begin)
-            self._file.write(large + _LARGE_END_PLACE.pack(b"PK\6\7", 0, end, 1))
+            self._file.write(large + _LARGE_END_LOCATOR.pack(b"PK\6\7", 0, end, 1))
         short = min(count, _FULL16)
         self._file.write(_END.pack(b"PK\5\6", 0, 0, short, short, min(end - begin, _FULL32), min(begin, _FULL32), 0))
         self._file.commit()
@@ -79,15 +81,15 @@ class NpzWriter:
 
 
 def _contents(entries: BinaryIO, end: int) -> Iterator[bytes]:
-    """The table of contents of our own entries that stand before `end`."""
-    place = 0
-    while place < end:
-        entries.seek(place)
+    """Yield the table of contents of our own entries before `end`."""
+    offset = 0
+    while offset < end:
+        entries.seek(offset)
         _, version, flags, method, time, date, crc, _, _, width, extra = _ENTRY.unpack(entries.read(_ENTRY.size))
         name = entries.read(width)
         _, _, size, packed = _LARGE_SIZES.unpack(entries.read(extra))
-        more = _LARGE_LISTED.pack(1, 24, size, packed, place)
+        more = _LARGE_LISTED.pack(1, 24, size, packed, offset)
         sizes = (crc, _FULL32, _FULL32, width, len(more))
         head = (b"PK\1\2", version, version, flags, method, time, date, *sizes, 0, 0, 0, 0, _FULL32)
         yield _LISTED.pack(*head) + name + more
-        place = entries.seek(size, os.SEEK_CUR)
+        offset = entries.seek(size, os.SEEK_CUR)

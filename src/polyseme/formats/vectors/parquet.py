@@ -1,4 +1,4 @@
-"""Vectors as Parquet (extra `parquet`): one row a line, with the words beside the vectors.
+"""Vectors as Parquet (extra `parquet`): one row per line, with the words beside the vectors.
 
 import pyarrow.parquet as pq
 row = pq.read_table("vectors.parquet").slice(0, 1).to_pylist()[0]
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from polyseme.base.errors import MissingExtraError
+from polyseme.encoders.embedding_stream import EmbeddedLine
 from polyseme.formats.vectors.sharded import ShardedWriter
-from polyseme.formats.vectors.writer import DamagedPart, EmbeddedLine, FileInfo
+from polyseme.formats.vectors.writer import DamagedPart, FileInfo
 
 try:
     import pyarrow as pa
@@ -25,32 +26,32 @@ except ImportError as error:
 
 
 class ParquetWriter(ShardedWriter):
-    """One row a line; a row group for each batch of lines."""
+    """One row per line; one row group per batch of lines."""
 
     suffix = ".parquet"
 
     def create(self, path: Path) -> Any:
-        # Vectors are noise to a compressor and have no two equal numbers, so neither compression nor dictionaries pay.
+        # vectors look random and have no repeated numbers, so neither compression nor dictionaries pay
         options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
-        return pq.ParquetWriter(path, _schema(self.about), **options)
+        return pq.ParquetWriter(path, _schema(self.info), **options)
 
     def add(self, file: Any, rows: Sequence[EmbeddedLine]) -> None:
-        file.write_table(_table(rows, _schema(self.about)))
+        file.write_table(_table(rows, _schema(self.info)))
 
-    def join(self, part: Path, whole: Any) -> None:
-        with pq.ParquetFile(part) as source:
+    def merge(self, shard: Path, file: Any) -> None:
+        with pq.ParquetFile(shard) as source:
             for group in range(source.num_row_groups):
-                whole.write_table(source.read_row_group(group))
+                file.write_table(source.read_row_group(group))
 
-    def check(self, part: Path) -> None:
+    def check(self, shard: Path) -> None:
         try:
-            pq.ParquetFile(part).close()
+            pq.ParquetFile(shard).close()
         except (pa.ArrowException, OSError) as error:
-            raise DamagedPart(f"{part.name} cannot be opened ({error})") from error
+            raise DamagedPart(f"{shard.name} cannot be opened ({error})") from error
 
 
-def _schema(about: FileInfo) -> Any:
-    number = pa.float16() if about.half else pa.float32()
+def _schema(info: FileInfo) -> Any:
+    number = pa.float16() if info.fp16 else pa.float32()
     columns = [
         ("line", pa.int64()),
         ("words", pa.list_(pa.string())),
@@ -58,7 +59,7 @@ def _schema(about: FileInfo) -> Any:
         ("dim", pa.int32()),
         ("vectors", pa.large_list(number)),
     ]
-    return pa.schema(columns, metadata={name: value.encode("utf-8", "replace") for name, value in about.facts.items()})
+    return pa.schema(columns, metadata={name: value.encode("utf-8", "replace") for name, value in info.metadata.items()})
 
 
 def _table(rows: Sequence[EmbeddedLine], schema: Any) -> Any:
@@ -68,13 +69,13 @@ def _table(rows: Sequence[EmbeddedLine], schema: Any) -> Any:
     columns = [
         pa.array([row.line for row in rows], pa.int64()),
         pa.array([list(_valid(row.words)) for row in rows], pa.list_(pa.string())),
-        pa.array([row.vectors.shape[0] for row in rows], pa.int32()),
-        pa.array([row.vectors.shape[2] for row in rows], pa.int32()),
+        pa.array([row.stack.shape[0] for row in rows], pa.int32()),
+        pa.array([row.vectors.shape[-1] for row in rows], pa.int32()),
         pa.LargeListArray.from_arrays(pa.array(np.cumsum(sizes)), pa.array(values, number)),
     ]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _valid(words: Iterable[str]) -> Iterator[str]:
-    """Words as Parquet can hold them: a lone surrogate has no UTF-8 and becomes a question mark."""
+    """Replace lone surrogates, which have no UTF-8, by question marks."""
     return (word.encode("utf-8", "replace").decode("utf-8") for word in words)

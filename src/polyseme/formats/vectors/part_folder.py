@@ -1,10 +1,10 @@
-"""The folder `OUT.part`, in which a file of vectors is made: whole at the end under the name OUT, or not there at all.
+"""The folder `OUT.part`, in which a file of vectors is made. It becomes OUT when it is complete, or OUT does not exist.
 
-    lock            held by the process at work, so that two of them do not write the same file
-    journal.json    what is being made, how many lines are safe, and the writer's mark for them
-    data.*          the writer's own files
+    lock            held by the working process, so that two of them do not write the same file
+    journal.json    what is being made, how many lines are durable, and the writer's resume point
+    data.*, part-*  the writer's own files
 
-A line counts as done when the journal says so; the journal says so only after the data is safe on the disk.
+A line is done when the journal says so, and the journal says so only after the data is on the disk.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from polyseme.base.files import wrap_os_errors
 
 try:
     import fcntl
-except ImportError:  # a system without it (Windows) goes without the lock
+except ImportError:  # Windows has no such lock
     fcntl = None  # type: ignore[assignment]
 
 
@@ -48,12 +48,12 @@ class PartFolder:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         journal = self.journal() if error is not None else None
-        if error is not None and not (journal or {}).get("lines"):  # nothing to go on from
+        if error is not None and not (journal or {}).get("lines"):  # nothing to resume
             shutil.rmtree(self.folder, ignore_errors=True)
         self._lock.close()
 
     def journal(self) -> dict[str, Any] | None:
-        """What an earlier run left here; None where there is nothing to go on from."""
+        """Return what an earlier run left; None if there is nothing to resume."""
         try:
             value = json.loads((self.folder / "journal.json").read_bytes())
         except (OSError, ValueError):
@@ -61,7 +61,7 @@ class PartFolder:
         return value if isinstance(value, dict) and {"about", "lines", "digest", "mark"} <= set(value) else None
 
     def save(self, journal: dict[str, Any]) -> None:
-        """Write the journal, whole or not at all."""
+        """Write the journal atomically."""
         new = self.folder / "journal.new"
         with new.open("w", encoding="utf-8") as file:
             json.dump(journal, file)
@@ -71,22 +71,22 @@ class PartFolder:
         sync_folder(self.folder)
 
     def clear(self) -> None:
-        """Begin anew: the journal goes first, so that it never speaks of files that are gone."""
+        """Remove all work; the journal goes first, so that it never refers to files that are gone."""
         (self.folder / "journal.json").unlink(missing_ok=True)
         for path in self.folder.iterdir():
             if path.name != "lock":
                 path.unlink()
 
-    def finish(self, whole: Path) -> None:
-        """Give the finished file its name, and tidy up."""
-        whole.replace(self.out)
+    def finish(self, complete: Path) -> None:
+        """Move the complete file to its name and remove the folder."""
+        complete.replace(self.out)
         sync_folder(self.out.parent)
         (self.folder / "journal.json").unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make new names in a folder safe on the disk, where the system can."""
+    """Make new names in a folder durable, where the system can."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)

@@ -1,8 +1,8 @@
-"""Kinds of file that cannot be added to after a kill: each commit closes a part of its own, and the end joins the parts.
+"""File types that cannot be appended to after a kill: each commit closes a shard, and the end merges the shards.
 
 HDF5 rewrites its tables in place and Parquet has its table at the end, so a file that was open when its process died is lost.
-A closed part is never touched again. Where all lines fell into one part, that part is the file; otherwise, while the
-parts are being joined, the disk holds the vectors twice.
+A closed shard is never touched again. A single shard is the file itself; otherwise the disk holds the vectors twice while
+the shards are merged.
 """
 
 from __future__ import annotations
@@ -14,29 +14,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from polyseme.formats.vectors.writer import BetweenSteps, DamagedPart, EmbeddedLine, FileInfo, ResumePoint, nothing
+from polyseme.encoders.embedding_stream import EmbeddedLine
+from polyseme.formats.vectors.writer import BetweenSteps, DamagedPart, FileInfo, ResumePoint, nothing
 
 
 class ShardedWriter(ABC):
-    """A writer in parts; a kind says how a part is opened, added to, closed and joined."""
+    """Writes shards; a subclass opens, appends to, closes and merges them."""
 
     suffix: ClassVar[str]
 
-    def __init__(self, folder: Path, about: FileInfo, mark: ResumePoint | None) -> None:
-        self._folder, self.about = folder, about
-        self._parts = mark["parts"] if mark else 0
+    def __init__(self, folder: Path, info: FileInfo, resume: ResumePoint | None) -> None:
+        self._folder, self.info = folder, info
+        self._shards = resume["parts"] if resume else 0
         self._open: Any = None
-        for number in range(self._parts):
-            if not self._part(number).exists():
-                raise DamagedPart(f"{self._part(number).name} is gone")
-            self.check(self._part(number))
+        for number in range(self._shards):
+            if not self._shard(number).exists():
+                raise DamagedPart(f"{self._shard(number).name} is missing")
+            self.check(self._shard(number))
 
     @abstractmethod
     def create(self, path: Path) -> Any:
         """Open a new file."""
 
-    def create_whole(self, path: Path, size: int) -> Any:
-        """Open the file that the parts, of `size` bytes together, are joined into."""
+    def create_merged(self, path: Path, size: int) -> Any:
+        """Open the file that shards of `size` bytes in total are merged into."""
         return self.create(path)
 
     @abstractmethod
@@ -44,25 +45,25 @@ class ShardedWriter(ABC):
         """Add lines to an open file."""
 
     @abstractmethod
-    def join(self, part: Path, whole: Any) -> None:
-        """Add all lines of a closed part to an open file."""
+    def merge(self, shard: Path, file: Any) -> None:
+        """Add all lines of a closed shard to an open file."""
 
     @abstractmethod
-    def check(self, part: Path) -> None:
-        """`DamagedPart` where a part that was closed cannot be read."""
+    def check(self, shard: Path) -> None:
+        """Raise `DamagedPart` if a closed shard cannot be read."""
 
     def full(self, file: Any) -> bool:
-        """Whether a part holds as much as it should; the next rows then go to another."""
+        """Whether the next lines should go to another shard."""
         return False
 
-    def drop(self, file: Any) -> None:
-        """Let go of an open file that is not wanted any more."""
+    def discard(self, file: Any) -> None:
+        """Close an open file that is no longer needed."""
         with contextlib.suppress(OSError, RuntimeError):
             file.close()
 
     def write(self, rows: Sequence[EmbeddedLine]) -> None:
         if self._open is None:
-            self._open = self.create(self._part(self._parts))
+            self._open = self.create(self._shard(self._shards))
         self.add(self._open, rows)
         if self.full(self._open):
             self.commit()
@@ -71,33 +72,33 @@ class ShardedWriter(ABC):
         if self._open is not None:
             file, self._open = self._open, None
             file.close()
-            _sync(self._part(self._parts))
-            self._parts += 1
-        return {"parts": self._parts}
+            _sync(self._shard(self._shards))
+            self._shards += 1
+        return {"parts": self._shards}
 
     def finish(self, between: BetweenSteps = nothing) -> Path:
-        if self._parts == 1:
-            return self._part(0)
-        whole = self._folder / f"data{self.suffix}"
-        parts = [self._part(number) for number in range(self._parts)]
-        file = self.create_whole(whole, sum(part.stat().st_size for part in parts))
+        if self._shards == 1:
+            return self._shard(0)
+        merged = self._folder / f"data{self.suffix}"
+        shards = [self._shard(number) for number in range(self._shards)]
+        file = self.create_merged(merged, sum(shard.stat().st_size for shard in shards))
         try:
-            for part in parts:
+            for shard in shards:
                 between()
-                self.join(part, file)
+                self.merge(shard, file)
         except BaseException:
-            self.drop(file)
+            self.discard(file)
             raise
         file.close()
-        _sync(whole)
-        return whole
+        _sync(merged)
+        return merged
 
     def close(self) -> None:
         file, self._open = self._open, None
         if file is not None:
-            self.drop(file)
+            self.discard(file)
 
-    def _part(self, number: int) -> Path:
+    def _shard(self, number: int) -> Path:
         return self._folder / f"part-{number:06}{self.suffix}"
 
 

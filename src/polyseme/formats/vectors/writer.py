@@ -1,13 +1,14 @@
-"""Files of vectors: what every kind shares, and which kind a suffix names.
+"""Files of vectors: what every file type shares, and which suffix selects which type.
 
-    .hdf5 .h5     as bilm-tf wrote it: one dataset a line, named by the line's number from 0, (layers, words, dim)
+    .hdf5 .h5     as bilm-tf wrote it: one dataset per line, named by the line number from 0, (layers, words, dim)
     .npz          the same as NumPy arrays: np.load(file)["0"]
-    .parquet      one row a line: line, words, layers, dim, vectors (flat, to be reshaped to (layers, words, dim))
-    .jsonl        one object a line: {"line": 0, "words": [...], "vectors": [layers][words][dim]}; .jsonl.gz likewise
+    .parquet      one row per line: line, words, layers, dim, vectors (flat, to be reshaped to (layers, words, dim))
+    .jsonl        one object per line: {"line": 0, "words": [...], "vectors": [layers][words][dim]}; .jsonl.gz likewise
 
-A writer works inside a folder (`OUT.part`) and can be taken up again after it was killed at any moment: `commit` makes
-all that was written so far safe and gives a *mark*; a writer made with that mark goes on from there, whatever came
-after it.
+Where a single layer was chosen, arrays are (words, dim); Parquet then has layers = 1.
+
+A writer works inside a folder (`OUT.part`) and can be resumed after a kill at any moment: `commit` makes everything written
+so far durable and returns a *resume point*; a writer made with that resume point continues there and ignores anything later.
 """
 
 from __future__ import annotations
@@ -18,9 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
-
 from polyseme.base.errors import UsageError
+from polyseme.encoders.embedding_stream import EmbeddedLine
 
 ResumePoint = dict[str, int]
 BetweenSteps = Callable[[], None]
@@ -35,59 +35,48 @@ _WRITERS = {
 }
 
 
-@dataclass(frozen=True)
-class EmbeddedLine:
-    """One line of the input and its vectors."""
-
-    line: int
-    """Its number, from 0."""
-    words: list[str]
-    vectors: np.ndarray
-    """(layers, words, dim); an empty line has (layers, 0, dim)."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class FileInfo:
-    """What a whole file is about."""
+    """What describes a file as a whole."""
 
-    half: bool = False
+    fp16: bool = False
     """16-bit floats instead of 32-bit ones."""
-    facts: dict[str, str] = field(default_factory=dict)
-    """Where the vectors come from, stored where the format has a place for it."""
+    metadata: dict[str, str] = field(default_factory=dict)
+    """Where the vectors come from; stored if the file type has metadata."""
 
 
 class DamagedPart(Exception):
-    """What a mark speaks of is not there any more, so the work begins anew."""
+    """The files that a resume point refers to are gone or damaged, so the work starts again."""
 
 
 def nothing() -> None:
-    """What is done between two steps where nobody asks for more."""
+    """Do nothing between two steps."""
 
 
 class VectorWriter(Protocol):
-    """A kind of file being written, inside a folder of its own."""
+    """Writes one type of file inside a folder of its own."""
 
-    def __init__(self, folder: Path, about: FileInfo, mark: ResumePoint | None) -> None:
-        """Begin, or go on from a mark; `DamagedPart` where that cannot be done."""
+    def __init__(self, folder: Path, info: FileInfo, resume: ResumePoint | None) -> None:
+        """Begin, or continue from a resume point; raise `DamagedPart` if that is impossible."""
 
     def write(self, rows: Sequence[EmbeddedLine]) -> None:
         """Add lines, in order."""
 
     def commit(self) -> ResumePoint:
-        """Make all that was written so far safe on the disk."""
+        """Make everything written so far durable."""
 
     def finish(self, between: BetweenSteps = nothing) -> Path:
-        """Make the file whole (all is committed) and close it; gives where it lies in the folder.
+        """Complete the file (everything is committed), close it and return its path in the folder.
 
-        Where that takes long, `between` is called at moments at which it may stop the work by raising.
+        If that takes long, `between` is called at points where it may stop the work by raising.
         """
 
     def close(self) -> None:
-        """Let go of the file without making it whole; called after `finish` too."""
+        """Close the file without completing it; also called after `finish`."""
 
 
 def suffix_of(path: str | Path) -> str:
-    """The suffix that names the kind of a file of vectors.
+    """Return the suffix that selects the file type.
 
     >>> suffix_of("corpus.jsonl.gz"), suffix_of("a.b.HDF5")
     ('.jsonl.gz', '.hdf5')
@@ -96,11 +85,11 @@ def suffix_of(path: str | Path) -> str:
     for known in sorted(_WRITERS, key=len, reverse=True):
         if name.endswith(known) and name != known:
             return known
-    raise UsageError(f"{path}: the suffix names the kind of the file; known: {', '.join(_WRITERS)}")
+    raise UsageError(f"{path}: the suffix selects the file type; allowed: {', '.join(_WRITERS)}")
 
 
 def writer_for(path: str | Path) -> type[VectorWriter]:
-    """The writer for a file of that name; a missing package is told here."""
+    """Return the writer class for a file name; raise if its package is not installed."""
     module, name = _WRITERS[suffix_of(path)].split(":")
     writer: type[VectorWriter] = getattr(importlib.import_module(module), name)
     return writer

@@ -1,4 +1,4 @@
-"""Lines of input: from the command line, a file or standard input, one at a time."""
+"""Lines of input: texts, a file, a named pipe or standard input, one line at a time."""
 
 from __future__ import annotations
 
@@ -8,45 +8,53 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
-from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
 from polyseme.base.files import is_pipe, wrap_os_errors
 from polyseme.text.files.decompression import decompress_stream, is_compressed, line_blocks, reject_unsupported
 
 _MAGIC = 8
-"""Bytes that tell how a file is packed."""
+"""Bytes that show how a file is compressed."""
 
 
 class Lines(Protocol):
-    """Lines that can be gone over again, if their source can."""
+    """Lines that can be read again, if their source can."""
 
     def __iter__(self) -> Iterator[str]:
-        """From the first line on."""
+        """Iterate from the first line."""
 
     def total(self) -> int | None:
-        """How many there are, where that is cheap to know."""
+        """Return the number of lines, where that is cheap to know."""
 
 
-def lines_of(texts: Sequence[str] | None, path: Path | None) -> Lines:
-    """What the user gave: texts, a file, or standard input when there is neither."""
+def lines_of(texts: Sequence[str] | None, path: str | Path | None) -> Lines:
+    """Return the given texts, the lines of a file, or standard input where neither is given."""
     if texts and path is not None:
-        raise UsageError("give either TEXT or --input FILE, not both")
+        raise UsageError(f"the text is given twice, as TEXT and as {arg('input')}: give one of them")
     if texts:
         return TextLines(texts)
-    if path is not None and str(path) != "-":
-        with wrap_os_errors(path, "read"):
-            if is_pipe(path):
-                return PipedLines(path.open("rb"), str(path))
-            path.open("rb").close()
-        return FileLines(path)
-    if sys.stdin is None:
-        raise UsageError("standard input is closed: add TEXT or --input FILE")
-    if path is None and sys.stdin.isatty():
-        raise UsageError("no text given: add TEXT, --input FILE, or pipe text in")
-    return PipedLines(sys.stdin.buffer, "standard input")
+    if path is not None:
+        return file_lines(path)
+    if sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError(f"no text given: add TEXT or {arg('input', 'FILE')}, or pipe text in")
+    return file_lines("-")
+
+
+def file_lines(path: str | Path) -> Lines:
+    """Return the lines of a file, plain or compressed; `-` is standard input."""
+    if str(path) == "-":
+        if sys.stdin is None:
+            raise UsageError(f"standard input is closed: add TEXT or {arg('input', 'FILE')}")
+        return PipedLines(sys.stdin.buffer, "standard input")
+    path = Path(path)
+    with wrap_os_errors(path, "read"):
+        if is_pipe(path):
+            return PipedLines(path.open("rb"), str(path))
+        path.open("rb").close()
+    return FileLines(path)
 
 
 class TextLines:
-    """Arguments; each is one line."""
+    """Texts in memory; each is one line."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
@@ -59,7 +67,7 @@ class TextLines:
 
 
 class FileLines:
-    """A file of UTF-8 text, plain or packed with gzip, xz or zstd (told by content)."""
+    """A file of UTF-8 text, plain or compressed with gzip, xz or zstd (detected by content)."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -87,7 +95,7 @@ class PipedLines:
     def __iter__(self) -> Iterator[str]:
         if self._read:
             raise PolysemeError(
-                f"{self._name} does not begin with the lines of the stopped run, and has been read by now: "
+                f"{self._name} does not begin with the lines of the interrupted run and cannot be read twice: "
                 "remove the .part folder and run the command again"
             )
         self._read = True
@@ -98,7 +106,7 @@ class PipedLines:
 
 
 def decoded(file: BinaryIO, name: str) -> Iterator[str]:
-    """Lines of a binary file as text, without line ends; a line that is not UTF-8 is told by its number."""
+    """Decode the lines of a binary file, without line ends; an error names the line that is not UTF-8."""
     magic = cast(io.BufferedReader, file).peek(_MAGIC)[:_MAGIC]
     reject_unsupported(name, magic)
     number = 0
@@ -113,6 +121,6 @@ def decoded(file: BinaryIO, name: str) -> Iterator[str]:
 
 
 def _packed_lines(file: BinaryIO, name: str, magic: bytes) -> Iterator[bytes]:
-    """In small blocks, because lines of a pipe are wanted as they come."""
+    """Decompress in small blocks, because lines of a pipe are wanted as they come."""
     for block in line_blocks(decompress_stream(file, name, magic, io.DEFAULT_BUFFER_SIZE), None):
         yield from io.BytesIO(block)

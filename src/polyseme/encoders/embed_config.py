@@ -1,0 +1,49 @@
+"""How lines of text become vectors: the settings of `polyseme embed` and `polyseme verify`. Imports no PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from polyseme.base.config import Config, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbedConfig(Config):
+    """How lines become vectors."""
+
+    layers: Literal["all", "top", "mean"] | int | tuple[int, ...] = setting(
+        "all",
+        "Layers to return: all or several give (layers, words, dim) per line; top, mean or one number gives (words, dim).",
+        metavar="all|top|mean|N|N,N",
+    )
+    start: Literal["learned", "zero", "warm", "carry"] | None = setting(
+        None,
+        "Initial state of the language model: learned, zeros, warmed up on full stops, or carried over from the line before.",
+        default_text="the model's own",
+        group="Computing",
+    )
+    fp16: bool = setting(False, "Store 16-bit floats: half the size, about three digits.")
+    split_on_spaces: bool = setting(False, "The text is tokenized: split it at spaces only.")
+    batch_words: int | None = setting(
+        None,
+        "Words per batch; fewer need less memory.",
+        min=1,
+        default_text="4,096; 32,768 on a GPU",
+        group="Computing",
+    )
+    batch_size: int | None = setting(
+        None,
+        "Maximum number of lines per batch; with a carried state, the number of states.",
+        min=1,
+        default_text="128; 1,024 on a GPU",
+        group="Computing",
+    )
+    save_every: float = setting(
+        2.0, "Seconds between two saves of the work so far; 0: after every chunk.", min=0, metavar="SECONDS", group="Computing"
+    )
+
+    @property
+    def single_layer(self) -> bool:
+        """Whether a word gets one vector, so that a line is (words, dim)."""
+        return self.layers in ("top", "mean") or isinstance(self.layers, int)

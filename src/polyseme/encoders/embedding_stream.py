@@ -1,0 +1,86 @@
+"""A stream of vectors: read lines, split them into words, embed them in chunks, yield one array per line.
+
+Memory is bounded by a chunk of a few batches. Vectors do not depend on how lines fall into chunks, except with
+`start="carry"`, where a chunk holds whole batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyseme.encoders.base import BATCH_CPU, Encoder
+from polyseme.encoders.embed_config import EmbedConfig
+
+CHUNK_LINES, CHUNK_BATCHES, CHUNK_CHARACTERS = 1024, 4, 1 << 22
+
+
+@dataclass(frozen=True)
+class EmbeddedLine:
+    """One line of the input and its vectors."""
+
+    line: int
+    """Its number, from 0."""
+    words: list[str]
+    vectors: np.ndarray
+    """(layers, words, dim), or (words, dim) where a single layer was chosen; an empty line has no words."""
+
+    @property
+    def stack(self) -> np.ndarray:
+        """The vectors as (layers, words, dim), whatever was chosen."""
+        return self.vectors if self.vectors.ndim == 3 else self.vectors[None]
+
+
+def words_of(model: Encoder, line: str, config: EmbedConfig) -> list[str]:
+    """Split a line into words."""
+    return line.split() if config.split_on_spaces else model.words(line)
+
+
+def embed_lines(
+    model: Encoder,
+    lines: Iterable[str],
+    config: EmbedConfig,
+    *,
+    first: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[list[EmbeddedLine]]:
+    """Embed lines, a chunk at a time; the first line has the number `first`. `progress` gets the number of lines done."""
+    number = first
+    if config.start == "carry" and hasattr(model, "reset_state"):  # models without a state refuse any start
+        model.reset_state()
+    for texts in chunked((words_of(model, line, config) for line in lines), config):
+        arrays = model.embed(
+            texts,
+            layers=list(config.layers) if isinstance(config.layers, tuple) else config.layers,
+            start=config.start,
+            batch_words=config.batch_words,
+            batch_size=config.batch_size,
+            progress=progress,
+        )
+        if config.single_layer:
+            arrays = [array[0] if array.ndim == 3 else array for array in arrays]
+        if config.fp16:
+            with np.errstate(over="ignore"):
+                arrays = [array.astype(np.float16) for array in arrays]
+        yield [EmbeddedLine(number + i, words, array) for i, (words, array) in enumerate(zip(texts, arrays, strict=True))]
+        number += len(texts)
+
+
+def chunked(texts: Iterable[list[str]], config: EmbedConfig) -> Iterator[list[list[str]]]:
+    """Group texts into chunks of a few batches; with `start="carry"` a chunk ends only where a batch does."""
+    step = (config.batch_size or BATCH_CPU[1]) if config.start == "carry" else 1
+    limit = CHUNK_BATCHES * (config.batch_words or BATCH_CPU[0])
+    chunk: list[list[str]] = []
+    words = characters = 0
+    for text in texts:
+        chunk.append(text)
+        words += len(text)
+        characters += sum(map(len, text))
+        full = len(chunk) >= CHUNK_LINES or words >= limit
+        if (full or characters >= CHUNK_CHARACTERS) and len(chunk) % step == 0:
+            yield chunk
+            chunk, words, characters = [], 0, 0
+    if chunk:
+        yield chunk

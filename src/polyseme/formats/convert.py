@@ -1,0 +1,161 @@
+"""Convert any model to our folder or to bilm-tf's files, n-gram models to ARPA files, word vectors to word2vec's files.
+
+The result is read back and compared with the source.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from polyseme.base.display import html_table
+from polyseme.base.errors import PolysemeError, UsageError, arg
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.folder import REFERENCE
+from polyseme.encoders.ngram import NgramModel
+from polyseme.encoders.static_vectors import static_vectors
+from polyseme.formats import arpa, bilm
+from polyseme.formats.load import as_encoder, load
+from polyseme.formats.verify import difference, write_reference
+from polyseme.formats.word_vectors import read_vectors, write_vectors
+from polyseme.text.splitting.unigram import UNIGRAM
+
+log = logging.getLogger(__name__)
+Target = Literal["polyseme", "bilm", "arpa", "vectors"]
+_NAMES: dict[Target, str] = {"bilm": "bilm-tf", "arpa": "ARPA", "vectors": "word2vec"}
+_BINARY = {".txt": False, ".vec": False, ".bin": True}  # whether word2vec's binary form
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A model that was written."""
+
+    out: Path
+    to: Target
+    bytes: int
+    files: list[str]
+    largest_difference: float
+    """Largest absolute difference between the vectors of the source and those of the result."""
+    source: str
+    precision: str | None = None
+    """Number format of the weights; None for files that have only one."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        precision = {} if self.precision is None else {"precision": self.precision}
+        sizes = {"bytes": self.bytes, "files": self.files, "largest_difference": self.largest_difference}
+        return {"out": str(self.out), "to": self.to, **precision, **sizes}
+
+    def __str__(self) -> str:
+        size = f"{self.bytes / 1e6:,.1f} MB"
+        return f"{self.out}: {size}; largest difference from {self.source}: {self.largest_difference:.2g}"
+
+    def _repr_html_(self) -> str:
+        row = [self.out, self.to, f"{self.bytes / 1e6:,.1f} MB", f"{self.largest_difference:.2g}"]
+        return html_table(["out", "to", "size", "largest difference"], [row])
+
+
+def convert(
+    model: str | Path | Encoder,
+    out: str | Path,
+    *,
+    to: Target | None = None,
+    precision: Literal["fp32", "fp16"] = "fp32",
+    force: bool = False,
+) -> Conversion:
+    """Write a model as our folder ("polyseme"), for bilm-tf and AllenNLP ("bilm"), as an ARPA file or as word vectors.
+
+    Without `to`, the result is our folder, or word vectors where `out` ends in .txt, .vec (text) or .bin (binary).
+
+    >>> polyseme.convert("weights.hdf5", "my-model", precision="fp16")   # doctest: +SKIP
+    """
+    out = Path(out)
+    target: Target = to or ("vectors" if out.suffix in _BINARY and not out.is_dir() else "polyseme")
+    if target != "polyseme" and precision == "fp16":
+        other = arg("to", "polyseme")
+        raise UsageError(f"{_NAMES[target]} files have fp32 only: leave {arg('precision')} out, or use {other}")
+    not_empty = _check_out(out, target, force)
+    encoder = as_encoder(model)
+    if target == "arpa":
+        return _to_arpa(encoder, out)
+    if target == "vectors":
+        return _to_vectors(encoder, out)
+    try:
+        return _to_folder(encoder, out, target, precision)
+    except BaseException:
+        if not not_empty:  # everything in it is ours
+            shutil.rmtree(out, ignore_errors=True)
+        raise
+
+
+def _check_out(out: Path, target: Target, force: bool) -> bool:
+    """Raise if the result would overwrite something; return whether a folder is not empty."""
+    if target in ("arpa", "vectors"):
+        if out.exists() and not force:
+            raise PolysemeError(f"{out} exists: choose another name, or overwrite it with {arg('force', True)}")
+        return False
+    if out.exists() and not out.is_dir():
+        raise PolysemeError(f"cannot write {out}: it is a file, and the result is a folder")
+    not_empty = out.is_dir() and any(out.iterdir())
+    if not_empty and not force:
+        raise PolysemeError(f"{out} is not empty: choose another folder, or write into it with {arg('force', True)}")
+    return not_empty
+
+
+def _to_arpa(model: Encoder, out: Path) -> Conversion:
+    if not isinstance(model, NgramModel):
+        raise PolysemeError(f"{arg('to', 'arpa')} applies only to n-gram models; {model.source} is a {model.kind}")
+    arpa.write(model, out)
+    largest = model.table.difference(arpa.read(out).table)
+    _warn_of_splitter(model, out, "arpa")
+    return Conversion(out, "arpa", out.stat().st_size, [out.name], largest, str(model.source))
+
+
+def _to_vectors(model: Encoder, out: Path) -> Conversion:
+    if out.suffix not in _BINARY:
+        raise UsageError(f"{out}: the suffix selects the form: .txt or .vec (text), or .bin (binary)")
+    if model.kind == "fasttext":
+        log.warning("%s has the words only: other programs cannot compute vectors from our subwords", out)
+    vectors = static_vectors(model)
+    write_vectors(vectors, out, binary=_BINARY[out.suffix])
+    largest = float(np.abs(read_vectors(out).vectors - vectors.vectors).max())
+    _warn_of_splitter(model, out, "vectors")
+    return Conversion(out, "vectors", out.stat().st_size, [out.name], largest, str(model.source))
+
+
+def _warn_of_splitter(model: Encoder, out: Path, target: Target) -> None:
+    name = model.splitter.name
+    if name == UNIGRAM:
+        log.warning("%s cannot store the word list of the splitter %s: give it text that is split already", out, name)
+    elif name != "whitespace" and target == "vectors":
+        log.warning("%s does not store how text is split: use it with %s", out, arg("splitter", name))
+
+
+def _to_folder(model: Encoder, out: Path, target: Target, precision: str) -> Conversion:
+    if target == "bilm" and not isinstance(model, Elmo):
+        raise PolysemeError(f"{arg('to', 'bilm')} applies only to ELMo models; {model.source} is a {model.kind}")
+    (out / REFERENCE).unlink(missing_ok=True)  # it would be of another model
+    if isinstance(model, Elmo) and target == "bilm":
+        bilm.write(model, out)
+    else:
+        model.save_pretrained(out, precision=precision)
+    written = load(out)
+    if isinstance(model, NgramModel) and isinstance(written, NgramModel):
+        largest = model.table.difference(written.table)  # of all numbers
+    else:
+        largest = difference(model, written)
+    if not math.isfinite(largest):
+        fp32 = arg("precision", "fp32")
+        cause = f"; its numbers may be too large for fp16: try {fp32}" if precision == "fp16" else ""
+        raise PolysemeError(f"{out} is unusable: its vectors, or those of the source, are not finite{cause}")
+    if target == "polyseme":
+        write_reference(written, out)
+    files = {path.name: path.stat().st_size for path in sorted(out.iterdir()) if path.is_file()}
+    return Conversion(out, target, sum(files.values()), list(files), largest, str(model.source), precision)
