@@ -51,7 +51,7 @@ def test_killed_and_taken_up(run, model, tmp_path, kind, kills):
         kill_once(call, tmp_path / f"v{kind}.part" / "journal.json", draw.random() / 5)
         assert not out.exists()
     result = run(*arguments)
-    assert result.code == 0 and "going on after line" in result.err
+    assert result.code == 0 and "resuming after line" in result.err
     found = read_vectors(out)
     assert sorted(found) == list(range(count))
     expected = polyseme.load(model).embed(lines(count)[::every])
@@ -102,7 +102,7 @@ def test_every_interrupt_is_heard(run, model, tmp_path):
             process.send_signal(signal.SIGINT)
             told = process.stderr.read().decode().splitlines()
         assert process.returncode == 130 and told[-1] == "polyseme: stopped; the same command goes on where it stopped", told
-        assert all("going on after line" in line for line in told[:-1])
+        assert all("resuming after line" in line for line in told[:-1])
     assert run(*arguments).code == 0
     assert sorted(read_vectors(out)) == list(range(60_000))
 

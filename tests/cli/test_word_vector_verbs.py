@@ -121,4 +121,4 @@ def test_wrong_files(run, tmp_path):
     path.write_bytes(FORMS["glove"] + b"cut 1\n")
     assert f"{path}:5: has 1 numbers" in one_sentence(run("info", path))
     path.write_text("It was late.\n")
-    assert "is of no kind that polyseme knows" in one_sentence(run("embed", "a", "-m", path))
+    assert "has no known format" in one_sentence(run("embed", "a", "-m", path))

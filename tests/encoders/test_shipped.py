@@ -57,7 +57,7 @@ def test_a_copy_without_the_weights_says_what_to_do(models: Path) -> None:
 
 
 def test_options_of_other_formats_are_refused(models: Path) -> None:
-    with pytest.raises(PolysemeError, match="options was given, but a polyseme folder has no use for it"):
+    with pytest.raises(PolysemeError, match="options does not apply to a polyseme folder"):
         load("en", options=models / "en" / "config.json")
     assert load("en", splitter="english").words("isn't") == ["is", "n't"]
 

@@ -143,8 +143,8 @@ def test_numbers_kept_in_another_file_are_not_read(tmp_path):
 def test_an_hdf5_file_of_something_else(tmp_path):
     with h5py.File(tmp_path / "vectors.hdf5", "w") as file:
         file["0"] = np.zeros((3, 2, 16))
-    refused(tmp_path / "vectors.hdf5", r"vectors.hdf5: holds no LSTM weights \(found: 0\)")
-    refused(tmp_path, r"holds no model that polyseme knows \(found: vectors.hdf5\); expected a polyseme folder")
+    refused(tmp_path / "vectors.hdf5", r"vectors.hdf5: has no LSTM weights \(found: 0\)")
+    refused(tmp_path, r"has no known model \(found: vectors.hdf5\); expected a polyseme folder")
 
 
 # ---- options and vocabularies
@@ -280,7 +280,7 @@ def test_options_that_unpack_to_very_much(tmp_path):
     folder = write_bilm(tmp_path)
     (folder / "options.json").write_bytes(gzip.compress(b'{"lstm": ' + b" " * 30_000_000 + b"{}}"))
     tracemalloc.start()
-    refused(folder, "options.json: unpacks to more than 17 MB, the most that is read of such a file")
+    refused(folder, "options.json: unpacks to more than 17 MB, the limit for such a file")
     assert tracemalloc.get_traced_memory()[1] < 40_000_000
     tracemalloc.stop()
 
@@ -322,8 +322,8 @@ def test_empty_things(tmp_path):
 
 def test_unknown_things(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
-    refused(tmp_path / "notes.txt", "notes.txt: is of no kind that polyseme knows; expected")
-    refused(tmp_path, r"holds no model that polyseme knows \(found: notes.txt\)")
+    refused(tmp_path / "notes.txt", "notes.txt: has no known format; expected")
+    refused(tmp_path, r"has no known model \(found: notes.txt\)")
     with pytest.raises(PolysemeError, match="no such file or folder"):
         load(tmp_path / "nowhere")
 

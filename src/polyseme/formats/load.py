@@ -41,7 +41,7 @@ EXPECTED = (
     "(ELMoForManyLangs), an AllenNLP model.tar.gz, a transformers folder (BERT, GPT), a zip of one of these, an ARPA file "
     "(n-grams), or word vectors (word2vec, GloVe: a word and its numbers on each line, or word2vec's binary form)"
 )
-_EVERYTHING = ("options", "vocabulary", "token_embeddings")
+_ALL_FILES = ("options", "vocabulary", "token_embeddings")
 _DEVICES = ("cpu", "cuda", "mps")
 Precision = Literal["fp32", "fp16", "bf16", "int8"]
 
@@ -109,8 +109,8 @@ def load(
 
     `options`, `vocabulary`: files to use if they are not beside the weights. `token_embeddings`: cached vectors of the
     vocabulary's words (HDF5), used instead of the characters. `splitter`: how raw text is split into words (see
-    `polyseme.text.words`), if the model does not say it or says it wrongly. `subword_pooling`: for BERT, GPT and similar models, how
-    the vector of a word is made from its subwords (first, last or mean). `precision`: number format to compute with.
+    `polyseme.text.words`), if the model does not say it or says it wrongly. `subword_pooling`: for BERT, GPT and the like,
+    how the vector of a word is made from its subwords (first, last or mean). `precision`: number format to compute with.
 
     >>> import polyseme
     >>> model = polyseme.load()
@@ -170,26 +170,26 @@ def _read_folder(folder: Path, given: GivenFiles) -> Encoder:
     if not inside:
         raise FormatError(folder, f"is an empty folder; expected {EXPECTED}")
     if ours.is_folder(folder):
-        given.refuse(*_EVERYTHING, kind="a polyseme folder")
+        given.refuse(*_ALL_FILES, kind="a polyseme folder")
         return ours.load(folder)
     if manylangs.ENCODER in inside and manylangs.TOKENS in inside:
-        given.refuse(*_EVERYTHING, kind="an ELMoForManyLangs model")
+        given.refuse(*_ALL_FILES, kind="an ELMoForManyLangs model")
         return manylangs.read(folder)
     found = model_files.hdf5_files(folder)
     if found.weights:
-        return _read_bilm(model_files.only(found.weights, "weights"), folder, given, found)
+        return _read_bilm(model_files.single(found.weights, "weights"), folder, given, found)
     for name in allennlp.WEIGHTS:
         if name in inside:
             given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP archive")
             return allennlp.read(folder / name, options=given.options, folder=folder)
     if checkpoints.is_checkpoint(folder):
-        given.refuse(*_EVERYTHING, kind="a model of the transformers library")
+        given.refuse(*_ALL_FILES, kind="a model of the transformers library")
         return checkpoints.read(folder)
     if found_ngrams := [path for path in model_files.files(folder) if arpa.is_arpa(path)]:
-        given.refuse(*_EVERYTHING, kind="an ARPA file")
-        return arpa.read(model_files.only(found_ngrams, "n-grams"))
+        given.refuse(*_ALL_FILES, kind="an ARPA file")
+        return arpa.read(model_files.single(found_ngrams, "n-grams"))
     if found_vectors := [path for path in model_files.files(folder) if is_vectors(path)]:
-        return _read_vectors(model_files.only(found_vectors, "word vectors"), given)
+        return _read_vectors(model_files.single(found_vectors, "word vectors"), given)
     if "task.json" in inside:
         raise FormatError(folder, "is a trained task, not a model: use it with `polyseme predict` or `polyseme evaluate`")
     if archives := [path.name for path in model_files.files(folder) if zipfile.is_zipfile(path) or tarfile.is_tarfile(path)]:
@@ -208,12 +208,12 @@ def _read_file(path: Path, given: GivenFiles) -> Encoder:
     if hdf5.is_hdf5(path):
         if model_files.hdf5_content(path) != "weights":
             raise FormatError(path, f"has no LSTM weights (found: {model_files.join_names(sorted(hdf5.shapes(path)))})")
-        return _read_bilm(path, path.parent, given, model_files.beside(path))
+        return _read_bilm(path, path.parent, given, model_files.softmax_beside(path))
     if is_torch_file(path):
         given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP state dict")
         return allennlp.read(path, options=given.options)
     if arpa.is_arpa(path):
-        given.refuse(*_EVERYTHING, kind="an ARPA file")
+        given.refuse(*_ALL_FILES, kind="an ARPA file")
         return arpa.read(path)
     if is_vectors(path):  # before archives: compressed vectors begin like a compressed archive
         return _read_vectors(path, given)
@@ -229,8 +229,8 @@ def _read_bilm(weights: Path, folder: Path, given: GivenFiles, beside: model_fil
     names = hdf5.shapes(weights)
     cached = given.token_embeddings
     if cached is None and "char_embed" not in names and "embedding" not in names and beside.token_embeddings:
-        cached = model_files.only(beside.token_embeddings, "token embeddings")
-    softmax = model_files.only(beside.softmax, "softmax weights") if beside.softmax and "softmax/W" not in names else None
+        cached = model_files.single(beside.token_embeddings, "token embeddings")
+    softmax = model_files.single(beside.softmax, "softmax weights") if beside.softmax and "softmax/W" not in names else None
     vocabulary = given.vocabulary
     by_words = cached is not None or not values.get("char_cnn")
     if vocabulary is None and (by_words or softmax is not None or "softmax/W" in names):
@@ -241,7 +241,7 @@ def _read_bilm(weights: Path, folder: Path, given: GivenFiles, beside: model_fil
 def _read_vectors(path: Path, given: GivenFiles) -> Encoder:
     from polyseme.encoders.word2vec import WordVectorTable
 
-    given.refuse(*_EVERYTHING, kind="a file of word vectors")
+    given.refuse(*_ALL_FILES, kind="a file of word vectors")
     return WordVectorTable.from_vectors(read_vectors(path))
 
 
