@@ -22,9 +22,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if logging.lastResort is not None:  # warnings of ours, where no program around us has set up logging
         logging.lastResort.setFormatter(logging.Formatter("polyseme: %(message)s"))
     try:
+        from polyseme.base.errors import flags_in_messages
         from polyseme.cli.app import app
 
-        code = app(args=arguments, prog_name="polyseme", standalone_mode=False)
+        with flags_in_messages():
+            code = app(args=arguments, prog_name="polyseme", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads our output has seen enough
         with contextlib.suppress(OSError, ValueError):

@@ -119,7 +119,7 @@ def test_several_candidates_are_listed(tmp_path):
         load(folder)
     assert load(folder, options=folder / "more.json").layers == 3
     (folder / "copy.hdf5").write_bytes((folder / "weights.hdf5").read_bytes())
-    with pytest.raises(FormatError, match=r"holds 2 files of weights \(copy.hdf5, weights.hdf5\): name one"):
+    with pytest.raises(FormatError, match=r"has 2 files of weights \(copy.hdf5, weights.hdf5\): give one"):
         load(folder)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from polyseme.base.card import licence_of
 from polyseme.base.display import html_table, named_values
 from polyseme.encoders.base import Encoder
-from polyseme.encoders.folder import describe, is_folder
+from polyseme.encoders.folder import is_folder
 from polyseme.formats import allennlp, hdf5, manylangs
 from polyseme.formats.load import as_encoder, model_path
 
@@ -53,7 +53,7 @@ def info(model: str | Path | Encoder, *, card: bool = False) -> ModelInfo:
         "source": encoder.source,
         "format": _format(path, encoder),
         "bytes": _size(path),
-        **describe(encoder),
+        **encoder.info(),
         "output_parameters": None if output is None else sum(value.numel() for value in output.parameters()),
         "licence": licence_of(encoder.card),
     }

@@ -127,8 +127,8 @@ def verify(
         raise UsageError(f"{arg('write', True)} stores vectors of this model: leave {arg('vectors')} out")
     if vectors is None and config is not None and config != EmbedConfig():
         changed = [name for name, value in config.to_dict().items() if value != EmbedConfig().to_dict()[name]]
-        names = " and ".join(map(arg, changed))
-        raise UsageError(f"{names} describe given vectors: add {arg('vectors')} and {arg('input')}")
+        verb = "describes" if len(changed) == 1 else "describe"
+        raise UsageError(f"{' and '.join(map(arg, changed))} {verb} given vectors: add {arg('vectors')} and {arg('input')}")
     encoder = as_encoder(model)
     if vectors is not None and input is not None:
         lines = file_lines(input) if isinstance(input, str | Path) else input
