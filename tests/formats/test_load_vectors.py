@@ -71,9 +71,7 @@ def test_what_is_not_of_vectors(tmp_path: Path) -> None:
     assert not is_vectors(write_bilm(tmp_path / "elmo") / "weights.hdf5")
     assert not is_vectors(write_allennlp_archive(tmp_path / "model.tar.gz", options_inside=False))
     for name in ("prose", "counts", "json"):
-        with pytest.raises(
-            FormatError, match=r"has no known format; expected .* or word vectors \(word2vec, GloVe"
-        ):
+        with pytest.raises(FormatError, match=r"has no known format; expected .* or word vectors \(word2vec, GloVe"):
             load(tmp_path / name)
 
 
