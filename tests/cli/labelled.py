@@ -3,7 +3,7 @@
 from pathlib import Path
 
 PEOPLE, PLACES = ["Ann", "Bob", "Tom Hill"], ["Paris", "New York", "Oslo"]
-TINY = {"epochs": 1, "hidden": 8, "word_dim": 4}
+TINY = {"epochs": 1, "hidden_size": 8, "word_dim": 4}
 """Options of networks that train in a moment."""
 
 

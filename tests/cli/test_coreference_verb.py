@@ -12,7 +12,20 @@ DOCUMENT = {
     "sentences": [["Ann", "met", "Bob", "."], ["She", "saw", "him", "."]],
     "clusters": [[[0, 0], [4, 4]], [[2, 2], [6, 6]]],
 }
-SMALL = ["--epochs", "1", "--hidden", "8", "--word-dim", "4", "--encoder", "none", "--longest", "2", "--antecedents", "4"]
+SMALL = [
+    "--epochs",
+    "1",
+    "--hidden-size",
+    "8",
+    "--word-dim",
+    "4",
+    "--encoder",
+    "none",
+    "--max-span-width",
+    "2",
+    "--max-antecedents",
+    "4",
+]
 TEXT = "Ann met Bob. She saw him."
 
 
@@ -42,9 +55,17 @@ def test_options_are_those_of_the_config():
     kind = task_named("coreference")
     known = option_names(kind)
     assert all(name in known or name in ELSEWHERE for name in CoreferenceOptions.__dataclass_fields__)
-    config, fitting = configured(kind, CoreferenceOptions(data="a", out="b", window=7, singletons=True).chosen())
-    assert (config.window, config.singletons, fitting.batch) == (7, True, 1)
+    config, fitting = configured(
+        kind, CoreferenceOptions(data="a", out="b", max_training_sentences=7, singletons=True).chosen()
+    )
+    assert (config.max_training_sentences, config.singletons, fitting.batch_size) == (7, True, 1)
     usual, _ = configured(kind, {})  # as the help tells
-    assert (usual.longest, usual.kept, usual.antecedents, usual.window, usual.layers) == (20, 0.4, 50, 50, 1)
+    assert (usual.max_span_width, usual.spans_per_word, usual.max_antecedents, usual.max_training_sentences, usual.layers) == (
+        20,
+        0.4,
+        50,
+        50,
+        1,
+    )
     for name in ("ontogum", "litbank"):
-        assert configured(kind, SETS[name].options)[1].batch == 1
+        assert configured(kind, SETS[name].options)[1].batch_size == 1

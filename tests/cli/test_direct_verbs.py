@@ -1,4 +1,4 @@
-"""`polyseme train --network direct`, and `train choices`, from files to answers."""
+"""`polyseme train --network linear`, and `train choices`, from files to answers."""
 
 import json
 
@@ -32,11 +32,17 @@ def files(tmp_path_factory):
 @pytest.mark.parametrize(
     ("task", "file", "encoder", "options", "asked"),
     [
-        ("classification", "texts.tsv", "bert", ["--network", "direct"], ["the bank"]),
-        ("classification", "texts.tsv", "gpt", ["--network", "direct", "--lm-weight", "0.5"], ["the bank"]),
-        ("pairs", "pairs.tsv", "gpt", ["--network", "direct", "--both-orders", "--goal", "score"], ["the", "bank"]),
-        ("pos", "tags.conll", "bert", ["--network-layers", "0", "--no-crf", "--no-own-words", "--layers", "top"], ["a bank"]),
-        ("reading", "squad.json", "bert", ["--network", "direct"], ["the ?", "the bank"]),
+        ("classification", "texts.tsv", "bert", ["--network", "linear"], ["the bank"]),
+        ("classification", "texts.tsv", "gpt", ["--network", "linear", "--lm-weight", "0.5"], ["the bank"]),
+        ("pairs", "pairs.tsv", "gpt", ["--network", "linear", "--both-orders", "--goal", "score"], ["the", "bank"]),
+        (
+            "pos",
+            "tags.conll",
+            "bert",
+            ["--network-layers", "0", "--no-crf", "--no-task-embeddings", "--layers", "top"],
+            ["a bank"],
+        ),
+        ("reading", "squad.json", "bert", ["--network", "linear"], ["the ?", "the bank"]),
         ("choices", "choices.jsonl", "gpt", ["--head", "tanh"], ["the bank", "money", "mat"]),
     ],
 )
@@ -55,9 +61,9 @@ def test_from_files_to_answers(run, files, tmp_path, task, file, encoder, option
 
 def test_called_wrongly(run, files, tmp_path):
     call = ["train", "classification", "--data", files / "texts.tsv", "--encoder", files / "bert", "--out", tmp_path / "run"]
-    assert "head and lm_weight are of the network 'direct'" in one_sentence(run(*call, "--lm-weight", "0.5"), 2)
-    assert "leave out word_dim" in one_sentence(run(*call, "--network", "direct", "--word-dim", "5"), 2)
-    wrong = run(*call, "--network", "direct", "--mode", "finetune", "--lm-weight", "0.5")
+    assert "head and lm_weight are of the network 'linear'" in one_sentence(run(*call, "--lm-weight", "0.5"), 2)
+    assert "leave out word_dim" in one_sentence(run(*call, "--network", "linear", "--word-dim", "5"), 2)
+    wrong = run(*call, "--network", "linear", "--mode", "finetune", "--lm-weight", "0.5")
     assert wrong.code == 1 and "this bert tells no next words" in wrong.err
     assert "give the share that climbs (published: 0.1)" in one_sentence(run(*call, "--decay", "slanted"), 2)
 

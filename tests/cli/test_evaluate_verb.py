@@ -5,7 +5,7 @@ import json
 import pytest
 
 import polyseme
-from polyseme.tasks.classification import Choice, Classification
+from polyseme.tasks.classification import Classification, LabelPrediction
 from polyseme.tasks.reading import Answer, Reading
 from polyseme.tasks.roles import Roles
 from polyseme.tasks.tagging import Tagging
@@ -60,7 +60,7 @@ worst errors
 
 def test_a_classifier(run, runs, tmp_path, monkeypatch):
     (tmp_path / "a.tsv").write_text("text\tlabel\none\tpos\ntwo\tneg\nthree\tpos\nfour\todd\n")
-    sure = [Choice(label, share, {}) for label, share in (("neg", 0.6), ("neg", 0.9), ("neg", 0.8), ("pos", 0.7))]
+    sure = [LabelPrediction(label, share, {}) for label, share in (("neg", 0.6), ("neg", 0.9), ("neg", 0.8), ("pos", 0.7))]
     monkeypatch.setattr(Classification, "answer", lambda task, data: sure)
     result = run("evaluate", runs / "classifier", tmp_path / "a.tsv", "--errors", "2")
     told = f"{tmp_path}/a.tsv:5: has the label 'odd', which {runs / 'classifier'} has not learned; it counts as wrong"
@@ -114,7 +114,7 @@ def test_a_reader(run, tmp_path, monkeypatch):
 def test_many_labels_are_told_by_pairs(run, runs, tmp_path, monkeypatch):
     labels = [f"topic-{number}" for number in range(20)]
     (tmp_path / "a.tsv").write_text("text\tlabel\n" + "".join(f"text\t{label}\n" for label in [*labels, "topic-3"]))
-    answers = [Choice(label, 0.5, {}) for label in [*labels[:3], "topic-7", *labels[4:], "topic-7"]]
+    answers = [LabelPrediction(label, 0.5, {}) for label in [*labels[:3], "topic-7", *labels[4:], "topic-7"]]
     monkeypatch.setattr(Classification, "answer", lambda task, data: answers)
     out = run("evaluate", runs / "classifier", tmp_path / "a.tsv", "--errors", "0").out
     assert out.endswith("\nmost often confused\n  topic-3 taken for topic-7  2\n")
@@ -129,7 +129,7 @@ def test_a_table_that_is_laid_out_otherwise(run, runs, tmp_path):
     assert result.code == 0 and "4 examples" in result.out
     file.write_text("what\tnumber\thow\n" + rows)
     assert "--header or --no-header" in one_sentence(run(*call, "--text", "0", "--label", "-1"))
-    assert run(*call, "--text", "0", "--label", "-1", "--header", "--kind", "tsv").out == result.out
+    assert run(*call, "--text", "0", "--label", "-1", "--header", "--format", "tsv").out == result.out
     file.write_text("text\tlabel\na film\tpos\n\tneg\n")
     assert "give --no-strict" in one_sentence(run(*call))
     assert "1 example" in run(*call, "--no-strict").out

@@ -78,7 +78,7 @@ def test_too_little_memory(run, model, monkeypatch, error):
     [
         (["similar", "a"], None),
         (["pretrain", "elmo", "-c", "a"], "--batch-words"),
-        (["train", "tagging"], "--batch"),
+        (["train", "tagging"], "--batch-size"),
         ([], None),
     ],
 )

@@ -16,7 +16,7 @@ from polyseme.tasks.generation import DecodingConfig
 from tests.cli.running import one_sentence
 
 pytest.importorskip("sacrebleu", reason="sacrebleu is missing: pip install 'polyseme[generation]'")
-SMALL = ["--epochs", "1", "--hidden", "8", "--word-dim", "4", "--encoder", "none", "--target-dim", "8"]
+SMALL = ["--epochs", "1", "--hidden-size", "8", "--word-dim", "4", "--encoder", "none", "--target-dim", "8"]
 
 
 def test_trained_asked_and_judged(run, tmp_path):
@@ -24,10 +24,10 @@ def test_trained_asked_and_judged(run, tmp_path):
     (tmp_path / "train.de").write_text("Ein Hund läuft.\nEine Katze sitzt.\n" * 6)
     call = ["train", "generation", "--data", tmp_path / "train", *SMALL, "--out", tmp_path / "run"]
     assert "give the name that they share, and their endings" in one_sentence(run(*call), 2)
-    (said,) = run(*call, "--source", "en", "--target", "de", "--beam", "2", "--longest", "5", "--tied", "--json").json
+    (said,) = run(*call, "--source", "en", "--target", "de", "--num-beams", "2", "--max-length", "5", "--tied", "--json").json
     assert said["task"] == "generation" and list(said["scores"]["dev"]) == ["bleu", "chrf"]
     task = polyseme.load_task(tmp_path / "run")
-    assert (task.config.decoding.beam, task.config.tied, task.config.target_splitter) == (2, True, "english")
+    assert (task.config.decoding.num_beams, task.config.tied, task.config.target_splitter) == (2, True, "english")
     expected = task.predict(["a dog sits .", "a"])
     assert run("predict", tmp_path / "run", "a dog sits .", "a").out == "".join(f"{each.text}\n" for each in expected)
     said = run("predict", tmp_path / "run", "a dog sits .", "--json").json
@@ -41,7 +41,7 @@ def pupil(tmp_path_factory):
     """A run with a beam of 4, and its data."""
     folder = tmp_path_factory.mktemp("pupil")
     (folder / "data.tsv").write_text("a dog runs .\tEin Hund läuft.\na cat sits .\tEine Katze sitzt.\n" * 6)
-    options = {"epochs": 1, "hidden": 8, "word_dim": 4, "target_dim": 8, "beam": 4, "longest": 6}
+    options = {"epochs": 1, "hidden_size": 8, "word_dim": 4, "target_dim": 8, "num_beams": 4, "max_length": 6}
     polyseme.train("generation", folder / "data.tsv", out=folder / "run", encoders="none", **options)
     return folder
 
@@ -49,23 +49,23 @@ def pupil(tmp_path_factory):
 def test_how_predict_decodes(run, pupil):
     task, texts = polyseme.load_task(pupil / "run"), ["a dog runs .", "a cat"]
     ask = ["predict", pupil / "run", *texts]
-    expected = task.predict(texts, decoding=task.decoding.replace(answers=3, length_penalty=0.5))
+    expected = task.predict(texts, decoding=task.decoding.replace(num_return_sequences=3, length_penalty=0.5))
     blocks = ["".join(f"{each.text}\n" for each in [first, *first.others]) for first in expected]
-    assert run(*ask, "--answers", "3", "--length-penalty", "0.5").out == "\n".join(blocks)
-    first, _ = run(*ask, "--answers", "3", "--length-penalty", "0.5", "--json").json
+    assert run(*ask, "--num-return-sequences", "3", "--length-penalty", "0.5").out == "\n".join(blocks)
+    first, _ = run(*ask, "--num-return-sequences", "3", "--length-penalty", "0.5", "--json").json
     assert [first["answer"], *(each["answer"] for each in first["others"])] == blocks[0].splitlines()
-    assert run(*ask, "--longest", "1", "--beam", "1").out.splitlines() == [
-        each.text for each in task.predict(texts, decoding=task.decoding.replace(longest=1, beam=1))
+    assert run(*ask, "--max-length", "1", "--num-beams", "1").out.splitlines() == [
+        each.text for each in task.predict(texts, decoding=task.decoding.replace(max_length=1, num_beams=1))
     ]
-    sampling = ["--way", "sample", "--temperature", "2", "--top-k", "9", "--top-p", "0.9", "--draw", "7"]
-    drawn = DecodingConfig(way="sample", temperature=2, top_k=9, top_p=0.9, draw=7, beam=4, longest=6)
+    sampling = ["--strategy", "sample", "--temperature", "2", "--top-k", "9", "--top-p", "0.9", "--sampling-seed", "7"]
+    drawn = DecodingConfig(strategy="sample", temperature=2, top_k=9, top_p=0.9, sampling_seed=7, num_beams=4, max_length=6)
     said = run(*ask, *sampling, "--json").json
     assert [each["answer"] for each in said] == [each.text for each in task.predict(texts, decoding=drawn)]
 
 
 def test_how_evaluate_decodes(run, pupil):
     call = ["evaluate", pupil / "run", pupil / "data.tsv", "--json"]
-    (usual,), (one,) = run(*call).json, run(*call, "--longest", "1").json
+    (usual,), (one,) = run(*call).json, run(*call, "--max-length", "1").json
     assert all(len(error["wrong"][0]["answer"].split()) <= 1 for error in one["errors"]) and one["errors"]
     assert usual["scores"] != one["scores"]
 
@@ -73,9 +73,11 @@ def test_how_evaluate_decodes(run, pupil):
 def test_blocks_of_answers_are_of_one_length(run, pupil, tmp_path):
     (tmp_path / "in").write_text("a dog\n\na cat\n")
     for way in ("beam", "sample"):
-        lines = run("predict", pupil / "run", "--input", tmp_path / "in", "--answers", "3", "--way", way).out.split("\n")
+        lines = run(
+            "predict", pupil / "run", "--input", tmp_path / "in", "--num-return-sequences", "3", "--strategy", way
+        ).out.split("\n")
         assert len(lines) == 12 and lines[3:8] == [""] * 5 and lines[11] == ""  # a line between blocks, and the last line's end
-    _, blank, _ = run("predict", pupil / "run", "--input", tmp_path / "in", "--answers", "3", "--json").json
+    _, blank, _ = run("predict", pupil / "run", "--input", tmp_path / "in", "--num-return-sequences", "3", "--json").json
     assert blank["others"] == [{"answer": "", "score": None}] * 2
 
 
@@ -99,7 +101,7 @@ def test_evaluate_reads_other_layouts(run, pupil, tmp_path):
 
 def test_only_generation_has_a_source(run, tmp_path):
     (tmp_path / "t.tsv").write_text("text\tlabel\na dog\tyes\na cat\tno\n" * 3)
-    options = {"epochs": 1, "hidden": 4, "word_dim": 4, "network": "pooled"}
+    options = {"epochs": 1, "hidden_size": 4, "word_dim": 4, "network": "pooled"}
     polyseme.train("classification", tmp_path / "t.tsv", out=tmp_path / "run", encoders="none", **options)
     told = one_sentence(run("evaluate", tmp_path / "run", tmp_path / "t.tsv", "--source", "0", "--target", "1"), 2)
     assert "--source, --target: the files of this task, classification, have no such thing; leave it out" in told
@@ -107,29 +109,34 @@ def test_only_generation_has_a_source(run, tmp_path):
 
 def test_decoding_that_cannot_be(run, pupil):
     ask = ["predict", pupil / "run", "a dog"]
-    assert "answers is 5, but a beam of 4 gives 4 at most" in one_sentence(run(*ask, "--answers", "5"), 2)
-    assert "beam is 0; it must be at least 1" in one_sentence(run(*ask, "--beam", "0"), 2)
+    assert "num_return_sequences is 5, but num_beams is 4" in one_sentence(run(*ask, "--num-return-sequences", "5"), 2)
+    assert "num_beams is 0; it must be at least 1" in one_sentence(run(*ask, "--num-beams", "0"), 2)
     assert "length_penalty is nan" in one_sentence(run(*ask, "--length-penalty", "nan"), 2)
-    assert "top_p 2.0" in one_sentence(run(*ask, "--way", "sample", "--top-p", "2"), 2)
-    assert "'greedy' is not one of 'beam', 'sample'" in one_sentence(run(*ask, "--way", "greedy"), 2)
+    assert "top_p 2.0" in one_sentence(run(*ask, "--strategy", "sample", "--top-p", "2"), 2)
+    assert "'greedy' is not one of 'beam', 'sample'" in one_sentence(run(*ask, "--strategy", "greedy"), 2)
     idle = one_sentence(run(*ask, "--temperature", "2", "--top-k", "3"), 2)
-    assert "--temperature, --top-k: of --way sample, but the way is beam; give --way sample, or leave it out" in idle
-    assert "--beam: of --way beam, but the way is sample" in one_sentence(run(*ask, "--way", "sample", "--beam", "2"), 2)
+    assert (
+        "--temperature, --top-k: of --strategy sample, but the strategy is beam; give --strategy sample, or leave it out"
+        in idle
+    )
+    assert "--num-beams: of --strategy beam, but the strategy is sample" in one_sentence(
+        run(*ask, "--strategy", "sample", "--num-beams", "2"), 2
+    )
 
 
 def test_only_generation_decodes(run, tmp_path):
     (tmp_path / "t.tsv").write_text("text\tlabel\na dog\tyes\na cat\tno\n" * 3)
-    options = {"epochs": 1, "hidden": 4, "word_dim": 4, "network": "pooled"}
+    options = {"epochs": 1, "hidden_size": 4, "word_dim": 4, "network": "pooled"}
     polyseme.train("classification", tmp_path / "t.tsv", out=tmp_path / "run", encoders="none", **options)
-    told = "--beam, --top-p: of tasks that write text (generation), but this one is classification; leave it out"
+    told = "--num-beams, --top-p: of tasks that write text (generation), but this one is classification; leave it out"
     for call in (["predict", tmp_path / "run", "a dog"], ["evaluate", tmp_path / "run", tmp_path / "t.tsv"]):
-        assert told in one_sentence(run(*call, "--beam", "2", "--top-p", "0.5"), 2)
+        assert told in one_sentence(run(*call, "--num-beams", "2", "--top-p", "0.5"), 2)
         assert run(*call).code == 0
 
 
 def test_decoding_options_are_those_of_the_config():
     assert {each.name for each in dataclasses.fields(AnswersOptions)} == {f.name for f in dataclasses.fields(DecodingConfig)}
-    ways = typing.get_args(typing.get_type_hints(DecodingConfig)["way"])
+    ways = typing.get_args(typing.get_type_hints(DecodingConfig)["strategy"])
     assert tuple(Way) == ways == tuple(ONLY)
     assert {name for names in ONLY.values() for name in names} < {each.name for each in dataclasses.fields(DecodingOptions)}
 
@@ -143,22 +150,24 @@ def test_plain_text_is_refused(run, tmp_path):
 def test_options_are_those_of_the_config():
     known = option_names(task_named("generation"))
     assert all(name in known or name in ELSEWHERE for name in GenerationOptions.__dataclass_fields__)
-    given = GenerationOptions(data="a", out="b", network_layers=2, attention="additive", input_feeding=True, beam=3).chosen()
+    given = GenerationOptions(
+        data="a", out="b", network_layers=2, attention="additive", input_feeding=True, num_beams=3
+    ).chosen()
     config, _ = configured(task_named("generation"), given)
-    assert (config.layers, config.attention, config.input_feeding, config.decoding.beam) == (2, "additive", True, 3)
+    assert (config.layers, config.attention, config.input_feeding, config.decoding.num_beams) == (2, "additive", True, 3)
     usual = configured(task_named("generation"), {})[0]  # as the help tells
     assert (usual.layers, usual.decoder_layers, usual.target_dim, usual.min_count, usual.label_smoothing) == (1, 1, 256, 2, 0)
-    assert (usual.decoding.beam, usual.decoding.longest) == (5, 200)
+    assert (usual.decoding.num_beams, usual.decoding.max_length) == (5, 200)
 
 
 def test_words_of_bleu(run, tmp_path):
     assert tuple(BleuWords) == typing.get_args(BleuTokenizer)
     (tmp_path / "a.tsv").write_text("source\ttarget\n" + "a dog runs .\tEin Hund läuft.\na cat sits .\tEine Katze sitzt.\n" * 3)
     call = ["train", "generation", "--data", tmp_path / "a.tsv", *SMALL, "--out", tmp_path / "run"]
-    assert "'de' is not one of '13a', 'intl', 'zh', 'char', 'none'" in one_sentence(run(*call, "--bleu-words", "de"), 2)
-    result = run(*call, "--bleu-words", "char", "--header")
+    assert "'de' is not one of '13a', 'intl', 'zh', 'char', 'none'" in one_sentence(run(*call, "--bleu-tokenizer", "de"), 2)
+    result = run(*call, "--bleu-tokenizer", "char", "--header")
     assert result.code == 0 and "the last 1 of 6 examples" in result.err
-    assert polyseme.load_task(tmp_path / "run").config.bleu_words == "char"
+    assert polyseme.load_task(tmp_path / "run").config.bleu_tokenizer == "char"
 
 
 def test_the_set(tmp_path, monkeypatch):

@@ -175,5 +175,5 @@ def test_in_a_task(run, ngrams, tmp_path):
     assert "an encoder of kind ngram has nothing that could learn: give mode frozen" in tuned
     (tmp_path / "c.tsv").write_text("label\ttext\nyes\ta dog\nno\ta cat\n")
     call = ("train", "classification", "-d", tmp_path / "c.tsv", "--dev", tmp_path / "c.tsv", "--encoder", ngrams)
-    direct = one_sentence(run(*call, "-o", tmp_path / "c", "--network", "direct"))
+    direct = one_sentence(run(*call, "-o", tmp_path / "c", "--network", "linear"))
     assert "an encoder of kind ngram is no network: give another network" in direct

@@ -29,7 +29,7 @@ class Lengths(Task):
     """Tells lengths: a line of a file is a number and a text; an answer is the number, as the network has it."""
 
     kind = "lengths"
-    main = "near"
+    main_metric = "near"
     config_type = TaskConfig
 
     def __init__(self, config: TaskConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
@@ -42,14 +42,14 @@ class Lengths(Task):
         return [(float(number), text) for number, text in rows]
 
     @classmethod
-    def labels_of(cls, examples: Sequence[Any], config: TaskConfig) -> list[str]:
+    def collect_labels(cls, examples: Sequence[Any], config: TaskConfig) -> list[str]:
         return ["length"]
 
     @classmethod
-    def texts_of(cls, example: tuple[float, Any], cut: Splitter) -> list[list[str]]:
+    def example_texts(cls, example: tuple[float, Any], cut: Splitter) -> list[list[str]]:
         return [cut(example[1]) if isinstance(example[1], str) else example[1]]
 
-    def targets_of(self, examples: Sequence[tuple[float, Any]], inputs: list[TextInputs]) -> Tensor:
+    def make_targets(self, examples: Sequence[tuple[float, Any]], inputs: list[TextInputs]) -> Tensor:
         return torch.tensor([number for number, _ in examples])
 
     def losses(self, texts: list[TextVectors], targets: Tensor) -> tuple[Tensor, int]:
@@ -91,8 +91,8 @@ def test_answers_with_names_are_told_by_them(run: Any, trained: Path, monkeypatc
 
 
 def test_answers_may_be_blocks_of_lines(run: Any, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Lengths, "in_blocks", True)
-    monkeypatch.setattr(Lengths, "answer_lines", lambda task, asked, answer: asked.split())
+    monkeypatch.setattr(Lengths, "multi_line", True)
+    monkeypatch.setattr(Lengths, "prediction_lines", lambda task, asked, answer: asked.split())
     assert run("predict", trained / "run", "a b", "", "c").out == "a\nb\n\n\nc\n"
 
 

@@ -12,7 +12,7 @@ from polyseme.cli.task_options import ELSEWHERE, ReadingOptions
 from polyseme.studies.train import configured, option_names, task_named
 from tests.cli.running import one_sentence
 
-SMALL = ["--epochs", "1", "--hidden", "4", "--word-dim", "4", "--encoder", "none"]
+SMALL = ["--epochs", "1", "--hidden-size", "4", "--word-dim", "4", "--encoder", "none"]
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +29,12 @@ def files(tmp_path_factory):
 @pytest.mark.parametrize(("name", "file"), [("reading", "v1.json"), ("squad", "v2.json")])
 def test_from_a_file_to_answers(run, files, name, file):
     folder = files / f"run-{name}"
-    result = run("train", name, "--data", files / file, *SMALL, "--longest", "2", "--out", folder, "--json")
+    result = run("train", name, "--data", files / file, *SMALL, "--max-answer-length", "2", "--out", folder, "--json")
     (said,) = result.json
     assert said["task"] == "reading" and said["main"] == "f1" and set(said["scores"]["dev"]) == {"f1", "exact"}
     assert "the last 1 of 10 examples are held out" in result.err
     task = polyseme.load_task(folder)
-    assert task.config.longest == 2 and task.rules == ("squad" if name == "reading" else "squad2")
+    assert task.config.max_answer_length == 2 and task.rules == ("squad" if name == "reading" else "squad2")
     (answer,) = task.predict([("Who is here?", "It is Bob.")])
     two = run("predict", folder, "Who is here?", "It is Bob.")
     one = run("predict", folder, "Who is here?\tIt is Bob.")
@@ -69,6 +69,8 @@ def test_options_are_those_of_the_config():
         if value is not None:
             (path,) = known[field]
             assert float(value[1]) == functools.reduce(lambda inside, step: inside[step], path.split("."), usual), field
-    given = ReadingOptions(data="a", out="b", rules="cmrc", no_answer=True, longest=3, longest_paragraph=9).chosen()
+    given = ReadingOptions(
+        data="a", out="b", rules="cmrc", no_answer=True, max_answer_length=3, max_paragraph_length=9
+    ).chosen()
     config = configured(task_named("reading"), given)[0]
-    assert (config.rules, config.no_answer, config.longest, config.longest_paragraph) == ("cmrc", True, 3, 9)
+    assert (config.rules, config.no_answer, config.max_answer_length, config.max_paragraph_length) == ("cmrc", True, 3, 9)

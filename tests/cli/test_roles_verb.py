@@ -6,7 +6,7 @@ from polyseme.studies.train import configured, option_names, task_named
 from tests.cli.running import one_sentence
 
 LINES = "1 Ann saw Bob leave ||| B-A0 B-V B-A1 I-A1\n3 Ann saw Bob leave ||| O O B-A0 B-V\n"
-SMALL = ["--epochs", "1", "--hidden", "8", "--word-dim", "4", "--encoder", "none", "--network-layers", "2"]
+SMALL = ["--epochs", "1", "--hidden-size", "8", "--word-dim", "4", "--encoder", "none", "--network-layers", "2"]
 
 
 def test_trained_asked_and_judged(run, tmp_path):

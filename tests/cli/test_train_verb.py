@@ -17,7 +17,7 @@ from polyseme.tasks.tagging import Tagging
 from tests.cli.labelled import write_all
 from tests.cli.running import one_sentence
 
-SMALL = ["--epochs", "1", "--hidden", "8", "--word-dim", "4", "--encoder", "none"]
+SMALL = ["--epochs", "1", "--hidden-size", "8", "--word-dim", "4", "--encoder", "none"]
 
 
 @pytest.fixture
@@ -79,9 +79,9 @@ def test_options_are_those_of_the_configs(name, options):
             assert float(value[1]) == functools.reduce(lambda inside, step: inside[step], path.split("."), usual), field
             told += 1
     assert told == {"tagging": 10, "classification": 12}.get(name, 11)
-    given = options(data="a", out="b", positions="input, output", norm=LayerNorm.bilm, fixed_words=True).chosen()
+    given = options(data="a", out="b", positions="input, output", norm=LayerNorm.bilm, freeze_word_vectors=True).chosen()
     features = configured(task_named(name), given)[0].features
-    assert features.positions == ("input", "output") and features.norm == "bilm" and not features.words.tune
+    assert features.positions == ("input", "output") and features.norm == "bilm" and features.words.freeze_word_vectors
 
 
 @pytest.mark.parametrize("step", [1, 4])
@@ -97,7 +97,7 @@ def test_stopped_and_taken_up(run, files, monkeypatch, step):
         *SMALL,
         "--epochs",
         "3",
-        "--batch",
+        "--batch-size",
         "8",
     ]
     whole = run(*call, "--out", files / "whole")
@@ -117,8 +117,8 @@ def test_stopped_and_taken_up(run, files, monkeypatch, step):
     assert again.code == whole.code == 0 and again.out.splitlines()[1:] == whole.out.splitlines()[1:]
     weights = [(files / name / "model.safetensors").read_bytes() for name in ("whole", "cut")]
     assert weights[0] == weights[1]
-    sentence = one_sentence(run(*call, "--hidden", "9", "--out", files / "cut"))
-    assert "settings.task.hidden: 8 in the run, 9 now" in sentence and "--accept-changes" in sentence
+    sentence = one_sentence(run(*call, "--hidden-size", "9", "--out", files / "cut"))
+    assert "settings.task.hidden_size: 8 in the run, 9 now" in sentence and "--accept-changes" in sentence
 
 
 BAD = {

@@ -21,7 +21,7 @@ from polyseme.encoders.word_features import (
     align_to_words,
 )
 from polyseme.tasks.features import Features, FeaturesConfig
-from polyseme.tasks.words import TaskWords, WordsConfig
+from polyseme.tasks.word_embeddings import TaskWordConfig, WordEmbeddings
 from polyseme.text.word_vectors import WordVectors
 from polyseme.text.words import get_splitter
 from tests.encoders.small import elmo
@@ -86,9 +86,9 @@ def test_its_name_differs_from_the_encoders() -> None:
 def test_loaded_vectors_are_read_by_covering_words_too() -> None:
     vectors = WordVectors(["北京", "北"], np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32), total=2)
     table = WordVectorTable.from_vectors(vectors, splitter=get_splitter("unigram", WORDS))
-    own = WordsConfig(characters=None, hidden=0.0)
-    config = FeaturesConfig(words=own, covering=True, norm="none", dropout=0.0)
-    made = Features(config, TaskWords.of(own, [list("北京")], table)).eval()
+    own = TaskWordConfig(characters=None, word_dropout=0.0)
+    config = FeaturesConfig(words=own, word_features=True, norm="none", dropout=0.0)
+    made = Features(config, WordEmbeddings.of(own, [list("北京")], table)).eval()
     found = made(made.prepare([list("北京")])).at_input[0]
     assert made.width("input") == 2 + 2 + POSITION_TAGS == found.shape[1]
     torch.testing.assert_close(found[0, :4], torch.tensor([3.0, 4.0, 1.0, 2.0]))
@@ -96,4 +96,4 @@ def test_loaded_vectors_are_read_by_covering_words_too() -> None:
 
 def test_not_fine_tuned() -> None:
     with pytest.raises(ConfigError, match="covering is for frozen encoders"):
-        FeaturesConfig(covering=True, mode="finetune")
+        FeaturesConfig(word_features=True, mode="finetune")

@@ -194,6 +194,6 @@ def test_sums_go_over_documents() -> None:
 def test_two_systems_can_be_compared() -> None:
     gold = [["abc", "de"]] * 20
     old, new = [["ab", "de"]] * 20, [["ab", "de"], ["abc", "de"]] * 10
-    tallies = [coreference_statistics(gold, side) for side in (old, new)]
-    found = paired_bootstrap(tallies[:1], tallies[1:], score=conll_score, resamples=200)
-    assert found.old == pytest.approx(float(conll_score(tallies[0].sum(0)))) and found.new > found.old and found.p < 0.05
+    score_counts = [coreference_statistics(gold, side) for side in (old, new)]
+    found = paired_bootstrap(score_counts[:1], score_counts[1:], score=conll_score, resamples=200)
+    assert found.old == pytest.approx(float(conll_score(score_counts[0].sum(0)))) and found.new > found.old and found.p < 0.05

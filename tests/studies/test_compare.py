@@ -18,7 +18,7 @@ from polyseme.studies.sets import SETS, labelled_set
 from polyseme.studies.table import as_csv, as_markdown, table
 
 TRAIN = "Anna NNP I-NP I-PER\nsaw VBD I-VP O\nRome NNP I-NP I-LOC\n\nIn IN I-PP O\nOslo NNP I-NP I-LOC\n\n" * 6
-QUICK = {"epochs": 1, "hidden": 4, "word_dim": 4, "least_steps": 1}
+QUICK = {"epochs": 1, "hidden_size": 4, "word_dim": 4, "min_steps": 1}
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_options_hold_for_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_done_cells_that_would_be_others_now_are_told(data: Path, tmp_path: Path) -> None:
     said: list[str] = []
-    for options in (QUICK, QUICK, {**QUICK, "hidden": 5}):
+    for options in (QUICK, QUICK, {**QUICK, "hidden_size": 5}):
         Study(tmp_path / "study", ("ner",), ("none",), (1,), {}, options).run(device="cpu", notify=said.append)
     assert len(said) == 2 and said[1].startswith("ner none seed 1: kept as it was trained (hidden: 4 then, 5 now)")
     fewer = {name: value for name, value in QUICK.items() if name != "hidden"}
@@ -142,7 +142,7 @@ def test_cells_under_way_begin_anew_under_other_options(data: Path, tmp_path: Pa
     [experiment] = study.run(device="cpu", notify=lambda _: None)
     Path(experiment.out, "result.json").unlink()  # as if it had been stopped
     Path(experiment.out, "left").touch()
-    Study(study.out, ("ner",), ("none",), (1,), {}, {**QUICK, "hidden": 5}).run(device="cpu", notify=said.append)
+    Study(study.out, ("ner",), ("none",), (1,), {}, {**QUICK, "hidden_size": 5}).run(device="cpu", notify=said.append)
     assert said[0] == "ner none seed 1: begun anew (hidden: 4 then, 5 now)"
     assert experiment.done and not Path(experiment.out, "left").exists()
 
@@ -151,7 +151,7 @@ def test_cells_under_way_begin_anew_under_other_options(data: Path, tmp_path: Pa
     ({"finetune:epochs": 2}, (1.0,), "applies to no experiment"),
     ({"ner:nli:epochs": 2}, (1.0,), "there is no 'nli'"),
     ({"none:finetune:epochs": 2}, (1.0,), "applies to no experiment"),
-    ({"share": 0.5}, (0.5, 1.0), "stands against --shares"),
+    ({"train_fraction": 0.5}, (0.5, 1.0), "stands against --shares"),
 ])  # fmt: skip
 def test_options_that_would_do_nothing(options: dict[str, Any], shares: tuple[float, ...], told: str) -> None:
     with pytest.raises(UsageError, match=told):
@@ -159,7 +159,7 @@ def test_options_that_would_do_nothing(options: dict[str, Any], shares: tuple[fl
 
 
 def test_a_share_is_an_option_too() -> None:
-    study = Study(Path("~/study"), ("ner",), ("none",), (1,), options={"share": 0.125})
+    study = Study(Path("~/study"), ("ner",), ("none",), (1,), options={"train_fraction": 0.125})
     study.check()
     [experiment] = study.experiments()
     assert experiment.share == 0.125 and experiment.out.startswith(str(Path.home()))
@@ -172,7 +172,7 @@ def test_two_cells_in_one_folder_are_refused() -> None:
 
 
 def test_options_of_rows_that_are_left_out_are_left_out_too() -> None:
-    options = {"bert:batch": 8, "epochs": 2}
+    options = {"bert:batch_size": 8, "epochs": 2}
     study = Study(Path("study"), ("ner",), ("none", "bert"), options=options, models={"bert": "a"})
     study.check()
     fewer = study.without({"bert"})
@@ -202,11 +202,11 @@ def test_a_seed_given_twice_is_trained_once() -> None:
     assert seeds_in("1, 2,1,02") == (1, 2)
 
 
-def made(folder: Path, row: str, seed: int, tallies: list[list[float]], score: float) -> Experiment:
+def made(folder: Path, row: str, seed: int, score_counts: list[list[float]], score: float) -> Experiment:
     out = folder / row / str(seed)
     out.mkdir(parents=True)
     (out / "result.json").write_text(json.dumps({"main": "accuracy", "scores": {"test": {"accuracy": score}}}))
-    np.save(out / "test-tallies.npy", np.array(tallies))
+    np.save(out / "test-tallies.npy", np.array(score_counts))
     return Experiment("nli", row, row, seed, str(out), "", {})
 
 

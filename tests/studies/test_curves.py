@@ -19,10 +19,12 @@ def test_shares_and_seeds_take_rows_of_one_cache(tmp_path: Path, monkeypatch: py
     write_bilm(tmp_path / "elmo")
     options = {"dev": "dev.conll", "encoders": "elmo", **TINY}
     for number, (share, seed) in enumerate([(0.5, 1), (0.5, 2), (1.0, 1)]):
-        polyseme.train("ner", "train.conll", out=f"run-{number}", share=share, seed=seed, cache="layers", **options)
+        polyseme.train("ner", "train.conll", out=f"run-{number}", train_fraction=share, seed=seed, cache="layers", **options)
         found = sorted(Path("layers").glob("layers-*"))
         assert len(found) == 2 and all((place / "states.npy").is_file() for place in found)  # of training, of dev data
-    polyseme.train("ner", "train.conll", out="alone", share=0.5, seed=2, **options)  # which computes its own share alone
+    polyseme.train(
+        "ner", "train.conll", out="alone", train_fraction=0.5, seed=2, **options
+    )  # which computes its own share alone
     results = [json.loads(Path(run, "result.json").read_text())["scores"] for run in ("run-1", "alone")]
     assert results[0] == results[1]
     words = {place: sum(1 for _ in place.glob("run/layers-*/states.npy")) for place in (Path("alone"), Path("run-1"))}

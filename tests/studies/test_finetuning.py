@@ -37,8 +37,8 @@ def test_several_encoders_and_other_networks_keep_the_sets_own() -> None:
     cases: list[tuple[dict[str, Any], str]] = [(TUNED, "a+b"), (TUNED, "none"), ({**TUNED, "network": "esim"}, "en")]
     for given, encoders in cases:
         assert default_options(nli, given, encoders) == nli.options
-    assert default_options(nli, {**TUNED, "network": "direct"}, "en")["network"] == "direct"
-    assert default_options(resume, {**TUNED, "network_layers": 2}, "zh")["covering"] is False
+    assert default_options(nli, {**TUNED, "network": "linear"}, "en")["network"] == "linear"
+    assert default_options(resume, {**TUNED, "network_layers": 2}, "zh")["word_features"] is False
     assert default_options(labelled_set("sst5"), {**TUNED, "network": "bcn"}, "en")["phrase_context"] is False
 
 
@@ -46,4 +46,6 @@ def test_a_comparison_with_fine_tuned_rows_of_every_set_can_be() -> None:
     vectors = {"en": "v.txt", "zh": "v.txt"}
     rows = ("none", "word2vec", "word2vec+elmo", "elmo:finetune", "word2vec+elmo:finetune")
     Study(Path("out"), tuple(SETS), rows, vectors=vectors).check()
-    Study(Path("out"), tuple(SETS), rows, vectors=vectors, options={"finetune:epochs": 2, "finetune:encoder_rate": 1.0}).check()
+    Study(
+        Path("out"), tuple(SETS), rows, vectors=vectors, options={"finetune:epochs": 2, "finetune:encoder_lr_multiplier": 1.0}
+    ).check()

@@ -17,7 +17,7 @@ from polyseme.studies.report import write_report
 from polyseme.studies.table import as_csv, as_markdown, table
 
 
-def tallies(right: float, documents: int) -> list[list[float]]:
+def score_counts(right: float, documents: int) -> list[list[float]]:
     """Documents whose four measures all have that share as precision and as recall."""
     return [[right * 10, 10.0, right * 10, 10.0] * 4] * documents
 
@@ -26,7 +26,7 @@ def done(experiment: Experiment, score: float, documents: int) -> None:
     Path(experiment.out).mkdir(parents=True)
     result = {"main": "f1", "scores": {"test": {"f1": score}}}
     Path(experiment.out, "result.json").write_text(json.dumps(result))
-    np.save(Path(experiment.out, "test-tallies.npy"), np.array(tallies(score, documents)))
+    np.save(Path(experiment.out, "test-tallies.npy"), np.array(score_counts(score, documents)))
 
 
 SCORES = {"ontogum": {"none": (0.5, 0.6), "en": (0.7, 0.8)}, "litbank": {"none": (0.7, 0.8), "en": (0.7, 0.7)}}

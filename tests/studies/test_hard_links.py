@@ -12,7 +12,7 @@ from polyseme.studies.hard_links import link_duplicates
 from polyseme.tasks import folder
 from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.tagging import Tagging, TaggingConfig
-from polyseme.tasks.words import WordsConfig
+from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.conll import TaggedSentence
 
 EXAMPLES = [TaggedSentence(["Anna", "saw", "Rome"], ["B-PER", "O", "B-LOC"])]
@@ -25,7 +25,7 @@ def experiments(tmp_path: Path) -> list[Path]:
     for number, value in enumerate((1, 1, 2), start=1):
         vectors = tmp_path / f"{number}.txt"
         vectors.write_text(f"2 3\nAnna {value} 0 0.5\nRome 0 1 0.5\n")
-        config = TaggingConfig(features=FeaturesConfig(words=WordsConfig(characters=None)), hidden=4)
+        config = TaggingConfig(features=FeaturesConfig(words=TaskWordConfig(characters=None)), hidden_size=4)
         task = Tagging.build(config, EXAMPLES, [polyseme.load(vectors)])
         experiment = tmp_path / "cells" / "ner" / "word2vec" / str(number)
         folder.save(task, experiment)

@@ -233,7 +233,7 @@ def test_two_methods_from_text_to_table(desk: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     words = "--methods ngram,glove,taglm --tasks ner --seeds 1 --device cpu --pretrain size=tiny --pretrain taglm:words=300"
     options = "--pretrain glove:min_count=1 --pretrain glove:dim=4 --held-out text.txt"
-    options += " --option epochs=1 --option least_steps=1 --option hidden=4"
+    options += " --option epochs=1 --option min_steps=1 --option hidden_size=4"
     found = run(f"{words} {options}")
     assert found.exit_code == 0, (found.output, found.exception)
     told = Path("study/table.md").read_text()

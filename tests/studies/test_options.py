@@ -31,18 +31,26 @@ def test_lists_are_taken_with_commas_or_as_one_value() -> None:
 
 
 def test_options_for_one_set_one_row_and_fine_tuned_rows() -> None:
-    given = dict(map(parse_option, ["epochs=5", "ner:epochs=15", "finetune:batch=8", "ner:finetune:epochs=3", "en:hidden=7"]))
+    given = dict(
+        map(parse_option, ["epochs=5", "ner:epochs=15", "finetune:batch_size=8", "ner:finetune:epochs=3", "en:hidden_size=7"])
+    )
     study = Study(Path("out"), ("ner", "coref"), ("none", "en", "en:finetune"), (1,), options=given)
     found = options_of(study)
-    assert found["ner", "none"] == {"epochs": 15, "share": 1.0}
-    assert found["ner", "en"] == {"epochs": 15, "hidden": 7, "share": 1.0}
-    assert found["ner", "en:finetune"] == {"mode": "finetune", "epochs": 3, "batch": 8, "hidden": 7, "share": 1.0}
-    assert found["litbank", "none"]["epochs"] == 5 and found["ontogum", "en:finetune"]["batch"] == 8
-    whole = Study(Path("out"), ("ner", "coref"), ("none",), (1,), options={"coref:epochs": 2, "litbank:hidden": 3})
+    assert found["ner", "none"] == {"epochs": 15, "train_fraction": 1.0}
+    assert found["ner", "en"] == {"epochs": 15, "hidden_size": 7, "train_fraction": 1.0}
+    assert found["ner", "en:finetune"] == {
+        "mode": "finetune",
+        "epochs": 3,
+        "batch_size": 8,
+        "hidden_size": 7,
+        "train_fraction": 1.0,
+    }
+    assert found["litbank", "none"]["epochs"] == 5 and found["ontogum", "en:finetune"]["batch_size"] == 8
+    whole = Study(Path("out"), ("ner", "coref"), ("none",), (1,), options={"coref:epochs": 2, "litbank:hidden_size": 3})
     assert [experiment.options.get("epochs") for experiment in whole.experiments()] == [None, 2, 2]
-    assert [experiment.options.get("hidden") for experiment in whole.experiments()] == [None, None, 3]
-    apart = Study(Path("out"), ("ner",), ("en", "en:finetune"), (1,), options={"frozen:hidden": 3})
-    assert [experiment.options.get("hidden") for experiment in apart.experiments()] == [3, None]
+    assert [experiment.options.get("hidden_size") for experiment in whole.experiments()] == [None, None, 3]
+    apart = Study(Path("out"), ("ner",), ("en", "en:finetune"), (1,), options={"frozen:hidden_size": 3})
+    assert [experiment.options.get("hidden_size") for experiment in apart.experiments()] == [3, None]
     assert options_for({"a:b:x": 1, "a:x": 2, "x": 3}, {"a", "b"}) == {"x": 1}
 
 
@@ -56,11 +64,11 @@ def test_fine_tuned_rows_have_folders_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(("options", "told"), [
-    (["hiden=3"], r"no option 'hiden' for ner, nli \(did you mean 'hidden'\?\)"),
-    (["hidden=many"], "ner, nli: hidden is 'many'; expected int"),
+    (["hiden=3"], r"no option 'hiden' for ner, nli \(did you mean 'hidden_size'\?\)"),
+    (["hidden_size=many"], "ner, nli: hidden_size is 'many'; expected int"),
     (["positions=inputt"], "allowed: 'input', 'between', 'output'"),
     (["column=3"], "no option 'column' for nli; for a set that has it: ner:column=VALUE"),
-    (["encoder_rate=0.5"], r"frozen.*fine-tuned rows alone: finetune:encoder_rate=VALUE"),
+    (["encoder_lr_multiplier=0.5"], r"frozen.*fine-tuned rows alone: finetune:encoder_lr_multiplier=VALUE"),
     (["word_dim=5"], r"nli: .*leave out word_dim.*for frozen rows alone: frozen:NAME=VALUE"),
     (["nerr:epochs=3"], r"no 'nerr' in this comparison \(did you mean 'ner'\?\)"),
     (["ner:hiden=3"], "no option 'hiden' for ner "),

@@ -20,11 +20,11 @@ from tests.encoders.test_sequence import ulmfit
 @pytest.mark.parametrize(
     ("task", "options"),
     [
-        ("classification", {"network": "direct"}),
-        ("pairs", {"network": "direct"}),
+        ("classification", {"network": "linear"}),
+        ("pairs", {"network": "linear"}),
         ("choices", {}),
-        ("reading", {"network": "direct"}),
-        ("ner", {"network_layers": 0, "own_words": False}),
+        ("reading", {"network": "linear"}),
+        ("ner", {"network_layers": 0, "task_embeddings": False}),
     ],
 )
 def test_what_was_not_said_is_as_published(make, task: str, options: dict[str, Any]) -> None:
@@ -42,7 +42,7 @@ def test_what_was_not_said_is_as_published(make, task: str, options: dict[str, A
 
 def test_in_a_run(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("text\tlabel\n" + "the bank\tgood\na river\tbad\n" * 3)
-    options: dict[str, Any] = {"network": "direct", "mode": "finetune", "epochs": 1}
+    options: dict[str, Any] = {"network": "linear", "mode": "finetune", "epochs": 1}
     polyseme.train("classification", tmp_path / "a.tsv", encoders=ulmfit(), out=tmp_path / "out", **options)
     told = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
-    assert told["fitting"]["optim"]["decay"] == "slanted" and told["config"]["features"]["thaw"] == "gradual"
+    assert told["fitting"]["optim"]["decay"] == "slanted" and told["config"]["features"]["unfreeze"] == "gradual"

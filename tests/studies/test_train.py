@@ -54,7 +54,9 @@ def test_models_by_their_names(desk):
 def test_trained_with_vectors_and_an_encoder(desk):
     write_bilm(desk / "elmo")
     (desk / "v.txt").write_text("Ann 1 2 3\nParis 3 4 5\n")
-    task = polyseme.train("ner", "train.conll", dev="dev.conll", encoders="v.txt+elmo", out="run", tune_words=False, **TINY)
+    task = polyseme.train(
+        "ner", "train.conll", dev="dev.conll", encoders="v.txt+elmo", out="run", freeze_word_vectors=True, **TINY
+    )
     assert task.features.words.table_dim == 3 and not task.features.words.table.weight.requires_grad
     shutil.rmtree(desk / "elmo")  # the run holds what it needs
     again = polyseme.load_task("run")
@@ -65,30 +67,40 @@ def test_trained_with_vectors_and_an_encoder(desk):
 def test_options_have_one_meaning_each(kind):
     known = option_names(task_named(kind))
     assert {name: fields for name, fields in known.items() if len(fields) > 1 and name != "dropout"} == {}
-    assert {"mode", "hidden", "layers", "word_dim", "learning_rate", "epochs", "mix_dropout", "unknown"} <= set(known)
+    assert {"mode", "hidden_size", "layers", "word_dim", "learning_rate", "epochs", "mix_dropout", "unknown_words"} <= set(
+        known
+    )
 
 
 def test_options_reach_their_configs():
     config, fitting = configured(
         task_named("tagging"),
         {
-            **{"hidden": 5, "network_layers": 3, "layers": "top", "dropout": 0.1, "mix_dropout": 0.3, "column": -1},
-            **{"word_dim": 7, "hidden_words": 0, "tune_words": False, "learning_rate": 0.5, "batch": 2, "characters": None},
+            **{"hidden_size": 5, "network_layers": 3, "layers": "top", "dropout": 0.1, "mix_dropout": 0.3, "column": -1},
+            **{
+                "word_dim": 7,
+                "word_dropout": 0,
+                "freeze_word_vectors": True,
+                "learning_rate": 0.5,
+                "batch_size": 2,
+                "characters": None,
+            },
         },
     )
-    assert (config.hidden, config.layers, config.dropout, config.column) == (5, 3, 0.1, "-1")
+    assert (config.hidden_size, config.layers, config.dropout, config.column) == (5, 3, 0.1, "-1")
     features, words = config.features, config.features.words
-    assert (features.layers, features.dropout, words.dim, words.hidden, words.tune) == ("top", 0.3, 7, 0.0, False)
-    assert words.characters is None and fitting.batch == 2 and fitting.optim.learning_rate == 0.5
+    assert (features.layers, features.dropout, words.dim, words.word_dropout) == ("top", 0.3, 7, 0.0)
+    assert words.freeze_word_vectors
+    assert words.characters is None and fitting.batch_size == 2 and fitting.optim.learning_rate == 0.5
     assert fitting.optim.weight_decay == 0.0 and fitting.optim.clip_norm == 5.0  # the rest stays as it is for tasks
     assert configured(task_named("tagging"), {"dropout": 0.1})[0].features.dropout == 0.1
 
 
 def test_options_that_are_wrong(desk):
-    with pytest.raises(UsageError, match=r"tagging has no option 'hiden' \(did you mean 'hidden'\?\)"):
+    with pytest.raises(UsageError, match=r"tagging has no option 'hiden' \(did you mean 'hidden_size'\?\)"):
         polyseme.train("tagging", "train.conll", out="run", hiden=3)
-    with pytest.raises(UsageError, match=r"tagging\.hidden is 'many'; expected int"):
-        polyseme.train("tagging", "train.conll", out="run", hidden="many")
+    with pytest.raises(UsageError, match=r"tagging\.hidden_size is 'many'; expected int"):
+        polyseme.train("tagging", "train.conll", out="run", hidden_size="many")
     with pytest.raises(UsageError, match="there is no task called 'taging'"):
         polyseme.train("taging", "train.conll", out="run")
     with pytest.raises(UsageError, match="there is no way to split words called 'greek'"):
@@ -96,7 +108,9 @@ def test_options_that_are_wrong(desk):
     assert not (desk / "run").exists()
 
 
-@pytest.mark.parametrize("options", [{"thaw": "top"}, {"layer_decay": 2.0}, {"encoder_rate": 0.5, "mode": "frozen"}])
+@pytest.mark.parametrize(
+    "options", [{"unfreeze": "top"}, {"layer_decay": 2.0}, {"encoder_lr_multiplier": 0.5, "mode": "frozen"}]
+)
 def test_options_that_would_do_nothing(options):
     with pytest.raises(UsageError, match=rf"{min(options)}.*frozen"):
         configured(task_named("tagging"), options)
@@ -141,7 +155,7 @@ def test_held_out_data_is_no_part_of_training(desk):
 def test_a_correlation_needs_two_pairs(desk):
     (desk / "pairs.tsv").write_text("".join(f"a {n}\tb\t{n}.5\n" for n in range(8)))
     (desk / "one.tsv").write_text("a\tb\t1.0\n")
-    options = {**TINY, "text": "0", "second": "1", "label": "2", "goal": "score", "encoders": "none", "hidden": 4}
+    options = {**TINY, "text": "0", "second": "1", "label": "2", "goal": "score", "encoders": "none", "hidden_size": 4}
     with pytest.raises(UsageError, match=r"one.tsv holds 1 of the 2 examples that a score needs"):
         polyseme.train("pairs", "pairs.tsv", test="one.tsv", out="run", **options)
     with pytest.raises(PolysemeError, match="holds 1 example, too few to hold some out"):

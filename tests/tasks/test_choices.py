@@ -18,7 +18,7 @@ from polyseme.text.labelled.choices import ChoiceQuestion, read_choices
 from tests.encoders.small import elmo
 from tests.encoders.small_subwords import gpt
 from tests.tasks.test_contract import assert_same_answers
-from tests.tasks.test_direct import FITTING, NOUNS, TUNED, calm_bert
+from tests.tasks.test_linear_head import FITTING, NOUNS, TUNED, calm_bert
 
 QUESTIONS = [
     ChoiceQuestion(["the", word], tuple([each, "sat"] for each in some), some.index("bank"))
@@ -73,7 +73,7 @@ def test_files(tmp_path: Path) -> None:
         ChoiceQuestion("Who?", ("a", "b", "c"), 2),
     ]
     assert [each.where for each in found] == [1, 3]
-    assert Choices.texts_of(found[0], str.split) == [["So.", "Who", "sat?"], ["cat"], ["mat"]]  # type: ignore[arg-type]
+    assert Choices.example_texts(found[0], str.split) == [["So.", "Who", "sat?"], ["cat"], ["mat"]]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -110,17 +110,19 @@ def test_asked_wrongly() -> None:
     with pytest.raises(UsageError, match="a text is a string or a list of words; got None"):
         task.predict([("who", ["cat", None])])  # type: ignore[list-item]
     with pytest.raises(FormatError, match=r"a\.txt:3: holds 2 texts"):
-        task.question_of("one\ttwo", "a.txt:3")
+        task.parse_line("one\ttwo", "a.txt:3")
     with pytest.raises(FormatError, match="holds 1 text;"):
-        task.question_of("one", "-")
+        task.parse_line("one", "-")
     with pytest.raises(UsageError, match="some TEXTs have tabs and some have not"):
-        task.lines_from(["w\ta\tb", "who"])
-    assert task.lines_from(["who", "a", "b"]) == ["who\ta\tb"] and task.lines_from(["w\ta\tb"]) == ["w\ta\tb"]
-    assert task.question_of("who sat\ta b\tc", "-", split_on_spaces=True) == (["who", "sat"], [["a", "b"], ["c"]])
+        task.lines_from_arguments(["w\ta\tb", "who"])
+    assert task.lines_from_arguments(["who", "a", "b"]) == ["who\ta\tb"] and task.lines_from_arguments(["w\ta\tb"]) == [
+        "w\ta\tb"
+    ]
+    assert task.parse_line("who sat\ta b\tc", "-", split_on_spaces=True) == (["who", "sat"], [["a", "b"], ["c"]])
     with pytest.raises(UsageError, match="1 of 1 questions have no answer"):
         task.score([ChoiceQuestion("a", ("b", "c"))], task.predict([("a", ["b", "c"])]))
     wrong = [ChoiceQuestion("a", ("b", "c"), place, where=4) for place in (0, 1)]
-    (mistake,) = task.mistakes_of(wrong, task.predict([("a", ["b", "c"])] * 2), "a.jsonl")
+    (mistake,) = task.example_errors(wrong, task.predict([("a", ["b", "c"])] * 2), "a.jsonl")
     assert mistake.where == "a.jsonl:4" and mistake.text == "a"
     with pytest.raises(ConfigError, match="dropout 1"):
         ChoicesConfig(dropout=1.0)

@@ -15,22 +15,22 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.base.run import Run
 from polyseme.nn.config import CharactersConfig
-from polyseme.tasks.classification import Choice, Classification, ClassificationConfig, LabelledText, TextPooling
+from polyseme.tasks.classification import Classification, ClassificationConfig, LabelledText, LabelPrediction, TextPooling
 from polyseme.tasks.features import FeaturesConfig, TextVectors
 from polyseme.tasks.fit import FitConfig, fit
-from polyseme.tasks.words import WordsConfig
+from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.text_in_context import document_of
 from polyseme.text.words import get_splitter
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
-FEATURES = FeaturesConfig(words=WordsConfig(dim=10, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0)))
+FEATURES = FeaturesConfig(words=TaskWordConfig(dim=10, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0)))
 SENTENCES = [["It", "'s", "fun"], ["So", "so"], ["A", "film"], ["So", "fun"]]
 TREES = "(3 (2 It) (4 (2 's) (4 fun)))\n\n(1 (2 So) (2 so))\n(2 (2 A) (2 film))\n"
 
 
 def small(**changes: Any) -> ClassificationConfig:
-    return ClassificationConfig(**({"hidden": 8, "features": FEATURES} | changes))
+    return ClassificationConfig(**({"hidden_size": 8, "features": FEATURES} | changes))
 
 
 def read(folder: Path, content: str, name: str = "data.txt", training: bool = False, **config: Any) -> list[LabelledText]:
@@ -75,7 +75,7 @@ def test_trees_are_known_by_their_brackets(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"neutral sentences only"):
         read(tmp_path, "(2 (2 A) (3 film))\n", classes=2)
     # a table whose first text begins with a bracket says what it is
-    for text, options in (("(2 well", {"kind": "tsv"}), ("(2 well", {}), ("(c) well", {})):
+    for text, options in (("(2 well", {"format": "tsv"}), ("(2 well", {}), ("(c) well", {})):
         table = read(tmp_path, f"{text}\t1\nso\t0\n", text="0", label="1", **options)
         assert [example.text for example in table] == [text, "so"]
 
@@ -133,18 +133,18 @@ def test_whole_sentences_need_no_context(tmp_path: Path) -> None:
 
 
 def test_configs_are_checked() -> None:
-    with pytest.raises(ConfigError, match=r"hidden is 0, layers 1, dropout 0.25; allowed: at least 1"):
-        small(hidden=0)
+    with pytest.raises(ConfigError, match=r"hidden_size is 0, layers 1, dropout 0.25; allowed: from 1"):
+        small(hidden_size=0)
     with pytest.raises(ConfigError, match=r"layers -1"):
         small(layers=-1)
     with pytest.raises(ConfigError, match=r"'between', which only taggers have; allowed here: input, output"):
         small(features=FEATURES.replace(positions=("input", "between")))
-    for wrong in ({"features": FEATURES.replace(mode="finetune")}, {"network": "direct", "features": FeaturesConfig()}):
+    for wrong in ({"features": FEATURES.replace(mode="finetune")}, {"network": "linear", "features": FeaturesConfig()}):
         with pytest.raises(ConfigError, match=r"phrase_context is for frozen encoders"):
             small(phrase_context=True, **wrong)
     with pytest.raises(ConfigError, match=r"network is 'bnc'; allowed: 'bcn', 'pooled'"):
         ClassificationConfig.from_dict({"network": "bnc"})
-    config = small(kind="tsv", classes=2, header=False, text="3")
+    config = small(format="tsv", classes=2, header=False, text="3")
     assert ClassificationConfig.from_dict(config.to_dict()) == config
 
 
@@ -174,21 +174,21 @@ def test_the_splitter_cuts_strings_and_leaves_words() -> None:
 
 def test_scores_by_hand() -> None:
     gold, found = ["a", "a", "a", "b", "b", "new"], ["a", "a", "b", "b", "a", "a"]
-    task = Classification.build(small(main="matthews"), [LabelledText("x", "a"), LabelledText("y", "b")])
-    answers = [Choice(label, 1.0, {label: 1.0}) for label in found]
+    task = Classification.build(small(metric="matthews"), [LabelledText("x", "a"), LabelledText("y", "b")])
+    answers = [LabelPrediction(label, 1.0, {label: 1.0}) for label in found]
     scores = task.score([LabelledText("x", label) for label in gold], answers)
     # a: precision 2/4, recall 2/3, F1 4/7; b: 1/2, 1/2, 1/2; a label that training never saw: 0
     assert scores["accuracy"] == pytest.approx(3 / 6)
     assert scores["macro_f1"] == pytest.approx((4 / 7 + 1 / 2 + 0) / 3)
     # (3 * 6 - (3 * 4 + 2 * 2 + 1 * 0)) / sqrt((36 - 14) * (36 - 20))
     assert scores["matthews"] == pytest.approx(2 / (22 * 16) ** 0.5)
-    assert task.main == "matthews" and task.tallies([LabelledText("x", "a")], answers[:1]) is None
+    assert task.main_metric == "matthews" and task.score_counts([LabelledText("x", "a")], answers[:1]) is None
 
 
 def test_tallies_sum_up_to_the_accuracy() -> None:
     task = Classification.build(small(), [LabelledText("x", "a"), LabelledText("y", "b")])
-    answers = [Choice(label, 1.0, {label: 1.0}) for label in "aab"]
-    found = task.tallies([LabelledText("x", label) for label in ("a", "b", "new")], answers)
+    answers = [LabelPrediction(label, 1.0, {label: 1.0}) for label in "aab"]
+    found = task.score_counts([LabelledText("x", label) for label in ("a", "b", "new")], answers)
     assert found is not None and found.tolist() == [[1, 1], [0, 1], [0, 1]]
 
 
@@ -217,7 +217,7 @@ def test_pooling_by_hand() -> None:
 @pytest.mark.parametrize("positions", [("input",), ("output",), ("input", "output")])
 def test_an_encoder_is_heard_at_each_position(network: Any, positions: Any) -> None:
     """Words that the task cannot tell apart (no characters, one unknown vector) differ by what the encoder says."""
-    words = WordsConfig(dim=4, characters=None)
+    words = TaskWordConfig(dim=4, characters=None)
     config = small(network=network, features=FeaturesConfig(words=words, positions=positions))
     torch.manual_seed(0)
     task = Classification.build(config, [LabelledText("x", "a"), LabelledText("y", "b")], [elmo()])
@@ -254,13 +254,13 @@ def sentiments(count: int, seed: int) -> list[LabelledText]:
     ids=str,
 )
 def test_a_toy_set_is_learned(config: dict[str, Any], tmp_path: Path) -> None:
-    fitting = FitConfig(batch=16, epochs=30, patience=30, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
+    fitting = FitConfig(batch_size=16, epochs=30, patience=30, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
     outcome = fit(
         Classification,
         sentiments(240, 1),
         sentiments(60, 2),
         tmp_path / "out",
-        small(hidden=16, dropout=0.1, **config),
+        small(hidden_size=16, dropout=0.1, **config),
         fitting,
         Run(seed=1),
         test=sentiments(90, 3),

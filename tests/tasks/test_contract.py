@@ -24,20 +24,20 @@ from polyseme.encoders.layer_cache import Kept
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.config import CharactersConfig
 from polyseme.tasks.base import TASKS, Task, TaskConfig, task_type
-from polyseme.tasks.choices import ChoicesConfig, Chosen
-from polyseme.tasks.classification import Choice, ClassificationConfig
+from polyseme.tasks.choices import ChoicePrediction, ChoicesConfig
+from polyseme.tasks.classification import ClassificationConfig, LabelPrediction
 from polyseme.tasks.coreference import CoreferenceConfig
 from polyseme.tasks.data import TaskData
 from polyseme.tasks.features import FeaturesConfig
-from polyseme.tasks.fit import FitConfig, Outcome, fit
+from polyseme.tasks.fit import FitConfig, FitResult, fit
 from polyseme.tasks.folder import load, save
-from polyseme.tasks.generation import Generated, GenerationConfig
+from polyseme.tasks.generation import GeneratedText, GenerationConfig
+from polyseme.tasks.linear_head import LinearHeadConfig
 from polyseme.tasks.pairs import PairsConfig, Score
 from polyseme.tasks.reading import Answer, ReadingConfig
 from polyseme.tasks.roles import RolesConfig
 from polyseme.tasks.tagging import TaggingConfig
-from polyseme.tasks.whole import DirectConfig
-from polyseme.tasks.words import WordsConfig
+from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.word_vectors import WordVectors
 from polyseme.training.base import Loss
@@ -45,9 +45,9 @@ from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 from tests.training.compare import assert_same_run, assert_same_tensors
 
-WORDS = WordsConfig(dim=6, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0))
-FITTING = FitConfig(batch=4, epochs=2, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
-TANH = DirectConfig(head="tanh")
+WORDS = TaskWordConfig(dim=6, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0))
+FITTING = FitConfig(batch_size=4, epochs=2, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
+TANH = LinearHeadConfig(head="tanh")
 STEPS = 6  # of two epochs over ten examples, four at a time
 SUBJECTS, ENDS = ["the cat", "a dog", "the old river", "money", "Ann"], ["sat on the mat .", "ran"]
 SENTENCES = [f"{subject} {end}" for subject in SUBJECTS for end in ENDS]
@@ -122,28 +122,38 @@ NEW_QUESTIONS = [
 ]
 
 CASES = {
-    "tagging": Case("tagging", TaggingConfig(hidden=7, layers=1), _conll(plain=False), NEW),
-    "tagging-plain": Case("tagging", TaggingConfig(hidden=7, layers=2, crf=False), _conll(plain=True), NEW),
+    "tagging": Case("tagging", TaggingConfig(hidden_size=7, layers=1), _conll(plain=False), NEW),
+    "tagging-plain": Case("tagging", TaggingConfig(hidden_size=7, layers=2, crf=False), _conll(plain=True), NEW),
     "tagging-0": Case("tagging", TaggingConfig(layers=0), _conll(plain=False), NEW),
-    "bcn": Case("classification", ClassificationConfig(network="bcn", hidden=6), TEXTS, NEW),
-    "pooled": Case("classification", ClassificationConfig(network="pooled", hidden=6), THREE, NEW),
-    "pooled-0": Case("classification", ClassificationConfig(network="pooled", layers=0, hidden=6, pooling="max"), TEXTS, NEW),
-    "esim": Case("pairs", PairsConfig(network="esim", hidden=6), PAIRS, NEW_PAIRS),
-    "siamese-score": Case("pairs", PairsConfig(network="siamese", goal="score", hidden=6, layers=0), SCORES, NEW_PAIRS),
-    "bidaf": Case("reading", ReadingConfig(hidden=5), _squad(without=False), NEW_QUESTIONS),
-    "bidaf-none": Case("reading", ReadingConfig(hidden=5, longest_paragraph=4), _squad(without=True), NEW_QUESTIONS),
-    "direct": Case("classification", ClassificationConfig(network="direct"), THREE, NEW),
-    "direct-pairs": Case("pairs", PairsConfig(network="direct", both_orders=True), PAIRS, NEW_PAIRS),
-    "direct-score": Case("pairs", PairsConfig(network="direct", goal="score", direct=TANH), SCORES, NEW_PAIRS),
-    "direct-choices": Case("choices", ChoicesConfig(direct=TANH), CHOICES, NEW_CHOICES),
-    "roles": Case("roles", RolesConfig(hidden=6, layers=3, predicate_dim=4), ROLES, NEW_ROLES),
+    "bcn": Case("classification", ClassificationConfig(network="bcn", hidden_size=6), TEXTS, NEW),
+    "pooled": Case("classification", ClassificationConfig(network="pooled", hidden_size=6), THREE, NEW),
+    "pooled-0": Case(
+        "classification", ClassificationConfig(network="pooled", layers=0, hidden_size=6, pooling="max"), TEXTS, NEW
+    ),
+    "esim": Case("pairs", PairsConfig(network="esim", hidden_size=6), PAIRS, NEW_PAIRS),
+    "siamese-score": Case("pairs", PairsConfig(network="siamese", goal="score", hidden_size=6, layers=0), SCORES, NEW_PAIRS),
+    "bidaf": Case("reading", ReadingConfig(hidden_size=5), _squad(without=False), NEW_QUESTIONS),
+    "bidaf-none": Case("reading", ReadingConfig(hidden_size=5, max_paragraph_length=4), _squad(without=True), NEW_QUESTIONS),
+    "direct": Case("classification", ClassificationConfig(network="linear"), THREE, NEW),
+    "direct-pairs": Case("pairs", PairsConfig(network="linear", both_orders=True), PAIRS, NEW_PAIRS),
+    "direct-score": Case("pairs", PairsConfig(network="linear", goal="score", linear_head=TANH), SCORES, NEW_PAIRS),
+    "direct-choices": Case("choices", ChoicesConfig(linear_head=TANH), CHOICES, NEW_CHOICES),
+    "roles": Case("roles", RolesConfig(hidden_size=6, layers=3, predicate_dim=4), ROLES, NEW_ROLES),
     "coreference": Case(
         "coreference",
-        CoreferenceConfig(hidden=6, scorer=5, feature_dim=3, longest=2, antecedents=3, window=1, singletons=True),
+        CoreferenceConfig(
+            hidden_size=6,
+            scorer_size=5,
+            feature_dim=3,
+            max_span_width=2,
+            max_antecedents=3,
+            max_training_sentences=1,
+            singletons=True,
+        ),
         COREFERENCE,
         NEW,
     ),
-    "generation": Case("generation", GenerationConfig(hidden=6, target_dim=7, min_count=1), TRANSLATED, NEW),
+    "generation": Case("generation", GenerationConfig(hidden_size=6, target_dim=7, min_count=1), TRANSLATED, NEW),
 }
 MODES = ["alone", "vectors", "frozen", "finetune"]
 BARE = [name for name in CASES if name.startswith("direct")]
@@ -173,8 +183,8 @@ def test_every_task_is_here() -> None:
 def config_of(name: str, mode: str) -> TaskConfig:
     kept = "finetune" if mode == "finetune" else "frozen"
     if name in BARE:
-        return CASES[name].config.replace(features=FeaturesConfig(mode=kept, encoder_rate=1.0))  # type: ignore[arg-type]
-    features = FeaturesConfig(words=WORDS, mode=kept, positions=("input", "output"), encoder_rate=1.0)  # type: ignore[arg-type]
+        return CASES[name].config.replace(features=FeaturesConfig(mode=kept, encoder_lr_multiplier=1.0))  # type: ignore[arg-type]
+    features = FeaturesConfig(words=WORDS, mode=kept, positions=("input", "output"), encoder_lr_multiplier=1.0)  # type: ignore[arg-type]
     return CASES[name].config.replace(features=features)
 
 
@@ -194,7 +204,7 @@ def examples_of(name: str, folder: Path) -> list[Any]:
     return task_type(case.kind).read(file, case.config, training=True)
 
 
-def trained(name: str, mode: str, out: Path, kind: type[Task] | None = None, fitting: FitConfig = FITTING) -> Outcome:
+def trained(name: str, mode: str, out: Path, kind: type[Task] | None = None, fitting: FitConfig = FITTING) -> FitResult:
     examples, encoders = examples_of(name, out.with_name("data")), encoders_of(mode)
     kind = kind or task_type(CASES[name].kind)
     return fit(kind, examples, examples[:5], out, config_of(name, mode), fitting, Run(seed=3), encoders=encoders, test=examples)
@@ -212,7 +222,7 @@ def fits(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Each network trained once for all tests; gives what came of it and its folder."""
 
     @cache
-    def get(name: str, mode: str) -> tuple[Outcome, Path]:
+    def get(name: str, mode: str) -> tuple[FitResult, Path]:
         out = tmp_path_factory.mktemp(f"{name}-{mode}") / "out"
         return trained(name, mode, out), out
 
@@ -222,15 +232,15 @@ def fits(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def assert_same_answers(found: Sequence[Any], expected: Sequence[Any], tolerance: float = 1e-5) -> None:
     assert len(found) == len(expected)
     for a, b in zip(found, expected, strict=True):
-        if isinstance(b, Choice):
+        if isinstance(b, LabelPrediction):
             assert a.label == b.label
             assert a.probabilities == pytest.approx(b.probabilities, abs=tolerance)
         elif isinstance(b, Score):
             assert a.score == pytest.approx(b.score, abs=tolerance)
-        elif isinstance(b, Generated):
+        elif isinstance(b, GeneratedText):
             assert (a.text, a.words) == (b.text, b.words)
             assert a.score == pytest.approx(b.score, abs=tolerance)
-        elif isinstance(b, Chosen):
+        elif isinstance(b, ChoicePrediction):
             assert a.text == b.text
             assert a.probabilities == pytest.approx(b.probabilities, abs=tolerance)
         elif isinstance(b, Answer):
@@ -247,7 +257,7 @@ def assert_same_answers(found: Sequence[Any], expected: Sequence[Any], tolerance
 def test_training_writes_a_folder_and_a_result(fits: Any, name: str, mode: str) -> None:
     outcome, out = fits(name, mode)
     assert (outcome.result.steps, outcome.result.ended) == (STEPS, "budget")
-    assert outcome.task.main in outcome.scores["dev"]
+    assert outcome.task.main_metric in outcome.scores["dev"]
     told = json.loads((out / "result.json").read_text(encoding="utf-8"))
     assert told["scores"] == outcome.scores and told["examples"] == {"train": 10, "dev": 5, "test": 10}
     kept = {path.name for path in out.iterdir() if path.is_dir()} - {"run"}
@@ -262,11 +272,11 @@ def test_the_score_is_made_of_tallies(fits: Any, name: str, mode: str) -> None:
     outcome, out = fits(name, mode)
     path, task = out / "test-tallies.npy", outcome.task
     if path.is_file():
-        tallies = np.load(path)
-        assert len(tallies) == 10
-        assert float(task.tally_score(tallies.sum(0))) == pytest.approx(outcome.scores["test"][task.main])
+        score_counts = np.load(path)
+        assert len(score_counts) == 10
+        assert float(task.score_from_counts(score_counts.sum(0))) == pytest.approx(outcome.scores["test"][task.main_metric])
     else:
-        assert task.main in ("pearson", "macro_f1", "matthews")  # made of no counts
+        assert task.main_metric in ("pearson", "macro_f1", "matthews")  # made of no counts
 
 
 @both
@@ -297,7 +307,7 @@ def test_new_and_empty_texts_are_answered_alike_in_any_company(fits: Any, name: 
     for question, answer in zip(questions, together, strict=True):
         if isinstance(answer, TaggedSentence):
             assert answer.words == task.words(question) and len(answer.tags) == len(answer.words)
-        elif isinstance(answer, Choice):
+        elif isinstance(answer, LabelPrediction):
             assert answer.label in task.labels and set(answer.probabilities) == set(task.labels)
             assert sum(answer.probabilities.values()) == pytest.approx(1.0)
         elif isinstance(answer, Answer):
@@ -429,7 +439,7 @@ def test_a_fine_tuned_task_stays_while_a_new_one_is_written(tmp_path: Path, monk
 
 
 def test_little_data_is_passed_over_more_often(tmp_path: Path) -> None:
-    outcome = trained("tagging", "alone", tmp_path / "out", fitting=replace(FITTING, least_steps=STEPS + 3))
+    outcome = trained("tagging", "alone", tmp_path / "out", fitting=replace(FITTING, min_steps=STEPS + 3))
     looks = [line for line in (tmp_path / "out/run/log.jsonl").read_text().splitlines() if '"dev"' in line]
     assert (outcome.result.steps, len(looks)) == (10, FITTING.epochs)  # the next that two looks divide evenly
 

@@ -19,30 +19,30 @@ from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.run import Run
 from polyseme.nn.attention import MASKED_SCORE
 from polyseme.nn.networks.span_ranking import SpanRanking
-from polyseme.tasks.coreference import Coreference, CoreferenceConfig, PlacedMention, Resolved
-from polyseme.tasks.data import Examples
+from polyseme.tasks.coreference import Coreference, CoreferenceConfig, CoreferencePrediction, MentionSpan
+from polyseme.tasks.data import ExampleBatch
 from polyseme.tasks.features import FeaturesConfig
-from polyseme.tasks.fit import FitConfig, Outcome, fit
+from polyseme.tasks.fit import FitConfig, FitResult, fit
 from polyseme.tasks.folder import load
-from polyseme.tasks.words import WordsConfig
+from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.coreference import CoreferenceDocument
 from polyseme.training.base import Loss
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 from tests.training.compare import assert_same_run
 
-FEATURES = FeaturesConfig(words=WordsConfig(dim=16, characters=None))
+FEATURES = FeaturesConfig(words=TaskWordConfig(dim=16, characters=None))
 SMALL = {
-    "hidden": 16,
-    "scorer": 16,
+    "hidden_size": 16,
+    "scorer_size": 16,
     "feature_dim": 4,
-    "longest": 3,
-    "kept": 0.5,
-    "antecedents": 8,
+    "max_span_width": 3,
+    "spans_per_word": 0.5,
+    "max_antecedents": 8,
     "features": FEATURES,
-    "taught": True,
+    "mention_loss": True,
 }
-QUICK = FitConfig(batch=8, epochs=12, patience=12, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0, warmup=0.0))
+QUICK = FitConfig(batch_size=8, epochs=12, patience=12, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0, warmup=0.0))
 WOMEN, MEN = ["Ann", "Lena", "Mary Hill"], ["Bob", "Omar", "Tom Hill"]
 
 
@@ -89,12 +89,12 @@ def built(examples: list[CoreferenceDocument], **changes: Any) -> Coreference:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, Path]:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[FitResult, Path]:
     out = tmp_path_factory.mktemp("run")
     return fit(Coreference, stories(80, 1), stories(20, 2), out, small(), QUICK, Run(seed=1), test=stories(20, 3)), out
 
 
-def test_a_toy_set_is_learned(trained: tuple[Outcome, Path]) -> None:
+def test_a_toy_set_is_learned(trained: tuple[FitResult, Path]) -> None:
     outcome, out = trained
     assert list(outcome.scores["test"]) == ["f1", "muc", "b3", "ceaf", "lea", "mentions"]
     assert min(outcome.scores["test"].values()) > 0.95
@@ -109,7 +109,7 @@ def test_a_toy_set_is_learned(trained: tuple[Outcome, Path]) -> None:
         assert places == ["Lena", "her", "She", "Tom Hill", "He", "him"]
 
 
-def test_a_folder_answers_the_same(trained: tuple[Outcome, Path]) -> None:
+def test_a_folder_answers_the_same(trained: tuple[FitResult, Path]) -> None:
     outcome, out = trained
     again, dev = load(out), stories(20, 2)
     assert again.answer(again.data(dev)) == outcome.task.answer(outcome.task.data(dev))
@@ -126,10 +126,10 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
                 os.kill(os.getpid(), signal.SIGTERM)
             return super().loss(batch)
 
-    fitting, config = QUICK.replace(epochs=2, batch=4), small(window=2, scorer_dropout=0.2)
+    fitting, config = QUICK.replace(epochs=2, batch_size=4), small(max_training_sentences=2, scorer_dropout=0.2)
     examples = stories(10, 1, longest=9)
 
-    def run(kind: type[Coreference], out: str) -> Outcome:
+    def run(kind: type[Coreference], out: str) -> FitResult:
         return fit(kind, examples, examples[:3], tmp_path / out, config, fitting, Run(seed=3))
 
     whole = run(Coreference, "whole")
@@ -142,7 +142,9 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
 def test_singletons_are_learned_where_they_are_asked_for(tmp_path: Path) -> None:
     examples = [told(f"1:{name} saw 2:{thing} . / 1:{name} left .") for name in ("Ann", "Bob") for thing in ("rain", "snow")]
     longer = QUICK.replace(epochs=24)
-    kept = fit(Coreference, examples * 8, examples, tmp_path / "a", small(singletons=True, taught=False), longer, Run(seed=1))
+    kept = fit(
+        Coreference, examples * 8, examples, tmp_path / "a", small(singletons=True, mention_loss=False), longer, Run(seed=1)
+    )
     assert kept.task.answer(kept.task.data(examples[:1])) == [[[(0, 0), (4, 4)], [(2, 2)]]]
     assert kept.scores["dev"]["f1"] == kept.scores["dev"]["mentions"] == 1.0
     left = fit(Coreference, examples * 8, examples, tmp_path / "b", small(), QUICK, Run(seed=1))
@@ -152,13 +154,13 @@ def test_singletons_are_learned_where_they_are_asked_for(tmp_path: Path) -> None
 # ---- windows
 
 
-def batch_of(task: Coreference, documents: list[CoreferenceDocument]) -> Examples:
+def batch_of(task: Coreference, documents: list[CoreferenceDocument]) -> ExampleBatch:
     return task.data(documents).gather(range(len(documents)))
 
 
 def test_long_documents_are_cut_in_training() -> None:
     documents = [told("1:a b / 1:c d e / 2:f / 1:g 2:h"), told("1:i / 1:j")]
-    task = built(documents, window=2, windows="first")
+    task = built(documents, max_training_sentences=2, truncation="first")
     prepared = task.prepare(batch_of(task, documents))
     assert prepared.inputs[0].lengths.tolist() == [2, 3, 1, 1]
     assert [dict(each.clusters) for each in prepared.targets] == [{(0, 0): 1, (2, 2): 1}, {(0, 0): 1, (1, 1): 1}]
@@ -168,11 +170,11 @@ def test_long_documents_are_cut_in_training() -> None:
 
 def test_random_windows_follow_the_random_state(monkeypatch: pytest.MonkeyPatch) -> None:
     documents = [told(" / ".join(f"1:w{number}" for number in range(12)))]
-    task, seen = built(documents, window=3), []
+    task, seen = built(documents, max_training_sentences=3), []
     cut = module._cut
     monkeypatch.setattr(module, "_cut", lambda batch, begins, window: seen.append(begins[0]) or cut(batch, begins, window))
     waiting = task.prepare(batch_of(task, documents))
-    assert isinstance(waiting, Examples)  # nothing is drawn before the step
+    assert isinstance(waiting, ExampleBatch)  # nothing is drawn before the step
     for _ in range(2):
         torch.manual_seed(5)
         for _ in range(60):
@@ -185,7 +187,7 @@ def test_random_windows_follow_the_random_state(monkeypatch: pytest.MonkeyPatch)
 def test_cut_layers_are_those_of_the_sentences_that_are_left(tmp_path: Path) -> None:
     documents = [told("1:the cat sat on the mat / 1:a dog / 2:money in the bank / 1:cat 2:dog"), told("1:the / 1:river")]
     torch.manual_seed(0)
-    task = Coreference.build(small(window=2), documents, [elmo()])
+    task = Coreference.build(small(max_training_sentences=2), documents, [elmo()])
     data = task.data(documents)
     data.cache(task.features, tmp_path, kept="fp32")
     cut = module._cut(data.gather([0, 1]), [1, 0], 2)
@@ -227,14 +229,14 @@ def test_right_mentions_are_looked_at_in_training_only() -> None:
     ]
     wanted.clear()
     task.answer(task.data(documents))
-    task.config = task.config.replace(taught=False)
+    task.config = task.config.replace(mention_loss=False)
     task.loss(task.prepare(batch_of(task, documents)))
     assert wanted == [None] * 4
 
 
 def test_what_is_no_mention_is_looked_at_where_mentions_fill_the_room() -> None:
     document = told("1:Ann 2:met 1:her 2:twice")
-    task = built([document], kept=0.5)
+    task = built([document], spans_per_word=0.5)
     batch = task.prepare(batch_of(task, [document]))
     _, spans = task.losses(task.vectors(batch.inputs), batch.targets)  # type: ignore[union-attr]
     assert spans == 2 + 4
@@ -265,7 +267,7 @@ def test_documents_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.undo()
 
 
-def test_what_can_be_asked(trained: tuple[Outcome, Path]) -> None:
+def test_what_can_be_asked(trained: tuple[FitResult, Path]) -> None:
     task = trained[0].task
     words = [["Ann", "met", "Bob", "."], ["She", "saw", "him", "."]]
     document = CoreferenceDocument(words, [])
@@ -276,20 +278,20 @@ def test_what_can_be_asked(trained: tuple[Outcome, Path]) -> None:
             [(m.first, m.last) for m in c] for c in found[0].clusters
         ]
     assert found[0].sentences == words and found[3].sentences == words[:1]
-    assert found[4] == Resolved("", [], []) and found[5].clusters == found[6].clusters == found[7].clusters == []
+    assert found[4] == CoreferencePrediction("", [], []) and found[5].clusters == found[6].clusters == found[7].clusters == []
     for wrong in ([["a"], "b"], ["a", ["b"]], [3]):
         with pytest.raises(UsageError, match="expected a text, the words of a sentence, or a list of sentences"):
             task.predict([wrong])
-    assert task.question_of("Ann left. She ran.", "x:1", split_on_spaces=True) == [["Ann", "left."], ["She", "ran."]]
-    assert task.question_of("Ann left.", "x:1") == "Ann left."
+    assert task.parse_line("Ann left. She ran.", "x:1", split_on_spaces=True) == [["Ann", "left."], ["She", "ran."]]
+    assert task.parse_line("Ann left.", "x:1") == "Ann left."
 
 
 def test_how_an_answer_is_shown() -> None:
-    def placed(text: str, word: int, begin: int) -> PlacedMention:
-        return PlacedMention(text, word, word + text.count(" "), begin, begin + len(text))
+    def placed(text: str, word: int, begin: int) -> MentionSpan:
+        return MentionSpan(text, word, word + text.count(" "), begin, begin + len(text))
 
     text = "The boy of Ann saw her  son."
-    found = Resolved(
+    found = CoreferencePrediction(
         text,
         [text.split()],
         [[placed("The boy of Ann", 0, 0), placed("her  son", 5, 19)], [placed("Ann", 3, 11), placed("her", 5, 19)]],
@@ -311,11 +313,11 @@ def test_scores_leave_singletons_out() -> None:
 def test_scores_are_made_of_tallies() -> None:
     gold, task = stories(4, 1), built(stories(2, 1))
     answers = [gold[0].clusters, [], gold[2].clusters[:1], [[*gold[3].clusters[0], *gold[3].clusters[1]]]]
-    tallies = task.tallies(gold, answers)
-    assert tallies.shape == (4, 16)
+    score_counts = task.score_counts(gold, answers)
+    assert score_counts.shape == (4, 16)
     scores = task.score(gold, answers)
     assert (
-        float(task.tally_score(tallies.sum(0)))
+        float(task.score_from_counts(score_counts.sum(0)))
         == scores["f1"]
         == pytest.approx((scores["muc"] + scores["b3"] + scores["ceaf"]) / 3)
     )
@@ -325,11 +327,11 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     document = told("1:Ann saw 2:Bob and 1:her 2:son .")
     task = built([document])
     answer = [[[(0, 0), (2, 2), (4, 4)], [(5, 5), (6, 6)]]]
-    (found,) = task.mistakes_of([document], answer, "dev.jsonl")
+    (found,) = task.example_errors([document], answer, "dev.jsonl")
     told_of = {(each.text, each.truth, each.answer) for each in found.wrong}
     assert told_of == {("Bob", "new", "Ann"), ("her", "Ann", "Bob"), ("son", "Bob", "new"), (".", "none", "son")}
     assert (found.where, found.weight) == ("dev.jsonl", 4)
-    assert list(task.mistakes_of([document], [document.clusters], "dev.jsonl")) == []
+    assert list(task.example_errors([document], [document.clusters], "dev.jsonl")) == []
 
 
 # ---- configs and files
@@ -337,21 +339,21 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
 
 def test_configs_are_checked() -> None:
     with pytest.raises(
-        ConfigError, match=r"hidden is 0; it must be at least 1; window is 0; .*; dropout is 1.0, .*; kept is 0"
+        ConfigError, match=r"hidden_size is 0; it must be at least 1; max_training_sentences is 0; .*; spans_per_word is 0"
     ):
-        small(hidden=0, window=0, dropout=1.0, kept=0.0)
+        small(hidden_size=0, max_training_sentences=0, dropout=1.0, spans_per_word=0.0)
     with pytest.raises(ConfigError, match="'between', which only taggers have"):
         small(features=FEATURES.replace(positions=("between",)))
-    config = small(singletons=True, sentences="lines")
+    config = small(singletons=True, sentence_splitter="lines")
     assert CoreferenceConfig.from_dict(config.to_dict()) == config
 
 
 def test_sentences_are_cut_by_the_language_of_the_data() -> None:
-    assert built(stories(2, 1)).config.sentences == "english"
+    assert built(stories(2, 1)).config.sentence_splitter == "english"
     chinese = [told("1:小明 走 了 。 / 1:他 累 了 。")]
     task = built(chinese)
-    assert task.config.sentences == "chinese" and len(task.predict(["小明走了。他累了。"])[0].sentences) == 2
-    assert built(chinese, sentences="lines").config.sentences == "lines"
+    assert task.config.sentence_splitter == "chinese" and len(task.predict(["小明走了。他累了。"])[0].sentences) == 2
+    assert built(chinese, sentence_splitter="lines").config.sentence_splitter == "lines"
 
 
 def test_files(tmp_path: Path) -> None:
@@ -369,10 +371,10 @@ def test_files(tmp_path: Path) -> None:
 def test_mentions_that_are_too_long_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text('{"sentences": [["Ann", "Hill", "saw", "her"]], "clusters": [[[0, 1], [3, 3]]]}\n')
-    Coreference.read(file, small(longest=1))
-    Coreference.read(file, small(longest=2), training=True)
+    Coreference.read(file, small(max_span_width=1))
+    Coreference.read(file, small(max_span_width=2), training=True)
     assert not caplog.text
-    Coreference.read(file, small(longest=1), training=True)
+    Coreference.read(file, small(max_span_width=1), training=True)
     assert "1 of 2 mentions have more than 1 words (--longest), the longest 2; none of these will be found" in caplog.text
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from polyseme.nn.stacked_bilstm import StackedBiLstm
-from polyseme.tasks.whole import DirectConfig
+from polyseme.tasks.linear_head import LinearHeadConfig
 from polyseme.text.labelled.conll import TaggedSentence
 from tests.fake_cuda import DEVICE, FakeCudaTensor, fake_cuda
 from tests.tasks.test_contract import BARE, CASES, COMBINED, assert_same_answers, built
@@ -88,10 +88,10 @@ def test_what_a_gpu_would_refuse_is_refused() -> None:
 
 @pytest.mark.parametrize(("name", "most"), [("bert", 1), ("ulmfit", 0)])  # BERT's library looks once whether there is padding
 def test_whole_examples_wait_for_nothing(name: str, most: int) -> None:
-    from tests.tasks.test_direct import KINDS
-    from tests.tasks.test_direct import built as direct
+    from tests.tasks.test_linear_head import KINDS
+    from tests.tasks.test_linear_head import built as direct
 
-    task, examples = direct("pairs", KINDS[name](), direct=DirectConfig(lm_weight=0.5 if name == "ulmfit" else 0.0))
+    task, examples = direct("pairs", KINDS[name](), linear_head=LinearHeadConfig(lm_weight=0.5 if name == "ulmfit" else 0.0))
     data = task.data(examples)
     expected = float(task.eval().loss(task.prepare(data.gather(range(8)))).total.detach())
     with fake_cuda() as gpu:

@@ -5,18 +5,18 @@ import pytest
 from polyseme.base.errors import FormatError
 from polyseme.tasks.base import Task, TaskConfig
 from polyseme.tasks.classification import Classification, ClassificationConfig, LabelledText
-from polyseme.tasks.errors import report
+from polyseme.tasks.error_analysis import UnknownLabel
+from polyseme.tasks.errors import error_report
 from polyseme.tasks.features import FeaturesConfig
-from polyseme.tasks.mistakes import Strange
 from polyseme.tasks.pairs import LabelledPair, Pairs, PairsConfig, Score
 from polyseme.tasks.reading import Answer, Reading, ReadingConfig
 from polyseme.tasks.roles import RoleExample, Roles, RolesConfig
 from polyseme.tasks.tagging import Tagging, TaggingConfig
-from polyseme.tasks.words import WordsConfig
+from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion
 
-SMALL = {"hidden": 2, "features": FeaturesConfig(words=WordsConfig(dim=2, characters=None))}
+SMALL = {"hidden_size": 2, "features": FeaturesConfig(words=TaskWordConfig(dim=2, characters=None))}
 
 
 def asked(kind, config, examples, answers):
@@ -39,7 +39,7 @@ def tagged(tags: str, begin: int = 1) -> TaggedSentence:
 def test_spans():
     examples = [tagged("B-X I-X O B-Y"), tagged("O O", 6), tagged("B-X B-X", 9)]
     answers = [["B-X", "O", "O", "B-Y"], ["O", "O"], ["B-X", "B-Y"]]
-    found = report(asked(Tagging, TaggingConfig(scheme="BIO", **SMALL), examples, answers), "f", errors=9)
+    found = error_report(asked(Tagging, TaggingConfig(scheme="BIO", **SMALL), examples, answers), "f", errors=9)
     assert found.confusion.labels == ("X", "Y", "none")
     assert found.confusion.counts.tolist() == [[1, 1, 1], [0, 1, 0], [1, 0, 0]]
     assert [(mistake.where, mistake.weight) for mistake in found.worst] == [("f:1", 2), ("f:9", 1)]
@@ -49,17 +49,19 @@ def test_spans():
 
 def test_spans_without_types_and_none_at_all():
     config = TaggingConfig(scheme="BMES", **SMALL)
-    found = report(asked(Tagging, config, [tagged("B E S")], [["S", "S", "S"]]), "f")
+    found = error_report(asked(Tagging, config, [tagged("B E S")], [["S", "S", "S"]]), "f")
     assert found.confusion.labels == ("span", "none") and found.confusion.counts.tolist() == [[1, 1], [2, 0]]
     task = asked(Tagging, config, [tagged("B E S")], [["O", "O"]])
     task.read = lambda path, config: [tagged("O O")]
-    nothing = report(task, "f")
+    nothing = error_report(task, "f")
     assert nothing.confusion is None and nothing.worst == [] and nothing.confused(3) == []
 
 
 def test_plain_tags():
     config = TaggingConfig(scheme="plain", **SMALL)
-    found = report(asked(Tagging, config, [tagged("N V N"), tagged("V V", 5)], [["N", "N", "N"], ["V", "V"]]), "f", errors=1)
+    found = error_report(
+        asked(Tagging, config, [tagged("N V N"), tagged("V V", 5)], [["N", "N", "N"], ["V", "V"]]), "f", errors=1
+    )
     assert found.confusion.counts.tolist() == [[2, 0], [1, 2]]
     assert told(found.worst[0]) == [("w1", "V", "N")]
 
@@ -67,8 +69,8 @@ def test_plain_tags():
 def test_scores_are_told_by_how_far_they_are_off():
     pairs = [LabelledPair("a", ["b", "c"], label, line) for line, label in enumerate(("1", "2.5", "4"), 2)]
     answers = [Score(1.5), Score(0.5), Score(4.25)]
-    found = report(asked(Pairs, PairsConfig(goal="score", **SMALL), pairs, answers), "f", errors=2)
-    assert found.confusion is None and found.strange == []
+    found = error_report(asked(Pairs, PairsConfig(goal="score", **SMALL), pairs, answers), "f", errors=2)
+    assert found.confusion is None and found.unknown_labels == []
     assert [(mistake.where, mistake.weight) for mistake in found.worst] == [("f:3", 2.0), ("f:2", 0.5)]
     assert found.worst[0].text == "a | b c" and found.worst[0].wrong[0].answer == "0.500"
 
@@ -81,7 +83,7 @@ def test_roles_are_told_by_arguments():
         RoleExample([*"ab"], 1, ["B-A0", "B-V"]),
     ]
     answers = [["B-A1", "I-A1", "B-V", "O", "O", "B-A0"], ["B-A0", "O", "O"], ["O", "B-V"]]
-    found = report(asked(Roles, RolesConfig(layers=1, **SMALL), examples, answers), "f")
+    found = error_report(asked(Roles, RolesConfig(layers=1, **SMALL), examples, answers), "f")
     assert found.confusion.labels == ("A0", "A1", "AM", "none")
     assert found.confusion.counts.tolist() == [[1, 0, 0, 1], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]]
     assert [(each.where, each.text, each.weight) for each in found.worst] == [("f:6", "a b [c] d e f", 3), ("f", "a [b]", 1)]
@@ -97,8 +99,8 @@ def test_answers_are_told_by_what_they_lack():
         ReadingQuestion("Who came?", ("Ann",), ("Ann",), (span,)),
     ]
     answers = [Answer("Ann", span, 0.9), Answer("is", span, 0.2), Answer("", None, 0.5), Answer("the Ann", span, 0.8)]
-    found = report(asked(Reading, ReadingConfig(**SMALL), questions, answers), "f")
-    assert found.confusion is None and found.strange == []
+    found = error_report(asked(Reading, ReadingConfig(**SMALL), questions, answers), "f")
+    assert found.confusion is None and found.unknown_labels == []
     assert [(each.where, each.text, each.probability) for each in found.worst] == [
         ("f:7", "Who left?", 0.5), ("f", "Who ?", 0.2), ("f (q1)", "Who is it?", 0.9)
     ]  # fmt: skip
@@ -110,23 +112,23 @@ def test_answers_are_told_by_what_they_lack():
 def test_whether_there_is_an_answer_is_told_where_there_may_be_none():
     questions = [ReadingQuestion("Who?", ("Ann",), ("Ann",), (AnswerSpan(0, 0, 3),)), ReadingQuestion("Why?", ("Ann",), ())]
     answers = [Answer("", None, 0.4), Answer("", None, 0.6)]
-    found = report(asked(Reading, ReadingConfig(**SMALL), questions, answers), "f")
+    found = error_report(asked(Reading, ReadingConfig(**SMALL), questions, answers), "f")
     assert found.confused(2) == [("answer", "no answer", 1)] and len(found.worst) == 1
 
 
 def test_a_task_need_not_know_its_errors():
     task = asked(Tagging, TaggingConfig(scheme="BIO", **SMALL), [tagged("B-X O")], [["O", "O"]])
-    assert Task.confusion_of(task, [], []) is None and list(Task.mistakes_of(task, [], [], "f")) == []
-    assert Task.strange_labels([tagged("B-X")], [], TaskConfig(), "f") == []
+    assert Task.confusion_matrix(task, [], []) is None and list(Task.example_errors(task, [], [], "f")) == []
+    assert Task.unknown_labels([tagged("B-X")], [], TaskConfig(), "f") == []
 
 
 def test_strange_labels():
     config = TaggingConfig(scheme="BIO")
     examples = [tagged("B-X O B-Z"), tagged("B-Z I-Z", 7)]
-    assert Tagging.strange_labels(examples, ["O", "B-X", "E-X"], config, "f") == [Strange("f:3", "Z", 3)]
-    assert str(Strange("f:3", "Z", 3)) == "f:3: has the label 'Z' (3 times)"
+    assert Tagging.unknown_labels(examples, ["O", "B-X", "E-X"], config, "f") == [UnknownLabel("f:3", "Z", 3)]
+    assert str(UnknownLabel("f:3", "Z", 3)) == "f:3: has the label 'Z' (3 times)"
     with pytest.raises(FormatError, match="f:1: has the tag 'NOUN'"):
-        Tagging.strange_labels([tagged("NOUN")], ["O", "B-X"], config, "f")
-    assert Tagging.strange_labels([tagged("N V")], ["N"], TaggingConfig(scheme="plain"), "f") == [Strange("f:2", "V", 1)]
+        Tagging.unknown_labels([tagged("NOUN")], ["O", "B-X"], config, "f")
+    assert Tagging.unknown_labels([tagged("N V")], ["N"], TaggingConfig(scheme="plain"), "f") == [UnknownLabel("f:2", "V", 1)]
     texts = [LabelledText("a", "x"), LabelledText("b", "y")]
-    assert Classification.strange_labels(texts, ["x"], ClassificationConfig(), "f") == [Strange("f", "y", 1)]
+    assert Classification.unknown_labels(texts, ["x"], ClassificationConfig(), "f") == [UnknownLabel("f", "y", 1)]

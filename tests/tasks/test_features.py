@@ -13,12 +13,12 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
 from polyseme.tasks.data import ExampleBatches, TaskData
 from polyseme.tasks.features import Features, FeaturesConfig, split_encoders
-from polyseme.tasks.words import TaskWords, WordsConfig
+from polyseme.tasks.word_embeddings import TaskWordConfig, WordEmbeddings
 from polyseme.training.optim import OptimConfig, build_optimizer, set_learning_rate
 from tests.encoders.small import elmo as small
 
 TEXTS = [["The", "bank"], ["A", "river", "bank", "."], []]
-OWN = WordsConfig(dim=5, characters=None, hidden=0.0)
+OWN = TaskWordConfig(dim=5, characters=None, word_dropout=0.0)
 
 
 def encoder(seed: int = 0) -> Elmo:
@@ -29,7 +29,7 @@ def encoder(seed: int = 0) -> Elmo:
 def features(*encoders: Elmo, **options: object) -> Features:
     torch.manual_seed(1)
     config = FeaturesConfig(**{"words": OWN, "dropout": 0.0, "norm": "none", **options})
-    return Features(config, TaskWords.of(OWN, TEXTS), encoders).eval()
+    return Features(config, WordEmbeddings.of(OWN, TEXTS), encoders).eval()
 
 
 def test_own_words_alone() -> None:
@@ -161,11 +161,11 @@ def test_parts_move_at_their_pace() -> None:
     assert rates(0.0) == dict.fromkeys(INSIDE, 0.1)
     slower = {"start": 0.1, "layer2": 0.1, "layer1": 0.05, "tokens": 0.025}
     assert rates(0.0, layer_decay=2.0) == pytest.approx(slower)
-    assert rates(0.99, thaw="top") == {"start": 0.1, "layer2": 0.1, "layer1": 0.0, "tokens": 0.0}
+    assert rates(0.99, unfreeze="top") == {"start": 0.1, "layer2": 0.1, "layer1": 0.0, "tokens": 0.0}
 
 
 def test_parts_thaw_one_by_one() -> None:
-    moving = [{part for part, rate in rates(done, thaw="gradual").items() if rate} for done in (0.0, 0.15, 0.25)]
+    moving = [{part for part, rate in rates(done, unfreeze="gradual").items() if rate} for done in (0.0, 0.15, 0.25)]
     assert moving == [{"start", "layer2"}, {"start", "layer2", "layer1"}, set(INSIDE)]
 
 
@@ -175,7 +175,7 @@ def test_refusals() -> None:
     with pytest.raises(ConfigError, match="norm"):
         FeaturesConfig(norm="allennlp")
     assert split_encoders([]) == (None, [])
-    assert math.isinf(max(rule.start for rule in features(encoder(), mode="finetune", thaw="top").lr_multipliers("")))
+    assert math.isinf(max(rule.start for rule in features(encoder(), mode="finetune", unfreeze="top").lr_multipliers("")))
 
 
 def test_batches_cover_each_epoch_and_can_be_taken_up_anywhere() -> None:

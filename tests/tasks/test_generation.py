@@ -26,20 +26,20 @@ from polyseme.nn.config import CharactersConfig
 from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.folder import load
-from polyseme.tasks.generation import BEGIN, END, MARKS, DecodingConfig, Generated, Generation, GenerationConfig
-from polyseme.tasks.words import WordsConfig
+from polyseme.tasks.generation import BEGIN, END, MARKS, DecodingConfig, GeneratedText, Generation, GenerationConfig
+from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.parallel import TextPair
 from polyseme.text.word_vectors import WordVectors
 from polyseme.text.words import get_splitter
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
-FEATURES = FeaturesConfig(words=WordsConfig(dim=16, characters=CharactersConfig(dim=4, filters=((2, 8),), highways=0)))
+FEATURES = FeaturesConfig(words=TaskWordConfig(dim=16, characters=CharactersConfig(dim=4, filters=((2, 8),), highways=0)))
 PAIRS = [TextPair("a dog runs .", "Ein Hund läuft."), TextPair("a cat runs .", "Ein Kater läuft.")]
 
 
 def small(**changes: Any) -> GenerationConfig:
-    return GenerationConfig(**({"hidden": 8, "target_dim": 8, "features": FEATURES, "min_count": 1} | changes))
+    return GenerationConfig(**({"hidden_size": 8, "target_dim": 8, "features": FEATURES, "min_count": 1} | changes))
 
 
 def built(examples: list[TextPair], **changes: Any) -> Generation:
@@ -68,15 +68,17 @@ def test_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_configs_are_checked() -> None:
-    with pytest.raises(ConfigError, match=r"hidden is 0; it must be at least 1; min_count is 0; .*; dropout is 1.0 and label_"):
-        small(hidden=0, min_count=0, dropout=1.0)
+    with pytest.raises(
+        ConfigError, match=r"hidden_size is 0; it must be at least 1; min_count is 0; .*; dropout is 1.0 and label_"
+    ):
+        small(hidden_size=0, min_count=0, dropout=1.0)
     with pytest.raises(ConfigError, match="position 'between' needs at least 2 layers"):
         small(features=FEATURES.replace(positions=("between",)))
-    with pytest.raises(ConfigError, match="answers is 6, but a beam of 5 gives 5 at most"):
-        DecodingConfig(answers=6)
-    with pytest.raises(ConfigError, match=r"beam is 0; .*; length_penalty is -1.0 and temperature 0.0; .*; top_k is -1"):
-        DecodingConfig(beam=0, length_penalty=-1.0, temperature=0.0, top_k=-1)
-    config = small(decoding=DecodingConfig(way="sample", answers=9))
+    with pytest.raises(ConfigError, match="num_return_sequences is 6, but num_beams is 5"):
+        DecodingConfig(num_return_sequences=6)
+    with pytest.raises(ConfigError, match=r"num_beams is 0; .*; length_penalty is -1.0 and temperature 0.0; .*; top_k is -1"):
+        DecodingConfig(num_beams=0, length_penalty=-1.0, temperature=0.0, top_k=-1)
+    config = small(decoding=DecodingConfig(strategy="sample", num_return_sequences=9))
     assert GenerationConfig.from_dict(config.to_dict()) == config
 
 
@@ -84,7 +86,7 @@ def test_target_words() -> None:
     task = built(PAIRS)
     assert task.labels == [*MARKS, "Ein", "läuft", "￭.", "Hund", "Kater"]
     assert built(PAIRS, min_count=2).labels == [*MARKS, "Ein", "läuft", "￭."]
-    assert built(PAIRS, most_words=2).labels == [*MARKS, "Ein", "läuft"]
+    assert built(PAIRS, max_vocabulary=2).labels == [*MARKS, "Ein", "läuft"]
     with pytest.raises(PolysemeError, match=r"none of the 5 target words occurs 3 times; give a smaller min_count"):
         built(PAIRS, min_count=3)
     with pytest.raises(UsageError, match=r"the text 'a' has no target"):
@@ -96,9 +98,9 @@ def test_target_words() -> None:
 
 
 def test_what_the_training_data_settles() -> None:
-    assert (built(PAIRS).config.target_splitter, built(PAIRS).config.bleu_words) == ("english", "13a")
+    assert (built(PAIRS).config.target_splitter, built(PAIRS).config.bleu_tokenizer) == ("english", "13a")
     chinese = built([TextPair("my home", "我的家"), TextPair("a dog", "一只狗")])
-    assert (chinese.config.target_splitter, chinese.config.bleu_words) == ("characters", "zh")
+    assert (chinese.config.target_splitter, chinese.config.bleu_tokenizer) == ("characters", "zh")
     assert chinese.labels[4:7] == ["我", "￭的", "￭家"]
     assert built(PAIRS, target_splitter="whitespace").labels[4:] == ["Ein", "läuft.", "Hund", "Kater"]
     words = built([TextPair(["a", "dog"], ["ein", "Hund", "."])])
@@ -116,19 +118,19 @@ def test_what_the_training_data_settles() -> None:
         (["ฉันไปโรงเรียน", "หมาวิ่ง 我"], {"target_splitter": "characters"}, ("characters", "char")),
         (["ฉัน ไป โรงเรียน", "หมา วิ่ง"], {"target_splitter": "whitespace"}, ("whitespace", "13a")),
         (["Ein Hund läuft.", "我"], {"target_splitter": "characters"}, ("characters", "13a")),  # whose words stay whole
-        (["私は学校に行きます。"], {"bleu_words": "intl"}, ("characters", "intl")),
+        (["私は学校に行きます。"], {"bleu_tokenizer": "intl"}, ("characters", "intl")),
     ],
 )
 def test_how_bleu_cuts(texts: list[str], changes: dict[str, Any], expected: tuple[str, str]) -> None:
-    config = Generation.settle(small(**changes), [TextPair("a", text) for text in texts])
-    assert (config.target_splitter, config.bleu_words) == expected
+    config = Generation.resolve_defaults(small(**changes), [TextPair("a", text) for text in texts])
+    assert (config.target_splitter, config.bleu_tokenizer) == expected
 
 
 def test_bleu_of_japanese_counts_characters() -> None:
     """An answer with one wrong ending is nearly right."""
     pair = TextPair("I go to school", "わたしはまいにちがっこうにいきます。")
     task = built([pair])
-    assert task.score([pair], [Generated("わたしはまいにちがっこうにいきました。", [], 0.0)])["bleu"] > 0.7
+    assert task.score([pair], [GeneratedText("わたしはまいにちがっこうにいきました。", [], 0.0)])["bleu"] > 0.7
 
 
 def test_without_sacrebleu_nothing_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,33 +189,33 @@ class Fixed:
 
 
 def test_unknown_words_are_copied() -> None:
-    task = built(PAIRS, decoding=DecodingConfig(beam=1))
+    task = built(PAIRS, decoding=DecodingConfig(num_beams=1))
     ein, full_stop = task.labels.index("Ein"), task.labels.index("￭.")
     fixed = Fixed([ein, MARKS.index("<UNK>"), MARKS.index("￭<UNK>"), full_stop, END], [0, 1, 2, 3, 3])
     task.network.decoder.step = fixed.step  # type: ignore[method-assign]
-    assert task.predict(["a Foo -bar ."]) == [Generated("Ein Foo-.", ["Ein", "Foo", "-", "."], -0.5)]
+    assert task.predict(["a Foo -bar ."]) == [GeneratedText("Ein Foo-.", ["Ein", "Foo", "-", "."], -0.5)]
     task.config = task.config.replace(copy_unknown=False)
     assert task.predict([["a", "Foo", "-"]])[0].text == "Ein <UNK><UNK>."
 
 
 def test_ways_to_decode() -> None:
     task, texts = built(PAIRS), ["a dog runs .", "", "unheard-of words"]
-    several = task.predict(texts, decoding=DecodingConfig(beam=4, answers=3))
-    nothing = Generated("", [], -math.inf)
-    assert [len(each.others) for each in several] == [2, 2, 2] and several[1] == Generated("", [], 0.0, [nothing] * 2)
+    several = task.predict(texts, decoding=DecodingConfig(num_beams=4, num_return_sequences=3))
+    nothing = GeneratedText("", [], -math.inf)
+    assert [len(each.others) for each in several] == [2, 2, 2] and several[1] == GeneratedText("", [], 0.0, [nothing] * 2)
     assert several[0].score >= several[0].others[0].score >= several[0].others[1].score
     usual = task.predict(texts)
     assert task.decoding == task.config.decoding and not usual[0].others
-    cold = task.predict(texts, decoding=DecodingConfig(way="sample", temperature=1e-4))
-    greedy = task.predict(texts, decoding=DecodingConfig(beam=1))
+    cold = task.predict(texts, decoding=DecodingConfig(strategy="sample", temperature=1e-4))
+    greedy = task.predict(texts, decoding=DecodingConfig(num_beams=1))
     assert [each.text for each in cold] == [each.text for each in greedy]
-    sampling = DecodingConfig(way="sample", answers=4, top_p=0.9, draw=3)
+    sampling = DecodingConfig(strategy="sample", num_return_sequences=4, top_p=0.9, sampling_seed=3)
     drawn = task.predict(texts, decoding=sampling)
     assert len({drawn[0].text, *(each.text for each in drawn[0].others)}) > 1
     assert [task.predict([text], decoding=sampling)[0].text for text in texts] == [each.text for each in drawn]
-    again = task.predict(texts, decoding=sampling.replace(draw=4))
+    again = task.predict(texts, decoding=sampling.replace(sampling_seed=4))
     assert [each.text for each in again] != [each.text for each in drawn]
-    short = task.predict(texts, decoding=DecodingConfig(longest=2))
+    short = task.predict(texts, decoding=DecodingConfig(max_length=2))
     assert max(len(each.words) for each in short) <= 2
     assert not any(task.labels[BEGIN] in each.words for each in drawn)
     with pytest.raises(UsageError, match="expected a list of texts, got one string"):
@@ -223,37 +225,37 @@ def test_ways_to_decode() -> None:
 def test_as_many_answers_as_were_asked_for() -> None:
     """One word can be written in fewer ways than the beam is wide."""
     task = built(PAIRS)
-    (found,) = task.predict(["a dog"], decoding=DecodingConfig(beam=20, answers=20, longest=1))
-    assert len(task.answer_lines("a dog", found)) == 20
+    (found,) = task.predict(["a dog"], decoding=DecodingConfig(num_beams=20, num_return_sequences=20, max_length=1))
+    assert len(task.prediction_lines("a dog", found)) == 20
     real = [each for each in found.others if math.isfinite(each.score)]
-    assert 0 < len(real) < 19 and found.others[len(real) :] == [Generated("", [], -math.inf)] * (19 - len(real))
-    scores = [each["score"] for each in task.answer_values("a dog", found)["others"]]
+    assert 0 < len(real) < 19 and found.others[len(real) :] == [GeneratedText("", [], -math.inf)] * (19 - len(real))
+    scores = [each["score"] for each in task.prediction_values("a dog", found)["others"]]
     assert scores == [each.score for each in real] + [None] * (19 - len(real))
-    (blank,) = task.predict([" "], decoding=DecodingConfig(way="sample", answers=3))
-    assert task.answer_lines(" ", blank) == [""] * 3
+    (blank,) = task.predict([" "], decoding=DecodingConfig(strategy="sample", num_return_sequences=3))
+    assert task.prediction_lines(" ", blank) == [""] * 3
 
 
 def test_how_answers_are_printed() -> None:
-    answer = Generated("Ein Hund.", ["Ein", "Hund", "."], -0.25)
+    answer = GeneratedText("Ein Hund.", ["Ein", "Hund", "."], -0.25)
     task = built(PAIRS)
-    assert task.question_of("a dog", "TEXT:1") == "a dog" and not task.in_blocks
-    assert task.answer_lines("a dog", answer) == ["Ein Hund."]
-    assert task.answer_values("a dog", answer) == {"text": "a dog", "answer": "Ein Hund.", "score": -0.25}
-    both = dataclasses.replace(answer, others=[Generated("Hund.", ["Hund", "."], -0.5)])
-    assert task.answer_lines("a dog", both) == ["Ein Hund.", "Hund."]
-    assert task.answer_values("a dog", both)["others"] == [{"answer": "Hund.", "score": -0.5}]
+    assert task.parse_line("a dog", "TEXT:1") == "a dog" and not task.multi_line
+    assert task.prediction_lines("a dog", answer) == ["Ein Hund."]
+    assert task.prediction_values("a dog", answer) == {"text": "a dog", "answer": "Ein Hund.", "score": -0.25}
+    both = dataclasses.replace(answer, others=[GeneratedText("Hund.", ["Hund", "."], -0.5)])
+    assert task.prediction_lines("a dog", both) == ["Ein Hund.", "Hund."]
+    assert task.prediction_values("a dog", both)["others"] == [{"answer": "Hund.", "score": -0.5}]
 
 
 def test_mistakes() -> None:
     task = built(PAIRS)
-    answers = [Generated("Ein Hund läuft.", [], 0.0), Generated("Ein Hut läuft.", [], 0.0)]
+    answers = [GeneratedText("Ein Hund läuft.", [], 0.0), GeneratedText("Ein Hut läuft.", [], 0.0)]
     examples = [dataclasses.replace(pair, where=number) for number, pair in enumerate(PAIRS, 1)]
-    (mistake,) = task.mistakes_of(examples, answers, "dev")
+    (mistake,) = task.example_errors(examples, answers, "dev")
     assert (mistake.where, mistake.text, mistake.wrong[0].truth) == ("dev:2", "a cat runs .", "Ein Kater läuft.")
     assert 0 < mistake.weight < 1
     scores = task.score(PAIRS, answers)
     assert 0 < scores["bleu"] < 1 and 0 < scores["chrf"] < 1
-    assert task.score(PAIRS, [Generated(str(pair.target), [], 0.0) for pair in PAIRS])["chrf"] == 1.0
+    assert task.score(PAIRS, [GeneratedText(str(pair.target), [], 0.0) for pair in PAIRS])["chrf"] == 1.0
 
 
 def test_perplexity_is_that_of_the_loss() -> None:
@@ -290,8 +292,8 @@ OTHERWISE = {"input_feeding": True, "attention": "additive", "tied": True, "labe
 )
 def test_it_learns_to_turn_texts_around_and_to_copy_names(changes: dict[str, Any], tmp_path: Path) -> None:
     train, dev = turned_pairs(800, 0), turned_pairs(60, 1)
-    fitting = FitConfig(batch=32, epochs=10, optim=OptimConfig(learning_rate=1e-2, weight_decay=0.0, clip_norm=5.0))
-    config = small(**({"hidden": 24, "target_dim": 24, "dropout": 0.1, "min_count": 2} | changes))
+    fitting = FitConfig(batch_size=32, epochs=10, optim=OptimConfig(learning_rate=1e-2, weight_decay=0.0, clip_norm=5.0))
+    config = small(**({"hidden_size": 24, "target_dim": 24, "dropout": 0.1, "min_count": 2} | changes))
     outcome = fit(Generation, train, dev, tmp_path / "out", config, fitting, Run(seed=1), cut=get_splitter("whitespace"))
     assert outcome.scores["dev"]["bleu"] > 0.95, outcome.scores
     names = {word for pair in dev for word in str(pair.source).split() if word.istitle()}
@@ -321,4 +323,4 @@ def test_multi30k_becomes_words_and_text_again() -> None:
     asked = task.data(dev).gather(range(len(dev))).examples
     known = sum(int((each.target >= len(MARKS)).sum()) for each in asked)
     assert known / sum(len(each.target) - 1 for each in asked) > 0.8
-    assert task.score(dev, [Generated(str(pair.target), [], 0.0) for pair in dev])["bleu"] == pytest.approx(1.0)
+    assert task.score(dev, [GeneratedText(str(pair.target), [], 0.0) for pair in dev])["bleu"] == pytest.approx(1.0)

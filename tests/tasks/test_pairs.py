@@ -15,20 +15,20 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.base.run import Run
 from polyseme.nn.config import CharactersConfig
-from polyseme.tasks.classification import Choice
+from polyseme.tasks.classification import LabelPrediction
 from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.folder import load
 from polyseme.tasks.pairs import LabelledPair, Pairs, PairsConfig, Score
-from polyseme.tasks.words import WordsConfig
+from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
-FEATURES = FeaturesConfig(words=WordsConfig(dim=10, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0)))
+FEATURES = FeaturesConfig(words=TaskWordConfig(dim=10, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0)))
 
 
 def small(**changes: Any) -> PairsConfig:
-    return PairsConfig(**({"hidden": 8, "features": FEATURES} | changes))
+    return PairsConfig(**({"hidden_size": 8, "features": FEATURES} | changes))
 
 
 def read(folder: Path, content: str, name: str = "data.tsv", **config: Any) -> list[LabelledPair]:
@@ -74,21 +74,21 @@ def test_bad_files_are_told(tmp_path: Path) -> None:
 
 
 def test_configs_are_checked() -> None:
-    with pytest.raises(ConfigError, match=r"hidden is 0, layers 1, dropout 0.5"):
-        small(hidden=0)
+    with pytest.raises(ConfigError, match=r"hidden_size is 0, layers 1, dropout 0.5"):
+        small(hidden_size=0)
     with pytest.raises(ConfigError, match=r"'between', which only taggers have"):
         small(features=FEATURES.replace(positions=("between",)))
     with pytest.raises(ConfigError, match=r"main is 'pearson', but the goal is 'classes'"):
-        small(main="pearson")
+        small(metric="pearson")
     with pytest.raises(ConfigError, match=r"main is 'f1', but the goal is 'score'; .*; positive is 'x'"):
-        small(main="f1", positive="x", goal="score")
+        small(metric="f1", positive_label="x", goal="score")
     with pytest.raises(ConfigError, match=r"low and high are given, but the goal is 'classes'"):
-        small(low=0.0)
+        small(min_score=0.0)
     with pytest.raises(ConfigError, match=r"low is 5.0 and high 0.0; low must be below high"):
-        small(low=5.0, high=0.0, goal="score")
+        small(min_score=5.0, max_score=0.0, goal="score")
     with pytest.raises(ConfigError, match=r"text and second are two columns; give both, or none"):
         small(text="a")
-    config = small(goal="score", low=1.0, high=5.0, main="spearman", kind="csv")
+    config = small(goal="score", min_score=1.0, max_score=5.0, metric="spearman", format="csv")
     assert PairsConfig.from_dict(config.to_dict()) == config
 
 
@@ -104,14 +104,14 @@ def test_configs_are_checked() -> None:
 )
 def test_the_positive_class(labels: tuple[str, ...], positive: str | None) -> None:
     task = Pairs.build(small(), labelled(*labels))
-    assert task.config.positive == positive and task.labels == sorted(labels) and task.main == "accuracy"
+    assert task.config.positive_label == positive and task.labels == sorted(labels) and task.main_metric == "accuracy"
 
 
 def test_training_data_that_does_not_fit(caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(ConfigError, match=r"positive is 'c'; allowed: one of two labels, and the training data has a, b"):
-        Pairs.build(small(positive="c"), labelled("a", "b"))
+    with pytest.raises(ConfigError, match=r"positive_label is 'c'; give one of a, b"):
+        Pairs.build(small(positive_label="c"), labelled("a", "b"))
     with pytest.raises(ConfigError, match=r"main is 'f1', which is of two classes; the training data has 3"):
-        Pairs.build(small(main="f1"), labelled("a", "b", "c"))
+        Pairs.build(small(metric="f1"), labelled("a", "b", "c"))
     with pytest.raises(PolysemeError, match=r"all 2 examples have the label 'a'"):
         Pairs.build(small(), labelled("a", "a"))
     with pytest.raises(PolysemeError, match=r"go from 2.0 to 2.0; there is nothing to tell apart"):
@@ -133,23 +133,26 @@ def test_training_data_that_does_not_fit(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_scores_of_classes_by_hand() -> None:
-    task = Pairs.build(small(positive="no"), labelled("no", "yes"))
+    task = Pairs.build(small(positive_label="no"), labelled("no", "yes"))
     gold, found = ["no", "no", "no", "yes", "yes"], ["no", "no", "yes", "no", "yes"]
-    scores = task.score(labelled(*gold), [Choice(label, 1.0, {}) for label in found])
+    scores = task.score(labelled(*gold), [LabelPrediction(label, 1.0, {}) for label in found])
     # no: precision 2/3, recall 2/3; yes: 1/2, 1/2
     assert scores == pytest.approx({"accuracy": 3 / 5, "macro_f1": (2 / 3 + 1 / 2) / 2, "f1": 2 / 3})
-    assert task.score(labelled("yes"), [Choice("yes", 1.0, {})])["f1"] == 0.0
+    assert task.score(labelled("yes"), [LabelPrediction("yes", 1.0, {})])["f1"] == 0.0
 
 
 def test_tallies_sum_up_to_the_main_score() -> None:
     gold, found = ["no", "no", "no", "yes", "yes"], ["no", "no", "yes", "no", "yes"]
-    answers = [Choice(label, 1.0, {}) for label in found]
+    answers = [LabelPrediction(label, 1.0, {}) for label in found]
     task = Pairs.build(small(), labelled("no", "yes"))
-    assert task.tallies(labelled(*gold), answers).tolist() == [[1, 1], [1, 1], [0, 1], [0, 1], [1, 1]]
-    task = Pairs.build(small(main="f1"), labelled("no", "yes"))
-    assert task.tallies(labelled(*gold), answers).tolist() == [[0, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]]
-    assert Pairs.build(small(goal="score"), labelled("1", "2")).tallies(labelled("1"), [Score(1.0)]) is None
-    assert Pairs.build(small(main="macro_f1"), labelled("1", "2")).tallies(labelled("1"), [Choice("1", 1.0, {})]) is None
+    assert task.score_counts(labelled(*gold), answers).tolist() == [[1, 1], [1, 1], [0, 1], [0, 1], [1, 1]]
+    task = Pairs.build(small(metric="f1"), labelled("no", "yes"))
+    assert task.score_counts(labelled(*gold), answers).tolist() == [[0, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]]
+    assert Pairs.build(small(goal="score"), labelled("1", "2")).score_counts(labelled("1"), [Score(1.0)]) is None
+    assert (
+        Pairs.build(small(metric="macro_f1"), labelled("1", "2")).score_counts(labelled("1"), [LabelPrediction("1", 1.0, {})])
+        is None
+    )
 
 
 def test_correlations_by_hand() -> None:
@@ -158,7 +161,7 @@ def test_correlations_by_hand() -> None:
     # deviations -1 0 1 and -7/6 5/6 2/6: 1.5 / sqrt(2 * 78 / 36); ranks 1 2 3 and 1 3 2: 1 - 6 * 2 / 24
     assert scores == pytest.approx({"pearson": 1.5 / (2 * 78 / 36) ** 0.5, "spearman": 0.5})
     assert task.score(labelled("1", "2"), [Score(1.0), Score(1.0)]) == {"pearson": 0.0, "spearman": 0.0}
-    assert task.main == "pearson"
+    assert task.main_metric == "pearson"
     with pytest.raises(UsageError, match=r"1 pair cannot be scored"):
         task.score(labelled("1"), [Score(1.0)])
 
@@ -166,7 +169,7 @@ def test_correlations_by_hand() -> None:
 def test_scores_are_learned_as_shares_of_the_range() -> None:
     examples = labelled("1", "5", "3.5")
     task = Pairs.build(small(goal="score", network="siamese", layers=0, dropout=0.0), examples)
-    assert (task.config.low, task.config.high, task.labels) == (1.0, 5.0, ["score"])
+    assert (task.config.min_score, task.config.max_score, task.labels) == (1.0, 5.0, ["score"])
     batch = task.prepare(task.data(examples).gather([0, 1, 2]))
     assert batch.targets.tolist() == pytest.approx([0.0, 1.0, 0.625])
     with torch.no_grad():
@@ -178,7 +181,7 @@ def test_scores_are_learned_as_shares_of_the_range() -> None:
     # and the loss is the mean of squares of 0.25, 0.75 and 0.375
     expected = (0.25**2 + 0.75**2 + 0.375**2) / 3
     assert task.eval().loss(batch).components["task"].item() == pytest.approx(expected)
-    task = Pairs.build(small(goal="score", low=0.0, high=10.0), examples)
+    task = Pairs.build(small(goal="score", min_score=0.0, max_score=10.0), examples)
     assert task.prepare(task.data(examples).gather([0])).targets.tolist() == pytest.approx([0.1])
 
 
@@ -198,7 +201,7 @@ def test_the_second_text_counts_and_order_too(network: Any) -> None:
 @pytest.mark.parametrize("positions", [("input",), ("output",), ("input", "output")])
 def test_an_encoder_is_heard_at_each_position(network: Any, positions: Any) -> None:
     """Words that the task cannot tell apart (no characters, one unknown vector) differ by what the encoder says."""
-    config = small(network=network, features=FeaturesConfig(words=WordsConfig(dim=4, characters=None), positions=positions))
+    config = small(network=network, features=FeaturesConfig(words=TaskWordConfig(dim=4, characters=None), positions=positions))
     torch.manual_seed(0)
     task = Pairs.build(config, labelled("a", "b"), [elmo()])
     one, two = task.predict([("the bank", "x"), ("the river", "x")])
@@ -223,13 +226,13 @@ def same_animal(count: int, seed: int) -> list[LabelledPair]:
 
 @pytest.mark.parametrize("config", [{"network": "esim"}, {"network": "siamese", "layers": 0, "pooling": "mean"}], ids=str)
 def test_a_toy_set_is_learned(config: dict[str, Any], tmp_path: Path) -> None:
-    fitting = FitConfig(batch=16, epochs=20, patience=6, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
+    fitting = FitConfig(batch_size=16, epochs=20, patience=6, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
     outcome = fit(
         Pairs,
         same_animal(240, 1),
         same_animal(60, 2),
         tmp_path / "out",
-        small(hidden=24, dropout=0.1, **config),
+        small(hidden_size=24, dropout=0.1, **config),
         fitting,
         Run(seed=1),
         test=same_animal(60, 3),
@@ -251,8 +254,8 @@ def test_a_toy_score_is_learned(tmp_path: Path) -> None:
             found.append(LabelledPair(*texts, str(10 + 5 * sum(text.count("animals") for text in texts))))
         return found
 
-    fitting = FitConfig(batch=16, epochs=15, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
-    config = small(network="siamese", goal="score", layers=0, pooling="mean", dropout=0.0, hidden=16)
+    fitting = FitConfig(batch_size=16, epochs=15, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
+    config = small(network="siamese", goal="score", layers=0, pooling="mean", dropout=0.0, hidden_size=16)
     outcome = fit(Pairs, counted(150, 1), counted(40, 2), tmp_path / "out", config, fitting, Run(seed=1), test=counted(40, 3))
     assert outcome.scores["test"]["pearson"] > 0.98
     asked = counted(40, 3)

@@ -20,7 +20,7 @@ CONLL = "Ann B-PER\nsaw O\nthe O\nbank B-LOC\n\nMoney O\nhelps O\nAnn B-PER\n"
 @pytest.mark.parametrize("mode", ["frozen", "finetune"])
 def test_in_a_task(tmp_path: Path, make, mode: str) -> None:
     (tmp_path / "train.conll").write_text(CONLL)
-    config = TaggingConfig(features=FeaturesConfig(mode=mode, thaw="gradual", layer_decay=2.0))  # type: ignore[arg-type]
+    config = TaggingConfig(features=FeaturesConfig(mode=mode, unfreeze="gradual", layer_decay=2.0))  # type: ignore[arg-type]
     examples = Tagging.read(tmp_path / "train.conll", config, training=True)
     encoder = make()
     before = encoder.embed([["Ann", "saw"]])[0]

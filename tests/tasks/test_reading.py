@@ -19,22 +19,22 @@ from polyseme.base.run import Run
 from polyseme.nn.attention import MASKED_SCORE
 from polyseme.nn.config import CharactersConfig
 from polyseme.nn.networks.bidaf import AnswerScores
-from polyseme.tasks.errors import report
+from polyseme.tasks.errors import error_report
 from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.reading import Answer, Reading, ReadingConfig
-from polyseme.tasks.words import WordsConfig
+from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion
 from polyseme.text.words import get_splitter
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
-FEATURES = FeaturesConfig(words=WordsConfig(dim=10, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0)))
+FEATURES = FeaturesConfig(words=TaskWordConfig(dim=10, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0)))
 TEXT = "Ann can’t say “no”  to Bob."
 
 
 def small(**changes: Any) -> ReadingConfig:
-    return ReadingConfig(**({"hidden": 8, "features": FEATURES} | changes))
+    return ReadingConfig(**({"hidden_size": 8, "features": FEATURES} | changes))
 
 
 def asked(text: str, *answers: str, question: str = "Who ?") -> ReadingQuestion:
@@ -96,8 +96,8 @@ def test_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_configs_are_checked() -> None:
-    with pytest.raises(ConfigError, match=r"hidden is 0, dropout 1.0; .*; longest is 0 and longest_paragraph 400"):
-        small(hidden=0, dropout=1.0, longest=0)
+    with pytest.raises(ConfigError, match=r"hidden_size is 0, dropout 1.0; .*; longest is 0 and max_paragraph_length 400"):
+        small(hidden_size=0, dropout=1.0, max_answer_length=0)
     with pytest.raises(ConfigError, match=r"'between', which only taggers have"):
         small(features=FEATURES.replace(positions=("between",)))
     config = small(rules="cmrc", no_answer=True)
@@ -122,7 +122,7 @@ def test_what_the_training_data_settles() -> None:
         built([english, ReadingQuestion("Who?", ("Ann",), ("Tom",))])
     with pytest.raises(UsageError, match="1 of 1 questions have no answers"):
         built([ReadingQuestion("Who?", ("Ann",))])
-    (strange,) = Reading.strange_labels([none], built([english]).labels, small(), "dev.json")
+    (strange,) = Reading.unknown_labels([none], built([english]).labels, small(), "dev.json")
     assert strange.label == "no answer"
 
 
@@ -169,7 +169,7 @@ def test_words_as_they_are_given() -> None:
 
 
 def test_paragraphs_are_scored_together() -> None:
-    task = built([asked(TEXT, "Ann")], longest=2)
+    task = built([asked(TEXT, "Ann")], max_answer_length=2)
     task.network = Fixed([[1.0, 0.0], [0.0], [3.0, 0.0, 0.0], [1.0]], [[0.0, 0.0], [2.0], [0.0, 0.0, 9.0], [0.0]])
     first, second = task.predict([("Who ?", ["a b", "c", "d e f"]), ("Who ?", "g")])
     # spans of one or two words: d alone 3, e f 9, f alone 9 (the shorter of equals); "d e f" would have 12
@@ -214,7 +214,7 @@ def test_long_paragraphs_are_answered_whole_and_cut_in_training() -> None:
     text = " ".join(words)
     examples = [asked(text, f"w{place} w{place + 1}", question=f"q{place} ?") for place in (100, 150, 200, 250, 298)]
     examples.append(asked("w0 w1", "w1"))
-    task = built(examples, longest_paragraph=20)
+    task = built(examples, max_paragraph_length=20)
     batch = task.data(examples).gather(range(6))
     prepared = task.prepare(batch)
     assert prepared.inputs[1].lengths.tolist() == [20] * 5 + [2]
@@ -242,7 +242,7 @@ def test_cut_layers_are_those_of_the_words_that_are_left(tmp_path: Path) -> None
     ]
     features = FEATURES.replace(positions=("input", "output"))
     torch.manual_seed(0)
-    task = Reading.build(small(longest_paragraph=7, features=features), examples, [elmo()])
+    task = Reading.build(small(max_paragraph_length=7, features=features), examples, [elmo()])
     data = task.data(examples)
     data.cache(task.features, tmp_path, kept="fp32")
     prepared = task.prepare(data.gather([0, 1]))
@@ -305,7 +305,7 @@ def test_scores_and_tallies() -> None:
     answers = [Answer("big", AnswerSpan(0, 4, 7), 0.5), Answer("ann", AnswerSpan(0, 0, 3), 0.5)]
     # big against big cat: 1 of 1, 1 of 2
     assert task.score(examples, answers) == pytest.approx({"f1": (2 / 3 + 1) / 2, "exact": 1 / 2})
-    np.testing.assert_allclose(task.tallies(examples, answers), [[2 / 3, 1], [1, 1]])
+    np.testing.assert_allclose(task.score_counts(examples, answers), [[2 / 3, 1], [1, 1]])
     with pytest.raises(UsageError, match="1 of 1 questions have no answers"):
         task.score([ReadingQuestion("Who ?", ("a",))], answers[:1])
     with pytest.raises(UsageError, match="no questions to score"):
@@ -315,8 +315,8 @@ def test_scores_and_tallies() -> None:
 # ---- learning
 
 PEOPLE, PLACES = ["Ann", "Bob", "Tom Hill"], ["garden", "hall", "attic"]
-LEARNING = FitConfig(batch=8, epochs=11, patience=11, optim=OptimConfig(learning_rate=0.005, weight_decay=0.0))
-LEARNER = small(hidden=16, dropout=0.0, features=FeaturesConfig(words=WordsConfig(dim=16, characters=None)))
+LEARNING = FitConfig(batch_size=8, epochs=11, patience=11, optim=OptimConfig(learning_rate=0.005, weight_decay=0.0))
+LEARNER = small(hidden_size=16, dropout=0.0, features=FeaturesConfig(words=TaskWordConfig(dim=16, characters=None)))
 
 
 def who_is_where(count: int, seed: int) -> list[ReadingQuestion]:
@@ -337,7 +337,7 @@ def test_a_toy_set_is_learned(tmp_path: Path) -> None:
     dev = who_is_where(40, 2)
     outcome = fit(Reading, who_is_where(200, 1), dev, tmp_path / "out", LEARNER, LEARNING, Run(seed=1), test=dev)
     assert outcome.scores["test"]["f1"] > 0.9  # by chance 0.5
-    assert outcome.task.main == "f1" and np.load(tmp_path / "out" / "test-tallies.npy").shape == (40, 2)
+    assert outcome.task.main_metric == "f1" and np.load(tmp_path / "out" / "test-tallies.npy").shape == (40, 2)
     found = outcome.task.predict([(question.question, question.paragraphs) for question in dev])
     assert outcome.task.score(dev, found) == pytest.approx(outcome.scores["test"])
 
@@ -358,6 +358,6 @@ def test_when_to_be_silent_is_learned(tmp_path: Path) -> None:
 def test_a_report_can_be_made(tmp_path: Path) -> None:
     file = write(tmp_path / "a.json", ("It is Ann.", [("Ann", 6)]), ("Nobody.", []))
     task = built(Reading.read(file, small()))
-    found = report(task, file)
+    found = error_report(task, file)
     assert found.examples == 2 and set(found.scores) == {"f1", "exact"} and found.main == "f1"
     assert {wrong.truth for mistake in found.worst for wrong in mistake.wrong} <= {"Ann", "no answer"}

@@ -13,19 +13,23 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.run import Run
 from polyseme.metrics.spans import spans
-from polyseme.tasks.errors import report
+from polyseme.tasks.errors import error_report
 from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.folder import load
 from polyseme.tasks.roles import RoleExample, Roles, RolesConfig, arguments, role_scores
-from polyseme.tasks.words import WordsConfig
+from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.roles import Predicate, RoleSentence
 from polyseme.training.optim import OptimConfig
 
 SMALL = RolesConfig(
-    hidden=16, layers=2, dropout=0.0, predicate_dim=8, features=FeaturesConfig(words=WordsConfig(dim=12, characters=None))
+    hidden_size=16,
+    layers=2,
+    dropout=0.0,
+    predicate_dim=8,
+    features=FeaturesConfig(words=TaskWordConfig(dim=12, characters=None)),
 )
-QUICK = FitConfig(batch=8, epochs=24, patience=24, optim=OptimConfig(learning_rate=0.02, weight_decay=0.0, warmup=0.0))
+QUICK = FitConfig(batch_size=8, epochs=24, patience=24, optim=OptimConfig(learning_rate=0.02, weight_decay=0.0, warmup=0.0))
 NAMES = ["Anna", "Omar", "Lena", "Igor"]
 SAW, LEAVE = ["B-A0", "B-V", "B-A1", "I-A1"], ["O", "O", "B-A0", "B-V"]
 
@@ -116,7 +120,7 @@ GOLD = ["B-A1", "I-A1", "B-R-A1", "B-V", "B-C-A1", "B-AM-TMP"]
 ])  # fmt: skip
 def test_tallies(trained: Roles, answer: list[str], tally: list[int]) -> None:
     example = RoleExample([*"abcdef"], 3, GOLD)
-    assert trained.tallies([example], [answer]).tolist() == [tally]
+    assert trained.score_counts([example], [answer]).tolist() == [tally]
     right, predicted, gold = tally
     scores = trained.score([example], [answer])
     assert scores["f1"] == pytest.approx(2 * right / (predicted + gold)) and scores["perfect"] == (tally == [3, 3, 3])
@@ -129,7 +133,7 @@ def test_scores_are_over_all_predicates(trained: Roles) -> None:
         RoleExample(["a", "b"], 0, ["B-V", "B-A1"]),
     ]
     answers = [["O"] * 6, ["B-V", "O"], ["B-V", "B-A1"]]
-    assert trained.tallies(some, answers).tolist() == [[0, 0, 3], [0, 0, 0], [1, 1, 1]]
+    assert trained.score_counts(some, answers).tolist() == [[0, 0, 3], [0, 0, 0], [1, 1, 1]]
     assert trained.score(some, answers) == {"f1": 0.4, "precision": 1.0, "recall": 0.25, "perfect": pytest.approx(2 / 3)}
     assert trained.score([], []) == {"f1": 0.0, "precision": 0.0, "recall": 0.0, "perfect": 0.0}
 
@@ -150,9 +154,9 @@ def test_from_a_file_to_a_report(trained: Roles, tmp_path: Path) -> None:
     assert Roles.read(file, SMALL) == [RoleExample(["Omar", "saw", "Lena", "leave"], place, tags) for place, tags in (
         (1, SAW), (3, ["O", "O", "B-AX", "B-V"])
     )]  # fmt: skip
-    found = report(trained, file)
+    found = error_report(trained, file)
     assert found.examples == 2 and found.scores["f1"] == pytest.approx(2 / 3)
-    assert [str(each) for each in found.strange] == [f"{file}:3: has the label 'AX'"]
+    assert [str(each) for each in found.unknown_labels] == [f"{file}:3: has the label 'AX'"]
     assert found.confused(5) == [("AX", "A0", 1)] and found.worst[0].where == f"{file}:4"
     assert found.worst[0].text == "Omar saw Lena [leave]"
     file.write_text("Oh -\n")

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from polyseme.base.errors import FormatError
 from polyseme.metrics.spans import spans
-from polyseme.tasks.tag_scheme import allowed_moves, from_bioes, labels_of, scheme_of, to_bioes
+from polyseme.tasks.tag_scheme import allowed_transitions, collect_labels, from_bioes, scheme_of, to_bioes
 from polyseme.text.labelled.conll import TaggedSentence
 
 WRITTEN = {
@@ -89,8 +89,8 @@ def test_a_few_slips_are_told_and_read_all_the_same(usual: str, scheme: str, cap
 
 @given(some.lists(some.sampled_from(["O", *(f"{letter}-{kind}" for letter in "BIES" for kind in "AB")]), max_size=8))
 def test_allowed_paths_are_exactly_the_legal_ones(tags: list[str]) -> None:
-    labels = labels_of([["S-A", "S-B"]], "BIOES")
-    moves = allowed_moves(labels)
+    labels = collect_labels([["S-A", "S-B"]], "BIOES")
+    moves = allowed_transitions(labels)
     ids = [labels.index(tag) for tag in tags]
     legal = to_bioes(tags, "BIOES") == tags  # what spans give back is legal, and all that is legal comes back
     allowed = all(bool(moves["allowed"][a, b]) for a, b in itertools.pairwise(ids))
@@ -114,14 +114,14 @@ def test_spans_without_types_are_letters(scheme: str) -> None:
     written = from_bioes(letters, scheme)
     assert to_bioes(written, scheme) == letters and all(len(tag) == 1 for tag in written)
     assert spans(written) == [(0, 3, ""), (3, 4, ""), (5, 7, "")]
-    labels = labels_of([written], scheme)
+    labels = collect_labels([written], scheme)
     assert labels == ["O", "B", "I", "E", "S"]
-    assert allowed_moves(labels)["allowed"].int().tolist() == [
+    assert allowed_transitions(labels)["allowed"].int().tolist() == [
         [1, 1, 0, 0, 1], [0, 0, 1, 1, 0], [0, 0, 1, 1, 0], [1, 1, 0, 0, 1], [1, 1, 0, 0, 1]
     ]  # fmt: skip
 
 
 def test_labels() -> None:
-    assert labels_of([["S-B", "O"], ["B-A", "E-A"]], "BIOES") == ["O", *(f"{x}-{t}" for t in "AB" for x in "BIES")]
-    assert labels_of([["VERB", "NOUN"]], "plain") == ["NOUN", "VERB"]
-    assert isinstance(allowed_moves(["O"])["allowed"], torch.Tensor)
+    assert collect_labels([["S-B", "O"], ["B-A", "E-A"]], "BIOES") == ["O", *(f"{x}-{t}" for t in "AB" for x in "BIES")]
+    assert collect_labels([["VERB", "NOUN"]], "plain") == ["NOUN", "VERB"]
+    assert isinstance(allowed_transitions(["O"])["allowed"], torch.Tensor)

@@ -13,18 +13,18 @@ from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.run import Run
 from polyseme.metrics.spans import spans
 from polyseme.tasks.features import FeaturesConfig, TextInputs
-from polyseme.tasks.fit import FitConfig, _share, fit
+from polyseme.tasks.fit import FitConfig, _sample_fraction, fit
 from polyseme.tasks.folder import load
 from polyseme.tasks.tagging import Tagging, TaggingConfig
-from polyseme.tasks.words import WordsConfig
+from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.labelled.text_in_context import document_of
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
 NAMES, PLACES = ["Anna", "Omar", "Lena", "Igor"], ["Paris", "Rome", "Oslo", "Lima"]
-SMALL = TaggingConfig(hidden=16, layers=1, dropout=0.0, features=FeaturesConfig(words=WordsConfig(dim=12)))
-QUICK = FitConfig(batch=8, epochs=12, patience=12, optim=OptimConfig(learning_rate=0.02, weight_decay=0.0, warmup=0.0))
+SMALL = TaggingConfig(hidden_size=16, layers=1, dropout=0.0, features=FeaturesConfig(words=TaskWordConfig(dim=12)))
+QUICK = FitConfig(batch_size=8, epochs=12, patience=12, optim=OptimConfig(learning_rate=0.02, weight_decay=0.0, warmup=0.0))
 
 
 def sentences() -> list[TaggedSentence]:
@@ -61,22 +61,22 @@ def test_tags_are_always_legal(tagger: Tagging) -> None:
 def test_words_of_a_text_are_spans_without_types(tmp_path: Path) -> None:
     data = [TaggedSentence(list("他在北京"), list("SSBE")), TaggedSentence(list("北京人好"), list("BMES"))] * 4
     outcome = fit(Tagging, data, data, tmp_path, SMALL, QUICK, Run(seed=1))
-    assert (outcome.task.main, outcome.scores["dev"]["f1"]) == ("f1", 1.0)
+    assert (outcome.task.main_metric, outcome.scores["dev"]["f1"]) == ("f1", 1.0)
     assert load(tmp_path).predict([list("他在北京")]) == [data[0]]
 
 
-def test_a_share_of_the_data_is_tagged_as_all_of_it(tmp_path: Path) -> None:
+def test_a_sample_fraction_of_the_data_is_tagged_as_all_of_it(tmp_path: Path) -> None:
     slip = TaggedSentence(["to", "Rome"], ["O", "I-LOC"])
     data = [*(TaggedSentence([place], ["B-LOC"]) for place in PLACES * 30), slip]
-    seed = next(seed for seed in range(1000) if slip in _share(data, 0.04, seed))  # one of five, and no slip any more
-    outcome = fit(Tagging, data, data, tmp_path, SMALL, QUICK.replace(epochs=1, share=0.04), Run(seed=seed))
+    seed = next(seed for seed in range(1000) if slip in _sample_fraction(data, 0.04, seed))  # one of five, and no slip any more
+    outcome = fit(Tagging, data, data, tmp_path, SMALL, QUICK.replace(epochs=1, train_fraction=0.04), Run(seed=seed))
     assert isinstance(outcome.task, Tagging) and outcome.task.scheme == "BIO"
 
 
 def test_plain_tags_without_crf(tmp_path: Path) -> None:
     data = [TaggedSentence(["a", "dog", "runs"], ["DET", "NOUN", "VERB"]), TaggedSentence(["the", "cat"], ["DET", "NOUN"])] * 4
     outcome = fit(Tagging, data, data, tmp_path, SMALL.replace(crf=False), QUICK, Run())
-    assert outcome.task.main == "accuracy" and outcome.scores["dev"]["accuracy"] == 1.0
+    assert outcome.task.main_metric == "accuracy" and outcome.scores["dev"]["accuracy"] == 1.0
     assert load(tmp_path).answer(outcome.task.data(data)) == [each.tags for each in data]
 
 
@@ -124,7 +124,7 @@ def test_one_tag_is_nothing_to_learn(tmp_path: Path, tag: str, told: str) -> Non
 
 # ---- sentences in their documents
 
-ALONE = SMALL.replace(features=FeaturesConfig(words=WordsConfig(dim=12), layers="all", dropout=0.0))
+ALONE = SMALL.replace(features=FeaturesConfig(words=TaskWordConfig(dim=12), layers="all", dropout=0.0))
 IN_DOCUMENTS = ALONE.replace(document_context=True)
 SPORT, TRAVEL = ["Football", "tonight", ":"], ["Weather", "today", ":"]
 
@@ -219,9 +219,9 @@ def test_examples_that_come_from_no_file_are_read_in_their_documents_too() -> No
 def test_what_is_settled_has_the_same_answers_whatever_follows() -> None:
     task = Tagging.build(IN_DOCUMENTS, sentences(), [elmo()])
     asked = [["Anna"] * 300 for _ in range(8)]  # three of them are read together
-    assert [task.settled(asked[:count]) for count in range(9)] == [0, 0, 0, 0, 3, 3, 3, 6, 6]
-    assert task.settled([["Anna"], [], ["Rome"], ["saw"]]) == 2
-    assert Tagging.build(ALONE, sentences(), [elmo()]).settled(asked) == 8
+    assert [task.num_final(asked[:count]) for count in range(9)] == [0, 0, 0, 0, 3, 3, 3, 6, 6]
+    assert task.num_final([["Anna"], [], ["Rome"], ["saw"]]) == 2
+    assert Tagging.build(ALONE, sentences(), [elmo()]).num_final(asked) == 8
 
 
 def test_data_that_is_held_out_reads_nothing_of_what_is_learned(tmp_path: Path) -> None:
@@ -254,10 +254,10 @@ def test_a_file_without_documents_is_told(tmp_path: Path, caplog: pytest.LogCapt
 
 
 def test_refusals() -> None:
-    for features in (FeaturesConfig(mode="finetune"), FeaturesConfig(covering=True)):
+    for features in (FeaturesConfig(mode="finetune"), FeaturesConfig(word_features=True)):
         with pytest.raises(ConfigError, match="document_context is for frozen encoders that read the words as given"):
             TaggingConfig(document_context=True, features=features)
     with pytest.raises(ConfigError, match="hidden"):
-        TaggingConfig(hidden=0)
+        TaggingConfig(hidden_size=0)
     with pytest.raises(ConfigError, match="between"):
         TaggingConfig(layers=1, features=FeaturesConfig(positions=("between",)))

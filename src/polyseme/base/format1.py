@@ -20,10 +20,58 @@ KEYS: dict[str, dict[str, str]] = {
     "UlmfitConfig": {"hidden": "hidden_size"},
     "FastTextConfig": {"shortest": "min_n", "longest": "max_n"},
     "SubwordConfig": {"pieces": "subword_pooling"},
+    # ---- tasks
+    "FeaturesConfig": {"covering": "word_features", "encoder_rate": "encoder_lr_multiplier", "thaw": "unfreeze"},
+    "TaskWordConfig": {
+        "own": "enabled",
+        "tune": "freeze_word_vectors",
+        "unknown": "unknown_words",
+        "hidden": "word_dropout",
+    },
+    "TaggingConfig": {"hidden": "hidden_size"},
+    "RolesConfig": {"hidden": "hidden_size"},
+    "ClassificationConfig": {"hidden": "hidden_size", "main": "metric", "kind": "format", "direct": "linear_head"},
+    "PairsConfig": {
+        "hidden": "hidden_size",
+        "main": "metric",
+        "kind": "format",
+        "direct": "linear_head",
+        "positive": "positive_label",
+        "low": "min_score",
+        "high": "max_score",
+    },
+    "ChoicesConfig": {"hidden": "hidden_size", "direct": "linear_head"},
+    "ReadingConfig": {"hidden": "hidden_size", "longest": "max_answer_length", "longest_paragraph": "max_paragraph_length"},
+    "CoreferenceConfig": {
+        "hidden": "hidden_size",
+        "scorer": "scorer_size",
+        "longest": "max_span_width",
+        "kept": "spans_per_word",
+        "antecedents": "max_antecedents",
+        "window": "max_training_sentences",
+        "windows": "truncation",
+        "taught": "mention_loss",
+        "sentences": "sentence_splitter",
+    },
+    "GenerationConfig": {"hidden": "hidden_size", "most_words": "max_vocabulary", "bleu_words": "bleu_tokenizer"},
+    "DecodingConfig": {
+        "way": "strategy",
+        "beam": "num_beams",
+        "longest": "max_length",
+        "answers": "num_return_sequences",
+        "draw": "sampling_seed",
+    },
+    "FitConfig": {"batch": "batch_size", "least_steps": "min_steps", "share": "train_fraction"},
 }
 """By config class: old key -> new key."""
 
-VALUES: dict[str, dict[str, dict[Any, Any]]] = {}
+VALUES: dict[str, dict[str, dict[Any, Any]]] = {
+    # ---- tasks
+    "TaskWordConfig": {"freeze_word_vectors": {True: False, False: True}, "unknown_words": {"vector": "shared"}},
+    "ClassificationConfig": {"network": {"direct": "linear"}},
+    "PairsConfig": {"network": {"direct": "linear"}},
+    "ReadingConfig": {"network": {"direct": "linear"}},
+}
 """By config class and new key: old value -> new value. Applies after the keys."""
 
 SPLITTERS: dict[str, str] = {"likeliest": "unigram"}

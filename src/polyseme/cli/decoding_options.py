@@ -25,8 +25,8 @@ class Way(StrEnum):
 
 
 ONLY = {
-    "beam": ("beam", "length_penalty"),
-    "sample": ("temperature", "top_k", "top_p", "draw"),
+    "beam": ("num_beams", "length_penalty"),
+    "sample": ("temperature", "top_k", "top_p", "sampling_seed"),
 }
 """Options that one way alone has."""
 
@@ -39,8 +39,10 @@ def _option(name: str, *, help: str, metavar: str | None = None) -> Any:
 class DecodingOptions:
     """How an answer is made; what is None stays as it was. The ranges are the config's to check."""
 
-    way: Annotated[Way | None, _option("--way", help="The likeliest that a beam search finds, or drawn at random.")] = None
-    beam: Annotated[int | None, _option("--beam", help="Beam: answers followed at a time; 1: greedy.")] = None
+    strategy: Annotated[
+        Way | None, _option("--strategy", help="The likeliest that a beam search finds, or drawn at random.")
+    ] = None
+    num_beams: Annotated[int | None, _option("--num-beams", help="Beam: answers followed at a time; 1: greedy.")] = None
     length_penalty: Annotated[
         float | None, _option("--length-penalty", help="Beam: 0 prefers short answers, above 1 long ones.")
     ] = None
@@ -52,10 +54,10 @@ class DecodingOptions:
         float | None,
         _option("--top-p", metavar="SHARE", help="Samples: draw from the fewest words that together have this probability."),
     ] = None
-    draw: Annotated[
-        int | None, _option("--draw", metavar="SEED", help="Samples: the same text and seed give the same answers.")
+    sampling_seed: Annotated[
+        int | None, _option("--sampling-seed", metavar="SEED", help="Samples: the same text and seed give the same answers.")
     ] = None
-    longest: Annotated[int | None, _option("--longest", metavar="WORDS", help="Words of an answer, at most.")] = None
+    max_length: Annotated[int | None, _option("--max-length", metavar="WORDS", help="Words of an answer, at most.")] = None
 
     def set_on(self, task: Task) -> None:
         """Let the task decode so."""
@@ -73,9 +75,9 @@ class DecodingOptions:
         except ConfigError as error:
             raise UsageError(str(error)) from error
         for way, names in ONLY.items():
-            if way != decoding.way and (idle := [name for name in names if name in given]):
-                found = f"of --way {way}, but the way is {decoding.way}"
-                raise UsageError(f"{_named(idle)}: {found}; give --way {way}, or leave it out")
+            if way != decoding.strategy and (idle := [name for name in names if name in given]):
+                found = f"of --strategy {way}, but the strategy is {decoding.strategy}"
+                raise UsageError(f"{_named(idle)}: {found}; give --strategy {way}, or leave it out")
         task.decoding = decoding
 
 
@@ -83,11 +85,12 @@ class DecodingOptions:
 class AnswersOptions(DecodingOptions):
     """The same where several answers to a text can be shown."""
 
-    answers: Annotated[
-        int | None, _option("--answers", help="Answers to each text, a line each; of a beam search at most --beam.")
+    num_return_sequences: Annotated[
+        int | None,
+        _option("--num-return-sequences", help="Answers to each text, a line each; of a beam search at most --num-beams."),
     ] = None
 
 
 def _named(fields: Iterable[str]) -> str:
-    """As options: --beam, --length-penalty."""
+    """As options: --num-beams, --length-penalty."""
     return ", ".join(f"--{name.replace('_', '-')}" for name in fields)

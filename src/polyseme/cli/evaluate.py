@@ -19,8 +19,8 @@ from polyseme.cli.train import print_scores
 
 if TYPE_CHECKING:
     from polyseme.tasks.base import Task
-    from polyseme.tasks.errors import Report
-    from polyseme.tasks.mistakes import Mistake
+    from polyseme.tasks.error_analysis import ExampleError
+    from polyseme.tasks.errors import ErrorReport
 
 WIDTH = 100  # columns of a table that is still read with ease
 PAIRS = 20  # confused labels that are shown instead of a wider one
@@ -57,7 +57,7 @@ class TableOptions:
     header: Annotated[
         bool | None, _of_data("--header/--no-header", help="Whether the first row of a table names the columns.")
     ] = None
-    kind: Annotated[Kind | None, _of_data("--kind", help="The kind of table, where content does not tell.")] = None
+    format: Annotated[Kind | None, _of_data("--format", help="The kind of table, where content does not tell.")] = None
     strict: Annotated[
         bool | None, _of_data("--strict/--no-strict", help="Whether rows without a text, or with more columns, are errors.")
     ] = None
@@ -102,13 +102,13 @@ def evaluate(
         polyseme evaluate my-translator test-without-header.tsv --source 0 --target 1
     """
     from polyseme.studies.train import load_task
-    from polyseme.tasks.errors import report
+    from polyseme.tasks.errors import error_report
 
     task = load_task(folder, device=device)
     table.set_on(task)
     decoding.set_on(task)
-    found = report(task, data, errors=errors)
-    for strange in found.strange:
+    found = error_report(task, data, errors=errors)
+    for strange in found.unknown_labels:
         show.note(f"{strange}, which {folder} has not learned; it counts as wrong")
     if json:
         show.as_json(_values(found))
@@ -116,7 +116,7 @@ def evaluate(
         _print(found, data)
 
 
-def _values(found: Report) -> dict[str, Any]:
+def _values(found: ErrorReport) -> dict[str, Any]:
     table = found.confusion
     return {
         "scores": found.scores,
@@ -132,11 +132,11 @@ def _values(found: Report) -> dict[str, Any]:
             }
             for mistake in found.worst
         ],
-        "unknown_labels": [{"where": each.where, "label": each.label, "times": each.times} for each in found.strange],
+        "unknown_labels": [{"where": each.where, "label": each.label, "times": each.times} for each in found.unknown_labels],
     }
 
 
-def _print(found: Report, data: Path) -> None:
+def _print(found: ErrorReport, data: Path) -> None:
     show.line(f"{data}: {show.count(found.examples, 'example')}")
     print_scores({"": found.scores})
     if found.confusion is not None:
@@ -147,7 +147,7 @@ def _print(found: Report, data: Path) -> None:
         _print_mistake(mistake)
 
 
-def _print_confusion(found: Report) -> None:
+def _print_confusion(found: ErrorReport) -> None:
     from rich.cells import cell_len
 
     table = str(found.confusion)
@@ -159,7 +159,7 @@ def _print_confusion(found: Report) -> None:
     show.columns([(f"{truth} taken for {answer}", f"{count:,}") for truth, answer, count in pairs])
 
 
-def _print_mistake(mistake: Mistake) -> None:
+def _print_mistake(mistake: ExampleError) -> None:
     show.line(f"\n{mistake.where}")
     show.line(f"  {show.short(mistake.text, WIDTH - 2)}")
     sure = "" if mistake.probability is None else f" ({mistake.probability:.3f})"

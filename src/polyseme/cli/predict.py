@@ -41,7 +41,8 @@ def predict(
     for a reader these are a question and a paragraph, and it gives the answer, its score and the line; for choices, a
     question and two choices or more. For roles, a line begins with the numbers of its predicates, from 0 and divided by
     commas, then a blank and the text; each word comes with one tag for each predicate. Coreference marks and lists what
-    means the same; generation gives the text that it makes of each, with --answers several, and a blank line between texts.
+    means the same; generation gives the text that it makes of each, with
+    --num-return-sequences several, and a blank line between texts.
 
     Examples:
 
@@ -53,7 +54,7 @@ def predict(
 
         polyseme predict my-roles "1,3 Ann saw Bob leave"
 
-        polyseme predict my-translator --input sentences.txt --way sample --top-p 0.9 --answers 3
+        polyseme predict my-translator --input sentences.txt --strategy sample --top-p 0.9 --num-return-sequences 3
     """
     lines = lines_of(texts, input)
     from polyseme.studies.train import load_task
@@ -61,7 +62,7 @@ def predict(
     task = load_task(folder, device=device)
     decoding.set_on(task)
     if texts:
-        lines = TextLines(task.lines_from(texts))
+        lines = TextLines(task.lines_from_arguments(texts))
     name = "TEXT" if texts else str(input or "standard input")
     done, read = 0, 0
     waiting: list[tuple[str, Any]] = []  # lines and what they ask
@@ -69,15 +70,15 @@ def predict(
         if some and not texts and not read:
             _tell_labelled(task, some, folder, name)
         for number, line in enumerate(some, read + 1):
-            waiting.append((line, task.question_of(line, f"{name}:{number}", split_on_spaces=split_on_spaces)))
+            waiting.append((line, task.parse_line(line, f"{name}:{number}", split_on_spaces=split_on_spaces)))
         read += len(some)
         questions = [question for _, question in waiting]
-        count = task.settled(questions) if some else len(questions)
+        count = task.num_final(questions) if some else len(questions)
         for (line, _), answer in zip(waiting[:count], task.predict(questions[:count]) if count else [], strict=True):
             if json:
-                show.as_json(task.answer_values(line, answer))
+                show.as_json(task.prediction_values(line, answer))
             else:
-                _show(task.answer_lines(line, answer), apart=task.in_blocks and done > 0)
+                _show(task.prediction_lines(line, answer), apart=task.multi_line and done > 0)
             done += 1
         del waiting[:count]
 
@@ -93,12 +94,12 @@ def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
 def _tell_labelled(task: Task, lines: list[str], folder: Path, name: str) -> None:
     """A note where the first lines of an input look like labelled data, and the task takes each for a text.
 
-    Tasks whose lines are divided by tabs make them of their arguments in a way of their own (`lines_from`).
+    Tasks whose lines are divided by tabs make them of their arguments in a way of their own (`lines_from_arguments`).
     """
     from polyseme.tasks.base import Task
 
     full = [line for line in lines if line.strip() and not line.startswith("#")]  # CoNLL-U has comments
-    if type(task).lines_from is Task.lines_from and full and all("\t" in line for line in full):
+    if type(task).lines_from_arguments is Task.lines_from_arguments and full and all("\t" in line for line in full):
         found = f"{name}: line after line has a tab, as in labelled data"
         way = f"give the texts alone, one a line, or score the data with polyseme evaluate {folder} FILE"
         show.note(f"{found}, and each whole line is taken for a text; {way}")

@@ -39,7 +39,7 @@ class Thaw(StrEnum):
 class Unknown(StrEnum):
     """What a word outside all tables gets."""
 
-    vector = "vector"
+    shared = "shared"
     random = "random"
 
 
@@ -65,7 +65,7 @@ class TextNetwork(StrEnum):
 
     bcn = "bcn"
     pooled = "pooled"
-    direct = "direct"
+    linear = "linear"
 
 
 class PairNetwork(StrEnum):
@@ -73,7 +73,7 @@ class PairNetwork(StrEnum):
 
     esim = "esim"
     siamese = "siamese"
-    direct = "direct"
+    linear = "linear"
 
 
 class Rules(StrEnum):
@@ -111,7 +111,7 @@ class ReadingNetwork(StrEnum):
     """Networks for questions."""
 
     bidaf = "bidaf"
-    direct = "direct"
+    linear = "linear"
 
 
 class Head(StrEnum):

@@ -40,7 +40,7 @@ _DATA, _ENCODERS, _WORDS, _TRAINING = "Data", "Encoders", "Text", "Training"
 _FILES = "plain, gzip or xz"
 ELSEWHERE = {
     *("data", "dev", "test", "out", "encoder", "splitter", "word_list", "cache", "seed", "device", "precision"),
-    *("accept_changes", "json", "fixed_words", "positions"),
+    *("accept_changes", "json", "freeze_word_vectors", "positions"),
 }
 """Fields that are no options of a config, or not under their own name."""
 
@@ -96,7 +96,7 @@ class TrainOptions:
         float | None,
         _option("--l2", panel=_ENCODERS, min=0, help="Pull of the mix's weights towards equal ones; not given: 0.001."),
     ] = None
-    encoder_rate: Annotated[
+    encoder_lr_multiplier: Annotated[
         float | None,
         _option("--encoder-rate", panel=_ENCODERS, help="Rate of a fine-tuned encoder, times the task's; not given: 0.1."),
     ] = None
@@ -109,9 +109,11 @@ class TrainOptions:
             help="Each part moves so many times slower than the one above; not given: 1.",
         ),
     ] = None
-    thaw: Annotated[
+    unfreeze: Annotated[
         Thaw | None,
-        _option("--thaw", panel=_ENCODERS, help="Fine-tune all parts, the top one alone, or one after another from the top."),
+        _option(
+            "--unfreeze", panel=_ENCODERS, help="Fine-tune all parts, the top one alone, or one after another from the top."
+        ),
     ] = None
     cache: Annotated[
         Path | None,
@@ -130,18 +132,26 @@ class TrainOptions:
         int | None,
         _option("--word-dim", panel=_WORDS, min=0, help="Size of the task's own word vectors; not given: 100. 0: none."),
     ] = None
-    own_words: Annotated[
+    task_embeddings: Annotated[
         bool | None,
-        _option("--own-words/--no-own-words", panel=_WORDS, help="Without them (no table, no characters) encoders read alone."),
+        _option(
+            "--task-embeddings/--no-task-embeddings",
+            panel=_WORDS,
+            help="Without them (no table, no characters) encoders read alone.",
+        ),
     ] = None
-    fixed_words: Annotated[
-        bool, _option("--fixed-words", panel=_WORDS, help="Word vectors from a file do not go on learning.")
+    freeze_word_vectors: Annotated[
+        bool, _option("--freeze-word-vectors", panel=_WORDS, help="Word vectors from a file do not go on learning.")
     ] = False
-    unknown: Annotated[
+    unknown_words: Annotated[
         Unknown | None,
-        _option("--unknown", panel=_WORDS, help="What unknown words get: one vector for all, or a random one of their own."),
+        _option(
+            "--unknown-words", panel=_WORDS, help="What unknown words get: one vector for all, or a random one of their own."
+        ),
     ] = None
-    hidden: Annotated[int | None, _option("--hidden", panel=_TRAINING, min=1, help="Units of the network's layers.")] = None
+    hidden_size: Annotated[
+        int | None, _option("--hidden-size", panel=_TRAINING, min=1, help="Units of the network's layers.")
+    ] = None
     dropout: Annotated[float | None, _option("--dropout", panel=_TRAINING, help="Share of numbers dropped in training.")] = None
     epochs: Annotated[
         int | None, _option("--epochs", panel=_TRAINING, min=1, help="Passes over the data, at most; not given: 50.")
@@ -150,7 +160,9 @@ class TrainOptions:
         int | None,
         _option("--patience", panel=_TRAINING, min=1, help="Stop after so many epochs without a gain on dev; not given: 10."),
     ] = None
-    batch: Annotated[int | None, _option("--batch", panel=_TRAINING, min=1, help="Examples of a batch; not given: 32.")] = None
+    batch_size: Annotated[
+        int | None, _option("--batch-size", panel=_TRAINING, min=1, help="Examples of a batch; not given: 32.")
+    ] = None
     learning_rate: Annotated[
         float | None, _option("--learning-rate", panel=_TRAINING, help="Highest learning rate; not given: 0.003.")
     ] = None
@@ -162,9 +174,11 @@ class TrainOptions:
         RateDecay | None,
         _option("--decay", panel=_TRAINING, help="How the rate falls then; slanted: as in ULMFiT, with --warmup 0.1."),
     ] = None
-    share: Annotated[
+    train_fraction: Annotated[
         float | None,
-        _option("--share", panel=_TRAINING, help="Share of the training data to use, drawn by the seed; not given: 1."),
+        _option(
+            "--train-fraction", panel=_TRAINING, help="Share of the training data to use, drawn by the seed; not given: 1."
+        ),
     ] = None
     seed: Seed = 0
     device: Device = None
@@ -174,8 +188,8 @@ class TrainOptions:
     def chosen(self) -> dict[str, Any]:
         """The options that were given, under the names that `polyseme.train` has for them."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in ELSEWHERE}
-        if self.fixed_words:
-            values["tune_words"] = False
+        if self.freeze_word_vectors:
+            values["freeze_word_vectors"] = True
         if self.positions is not None:
             values["positions"] = [name.strip() for name in self.positions.split(",")]
         given = {name: value for name, value in values.items() if value is not None}
@@ -203,10 +217,10 @@ class TaggingOptions(TrainOptions):
     crf: Annotated[
         bool | None, _option("--crf/--no-crf", panel=_TRAINING, help="Score a sentence's tags as a whole, or each for itself.")
     ] = None
-    covering: Annotated[
+    word_features: Annotated[
         bool | None,
         _option(
-            "--covering",
+            "--word-features",
             panel=_ENCODERS,
             help="For data by single characters: frozen encoders and word vectors read the words that hold them, as they cut "
             "the text.",
@@ -234,7 +248,9 @@ class TableOptions(TrainOptions):
     header: Annotated[
         bool | None, _option("--header/--no-header", panel=_DATA, help="Whether the first row names the columns.")
     ] = None
-    kind: Annotated[Kind | None, _option("--kind", panel=_DATA, help="The kind of table, where content does not tell.")] = None
+    format: Annotated[Kind | None, _option("--format", panel=_DATA, help="The kind of table, where content does not tell.")] = (
+        None
+    )
     strict: Annotated[
         bool | None,
         _option("--strict/--no-strict", panel=_DATA, help="Whether rows without a text, or with more columns, are errors."),
@@ -247,7 +263,7 @@ class HeadOptions(TrainOptions):
 
     head: Annotated[
         Head | None,
-        _option("--head", panel=_TRAINING, help="Of direct: one layer, one behind a tanh layer (BERT), two (ULMFiT)."),
+        _option("--head", panel=_TRAINING, help="Of linear: one layer, one behind a tanh layer (BERT), two (ULMFiT)."),
     ] = None
     encoder_dropout: Annotated[
         float | None,
@@ -255,12 +271,12 @@ class HeadOptions(TrainOptions):
             "--encoder-dropout",
             panel=_TRAINING,
             min=0,
-            help="Of direct: shares of a ulmfit's dropout times this, while it is fine-tuned; not given: 0.5.",
+            help="Of linear: shares of a ulmfit's dropout times this, while it is fine-tuned; not given: 0.5.",
         ),
     ] = None
     lm_weight: Annotated[
         float | None,
-        _option("--lm-weight", panel=_TRAINING, min=0, help="Of direct: weight of a gpt's or ulmfit's own loss (GPT: 0.5)."),
+        _option("--lm-weight", panel=_TRAINING, min=0, help="Of linear: weight of a gpt's or ulmfit's own loss (GPT: 0.5)."),
     ] = None
 
 
@@ -285,7 +301,7 @@ class ClassificationOptions(HeadOptions, TableOptions):
     ] = None
     network: Annotated[
         TextNetwork | None,
-        _option("--network", panel=_TRAINING, help="bcn: biattentive; pooled: light; direct: the encoder and a head."),
+        _option("--network", panel=_TRAINING, help="bcn: biattentive; pooled: light; linear: the encoder and a head."),
     ] = None
 
 
@@ -298,10 +314,10 @@ class PairsOptions(HeadOptions, TableOptions):
     ] = None
     goal: Annotated[Goal | None, _option("--goal", panel=_DATA, help="A label for each pair, or a score: a number.")] = None
     network: Annotated[
-        PairNetwork | None, _option("--network", panel=_TRAINING, help="esim; siamese: light; direct: the encoder and a head.")
+        PairNetwork | None, _option("--network", panel=_TRAINING, help="esim; siamese: light; linear: the encoder and a head.")
     ] = None
     both_orders: Annotated[
-        bool | None, _option("--both-orders", panel=_TRAINING, help="Of direct: read pairs in both orders, as GPT does.")
+        bool | None, _option("--both-orders", panel=_TRAINING, help="Of linear: read pairs in both orders, as GPT does.")
     ] = None
 
 
@@ -309,7 +325,9 @@ class PairsOptions(HeadOptions, TableOptions):
 class ChoicesOptions(HeadOptions):
     """Of choices."""
 
-    batch: Annotated[int | None, _option("--batch", panel=_TRAINING, min=1, help="Questions of a batch; not given: 8.")] = None
+    batch_size: Annotated[
+        int | None, _option("--batch-size", panel=_TRAINING, min=1, help="Questions of a batch; not given: 8.")
+    ] = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -327,7 +345,7 @@ class ReadingOptions(TrainOptions):
     """Of readers."""
 
     network: Annotated[
-        ReadingNetwork | None, _option("--network", panel=_TRAINING, help="bidaf, or direct: spans straight from a bert.")
+        ReadingNetwork | None, _option("--network", panel=_TRAINING, help="bidaf, or linear: spans straight from a bert.")
     ] = None
     rules: Annotated[
         Rules | None,
@@ -341,14 +359,14 @@ class ReadingOptions(TrainOptions):
             help="Whether it may say that there is none; by the data, where not given.",
         ),
     ] = None
-    longest: Annotated[
+    max_answer_length: Annotated[
         int | None,
-        _option("--longest", panel=_DATA, min=1, metavar="WORDS", help="Words of an answer, at most; not given: 30."),
+        _option("--max-answer-length", panel=_DATA, min=1, metavar="WORDS", help="Words of an answer, at most; not given: 30."),
     ] = None
-    longest_paragraph: Annotated[
+    max_paragraph_length: Annotated[
         int | None,
         _option(
-            "--longest-paragraph",
+            "--max-paragraph-length",
             panel=_TRAINING,
             min=1,
             metavar="WORDS",
@@ -393,10 +411,10 @@ class GenerationOptions(TrainOptions):
     header: Annotated[
         bool | None, _option("--header/--no-header", panel=_DATA, help="Whether the first row of a table names the columns.")
     ] = None
-    bleu_words: Annotated[
+    bleu_tokenizer: Annotated[
         BleuWords | None,
         _option(
-            "--bleu-words",
+            "--bleu-tokenizer",
             panel=_DATA,
             help="How sacrebleu cuts words for BLEU; not given: zh for Chinese, char for Japanese and other texts split into "
             "characters, else 13a.",
@@ -442,12 +460,12 @@ class GenerationOptions(TrainOptions):
         float | None,
         _option("--label-smoothing", panel=_TRAINING, help="Share of the probability that all words have; not given: 0."),
     ] = None
-    beam: Annotated[
-        int | None, _option("--beam", panel=_TRAINING, min=1, help="Answers followed at a time; 1: greedy. Not given: 5.")
+    num_beams: Annotated[
+        int | None, _option("--num-beams", panel=_TRAINING, min=1, help="Answers followed at a time; 1: greedy. Not given: 5.")
     ] = None
-    longest: Annotated[
+    max_length: Annotated[
         int | None,
-        _option("--longest", panel=_TRAINING, min=1, metavar="WORDS", help="Words of an answer, at most; not given: 200."),
+        _option("--max-length", panel=_TRAINING, min=1, metavar="WORDS", help="Words of an answer, at most; not given: 200."),
     ] = None
 
 
@@ -459,33 +477,39 @@ class CoreferenceOptions(TrainOptions):
         bool | None,
         _option("--singletons", panel=_DATA, help="What is mentioned once is learned, given and counted, too."),
     ] = None
-    longest: Annotated[
+    max_span_width: Annotated[
         int | None,
-        _option("--longest", panel=_DATA, min=1, metavar="WORDS", help="Words of a mention, at most; not given: 20."),
+        _option("--max-span-width", panel=_DATA, min=1, metavar="WORDS", help="Words of a mention, at most; not given: 20."),
     ] = None
-    taught: Annotated[
+    mention_loss: Annotated[
         bool | None,
-        _option("--taught", panel=_TRAINING, help="Tell which spans are mentions; helps where data is tiny."),
+        _option("--mention-loss", panel=_TRAINING, help="Tell which spans are mentions; helps where data is tiny."),
     ] = None
     network_layers: Annotated[
         int | None, _option("--network-layers", panel=_TRAINING, min=1, help="LSTM layers; not given: 1.")
     ] = None
-    kept: Annotated[
+    spans_per_word: Annotated[
         float | None,
-        _option("--kept", panel=_TRAINING, metavar="SHARE", help="Spans that are compared, times words; not given: 0.4."),
+        _option(
+            "--spans-per-word", panel=_TRAINING, metavar="SHARE", help="Spans that are compared, times words; not given: 0.4."
+        ),
     ] = None
-    antecedents: Annotated[
-        int | None,
-        _option("--antecedents", panel=_TRAINING, min=1, metavar="N", help="Each with so many earlier ones; not given: 50."),
-    ] = None
-    window: Annotated[
+    max_antecedents: Annotated[
         int | None,
         _option(
-            "--window",
+            "--max-antecedents", panel=_TRAINING, min=1, metavar="N", help="Each with so many earlier ones; not given: 50."
+        ),
+    ] = None
+    max_training_sentences: Annotated[
+        int | None,
+        _option(
+            "--max-training-sentences",
             panel=_TRAINING,
             min=1,
             metavar="SENTENCES",
             help="Of a longer document, so many are trained on at a time; not given: 50.",
         ),
     ] = None
-    batch: Annotated[int | None, _option("--batch", panel=_TRAINING, min=1, help="Documents of a batch; not given: 1.")] = None
+    batch_size: Annotated[
+        int | None, _option("--batch-size", panel=_TRAINING, min=1, help="Documents of a batch; not given: 1.")
+    ] = None

@@ -28,7 +28,7 @@ from polyseme.cli.text_options import named
 from polyseme.cli.training_options import large_pages, leave
 
 if TYPE_CHECKING:
-    from polyseme.tasks.fit import Outcome
+    from polyseme.tasks.fit import FitResult
     from polyseme.text.words import Splitter as Way
 
 app = typer.Typer(help="Put encoders to a task, on labelled data.", no_args_is_help=True)
@@ -201,12 +201,12 @@ def _cut(splitter: Splitter | None, word_list: Path | None) -> Way | None:
     return None if splitter is None else named(splitter, word_list)
 
 
-def _values(outcome: Outcome, out: Path) -> dict[str, object]:
+def _values(outcome: FitResult, out: Path) -> dict[str, object]:
     result = outcome.result
     return {
         "out": str(out),
         "task": outcome.task.kind,
-        "main": outcome.task.main,
+        "main": outcome.task.main_metric,
         "scores": outcome.scores,
         "steps": result.steps,
         "best_step": result.best_step,
@@ -215,7 +215,7 @@ def _values(outcome: Outcome, out: Path) -> dict[str, object]:
     }
 
 
-def _print(outcome: Outcome, out: Path) -> None:
+def _print(outcome: FitResult, out: Path) -> None:
     result = outcome.result
     stopped = ", stopped" if result.ended is None else ""
     show.line(f"{out}: {outcome.task.kind}, {show.count(result.steps, 'step')}, {result.seconds:,.0f} s{stopped}")

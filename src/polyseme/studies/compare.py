@@ -72,7 +72,7 @@ class Study:
             for seed, share, row in itertools.product(self.seeds, self.shares, self.rows):
                 part = [] if share == 1 else [f"share-{share:g}"]
                 out = self.out.joinpath("cells", name, row.replace("/", "_").replace(":", "-"), *part, str(seed))
-                options = {"share": share, **listed(kind, self._options(name, row))}
+                options = {"train_fraction": share, **listed(kind, self._options(name, row))}
                 encoders = self._encoders(row, language)
                 made = {each: known for each in encoders.split("+") if (known := quick_fingerprint(each)) is not None}
                 found.append(Experiment(name, row, encoders, seed, str(out), str(self.out / "layers"), options, made))
@@ -122,7 +122,7 @@ class Study:
                     f"--option {scoped} applies to no experiment: no set and row match all words before the name; remove it, "
                     f"or compare what it is for (the rows are {', '.join(self.rows)})"
                 )
-            if scoped.rpartition(":")[2] == "share" and self.shares != (1.0,):
+            if scoped.rpartition(":")[2] == "train_fraction" and self.shares != (1.0,):
                 raise UsageError(f"--option {scoped} stands against --shares; give one of them")
         uses = []
         for name, row in itertools.product(self.sets, self.rows):

@@ -49,7 +49,7 @@ class Experiment:
     @property
     def share(self) -> float:
         """Of the training data."""
-        return float(self.options.get("share", 1.0))
+        return float(self.options.get("train_fraction", 1.0))
 
     @property
     def done(self) -> bool:

@@ -16,20 +16,20 @@ from polyseme.studies.train import named_in
 TUNED, FROZEN = "finetune", "frozen"
 """The modes of encoders, which learn along or stay, and the words for rows that have them."""
 HEADS: Mapping[str, Mapping[str, Any]] = {
-    "tagging": {"network_layers": 0, "own_words": False, "crf": False, "layers": "top", "norm": "none"},
-    "classification": {"network": "direct"},
-    "pairs": {"network": "direct"},
-    "reading": {"network": "direct"},
+    "tagging": {"network_layers": 0, "task_embeddings": False, "crf": False, "layers": "top", "norm": "none"},
+    "classification": {"network": "linear"},
+    "pairs": {"network": "linear"},
+    "reading": {"network": "linear"},
 }
 """Options that leave nothing but a head, by task."""
-USUAL: Mapping[str, Any] = {"batch": 32, "epochs": 4, "patience": 4, "dropout": 0.1}
+USUAL: Mapping[str, Any] = {"batch_size": 32, "epochs": 4, "patience": 4, "dropout": 0.1}
 """As in BERT's paper."""
 DATA = (
     *("column", "scheme", "classes", "phrases", "sentence_copies"),
-    *("text", "second", "label", "header", "kind", "strict", "goal", "longest"),
+    *("text", "second", "label", "header", "format", "strict", "goal", "max_answer_length", "max_span_width", "max_length"),
 )
 """Options that say how files are read, and what of them counts: those of the set hold in any case."""
-OF_FROZEN = ("covering", "phrase_context", "document_context")
+OF_FROZEN = ("word_features", "phrase_context", "document_context")
 """Switches for frozen encoders alone."""
 
 

@@ -2,8 +2,8 @@
 
     epochs=5                    every experiment
     ner:epochs=15               those of one labelled set
-    finetune:encoder_rate=0.2   those whose encoders are fine-tuned; likewise frozen
-    bert:batch=16               those of one row of the table
+    finetune:encoder_lr_multiplier=0.2   those whose encoders are fine-tuned; likewise frozen
+    bert:batch_size=16          those of one row of the table
     ner:finetune:epochs=4       those that go by all these words
 
 Where several say something of one option, the one with most words counts.
@@ -40,7 +40,7 @@ def parse_option(text: str) -> tuple[str, Any]:
 def options_for(options: Mapping[str, Any], words: Collection[str]) -> dict[str, Any]:
     """The options of an experiment that goes by some words, by their plain names.
 
-    >>> options_for({"ner:epochs": 15, "epochs": 5, "nli:batch": 8}, {"ner", "none"})
+    >>> options_for({"ner:epochs": 15, "epochs": 5, "nli:batch_size": 8}, {"ner", "none"})
     {'epochs': 15}
     """
     found: dict[str, Any] = {}

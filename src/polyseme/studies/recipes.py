@@ -11,17 +11,17 @@ from typing import Any
 
 from polyseme.encoders.base import Encoder
 from polyseme.tasks.base import TaskConfig
+from polyseme.tasks.linear_head import LINEAR, SequenceTaskConfig
 from polyseme.tasks.tagging import TaggingConfig
-from polyseme.tasks.whole import DIRECT, WholeConfig
 
 RECIPES: dict[str, dict[str, Any]] = {
-    "bert": {"learning_rate": 5e-5, "encoder_rate": 1.0, "warmup": 0.1},  # Devlin et al. 2019: 2e-5 to 5e-5
-    "gpt": {"learning_rate": 6.25e-5, "encoder_rate": 1.0, "warmup": 0.002},  # Radford et al. 2018
+    "bert": {"learning_rate": 5e-5, "encoder_lr_multiplier": 1.0, "warmup": 0.1},  # Devlin et al. 2019: 2e-5 to 5e-5
+    "gpt": {"learning_rate": 6.25e-5, "encoder_lr_multiplier": 1.0, "warmup": 0.002},  # Radford et al. 2018
     "ulmfit": {  # Howard and Ruder 2018
         "learning_rate": 0.01,
-        "encoder_rate": 1.0,
+        "encoder_lr_multiplier": 1.0,
         "layer_decay": 2.6,
-        "thaw": "gradual",
+        "unfreeze": "gradual",
         "warmup": 0.1,
         "decay": "slanted",
     },
@@ -40,5 +40,5 @@ def recipe_options(config: TaskConfig, options: Mapping[str, Any], encoders: Seq
 def is_bare(config: TaskConfig) -> bool:
     """Whether a network is an encoder and a head."""
     if isinstance(config, TaggingConfig):
-        return config.layers == 0 and not config.features.words.own
-    return getattr(config, "network", DIRECT if isinstance(config, WholeConfig) else None) == DIRECT
+        return config.layers == 0 and not config.features.words.enabled
+    return getattr(config, "network", LINEAR if isinstance(config, SequenceTaskConfig) else None) == LINEAR

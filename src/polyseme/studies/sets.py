@@ -62,11 +62,18 @@ class LabelledSet:
         return {"train": self.train, "dev": self.dev, "test": self.test}
 
 
-_NER: dict[str, Any] = {"hidden": 200, "network_layers": 2, "dropout": 0.5, "norm": "none", "mix_dropout": 0.2}
-_NER |= {"batch": 32, "epochs": 15, "patience": 15, "learning_rate": 2e-3, "least_steps": 1500}
-_CHARACTERS: dict[str, Any] = _NER | {"covering": True}  # by the words that hold them
-_COREF: dict[str, Any] = {"hidden": 200, "dropout": 0.3, "norm": "bilm", "mix_dropout": 0.2, "longest": 20, "kept": 0.4}
-_COREF |= {"window": 50, "batch": 1, "epochs": 20, "patience": 20, "learning_rate": 1e-3}
+_NER: dict[str, Any] = {"hidden_size": 200, "network_layers": 2, "dropout": 0.5, "norm": "none", "mix_dropout": 0.2}
+_NER |= {"batch_size": 32, "epochs": 15, "patience": 15, "learning_rate": 2e-3, "min_steps": 1500}
+_CHARACTERS: dict[str, Any] = _NER | {"word_features": True}  # by the words that hold them
+_COREF: dict[str, Any] = {
+    "hidden_size": 200,
+    "dropout": 0.3,
+    "norm": "bilm",
+    "mix_dropout": 0.2,
+    "max_span_width": 20,
+    "spans_per_word": 0.4,
+}
+_COREF |= {"max_training_sentences": 50, "batch_size": 1, "epochs": 20, "patience": 20, "learning_rate": 1e-3}
 
 SETS = {
     "ner": LabelledSet(
@@ -76,7 +83,8 @@ SETS = {
         train="ner_conll2003_en/eng.train",
         dev="ner_conll2003_en/eng.testa",
         test="ner_conll2003_en/eng.testb",
-        options=_NER | {"layers": "all", "norm": "words", "tune_words": False, "dropout": 0.4, "document_context": True},
+        options=_NER
+        | {"layers": "all", "norm": "words", "freeze_word_vectors": True, "dropout": 0.4, "document_context": True},
         source="the CoNLL-2003 shared task; its text is Reuters news, by agreement with NIST",
     ),
     "pos": LabelledSet(
@@ -97,9 +105,10 @@ SETS = {
         dev="sst_en/trees.dev.txt.gz",
         test="sst_en/trees.test.txt.gz",
         options={
-            "network": "bcn", "hidden": 300, "dropout": 0.2, "layers": "all", "mix_dropout": 0.0, "tune_words": False,
+            "network": "bcn", "hidden_size": 300, "dropout": 0.2, "layers": "all", "mix_dropout": 0.0,
+            "freeze_word_vectors": True,
             "classes": 5, "phrases": "distinct", "phrase_context": True,
-            "batch": 100, "epochs": 6, "patience": 6, "learning_rate": 1e-3,
+            "batch_size": 100, "epochs": 6, "patience": 6, "learning_rate": 1e-3,
         },
         source="https://nlp.stanford.edu/sentiment",
     ),
@@ -112,9 +121,10 @@ SETS = {
         test="nli_sick_en/SICK_test_annotated.txt",
         splitter="english",
         options={
-            "network": "esim", "hidden": 200, "dropout": 0.4, "norm": "none", "mix_dropout": 0.3, "tune_words": False,
+            "network": "esim", "hidden_size": 200, "dropout": 0.4, "norm": "none", "mix_dropout": 0.3,
+            "freeze_word_vectors": True,
             "label": "entailment_judgment", "positions": ("input", "output"),
-            "batch": 32, "epochs": 30, "patience": 8, "learning_rate": 1e-3,
+            "batch_size": 32, "epochs": 30, "patience": 8, "learning_rate": 1e-3,
         },
         source="SemEval-2014 task 1",
     ),
@@ -126,8 +136,9 @@ SETS = {
         dev="srl_propbank_ewt_en/ewt.dev.jsonl.gz",
         test="srl_propbank_ewt_en/ewt.test.jsonl.gz",
         options={
-            "hidden": 300, "network_layers": 4, "dropout": 0.1, "norm": "bilm", "mix_dropout": 0.2, "tune_words": False,
-            "batch": 64, "epochs": 12, "patience": 12, "learning_rate": 1e-3,
+            "hidden_size": 300, "network_layers": 4, "dropout": 0.1, "norm": "bilm", "mix_dropout": 0.2,
+            "freeze_word_vectors": True,
+            "batch_size": 64, "epochs": 12, "patience": 12, "learning_rate": 1e-3,
         },
         source="https://github.com/propbank/propbank-release, with the words of UD English EWT 2.2",
     ),
@@ -140,8 +151,9 @@ SETS = {
         test="rc_squad1.1_subset_en/squad_subset.test.json.gz",
         splitter="english",
         options={
-            "hidden": 100, "dropout": 0.3, "norm": "words", "mix_dropout": 0.2, "longest": 20, "positions": ("input", "output"),
-            "tune_words": False, "batch": 32, "epochs": 5, "patience": 5, "learning_rate": 1e-3,
+            "hidden_size": 100, "dropout": 0.3, "norm": "words", "mix_dropout": 0.2, "max_answer_length": 20,
+            "positions": ("input", "output"),
+            "freeze_word_vectors": True, "batch_size": 32, "epochs": 5, "patience": 5, "learning_rate": 1e-3,
         },
         source="https://rajpurkar.github.io/SQuAD-explorer; here 1,000 paragraphs of it with 5 questions each",
     ),
@@ -154,8 +166,8 @@ SETS = {
         test="mt_multi30k/test_2016_flickr",
         splitter="english",
         options={
-            "source": "en", "target": "de", "hidden": 256, "target_dim": 256, "tied": True, "label_smoothing": 0.1,
-            "dropout": 0.4, "norm": "none", "mix_dropout": 0.5, "batch": 64, "epochs": 15, "patience": 15,
+            "source": "en", "target": "de", "hidden_size": 256, "target_dim": 256, "tied": True, "label_smoothing": 0.1,
+            "dropout": 0.4, "norm": "none", "mix_dropout": 0.5, "batch_size": 64, "epochs": 15, "patience": 15,
             "learning_rate": 1e-3,
         },
         source="https://github.com/multi30k/dataset",
@@ -209,8 +221,8 @@ SETS = {
         dev="chnsenticorp_zh/dev.tsv.gz",
         test="chnsenticorp_zh/test.tsv.gz",
         options={
-            "network": "bcn", "hidden": 150, "dropout": 0.3, "norm": "none", "mix_dropout": 0.3,
-            "batch": 50, "epochs": 8, "patience": 8, "learning_rate": 1e-3,
+            "network": "bcn", "hidden_size": 150, "dropout": 0.3, "norm": "none", "mix_dropout": 0.3,
+            "batch_size": 50, "epochs": 8, "patience": 8, "learning_rate": 1e-3,
         },
         source="ChnSentiCorp, the version of ERNIE (9,600 / 1,200 / 1,200)",
     ),

@@ -123,7 +123,7 @@ def compared(old: Runs, new: Runs) -> Comparison | None:
     parts = []
     for place, experiment in enumerate(old[0]):
         before, after = ([np.load(Path(run[place].out, TALLIES)) for run in runs] for runs in (old, new))
-        parts.append(ExampleSet(before, after, task_named(labelled_set(experiment.set).task).tally_score))
+        parts.append(ExampleSet(before, after, task_named(labelled_set(experiment.set).task).score_from_counts))
     return paired_bootstrap_of_mean(parts)
 
 

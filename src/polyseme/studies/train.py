@@ -25,7 +25,7 @@ from polyseme.studies.recipes import is_bare, recipe_options
 from polyseme.tasks import folder
 from polyseme.tasks.base import Task, TaskConfig, task_type
 from polyseme.tasks.features import split_encoders
-from polyseme.tasks.fit import FitConfig, Outcome, fit
+from polyseme.tasks.fit import FitConfig, FitResult, fit
 from polyseme.text.words import Splitter, get_splitter
 
 NONE = "none"
@@ -43,13 +43,11 @@ ALIASES = {
 RENAMED = {
     "task.layers": "network_layers",
     "task.features.dropout": "mix_dropout",
-    "task.features.words.own": "own_words",
+    "task.features.words.enabled": "task_embeddings",
     "task.features.words.dim": "word_dim",
-    "task.features.words.tune": "tune_words",
-    "task.features.words.hidden": "hidden_words",
 }
 """Fields whose own name another field has, and the options that set them."""
-TUNING = ("encoder_rate", "layer_decay", "thaw")
+TUNING = ("encoder_lr_multiplier", "layer_decay", "unfreeze")
 """Options that say how encoders are fine-tuned."""
 COLUMNS = ("column", "text", "second", "label", "source", "target")
 """Options that name a column, which may be a number."""
@@ -91,7 +89,7 @@ def train(
     `task`: tagging (or ner, pos, chunking), classification, pairs (or nli), choices, roles (srl), reading (squad),
     coreference (coref), generation. `encoders`: `none`, or models joined by `+` (shipped names, folders, hub ids, files of
     vectors), or a loaded one, or a list. `splitter`: how raw text becomes words; not given: as the first encoder does.
-    `options`: fields of the task's config and of `FeaturesConfig`, `WordsConfig`, `FitConfig` and `OptimConfig` by their
+    `options`: fields of the task's config and of `FeaturesConfig`, `TaskWordConfig`, `FitConfig` and `OptimConfig` by their
     names, and the names in `RENAMED`.
     Ctrl-C stops it after its step, and the same call goes on.
 
@@ -136,7 +134,7 @@ class Job:
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """By their plain names."""
 
-    def train(self, run: Run, *, accept_changes: bool = False, tell: Tell = _log.info) -> Outcome:
+    def train(self, run: Run, *, accept_changes: bool = False, tell: Tell = _log.info) -> FitResult:
         """Train it; `tell` hears what a person should know."""
         out = Path(self.out).expanduser()
         if models.is_folder(out):
@@ -175,18 +173,18 @@ class Job:
             )
         learned = kind.read(files.train, config, training=True)
         if files.dev is None:
-            learned, judged = _held_out(learned, files.train, kind.fewest_judged(config))
+            learned, judged = _held_out(learned, files.train, kind.min_dev_examples(config))
             tell(f"{files.train}: the last {len(judged):,} of {len(learned) + len(judged):,} examples are held out as dev data")
         else:
             judged = kind.read(files.dev, config)
         asked = None if files.test is None else kind.read(files.test, config)
         for path, examples in ((files.dev, judged), (files.test, asked)):
-            if path is not None and examples is not None and len(examples) < (fewest := kind.fewest_judged(config)):
+            if path is not None and examples is not None and len(examples) < (fewest := kind.min_dev_examples(config)):
                 raise UsageError(f"{path} holds {len(examples)} of the {fewest} examples that a score needs; give more")
-        config = kind.settle(config, learned)
-        labels = kind.labels_of(learned, config)
+        config = kind.resolve_defaults(config, learned)
+        labels = kind.collect_labels(learned, config)
         for path, examples in ((files.dev, judged), (files.test, asked)):
-            for strange in kind.strange_labels(examples or [], labels, config, path or files.train):
+            for strange in kind.unknown_labels(examples or [], labels, config, path or files.train):
                 tell(f"{strange}; the training data has no such label, so it counts as wrong")
         return learned, judged, asked
 
@@ -293,8 +291,8 @@ def _inside(config: type[Config], above: str) -> Iterator[tuple[str, Any]]:
 def listed(kind: type[Task], options: Mapping[str, Any]) -> dict[str, Any]:
     """Options with lists where the task has lists, which may be given as one value, or as several divided by commas.
 
-    >>> listed(task_named("ner"), {"positions": "input,output", "hidden": 5})
-    {'positions': ['input', 'output'], 'hidden': 5}
+    >>> listed(task_named("ner"), {"positions": "input,output", "hidden_size": 5})
+    {'positions': ['input', 'output'], 'hidden_size': 5}
     """
     fields, known = _fields(kind), option_names(kind)
     lists = {name for name, paths in known.items() if all(_is_list(fields[path]) for path in paths)}
@@ -319,7 +317,7 @@ def configured(kind: type[Task], options: Mapping[str, Any]) -> tuple[TaskConfig
     if unknown := [name for name in options if name not in known]:
         raise UsageError("; ".join(f"{kind.kind} has no option {name!r}{nearest(name, known)}" for name in unknown))
     options = listed(kind, options)
-    values = {"task": kind.config_type().to_dict(), "fitting": FitConfig(batch=kind.usual_batch).to_dict()}
+    values = {"task": kind.config_type().to_dict(), "fitting": FitConfig(batch_size=kind.default_batch_size).to_dict()}
     for name in sorted(options):  # dropout comes before mix_dropout
         for path in known[name]:
             *above, last = path.split(".")

@@ -26,10 +26,10 @@ from polyseme.base.errors import UsageError, nearest
 from polyseme.encoders.base import Encoder, Sentence
 from polyseme.metrics.bootstrap import f1_score
 from polyseme.metrics.classes import Confusion
-from polyseme.tasks.data import Examples, TaskData
+from polyseme.tasks.data import ExampleBatch, TaskData
+from polyseme.tasks.error_analysis import ExampleError, UnknownLabel
 from polyseme.tasks.features import POSITIONS, Features, FeaturesConfig, TextInputs, TextVectors, split_encoders
-from polyseme.tasks.mistakes import Mistake, Strange
-from polyseme.tasks.words import TaskWords
+from polyseme.tasks.word_embeddings import WordEmbeddings
 from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter
@@ -47,7 +47,7 @@ class TaskConfig(Config):
 
 
 @dataclass(frozen=True)
-class Prepared:
+class TaskBatch:
     """A batch on the device."""
 
     inputs: list[TextInputs]
@@ -57,7 +57,7 @@ class Prepared:
 
 
 @runtime_checkable
-class Shown(Protocol):
+class Prediction(Protocol):
     """An answer that knows how `polyseme predict` prints it; `asked` is the line that it answers."""
 
     def to_lines(self, asked: str) -> list[str]:
@@ -73,22 +73,22 @@ class Task(Learner):
     kind: ClassVar[str]
     """The name in `task.json` and on the command line."""
     config_type: ClassVar[type[TaskConfig]]
-    main: ClassVar[str]
+    main_metric: ClassVar[str]
     """The score by which models are chosen: the higher, the better, and 1 at most."""
-    in_blocks: ClassVar[bool] = False
+    multi_line: ClassVar[bool] = False
     """Whether an answer is printed as a block of lines, with a blank line between two."""
-    usual_batch: ClassVar[int] = 32
-    """Examples of a batch in training, where nobody says otherwise."""
+    default_batch_size: ClassVar[int] = 32
+    """ExampleBatch of a batch in training, where nobody says otherwise."""
     score_name = "error"
 
     def __init__(self, config: TaskConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__()
         self.config, self.features, self.labels, self.splitter = config, features, list(labels), cut
-        if self.by_words and not config.features.positions:
+        if self.reads_words and not config.features.positions:
             raise ConfigError(f"positions are empty, so the network reads no encoder; give one of {', '.join(POSITIONS)}")
 
     @property
-    def by_words(self) -> bool:
+    def reads_words(self) -> bool:
         """Whether the network reads vectors of words."""
         return True
 
@@ -108,27 +108,27 @@ class Task(Learner):
         return list(examples)
 
     @classmethod
-    def settle(cls, config: TaskConfig, examples: Sequence[Any]) -> TaskConfig:
+    def resolve_defaults(cls, config: TaskConfig, examples: Sequence[Any]) -> TaskConfig:
         """The config with what was left open chosen by the training data."""
         return config
 
     @classmethod
-    def fewest_judged(cls, config: TaskConfig) -> int:
+    def min_dev_examples(cls, config: TaskConfig) -> int:
         """How many examples a score needs."""
         return 1
 
     @classmethod
     @abstractmethod
-    def labels_of(cls, examples: Sequence[Any], config: TaskConfig) -> list[str]:
+    def collect_labels(cls, examples: Sequence[Any], config: TaskConfig) -> list[str]:
         """The labels that a network for these examples can give."""
 
     @classmethod
     @abstractmethod
-    def texts_of(cls, example: Any, cut: Splitter) -> list[list[str]]:
+    def example_texts(cls, example: Any, cut: Splitter) -> list[list[str]]:
         """The texts of an example as words; raw text is split by `cut`."""
 
     @abstractmethod
-    def targets_of(self, examples: Sequence[Any], inputs: list[TextInputs]) -> Any:
+    def make_targets(self, examples: Sequence[Any], inputs: list[TextInputs]) -> Any:
         """What the loss compares with, on the device."""
 
     @abstractmethod
@@ -143,14 +143,16 @@ class Task(Learner):
     def score(self, examples: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
         """Numbers that tell how good answers are, `main` among them."""
 
-    def tallies(self, examples: Sequence[Any], answers: Sequence[Any]) -> np.ndarray | None:
-        """For each example the counts of which `tally_score` makes the main score: (examples, 2) right and all, or (examples,
-        3) right, predicted and wanted spans; None: it is not made of counts. With them two systems can be compared fairly."""
+    def score_counts(self, examples: Sequence[Any], answers: Sequence[Any]) -> np.ndarray | None:
+        """Counts of each example from which `score_from_counts` computes the main metric; None: it is not made of counts.
+
+        (examples, 2) right and all, or (examples, 3) right, predicted and gold spans. `compare` resamples them.
+        """
         return None
 
     @classmethod
-    def tally_score(cls, sums: np.ndarray) -> np.ndarray:
-        """The main score (...) from tallies that were summed over examples (..., counts): a share, or the F1 of spans."""
+    def score_from_counts(cls, sums: np.ndarray) -> np.ndarray:
+        """The main score (...) from score_counts that were summed over examples (..., counts): a share, or the F1 of spans."""
         return f1_score(sums) if sums.shape[-1] == 3 else sums[..., 0] / np.maximum(sums[..., 1], 1)
 
     # ---- building
@@ -169,45 +171,45 @@ class Task(Learner):
         if config.features.mode == "finetune":  # the caller's own stay as they are
             contextual = [copy.deepcopy(encoder) for encoder in contextual]
         cut = cut or (contextual[0].splitter if contextual else get_splitter("english"))
-        config = cls.settle(config, examples)
-        labels = cls.labels_of(examples, config)
+        config = cls.resolve_defaults(config, examples)
+        labels = cls.collect_labels(examples, config)
         Vocabulary(labels).to_text()  # a label that cannot stand on a line is told now, and not by the first save
-        texts = [text for example in examples for text in cls.texts_of(example, cut)]
-        features = Features(config.features, TaskWords.of(config.features.words, texts, loaded), contextual)
+        texts = [text for example in examples for text in cls.example_texts(example, cut)]
+        features = Features(config.features, WordEmbeddings.of(config.features.words, texts, loaded), contextual)
         return cls(config, features, labels, cut)
 
     def data(self, examples: Sequence[Any]) -> TaskData:
-        """Examples with their texts."""
-        return TaskData(examples, [self.texts_of(example, self.splitter) for example in examples])
+        """ExampleBatch with their texts."""
+        return TaskData(examples, [self.example_texts(example, self.splitter) for example in examples])
 
     def words(self, text: Sentence) -> list[str]:
         """A text as words: a string is split, a list is taken as it is."""
-        return split_text(text, self.splitter)
+        return to_words(text, self.splitter)
 
     # ---- learning
 
-    def prepare(self, batch: Examples) -> Prepared:
+    def prepare(self, batch: ExampleBatch) -> TaskBatch:
         inputs = self._inputs(batch)
-        return Prepared(inputs, self.targets_of(batch.examples, inputs))
+        return TaskBatch(inputs, self.make_targets(batch.examples, inputs))
 
-    def _inputs(self, batch: Examples) -> list[TextInputs]:
+    def _inputs(self, batch: ExampleBatch) -> list[TextInputs]:
         cached: Sequence[list[Tensor] | None] = batch.cached or [None] * len(batch.texts)
         return [self.features.prepare(texts, layers) for texts, layers in zip(batch.texts, cached, strict=True)]
 
-    def loss(self, batch: Prepared) -> Loss:
+    def loss(self, batch: TaskBatch) -> Loss:
         vectors = self.vectors(batch.inputs, learning=True)
         total, count = self.losses(vectors, batch.targets)
         words = sum(int(inputs.lengths.sum()) for inputs in batch.inputs)
         mean = total / max(count, 1)
-        further = self.further_losses(vectors)
+        further = self.auxiliary_losses(vectors)
         whole = mean + self.features.penalty() + sum(further.values())
-        return Loss(total=whole, words=max(words, 1), parts={"task": mean, **further})
+        return Loss(whole, max(words, 1), {"task": mean, **further})
 
     def vectors(self, inputs: Sequence[Any], *, learning: bool = False) -> list[Any]:
         """What the network reads of prepared inputs; `learning`: for a loss, and not for answers."""
         return [self.features(each) for each in inputs]
 
-    def further_losses(self, vectors: Sequence[Any]) -> dict[str, Tensor]:
+    def auxiliary_losses(self, vectors: Sequence[Any]) -> dict[str, Tensor]:
         """What is learned beside the task, weighted, by its names in the log."""
         return {}
 
@@ -235,48 +237,48 @@ class Task(Learner):
 
     def evaluate(self, dev: TaskData) -> dict[str, float]:
         scores = self.score(dev.examples, self.answer(dev))
-        main = scores[self.main]
+        main = scores[self.main_metric]
         return {self.score_name: 1.0 - (0.0 if math.isnan(main) else main), **scores}
 
     # ---- asked by `polyseme predict`
 
-    def settled(self, questions: Sequence[Any]) -> int:
+    def num_final(self, questions: Sequence[Any]) -> int:
         """How many of the questions, from the first on, get the same answers whatever is asked next."""
         return len(questions)
 
-    def lines_from(self, texts: Sequence[str]) -> list[str]:
+    def lines_from_arguments(self, texts: Sequence[str]) -> list[str]:
         """The arguments of a command as lines, such as a file has: each is one."""
         return list(texts)
 
-    def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> Any:
+    def parse_line(self, line: str, where: str, *, split_on_spaces: bool = False) -> Any:
         """What `predict` is asked by a line: its text, or its words. `where` names the line in a `FormatError`."""
         return line.split() if split_on_spaces else line
 
-    def answer_lines(self, asked: str, answer: Any) -> list[str]:
+    def prediction_lines(self, asked: str, answer: Any) -> list[str]:
         """What people see of an answer of `predict`; `asked` is its line."""
-        return answer.to_lines(asked) if isinstance(answer, Shown) else [f"{answer}\t{asked}"]
+        return answer.to_lines(asked) if isinstance(answer, Prediction) else [f"{answer}\t{asked}"]
 
-    def answer_values(self, asked: str, answer: Any) -> dict[str, Any]:
+    def prediction_values(self, asked: str, answer: Any) -> dict[str, Any]:
         """The same for programs, as JSON."""
-        if isinstance(answer, Shown):
+        if isinstance(answer, Prediction):
             return answer.to_values(asked)
         is_data = dataclasses.is_dataclass(answer) and not isinstance(answer, type)
         return {"text": asked, **(dataclasses.asdict(answer) if is_data else {"answer": answer})}
 
     # ---- judged by `polyseme evaluate`
 
-    def confusion_of(self, examples: Sequence[Any], answers: Sequence[Any]) -> Confusion | None:
+    def confusion_matrix(self, examples: Sequence[Any], answers: Sequence[Any]) -> Confusion | None:
         """What is taken for what; None: answers are no classes."""
         return None
 
-    def mistakes_of(self, examples: Sequence[Any], answers: Sequence[Any], path: str | Path) -> Iterable[Mistake]:
+    def example_errors(self, examples: Sequence[Any], answers: Sequence[Any], path: str | Path) -> Iterable[ExampleError]:
         """The examples of a file that were answered wrongly, each with its place there and how bad it is."""
         return ()
 
     @classmethod
-    def strange_labels(
+    def unknown_labels(
         cls, examples: Sequence[Any], labels: Sequence[str], config: TaskConfig, path: str | Path
-    ) -> list[Strange]:
+    ) -> list[UnknownLabel]:
         """The labels of a file's examples that a network with `labels` cannot give, each with its first place there."""
         return []
 
@@ -286,28 +288,28 @@ class Task(Learner):
         save(self, folder)
 
 
-def listed(texts: Sequence[Any]) -> Sequence[Any]:
+def check_texts(texts: Sequence[Any]) -> Sequence[Any]:
     """Texts to answer; one string, which would be taken for its letters, is refused."""
     if isinstance(texts, str):
         raise UsageError("expected a list of texts, got one string: put it into a list")
     return texts
 
 
-def split_text(text: Sentence, cut: Splitter) -> list[str]:
+def to_words(text: Sentence, cut: Splitter) -> list[str]:
     """A text as words: a string is split, a list is taken as it is, and so are words that stand in a longer text."""
-    return cut(text) if isinstance(text, str) else text if isinstance(text, TextInContext) else words_of(text)
+    return cut(text) if isinstance(text, str) else text if isinstance(text, TextInContext) else as_words(text)
 
 
-def words_of(text: Iterable[Piece]) -> list[Piece]:
+def as_words(text: Iterable[Piece]) -> list[Piece]:
     """A text that comes in words; what is none, such as an empty cell of a table, is told."""
     if not isinstance(text, Iterable):
         raise UsageError(f"a text is a string or a list of words; got {text!r}")
     return list(text)
 
 
-def text_of(given: Sentence) -> str | list[str]:
+def as_text(given: Sentence) -> str | list[str]:
     """A text as it is asked about: a string that is to be split, or its words."""
-    return given if isinstance(given, str) else words_of(given)
+    return given if isinstance(given, str) else as_words(given)
 
 
 TASKS = {

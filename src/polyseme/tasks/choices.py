@@ -1,7 +1,7 @@
 """Multiple choice: which of several answers to a question is right, or which of several endings follows.
 
 As Radford et al. 2018 have it: the question, behind its context where there is one, is read together with each choice by the
-whole encoder (`polyseme.tasks.whole`), a head gives each such pair one score, and the scores of a question's choices go
+whole encoder (`polyseme.tasks.linear_head`), a head gives each such pair one score, and the scores of a question's choices go
 through one softmax. Questions may have different numbers of choices. Files are JSON lines (`polyseme.text.labelled.choices`).
 """
 
@@ -21,11 +21,11 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Sentence
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import TaskConfig, split_text, text_of
-from polyseme.tasks.data import Examples, TaskData
+from polyseme.tasks.base import TaskConfig, as_text, to_words
+from polyseme.tasks.data import ExampleBatch, TaskData
+from polyseme.tasks.error_analysis import ExampleError, location
 from polyseme.tasks.features import Features
-from polyseme.tasks.mistakes import Mistake, place_in
-from polyseme.tasks.whole import Direct, WholeConfig, WholeInputs, WholeTask, WholeVectors
+from polyseme.tasks.linear_head import LinearHead, SequenceInputs, SequenceTask, SequenceTaskConfig, SequenceVectors
 from polyseme.text.labelled.choices import ChoiceQuestion, read_choices
 from polyseme.text.words import Splitter
 
@@ -34,24 +34,26 @@ _LABEL = "answer"  # what stands in labels.txt: the choices are each question's 
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChoicesConfig(WholeConfig):
+class ChoicesConfig(SequenceTaskConfig):
     """A chooser."""
 
-    hidden: int = 50
+    hidden_size: int = 50
     """Units of a head that has a hidden layer."""
     dropout: float = 0.1
     """Below the head."""
 
     def __post_init__(self) -> None:
-        problems = self.direct_problems(True)
-        if self.hidden < 1 or not 0 <= self.dropout < 1:
-            problems.append(f"hidden is {self.hidden}, dropout {self.dropout}; allowed: at least 1, and from 0 to below 1")
+        problems = self.head_problems(True)
+        if self.hidden_size < 1 or not 0 <= self.dropout < 1:
+            problems.append(
+                f"hidden_size is {self.hidden_size}, dropout {self.dropout}; allowed: at least 1, and from 0 to below 1"
+            )
         if problems:
             raise ConfigError("; ".join(problems))
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChoicePrediction:
     """The choice that the network takes, and how likely it holds each to be."""
 
     place: int
@@ -89,28 +91,28 @@ class _ChoicesData(TaskData):
         # padded words of an example: what a batch's size is bounded by
         self.lengths = [(len(each[0]) + max(map(len, each[1:]))) * (len(each) - 1) for each in self.texts]
 
-    def gather(self, rows: Sequence[int]) -> Examples:
+    def gather(self, rows: Sequence[int]) -> ExampleBatch:
         pairs = [(self.texts[row][0], choice) for row in rows for choice in self.texts[row][1:]]
-        return Examples([self.examples[row] for row in rows], [list(slot) for slot in zip(*pairs, strict=True)], None)
+        return ExampleBatch([self.examples[row] for row in rows], [list(slot) for slot in zip(*pairs, strict=True)], None)
 
 
-class Choices(WholeTask):
-    """A chooser; an answer is a `Chosen`."""
+class Choices(SequenceTask):
+    """A chooser; an answer is a `ChoicePrediction`."""
 
     kind = "choices"
     config_type = ChoicesConfig
     config: ChoicesConfig
-    main = "accuracy"
-    usual_batch = 8
+    main_metric = "accuracy"
+    default_batch_size = 8
 
     def __init__(self, config: ChoicesConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__(config, features, labels, cut)
-        self.network = Direct(
-            config.direct,
+        self.network = LinearHead(
+            config.linear_head,
             features,
             1,
             texts=2,
-            hidden=config.hidden,
+            hidden=config.hidden_size,
             dropout=config.dropout,
             keep_end=True,  # the question stands behind its context, which is what may be too long
         )
@@ -122,18 +124,18 @@ class Choices(WholeTask):
         return read_choices(path)
 
     @classmethod
-    def labels_of(cls, examples: Sequence[ChoiceQuestion], config: TaskConfig) -> list[str]:
+    def collect_labels(cls, examples: Sequence[ChoiceQuestion], config: TaskConfig) -> list[str]:
         return [_LABEL]
 
     @classmethod
-    def texts_of(cls, example: ChoiceQuestion, cut: Splitter) -> list[list[str]]:
-        before = [] if example.context is None else split_text(example.context, cut)
-        return [before + split_text(example.question, cut), *(split_text(choice, cut) for choice in example.choices)]
+    def example_texts(cls, example: ChoiceQuestion, cut: Splitter) -> list[list[str]]:
+        before = [] if example.context is None else to_words(example.context, cut)
+        return [before + to_words(example.question, cut), *(to_words(choice, cut) for choice in example.choices)]
 
     def data(self, examples: Sequence[ChoiceQuestion]) -> TaskData:
-        return _ChoicesData(examples, [self.texts_of(example, self.splitter) for example in examples])
+        return _ChoicesData(examples, [self.example_texts(example, self.splitter) for example in examples])
 
-    def targets_of(self, examples: Sequence[ChoiceQuestion], inputs: list[WholeInputs]) -> _Targets:  # type: ignore[override]
+    def make_targets(self, examples: Sequence[ChoiceQuestion], inputs: list[SequenceInputs]) -> _Targets:  # type: ignore[override]
         places, there = self._places(examples)
         answers = to_device(torch.tensor(_gold(examples)), self.features.device)
         return _Targets(places, there, answers)
@@ -148,48 +150,48 @@ class Choices(WholeTask):
 
     # ---- network
 
-    def losses(self, texts: list[WholeVectors], targets: _Targets) -> tuple[Tensor, int]:  # type: ignore[override]
+    def losses(self, texts: list[SequenceVectors], targets: _Targets) -> tuple[Tensor, int]:  # type: ignore[override]
         scores = self._scores(texts, targets.places, targets.there)
         return F.cross_entropy(scores, targets.answers, reduction="sum"), len(targets.answers)
 
-    def _scores(self, texts: list[WholeVectors], places: Tensor, there: Tensor) -> Tensor:
+    def _scores(self, texts: list[SequenceVectors], places: Tensor, there: Tensor) -> Tensor:
         """(questions, choices)."""
         each = self.network(*texts).float().squeeze(1)
         return each.index_select(0, places.flatten()).view(places.shape).masked_fill(~there, LOWEST)
 
-    def answers(self, texts: list[WholeVectors], examples: Sequence[ChoiceQuestion]) -> list[Chosen]:  # type: ignore[override]
+    def answers(self, texts: list[SequenceVectors], examples: Sequence[ChoiceQuestion]) -> list[ChoicePrediction]:  # type: ignore[override]
         rows = torch.softmax(self._scores(texts, *self._places(examples)).double(), dim=1).tolist()
         found = []
         for example, row in zip(examples, rows, strict=True):
             shares = row[: len(example.choices)]
             best = max(range(len(shares)), key=shares.__getitem__)
-            found.append(Chosen(best, _plain(example.choices[best]), shares[best], shares))
+            found.append(ChoicePrediction(best, _plain(example.choices[best]), shares[best], shares))
         return found
 
     # ---- answers
 
-    def score(self, examples: Sequence[ChoiceQuestion], answers: Sequence[Chosen]) -> dict[str, float]:
-        tallies = self.tallies(examples, answers)
-        return {"accuracy": float(tallies[:, 0].mean()) if len(tallies) else 0.0}
+    def score(self, examples: Sequence[ChoiceQuestion], answers: Sequence[ChoicePrediction]) -> dict[str, float]:
+        score_counts = self.score_counts(examples, answers)
+        return {"accuracy": float(score_counts[:, 0].mean()) if len(score_counts) else 0.0}
 
-    def tallies(self, examples: Sequence[ChoiceQuestion], answers: Sequence[Chosen]) -> np.ndarray:
+    def score_counts(self, examples: Sequence[ChoiceQuestion], answers: Sequence[ChoicePrediction]) -> np.ndarray:
         pairs = zip(_gold(examples), answers, strict=True)
         return np.array([[gold == answer.place, 1] for gold, answer in pairs], dtype=np.int64).reshape(-1, 2)
 
-    def predict(self, questions: Sequence[tuple[Any, ...]]) -> list[Chosen]:
+    def predict(self, questions: Sequence[tuple[Any, ...]]) -> list[ChoicePrediction]:
         """A choice for each question: (question, choices), or (question, choices, context); texts are strings or words."""
         found = []
         for each in questions:
             several = isinstance(each, Sized) and not isinstance(each, str) and len(each) in (2, 3)
             if not several or isinstance(each[1], str) or not each[1]:
                 raise UsageError(f"expected a question and its choices, such as ('Who sat?', ['cat', 'mat']); got {each!r}")
-            question, choices = text_of(each[0]), tuple(text_of(choice) for choice in each[1])
-            found.append(ChoiceQuestion(question, choices, context=text_of(each[2]) if len(each) == 3 else None))
+            question, choices = as_text(each[0]), tuple(as_text(choice) for choice in each[1])
+            found.append(ChoiceQuestion(question, choices, context=as_text(each[2]) if len(each) == 3 else None))
         return self.answer(self.data(found))
 
     # ---- asked by `polyseme predict`
 
-    def lines_from(self, texts: Sequence[str]) -> list[str]:
+    def lines_from_arguments(self, texts: Sequence[str]) -> list[str]:
         """Lines with tabs, or the question and each choice as an argument."""
         if all("\t" in text for text in texts):
             return list(texts)
@@ -198,7 +200,7 @@ class Choices(WholeTask):
             raise UsageError(f"some TEXTs have tabs and some have not: {what}")
         return ["\t".join(texts)]
 
-    def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> tuple[Sentence, list[Sentence]]:
+    def parse_line(self, line: str, where: str, *, split_on_spaces: bool = False) -> tuple[Sentence, list[Sentence]]:
         """A question and its choices, divided by tabs."""
         texts: list[Sentence] = [text.split() if split_on_spaces else text for text in line.split("\t")]
         if len(texts) < 3:
@@ -208,13 +210,15 @@ class Choices(WholeTask):
 
     # ---- errors
 
-    def mistakes_of(self, examples: Sequence[ChoiceQuestion], answers: Sequence[Chosen], path: str | Path) -> Iterator[Mistake]:
-        """Wrong choices by their probabilities."""
+    def example_errors(
+        self, examples: Sequence[ChoiceQuestion], answers: Sequence[ChoicePrediction], path: str | Path
+    ) -> Iterator[ExampleError]:
+        """PredictionError choices by their probabilities."""
         for example, gold, answer in zip(examples, _gold(examples), answers, strict=True):
             if answer.place != gold:
-                where, text = place_in(path, example.where), _plain(example.question)
+                where, text = location(path, example.where), _plain(example.question)
                 right, sure = _plain(example.choices[gold]), answer.probability
-                yield Mistake.whole(where, text, right, answer.text, sure, probability=sure)
+                yield ExampleError.whole(where, text, right, answer.text, sure, probability=sure)
 
 
 def _gold(examples: Sequence[ChoiceQuestion]) -> list[int]:

@@ -1,7 +1,7 @@
 """Text classification: one label for a text. Sentiment, topics, kinds of questions, acceptability.
 
 Three networks: the biattentive one behind the SST row of Peters et al. 2018 (`bcn`), a light one that pools the states of an
-LSTM, or the vectors of the words themselves (`pooled`), and an encoder with nothing but a head (`direct`: ULMFiT, GPT, BERT).
+LSTM, or the vectors of the words themselves (`pooled`), and an encoder with nothing but a head (`linear`: ULMFiT, GPT, BERT).
 
 Files are tables or sentiment trees (`tables` and `trees` of `polyseme.text.labelled`), whose phrases can be examples too: in
 training only, since scores are of whole sentences.
@@ -30,10 +30,10 @@ from polyseme.nn.networks.bcn import Bcn
 from polyseme.nn.pooling import pool
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import TaskConfig, listed, split_text, text_of
+from polyseme.tasks.base import TaskConfig, as_text, check_texts, to_words
+from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
 from polyseme.tasks.features import Features, TextInputs, TextVectors
-from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
-from polyseme.tasks.whole import DIRECT, Direct, WholeConfig, WholeTask
+from polyseme.tasks.linear_head import LINEAR, LinearHead, SequenceTask, SequenceTaskConfig
 from polyseme.text.labelled.numbered_lines import numbered_lines
 from polyseme.text.labelled.tables import TableFormat, TableRow, read_table
 from polyseme.text.labelled.trees import examples as tree_examples
@@ -41,22 +41,22 @@ from polyseme.text.labelled.trees import read_trees
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
-PoolingWay = Literal["mean", "max", "both"]
+Pooling = Literal["mean", "max", "both"]
 _TREE = re.compile(r"\s*\([0-9]+\s")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassificationConfig(WholeConfig):
+class ClassificationConfig(SequenceTaskConfig):
     """A classifier of texts."""
 
-    network: Literal["bcn", "pooled", "direct"] = "bcn"
+    network: Literal["bcn", "pooled", "linear"] = "bcn"
     """The biattentive classification network; a light one: LSTM layers, pooling, one hidden layer; or one encoder and a head
-    (`polyseme.tasks.whole`)."""
-    hidden: int = 300
+    (`polyseme.tasks.linear_head`)."""
+    hidden_size: int = 300
     """Units of an LSTM in each direction, and of the hidden layer; the others of `bcn` follow from it."""
     layers: int = 1
     """LSTM layers of `pooled`; 0: the words' own vectors are pooled."""
-    pooling: PoolingWay = "both"
+    pooling: Pooling = "both"
     """How `pooled` makes one vector of many: their mean, their maximum, or both side by side."""
     dropout: float = 0.25
     """On the network's input and between its parts."""
@@ -64,7 +64,7 @@ class ClassificationConfig(WholeConfig):
     """Whether the maxout layers of `bcn` have batch norm, as in McCann et al. 2017. In training a text is then scaled by the
     mean and spread of its batch, in answers by running ones. On SST-5 (three seeds) word vectors have 46.7 with it and 47.4
     without, and 48.8 both ways with an ELMo beside them (`docs/results/tasks.md`)."""
-    main: Literal["accuracy", "macro_f1", "matthews"] = "accuracy"
+    metric: Literal["accuracy", "macro_f1", "matthews"] = "accuracy"
     """The score by which the best network is chosen."""
     text: str | None = None
     """The column of the text in tables: a name, or a number from 0; None: one with a well-known name."""
@@ -72,7 +72,7 @@ class ClassificationConfig(WholeConfig):
     """The column of the label, likewise."""
     header: bool | None = None
     """Whether the first row of a table names its columns; None: told by its content."""
-    kind: TableFormat | None = None
+    format: TableFormat | None = None
     """The kind of table: tsv, csv, jsonl or lines; None: told by content, and then a file that begins with (0 to (4 holds
     trees, unless columns are named."""
     strict: bool = True
@@ -88,12 +88,12 @@ class ClassificationConfig(WholeConfig):
     vectors are then such as whole sentences have."""
 
     def __post_init__(self) -> None:
-        problems = network_problems(self, self.hidden, self.layers, self.dropout)
+        problems = common_problems(self, self.hidden_size, self.layers, self.dropout)
         if self.sentence_copies < 1:
             problems.append(f"sentence_copies is {self.sentence_copies}; it must be at least 1")
-        if self.phrase_context and (self.features.mode == "finetune" or self.network == DIRECT):
+        if self.phrase_context and (self.features.mode == "finetune" or self.network == LINEAR):
             problems.append("phrase_context is for frozen encoders under a network that reads vectors of words; leave it out")
-        problems += self.direct_problems(self.network == DIRECT)
+        problems += self.head_problems(self.network == LINEAR)
         if problems:
             raise ConfigError("; ".join(problems))
 
@@ -109,7 +109,7 @@ class LabelledText:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class LabelPrediction:
     """A label, and how likely the network holds it and all others to be."""
 
     label: str
@@ -131,7 +131,7 @@ class TextPooling(nn.Module):
     """
 
     def __init__(
-        self, inputs: int, hidden: int, layers: int, *, pooling: PoolingWay, dropout: float, output_inputs: int = 0
+        self, inputs: int, hidden: int, layers: int, *, pooling: Pooling, dropout: float, output_inputs: int = 0
     ) -> None:
         super().__init__()
         self.ways: tuple[Literal["mean", "max"], ...] = ("mean", "max") if pooling == "both" else (pooling,)
@@ -165,7 +165,7 @@ class _Bcn(nn.Module):
         self.bcn = Bcn(
             features.width("input"),
             classes,
-            hidden=config.hidden,
+            hidden=config.hidden_size,
             dropout=config.dropout,
             batch_norm=config.batch_norm,
             output_inputs=features.width("output"),
@@ -176,8 +176,8 @@ class _Bcn(nn.Module):
         return scores
 
 
-class Classification(WholeTask):
-    """A classifier of texts; an answer is a `Choice`."""
+class Classification(SequenceTask):
+    """A classifier of texts; an answer is a `LabelPrediction`."""
 
     kind = "classification"
     config_type = ClassificationConfig
@@ -187,34 +187,34 @@ class Classification(WholeTask):
         super().__init__(config, features, labels, cut)
         self._ids = {label: number for number, label in enumerate(self.labels)}
         self.network: nn.Module
-        if config.network == DIRECT:
-            self.network = Direct(
-                config.direct, features, len(self.labels), texts=1, hidden=config.hidden, dropout=config.dropout
+        if config.network == LINEAR:
+            self.network = LinearHead(
+                config.linear_head, features, len(self.labels), texts=1, hidden=config.hidden_size, dropout=config.dropout
             )
         elif config.network == "bcn":
             self.network = _Bcn(config, features, len(self.labels))
         else:
             body = TextPooling(
                 features.width("input"),
-                config.hidden,
+                config.hidden_size,
                 config.layers,
                 pooling=config.pooling,
                 dropout=config.dropout,
                 output_inputs=features.width("output"),
             )
-            self.network = nn.Sequential(body, hidden_layer(body.dim, config.hidden, len(self.labels), config.dropout))
+            self.network = nn.Sequential(body, hidden_layer(body.dim, config.hidden_size, len(self.labels), config.dropout))
 
     @property
-    def main(self) -> str:  # type: ignore[override]
+    def main_metric(self) -> str:  # type: ignore[override]
         """As the config says."""
-        return self.config.main
+        return self.config.metric
 
     # ---- data
 
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[LabelledText]:
         assert isinstance(config, ClassificationConfig)
-        if config.kind is None and config.text is None and config.label is None and _holds_trees(path):
+        if config.format is None and config.text is None and config.label is None and _holds_trees(path):
             trees = read_trees(path)
             learned = {"phrases": config.phrases, "sentence_copies": config.sentence_copies} if training else {}
             phrases = tree_examples(trees, classes=config.classes, **learned)  # type: ignore[arg-type]
@@ -229,63 +229,65 @@ class Classification(WholeTask):
             text=column(config.text),
             label=column(config.label),
             header=config.header,
-            kind=config.kind,
+            kind=config.format,
             strict=config.strict,
         )
-        tell_skipped(path, table.skipped, len(table.rows))
+        warn_skipped(path, table.skipped, len(table.rows))
         if any(row.second is not None for row in table.rows[:1]):
             raise UsageError(f"{path} holds pairs of texts: train the task `pairs`, or name the one column to read with text")
         return [LabelledText(row.first, row.label, row.where) for row in table.rows]
 
     @classmethod
-    def labels_of(cls, examples: Sequence[LabelledText], config: TaskConfig) -> list[str]:
+    def collect_labels(cls, examples: Sequence[LabelledText], config: TaskConfig) -> list[str]:
         return distinct_labels([example.label for example in examples])
 
     @classmethod
-    def texts_of(cls, example: LabelledText, cut: Splitter) -> list[list[str]]:
-        return [split_text(example.text, cut)]
+    def example_texts(cls, example: LabelledText, cut: Splitter) -> list[list[str]]:
+        return [to_words(example.text, cut)]
 
-    def targets_of(self, examples: Sequence[LabelledText], inputs: list[TextInputs]) -> Tensor:
-        return numbers_of([example.label for example in examples], self._ids, self.features.device)
+    def make_targets(self, examples: Sequence[LabelledText], inputs: list[TextInputs]) -> Tensor:
+        return label_ids([example.label for example in examples], self._ids, self.features.device)
 
     # ---- network
 
     def losses(self, texts: list[TextVectors], targets: Tensor) -> tuple[Tensor, int]:
         return F.cross_entropy(self.network(texts[0]).float(), targets, reduction="sum"), len(targets)
 
-    def answers(self, texts: list[TextVectors], examples: Sequence[LabelledText]) -> list[Choice]:
+    def answers(self, texts: list[TextVectors], examples: Sequence[LabelledText]) -> list[LabelPrediction]:
         return choices(self.network(texts[0]), self.labels)
 
     # ---- answers
 
-    def score(self, examples: Sequence[LabelledText], answers: Sequence[Choice]) -> dict[str, float]:
-        table = self.confusion_of(examples, answers)
+    def score(self, examples: Sequence[LabelledText], answers: Sequence[LabelPrediction]) -> dict[str, float]:
+        table = self.confusion_matrix(examples, answers)
         return {"accuracy": table.accuracy, "macro_f1": table.macro_f1, "matthews": table.matthews}
 
-    def tallies(self, examples: Sequence[LabelledText], answers: Sequence[Choice]) -> np.ndarray | None:
+    def score_counts(self, examples: Sequence[LabelledText], answers: Sequence[LabelPrediction]) -> np.ndarray | None:
         gold = [example.label for example in examples]
-        return right_of_all(gold, answers) if self.main == "accuracy" else None
+        return right_counts(gold, answers) if self.main_metric == "accuracy" else None
 
-    def predict(self, texts: Sequence[Sentence]) -> list[Choice]:
+    def predict(self, texts: Sequence[Sentence]) -> list[LabelPrediction]:
         """A label for each text, with the probabilities of all; a string is split into words."""
-        return self.answer(self.data([LabelledText(text_of(text)) for text in listed(texts)]))
+        return self.answer(self.data([LabelledText(as_text(text)) for text in check_texts(texts)]))
 
     # ---- errors
 
-    def confusion_of(self, examples: Sequence[LabelledText], answers: Sequence[Choice]) -> Confusion:
+    def confusion_matrix(self, examples: Sequence[LabelledText], answers: Sequence[LabelPrediction]) -> Confusion:
         return confusion(gold_labels([example.label for example in examples]), [answer.label for answer in answers])
 
-    def mistakes_of(self, examples: Sequence[LabelledText], answers: Sequence[Choice], path: str | Path) -> Iterator[Mistake]:
-        """Wrong labels by their probabilities."""
+    def example_errors(
+        self, examples: Sequence[LabelledText], answers: Sequence[LabelPrediction], path: str | Path
+    ) -> Iterator[ExampleError]:
+        """PredictionError labels by their probabilities."""
         for example, answer in zip(examples, answers, strict=True):
             if answer.label != example.label:
-                yield wrong_choice(place_in(path, example.where), plain_text(example.text), example.label, answer)
+                yield label_error(location(path, example.where), plain_text(example.text), example.label, answer)
 
     @classmethod
-    def strange_labels(
+    def unknown_labels(
         cls, examples: Sequence[LabelledText], labels: Sequence[str], config: TaskConfig, path: str | Path
-    ) -> list[Strange]:
-        return strange_among(examples, labels, path)
+    ) -> list[UnknownLabel]:
+        return unknown_example_labels(examples, labels, path)
 
 
 def _holds_trees(path: str | Path) -> bool:
@@ -296,12 +298,12 @@ def _holds_trees(path: str | Path) -> bool:
 # ---- what `pairs` shares
 
 
-def network_problems(config: TaskConfig, hidden: int, layers: int, dropout: float) -> list[str]:
+def common_problems(config: TaskConfig, hidden: int, layers: int, dropout: float) -> list[str]:
     """What is wrong with the sizes of a network that reads whole texts."""
     problems = []
     if hidden < 1 or layers < 0 or not 0 <= dropout < 1:
         problems.append(
-            f"hidden is {hidden}, layers {layers}, dropout {dropout}; allowed: at least 1, at least 0, and from 0 to below 1"
+            f"hidden_size is {hidden}, layers {layers}, dropout {dropout}; allowed: from 1, from 0, and from 0 to below 1"
         )
     if "between" in config.features.positions:
         problems.append("positions hold 'between', which only taggers have; allowed here: input, output")
@@ -313,7 +315,7 @@ def column(name: str | None) -> str | int | None:
     return int(name) if name is not None and name.removeprefix("-").isdecimal() else name
 
 
-def tell_skipped(path: str | Path, skipped: Sequence[TableRow], kept: int) -> None:
+def warn_skipped(path: str | Path, skipped: Sequence[TableRow], kept: int) -> None:
     """Rows that were set aside are no secret."""
     if skipped:
         why = "without a text, or with the label - (annotators did not agree)"
@@ -338,15 +340,15 @@ def gold_labels(labels: Sequence[str | None]) -> list[str]:
     return found
 
 
-def right_of_all(labels: Sequence[str | None], answers: Sequence[Choice]) -> np.ndarray:
+def right_counts(labels: Sequence[str | None], answers: Sequence[LabelPrediction]) -> np.ndarray:
     """(examples, 2): whether the answer is right, and 1; their sums are the accuracy's two numbers."""
     pairs = zip(gold_labels(labels), answers, strict=True)
     return np.array([[label == answer.label, 1] for label, answer in pairs], dtype=np.int64).reshape(-1, 2)
 
 
-def wrong_choice(where: str, text: str, label: str | None, answer: Choice) -> Mistake:
+def label_error(where: str, text: str, label: str | None, answer: LabelPrediction) -> ExampleError:
     """A label that is not the right one: the surer, the worse."""
-    return Mistake.whole(where, text, str(label), answer.label, answer.probability, probability=answer.probability)
+    return ExampleError.whole(where, text, str(label), answer.label, answer.probability, probability=answer.probability)
 
 
 def plain_text(text: Sentence) -> str:
@@ -354,7 +356,7 @@ def plain_text(text: Sentence) -> str:
     return text if isinstance(text, str) else " ".join(text)
 
 
-def numbers_of(labels: Sequence[str | None], ids: dict[str, int], device: torch.device) -> Tensor:
+def label_ids(labels: Sequence[str | None], ids: dict[str, int], device: torch.device) -> Tensor:
     """Labels as (batch,) numbers on the device."""
     strange = sorted({label for label in gold_labels(labels) if label not in ids})
     if strange:
@@ -362,11 +364,11 @@ def numbers_of(labels: Sequence[str | None], ids: dict[str, int], device: torch.
     return to_device(torch.tensor([ids[label] for label in gold_labels(labels)]), device)
 
 
-def choices(scores: Tensor, labels: Sequence[str]) -> list[Choice]:
+def choices(scores: Tensor, labels: Sequence[str]) -> list[LabelPrediction]:
     """Scores of classes (batch, classes) -> the likeliest of each row."""
-    found: list[Choice] = []
+    found: list[LabelPrediction] = []
     rows: list[list[float]] = torch.softmax(scores.double(), dim=1).tolist()
     for row in rows:
         best = max(range(len(row)), key=row.__getitem__)
-        found.append(Choice(labels[best], row[best], dict(zip(labels, row, strict=True))))
+        found.append(LabelPrediction(labels[best], row[best], dict(zip(labels, row, strict=True))))
     return found

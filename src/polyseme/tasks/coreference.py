@@ -32,10 +32,10 @@ from polyseme.metrics.spans import PRFScore
 from polyseme.nn.networks.span_ranking import DocumentWords, SpanRanker, SpanRanking
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import Prepared, Task, TaskConfig, listed
-from polyseme.tasks.data import Examples, TaskData
+from polyseme.tasks.base import Task, TaskBatch, TaskConfig, check_texts
+from polyseme.tasks.data import ExampleBatch, TaskData
+from polyseme.tasks.error_analysis import ExampleError, PredictionError, location
 from polyseme.tasks.features import Features, TextInputs, TextVectors
-from polyseme.tasks.mistakes import Mistake, Wrong, place_in
 from polyseme.text.batching.batches import batch_by_words
 from polyseme.text.labelled.coreference import CoreferenceDocument, Mention, read_coreference
 from polyseme.text.sentences import SentenceSplitter
@@ -57,44 +57,52 @@ Text = str | Sequence[str] | Sequence[Sequence[str]] | CoreferenceDocument
 class CoreferenceConfig(TaskConfig):
     """A network that finds what means the same."""
 
-    hidden: int = 200
+    hidden_size: int = 200
     """Units of the LSTM in each direction."""
     layers: int = 1
     """Its layers."""
     dropout: float = 0.3
     """On the input and output of each layer."""
-    scorer: int = 150
+    scorer_size: int = 150
     """Units of the two layers that score spans, and of those that score pairs of them."""
     scorer_dropout: float = 0.2
     """Behind each of these layers."""
     feature_dim: int = 20
     """Size of the vectors of widths, distances and speakers."""
-    longest: int = 20
+    max_span_width: int = 20
     """Words of a mention, at most."""
-    kept: float = 0.4
+    spans_per_word: float = 0.4
     """Spans that are looked at closely, times the number of words."""
-    antecedents: int = 50
+    max_antecedents: int = 50
     """Earlier spans with which each of these is compared, at most: the best by a coarse score."""
-    window: int = 50
+    max_training_sentences: int = 50
     """Sentences of a document in training, at most. Answers are given for whole documents, whatever their length."""
-    windows: Literal["random", "first"] = "random"
+    truncation: Literal["random", "first"] = "random"
     """Which sentences of a longer document are trained on: others each time, or the first ones."""
-    taught: bool = False
+    mention_loss: bool = False
     """Whether training tells which spans are mentions, and always looks at those; else, as published, the network finds out by
     what helps to link them. It helps where data is tiny; on 24 books of LitBank it did not (one run each)."""
     singletons: bool = False
     """Whether what is mentioned once is given and counted, too; mentions are then `taught`. OntoNotes has no such mentions."""
-    sentences: Literal["english", "chinese", "lines"] | None = None
+    sentence_splitter: Literal["english", "chinese", "lines"] | None = None
     """How new text is cut into sentences; None: by the training data."""
 
     def __post_init__(self) -> None:
-        counts = ("hidden", "layers", "scorer", "feature_dim", "longest", "antecedents", "window")
+        counts = (
+            "hidden_size",
+            "layers",
+            "scorer_size",
+            "feature_dim",
+            "max_span_width",
+            "max_antecedents",
+            "max_training_sentences",
+        )
         problems = [f"{name} is {getattr(self, name)}; it must be at least 1" for name in counts if getattr(self, name) < 1]
         if not 0 <= self.dropout < 1 or not 0 <= self.scorer_dropout < 1:
             given = f"dropout is {self.dropout}, scorer_dropout {self.scorer_dropout}"
             problems.append(f"{given}; allowed: from 0 to below 1")
-        if not self.kept > 0:
-            problems.append(f"kept is {self.kept}; it must be above 0, such as 0.4 spans to a word")
+        if not self.spans_per_word > 0:
+            problems.append(f"spans_per_word is {self.spans_per_word}; it must be above 0, such as 0.4 spans to a word")
         if "between" in self.features.positions:
             problems.append("positions hold 'between', which only taggers have; allowed here: input, output")
         if problems:
@@ -102,7 +110,7 @@ class CoreferenceConfig(TaskConfig):
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedMention:
+class MentionSpan:
     """A mention as it stands in its text."""
 
     text: str
@@ -117,13 +125,13 @@ class PlacedMention:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class CoreferencePrediction:
     """A text and what in it means the same."""
 
     text: str
     """As it was given; words are joined by blanks."""
     sentences: list[list[str]]
-    clusters: list[list[PlacedMention]]
+    clusters: list[list[MentionSpan]]
 
     def to_lines(self, asked: str) -> list[str]:
         """The text with its mentions in brackets, and then each cluster on a line."""
@@ -175,44 +183,44 @@ class _Documents(TaskData):
         super().__init__(documents, [document.sentences for document in documents])
         self.lengths = [sum(map(len, sentences)) for sentences in self.texts]
 
-    def gather(self, rows: Sequence[int]) -> Examples:
+    def gather(self, rows: Sequence[int]) -> ExampleBatch:
         return self._sentences([self.examples[row] for row in rows], [text for row in rows for text in self.texts[row]])
 
-    def pieces(self, rows: Sequence[int]) -> Iterator[tuple[list[int], Examples]]:
+    def pieces(self, rows: Sequence[int]) -> Iterator[tuple[list[int], ExampleBatch]]:
         """All sentences of some documents once, those of like length together, with their places among them."""
         texts = [text for row in rows for text in self.texts[row]]
         for batch in batch_by_words([len(text) for text in texts], words=_TOGETHER, batch_size=_TOGETHER // 8):
             places = batch.tolist()
             yield places, self._sentences([], [texts[place] for place in places])
 
-    def _sentences(self, examples: list[CoreferenceDocument], texts: list[list[str]]) -> Examples:
+    def _sentences(self, examples: list[CoreferenceDocument], texts: list[list[str]]) -> ExampleBatch:
         cached = None
         if self._caches is not None:
             cached = [[self._layers(cache, texts) for cache in self._caches]]
-        return Examples(examples, [texts], cached)
+        return ExampleBatch(examples, [texts], cached)
 
 
 class Coreference(Task):
     """A finder of what means the same; an answer is a list of clusters, each a list of first and last words."""
 
     kind = "coreference"
-    main = "f1"
-    usual_batch = 1
-    in_blocks = True
+    main_metric = "f1"
+    default_batch_size = 1
+    multi_line = True
     config_type = CoreferenceConfig
     config: CoreferenceConfig
 
     def __init__(self, config: CoreferenceConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__(config, features, labels, cut)
-        self.recurrent = StackedBiLstm(features.width("input"), config.hidden, config.layers, dropout=config.dropout)
+        self.recurrent = StackedBiLstm(features.width("input"), config.hidden_size, config.layers, dropout=config.dropout)
         self.ranker = SpanRanker(
             self.recurrent.dim + features.width("output"),
             features.words.dim,
-            hidden=config.scorer,
+            hidden=config.scorer_size,
             feature=config.feature_dim,
-            longest=config.longest,
-            kept=config.kept,
-            antecedents=config.antecedents,
+            longest=config.max_span_width,
+            kept=config.spans_per_word,
+            antecedents=config.max_antecedents,
             dropout=config.scorer_dropout,
         )
 
@@ -229,24 +237,24 @@ class Coreference(Task):
             what = "has no cluster of two mentions, so nothing refers to anything"
             raise FormatError(path, f"{what}; give --singletons where single mentions are to be found")
         if training:
-            _tell_long_ones(path, [last - first + 1 for cluster in clusters for first, last in cluster], config.longest)
+            _tell_long_ones(path, [last - first + 1 for cluster in clusters for first, last in cluster], config.max_span_width)
         return found
 
     @classmethod
-    def settle(cls, config: TaskConfig, examples: Sequence[CoreferenceDocument]) -> CoreferenceConfig:
+    def resolve_defaults(cls, config: TaskConfig, examples: Sequence[CoreferenceDocument]) -> CoreferenceConfig:
         assert isinstance(config, CoreferenceConfig)
-        if config.sentences is not None:
+        if config.sentence_splitter is not None:
             return config
         words = [word for document in examples for sentence in document.sentences for word in sentence]
         chinese = 2 * sum(_CHINESE.search(word) is not None for word in words) > len(words)
-        return config.replace(sentences="chinese" if chinese else "english")
+        return config.replace(sentence_splitter="chinese" if chinese else "english")
 
     @classmethod
-    def labels_of(cls, examples: Sequence[CoreferenceDocument], config: TaskConfig) -> list[str]:
+    def collect_labels(cls, examples: Sequence[CoreferenceDocument], config: TaskConfig) -> list[str]:
         return ["mention"]
 
     @classmethod
-    def texts_of(cls, example: CoreferenceDocument, cut: Splitter) -> list[list[str]]:
+    def example_texts(cls, example: CoreferenceDocument, cut: Splitter) -> list[list[str]]:
         return example.sentences
 
     def data(self, examples: Sequence[CoreferenceDocument]) -> TaskData:
@@ -256,7 +264,7 @@ class Coreference(Task):
     def _counted(self, clusters: Clusters) -> Clusters:
         return [cluster for cluster in clusters if self.config.singletons or len(cluster) > 1]
 
-    def targets_of(self, examples: Sequence[CoreferenceDocument], inputs: list[TextInputs]) -> list[_Target]:
+    def make_targets(self, examples: Sequence[CoreferenceDocument], inputs: list[TextInputs]) -> list[_Target]:
         return [self._target(example) for example in examples]
 
     def _target(self, document: CoreferenceDocument) -> _Target:
@@ -270,24 +278,24 @@ class Coreference(Task):
 
     # ---- learning
 
-    def prepare(self, batch: Examples) -> Prepared | Examples:  # type: ignore[override]
+    def prepare(self, batch: ExampleBatch) -> TaskBatch | ExampleBatch:  # type: ignore[override]
         """Documents that are to be cut at random wait for `loss`: random numbers are drawn there, or a resumed run differs."""
-        if all(len(each.sentences) <= self.config.window for each in batch.examples):
+        if all(len(each.sentences) <= self.config.max_training_sentences for each in batch.examples):
             return super().prepare(batch)
-        if self.config.windows == "random":
+        if self.config.truncation == "random":
             return batch
-        return super().prepare(_cut(batch, [0] * len(batch.examples), self.config.window))
+        return super().prepare(_cut(batch, [0] * len(batch.examples), self.config.max_training_sentences))
 
-    def loss(self, batch: Prepared | Examples) -> Loss:
-        if isinstance(batch, Examples):
-            window = self.config.window
+    def loss(self, batch: TaskBatch | ExampleBatch) -> Loss:
+        if isinstance(batch, ExampleBatch):
+            window = self.config.max_training_sentences
             most = [max(len(each.sentences) - window, 0) if self.training else 0 for each in batch.examples]
             begins = [int(torch.randint(last + 1, ())) for last in most]
             batch = super().prepare(_cut(batch, begins, window))
         return super().loss(batch)
 
     def losses(self, texts: list[TextVectors], targets: list[_Target]) -> tuple[Tensor, int]:
-        taught = self.config.taught or self.config.singletons  # links do not tell what is mentioned once
+        taught = self.config.mention_loss or self.config.singletons  # links do not tell what is mentioned once
         total, spans = texts[0].at_input.sum() * 0.0, 0  # a batch without words has a loss, too
         for target, ranking in zip(targets, self._rankings(texts[0], targets, taught=taught), strict=True):
             mentions = zip(ranking.first.tolist(), ranking.last.tolist(), strict=True)
@@ -324,7 +332,7 @@ class Coreference(Task):
     # ---- answers
 
     def answers(self, texts: list[TextVectors], examples: Sequence[CoreferenceDocument]) -> list[Clusters]:
-        return [self._clusters(each) for each in self._rankings(texts[0], self.targets_of(examples, []))]
+        return [self._clusters(each) for each in self._rankings(texts[0], self.make_targets(examples, []))]
 
     @torch.no_grad()
     def answer(self, data: TaskData) -> list[Clusters]:
@@ -337,7 +345,7 @@ class Coreference(Task):
         self.eval()
         for batch in batch_by_words(data.lengths, words=_TOGETHER, batch_size=256):
             rows = batch.tolist()
-            targets = self.targets_of([data.examples[row] for row in rows], [])
+            targets = self.make_targets([data.examples[row] for row in rows], [])
             for row, ranking in zip(rows, self._ranked(*self._read(data, rows), targets), strict=True):
                 found[row] = self._clusters(ranking)
         self.train(was)
@@ -371,37 +379,37 @@ class Coreference(Task):
 
     def score(self, examples: Sequence[CoreferenceDocument], answers: Sequence[Clusters]) -> dict[str, float]:
         """The mean F1 of the first three measures, that of each, and that of finding mentions at all."""
-        sums = self.tallies(examples, answers).sum(0)
+        sums = self.score_counts(examples, answers).sum(0)
         each = {name: found.f1 for name, found in coreference_scores_from_sums(sums).items()}
         sides = [[self._mentions(some) for some in side] for side in ([one.clusters for one in examples], answers)]
         right = sum(len(a & b) for a, b in zip(*sides, strict=True))
         mentions = PRFScore(sum(map(len, sides[0])), sum(map(len, sides[1])), right)
-        return {"f1": float(self.tally_score(sums)), **each, "mentions": mentions.f1}
+        return {"f1": float(self.score_from_counts(sums)), **each, "mentions": mentions.f1}
 
     def _mentions(self, clusters: Clusters) -> set[Mention]:
         """Those that count."""
         return {mention for cluster in self._counted(clusters) for mention in cluster}
 
-    def tallies(self, examples: Sequence[CoreferenceDocument], answers: Sequence[Clusters]) -> np.ndarray:
+    def score_counts(self, examples: Sequence[CoreferenceDocument], answers: Sequence[Clusters]) -> np.ndarray:
         """(documents, 16): numerators and denominators of four measures."""
         gold = [example.clusters for example in examples]
         return coreference_statistics(gold, answers, singletons=self.config.singletons)
 
     @classmethod
-    def tally_score(cls, sums: np.ndarray) -> np.ndarray:
+    def score_from_counts(cls, sums: np.ndarray) -> np.ndarray:
         """The mean F1 of the first three measures."""
         return conll_score(sums)
 
     # ---- new texts
 
-    def predict(self, texts: Sequence[Text]) -> list[Resolved]:
+    def predict(self, texts: Sequence[Text]) -> list[CoreferencePrediction]:
         """What means the same in each text: a string, the words of one sentence, or sentences of words.
 
         >>> resolver.predict(["Ann left. She was tired."])[0].clusters             # doctest: +SKIP
-        [[PlacedMention(text='Ann', first=0, last=0, begin=0, end=3),
-          PlacedMention(text='She', first=3, last=3, begin=10, end=13)]]
+        [[MentionSpan(text='Ann', first=0, last=0, begin=0, end=3),
+          MentionSpan(text='She', first=3, last=3, begin=10, end=13)]]
         """
-        documents = [self._document(text) for text in listed(texts)]
+        documents = [self._document(text) for text in check_texts(texts)]
         given = [text if isinstance(text, str) else None for text in texts]
         answers = self.answer(self.data(documents))
         return [_resolved(*each) for each in zip(documents, given, answers, strict=True)]
@@ -410,8 +418,8 @@ class Coreference(Task):
         if isinstance(text, CoreferenceDocument):
             return text
         if isinstance(text, str):
-            assert self.config.sentences is not None
-            return CoreferenceDocument([self.words(each) for each in SentenceSplitter(self.config.sentences)(text)], [])
+            assert self.config.sentence_splitter is not None
+            return CoreferenceDocument([self.words(each) for each in SentenceSplitter(self.config.sentence_splitter)(text)], [])
         sentences: list[Any] = [text] if not isinstance(text, Sequence) or (text and isinstance(text[0], str)) else list(text)
         for sentence in sentences:
             words = [] if isinstance(sentence, str) or not isinstance(sentence, Sequence) else sentence
@@ -419,21 +427,21 @@ class Coreference(Task):
                 raise UsageError(f"got {text!r}; expected a text, the words of a sentence, or a list of sentences of words")
         return CoreferenceDocument([list(sentence) for sentence in sentences], [])
 
-    def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> Text:
+    def parse_line(self, line: str, where: str, *, split_on_spaces: bool = False) -> Text:
         if not split_on_spaces:
             return line
-        assert self.config.sentences is not None
-        return [each.split() for each in SentenceSplitter(self.config.sentences)(line)]
+        assert self.config.sentence_splitter is not None
+        return [each.split() for each in SentenceSplitter(self.config.sentence_splitter)(line)]
 
     # ---- mistakes
 
-    def mistakes_of(
+    def example_errors(
         self, examples: Sequence[CoreferenceDocument], answers: Sequence[Clusters], path: str | Path
-    ) -> Iterable[Mistake]:
+    ) -> Iterable[ExampleError]:
         for example, answer in zip(examples, answers, strict=True):
             wrong = list(_wrong(example.words, self._counted(example.clusters), answer))
             if wrong:
-                yield Mistake(place_in(path, example.where), example.key or " ".join(example.words), wrong, len(wrong))
+                yield ExampleError(location(path, example.where), example.key or " ".join(example.words), wrong, len(wrong))
 
 
 # ---- documents and answers
@@ -452,7 +460,7 @@ def _tell_long_ones(path: str | Path, lengths: Sequence[int], longest: int) -> N
         _log.warning(told, path, long, len(lengths), longest, max(lengths))
 
 
-def _cut(batch: Examples, begins: Sequence[int], window: int) -> Examples:
+def _cut(batch: ExampleBatch, begins: Sequence[int], window: int) -> ExampleBatch:
     """Some sentences of each document, from one on."""
     rows: list[int] = []
     start = 0
@@ -463,21 +471,21 @@ def _cut(batch: Examples, begins: Sequence[int], window: int) -> Examples:
     texts = [batch.texts[0][row] for row in rows]
     longest = max(map(len, texts), default=0)
     cached = batch.cached and [[layers[:, rows, :longest] for layers in batch.cached[0]]]
-    return Examples(documents, [texts], cached)
+    return ExampleBatch(documents, [texts], cached)
 
 
-def _resolved(document: CoreferenceDocument, text: str | None, clusters: Clusters) -> Resolved:
+def _resolved(document: CoreferenceDocument, text: str | None, clusters: Clusters) -> CoreferencePrediction:
     words = document.words
     text = join(words) if text is None else text
     places = word_offsets(words, text)
     found = []
     for cluster in clusters:
         spans = [(first, last, places[first][0], places[last][1]) for first, last in cluster]
-        found.append([PlacedMention(text[begin:end], first, last, begin, end) for first, last, begin, end in spans])
-    return Resolved(text, document.sentences, found)
+        found.append([MentionSpan(text[begin:end], first, last, begin, end) for first, last, begin, end in spans])
+    return CoreferencePrediction(text, document.sentences, found)
 
 
-def _wrong(words: Sequence[str], gold: Clusters, answer: Clusters) -> Iterator[Wrong]:
+def _wrong(words: Sequence[str], gold: Clusters, answer: Clusters) -> Iterator[PredictionError]:
     """Mentions that mean again what they do not, or are none, or were not found."""
     truth, found = _before(gold), _before(answer)
     same = {mention: set(cluster) for cluster in gold for mention in cluster}
@@ -490,7 +498,7 @@ def _wrong(words: Sequence[str], gold: Clusters, answer: Clusters) -> Iterator[W
         before = found.get(mention)
         again = mention in truth and mention in found and (truth[mention] is None) == (before is None)
         if not again or (before is not None and before not in same[mention]):
-            yield Wrong(_text(words, mention), told(mention, truth), told(mention, found))
+            yield PredictionError(_text(words, mention), told(mention, truth), told(mention, found))
 
 
 def _before(clusters: Clusters) -> dict[Mention, Mention | None]:

@@ -1,4 +1,4 @@
-"""Examples of a task with the frozen layers of their texts, and how they go into batches.
+"""ExampleBatch of a task with the frozen layers of their texts, and how they go into batches.
 
 An example holds one text or two; all distinct texts share one cache of layers, and words that are read in a longer text have
 their part of its own. Each epoch's order follows from the seed and its number, so that a position is two numbers and a resumed
@@ -26,7 +26,7 @@ TOGETHER = 1 << 13  # words of documents, about, whose layers stand in memory to
 
 
 @dataclass(frozen=True)
-class Examples:
+class ExampleBatch:
     """Some examples of a batch, and what is known of their texts."""
 
     examples: list[Any]
@@ -37,7 +37,7 @@ class Examples:
 
 
 class TaskData:
-    """Examples, their texts, and the layers of their texts where they are cached."""
+    """ExampleBatch, their texts, and the layers of their texts where they are cached."""
 
     def __init__(self, examples: Sequence[Any], texts: Sequence[Sequence[list[str]]]) -> None:
         self.examples = list(examples)
@@ -67,20 +67,20 @@ class TaskData:
             for text in texts:
                 self._rows.setdefault(document_of(text), len(self._rows))
 
-    def gather(self, rows: Sequence[int]) -> Examples:
+    def gather(self, rows: Sequence[int]) -> ExampleBatch:
         """Some examples."""
         count = len(self.texts[rows[0]])
         texts = [[self.texts[row][slot] for row in rows] for slot in range(count)]
         cached = None
         if self._caches is not None:
             cached = [[self._layers(cache, several) for cache in self._caches] for several in texts]
-        return Examples([self.examples[row] for row in rows], texts, cached)
+        return ExampleBatch([self.examples[row] for row in rows], texts, cached)
 
     def _layers(self, cache: LayerCache, texts: Sequence[Sequence[str]]) -> Tensor:
         rows = [self._rows[document_of(text)] for text in texts]
         return cache.batch(rows, [(start_in_document(text), len(text)) for text in texts])
 
-    def by_length(self, *, words: int = 4096, rows: int = 256) -> Iterator[tuple[list[int], Examples]]:
+    def by_length(self, *, words: int = 4096, rows: int = 256) -> Iterator[tuple[list[int], ExampleBatch]]:
         """All examples once, those of like length together, with their places."""
         for batch in batch_by_words(self.lengths, words=words, batch_size=rows):
             places = batch.tolist()
@@ -143,7 +143,7 @@ class ExampleBatches:
         """Go on from a position."""
         self._epoch, self._batch = position["epoch"], position["batch"]
 
-    def __iter__(self) -> Iterator[Examples]:
+    def __iter__(self) -> Iterator[ExampleBatch]:
         while True:
             plan = self.plan(self._epoch)
             while self._batch < len(plan):

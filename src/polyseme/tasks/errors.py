@@ -1,6 +1,6 @@
 """Where a trained task goes wrong on a file: what is taken for what, the worst answers, and labels that it cannot know.
 
-What counts as wrong, each task says itself (`confusion_of`, `mistakes_of` and `strange_labels` of `polyseme.tasks.base`).
+What counts as wrong, each task says itself (`confusion_matrix`, `example_errors` and `unknown_labels` of `Task`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from polyseme.metrics.classes import Confusion
 from polyseme.tasks.base import Task
-from polyseme.tasks.mistakes import Mistake, Strange
+from polyseme.tasks.error_analysis import ExampleError, UnknownLabel
 
 
 @dataclass(frozen=True)
-class Report:
+class ErrorReport:
     """How well a task answers a file."""
 
     scores: dict[str, float]
@@ -22,8 +22,8 @@ class Report:
     examples: int
     confusion: Confusion | None
     """Of labels, plain tags or types of spans; None where answers are no classes, or there is nothing to tell apart."""
-    worst: list[Mistake]
-    strange: list[Strange]
+    worst: list[ExampleError]
+    unknown_labels: list[UnknownLabel]
 
     def confused(self, count: int) -> list[tuple[str, str, int]]:
         """What was most often taken for what: truth, answer, times."""
@@ -35,14 +35,14 @@ class Report:
         return [(labels[a], labels[b], int(counts[a, b])) for a, b in places[:count]]
 
 
-def report(task: Task, path: str | Path, *, errors: int = 10) -> Report:
+def error_report(task: Task, path: str | Path, *, errors: int = 10) -> ErrorReport:
     """Answer the examples of a file and look at the answers; the worst `errors` of them are kept.
 
     Among mistakes of the same weight, those come first that the network was surest of.
     """
     examples = task.read(path, task.config)
-    strange = task.strange_labels(examples, task.labels, task.config, path)
+    strange = task.unknown_labels(examples, task.labels, task.config, path)
     answers = task.answer(task.data(examples))
-    table = task.confusion_of(examples, answers)
-    mistakes = sorted(task.mistakes_of(examples, answers, path), key=lambda each: (-each.weight, -(each.probability or 0.0)))
-    return Report(task.score(examples, answers), task.main, len(examples), table, mistakes[:errors], strange)
+    table = task.confusion_matrix(examples, answers)
+    mistakes = sorted(task.example_errors(examples, answers, path), key=lambda each: (-each.weight, -(each.probability or 0.0)))
+    return ErrorReport(task.score(examples, answers), task.main_metric, len(examples), table, mistakes[:errors], strange)

@@ -26,7 +26,7 @@ from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.encoders.word_features import WordFeatures
 from polyseme.nn.mix import Mix
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.words import DistinctWords, TaskWords, WordsConfig
+from polyseme.tasks.word_embeddings import DistinctWordInputs, TaskWordConfig, WordEmbeddings
 from polyseme.text.labelled.text_in_context import document_of, start_in_document
 from polyseme.training.base import LrMultiplier
 
@@ -39,30 +39,30 @@ LayerNorm = Literal["words", "bilm", "none"]
 class FeaturesConfig(Config):
     """What a network reads of each word."""
 
-    words: WordsConfig = field(default_factory=WordsConfig)
+    words: TaskWordConfig = field(default_factory=TaskWordConfig)
     """The task's own vectors."""
     mode: Literal["frozen", "finetune"] = "frozen"
     """Encoders as features that stay, or as parts that learn."""
     positions: tuple[Position, ...] = ("input",)
     """Where the encoders' vectors stand: at the network's input, between its layers, at its output. None: nowhere, for
-    networks that read whole examples (`polyseme.tasks.whole`)."""
+    networks that read whole examples (`polyseme.tasks.linear_head`)."""
     layers: Literal["mix", "top", "all"] = "mix"
     """A learned mix of all layers, the top one alone, or all side by side, each with a scale that is learned."""
     norm: LayerNorm = "words"
     """Layer norm before the mix, so that layers, and encoders, are alike in size: of each word for itself, or as published,
     over all words of a batch (bilm), or none."""
-    covering: bool = False
+    word_features: bool = False
     """Whether encoders and loaded vectors read the words that cover the given ones, as each cuts the text: for data that is
     cut into single characters (`polyseme.encoders.word_features`)."""
     l2: float = 0.001
     """Strength of the pull of the mix's weights towards equal ones."""
     dropout: float = 0.5
     """Share of the mixed vectors' numbers that are dropped in training."""
-    encoder_rate: float = 0.1
+    encoder_lr_multiplier: float = 0.1
     """Rate of a fine-tuned encoder, times the task's."""
     layer_decay: float = 1.0
     """Each part of it moves so many times slower than the one above (2.6 in ULMFiT)."""
-    thaw: Unfreeze = "all"
+    unfreeze: Unfreeze = "all"
     """What is fine-tuned: all parts, the top one alone, or from the top down, a further part each tenth of the run."""
 
     def __post_init__(self) -> None:
@@ -73,27 +73,34 @@ class FeaturesConfig(Config):
             problems.append(f"norm is {self.norm!r}; allowed: {', '.join(get_args(LayerNorm))}")
         if not 0 <= self.dropout < 1 or self.l2 < 0:
             problems.append(f"dropout is {self.dropout} and l2 {self.l2}; allowed: from 0 to below 1, and 0 or more")
-        if self.covering and self.mode == "finetune":
-            problems.append("covering is for frozen encoders; give mode frozen, or leave it out")
-        if not self.encoder_rate > 0 or not self.layer_decay >= 1:
-            problems.append(f"encoder_rate is {self.encoder_rate}, layer_decay {self.layer_decay}; above 0, and at least 1")
+        if self.word_features and self.mode == "finetune":
+            problems.append("word_features is for frozen encoders; give mode frozen, or leave it out")
+        if not self.encoder_lr_multiplier > 0 or not self.layer_decay >= 1:
+            problems.append(
+                f"encoder_lr_multiplier is {self.encoder_lr_multiplier}, layer_decay {self.layer_decay}; above 0, and from 1"
+            )
         if problems:
             raise ConfigError("; ".join(problems))
 
-    def bare(self) -> FeaturesConfig:
-        """For a network that is an encoder and a head (`direct`): nothing of the task's own, and nothing mixed."""
-        return self.replace(positions=(), words=WordsConfig(own=False))
+    def for_linear_head(self) -> FeaturesConfig:
+        """For a network that is an encoder and a head (`linear`): nothing of the task's own, and nothing mixed."""
+        return self.replace(positions=(), words=TaskWordConfig(enabled=False))
 
-    def bare_problems(self) -> list[str]:
+    def linear_problems(self) -> list[str]:
         """What is said here that such a network has no use for."""
         problems, usual = [], FeaturesConfig()
-        words = (WordsConfig(), WordsConfig(own=False))
-        if self.words not in words or self.layers != usual.layers or self.norm not in (usual.norm, "none") or self.covering:
+        words = (TaskWordConfig(), TaskWordConfig(enabled=False))
+        if (
+            self.words not in words
+            or self.layers != usual.layers
+            or self.norm not in (usual.norm, "none")
+            or self.word_features
+        ):
             what = "which has no words of its own, and no mix of layers"
-            problems.append(f"network is 'direct', {what}: leave out word_dim and the like, layers, norm and covering")
+            problems.append(f"network is 'linear', {what}: leave out word_dim and the like, layers, norm and word_features")
         if self.positions not in ((), usual.positions):
             given = ", ".join(self.positions)
-            problems.append(f"positions are {given}, but the network 'direct' reads no vectors of words; leave them out")
+            problems.append(f"positions are {given}, but the network 'linear' reads no vectors of words; leave them out")
         return problems
 
 
@@ -101,7 +108,7 @@ class FeaturesConfig(Config):
 class TextInputs:
     """A batch of texts, ready for the device."""
 
-    distinct: DistinctWords
+    distinct: DistinctWordInputs
     index: Tensor
     """(batch, words): which of the distinct words stands there."""
     mask: Tensor
@@ -129,7 +136,7 @@ class TextVectors:
 class Features(nn.Module):
     """Texts -> the vectors of their words, at each position of a network."""
 
-    def __init__(self, config: FeaturesConfig, words: TaskWords, encoders: Sequence[Encoder] = ()) -> None:
+    def __init__(self, config: FeaturesConfig, words: WordEmbeddings, encoders: Sequence[Encoder] = ()) -> None:
         super().__init__()
         if not words.dim and not encoders:
             raise ConfigError("a task reads words by a table, by characters or by an encoder; here is none: give an encoder")
@@ -146,7 +153,7 @@ class Features(nn.Module):
                 if name != "output":  # which predicts words, and nobody asks it to
                     part.requires_grad_(True)
         read: list[Encoder] = list(encoders)
-        if config.covering:  # loaded vectors have words, too, beside the rows of their table for the given ones
+        if config.word_features:  # loaded vectors have words, too, beside the rows of their table for the given ones
             read = [WordFeatures(encoder) for encoder in ([words.loaded] if words.loaded is not None else []) + read]
         self.readers = read
         """What gives the layers of texts: the encoders themselves, or what reads them through another cut."""
@@ -249,7 +256,11 @@ class Features(nn.Module):
     def lr_multipliers(self, prefix: str) -> list[LrMultiplier]:
         """For each part of each fine-tuned encoder; `prefix` is the name of this module in the learner."""
         config = self.config
-        speeds: dict[str, Any] = {"multiplier": config.encoder_rate, "decay": config.layer_decay, "unfreeze": config.thaw}
+        speeds: dict[str, Any] = {
+            "multiplier": config.encoder_lr_multiplier,
+            "decay": config.layer_decay,
+            "unfreeze": config.unfreeze,
+        }
         tuned: list[Encoder] = list(self.tuned)  # type: ignore[arg-type]
         return [pace for n, encoder in enumerate(tuned) for pace in lr_multipliers(encoder, f"{prefix}tuned.{n}.", **speeds)]
 

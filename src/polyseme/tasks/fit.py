@@ -42,11 +42,11 @@ TALLIES = "test-tallies.npy"
 class FitConfig(Config):
     """How a task is trained."""
 
-    batch: int = 32
-    """Examples of a batch."""
+    batch_size: int = 32
+    """ExampleBatch of a batch."""
     epochs: int = 50
     """Passes over the training data, at most."""
-    least_steps: int = 0
+    min_steps: int = 0
     """Steps, at least, where nothing stops them earlier: little data is passed over more often, and looked at as often."""
     patience: int = 10
     """Stop after so many epochs without a better score on the dev data."""
@@ -54,22 +54,22 @@ class FitConfig(Config):
         default_factory=lambda: OptimConfig(learning_rate=3e-3, weight_decay=0.0, warmup=0.0, clip_norm=5.0)
     )
     """How the weights move."""
-    share: float = 1.0
+    train_fraction: float = 1.0
     """Of the training data, drawn by the seed: what less labelled data gives."""
 
     def __post_init__(self) -> None:
-        counts = {"batch": self.batch, "epochs": self.epochs, "patience": self.patience}
+        counts = {"batch_size": self.batch_size, "epochs": self.epochs, "patience": self.patience}
         problems = [f"{name} is {value}; it must be at least 1" for name, value in counts.items() if value < 1]
-        if self.least_steps < 0:
-            problems.append(f"least_steps is {self.least_steps}; it must be 0 or more")
-        if not 0 < self.share <= 1:
-            problems.append(f"share is {self.share}; allowed: above 0, and 1 at most")
+        if self.min_steps < 0:
+            problems.append(f"min_steps is {self.min_steps}; it must be 0 or more")
+        if not 0 < self.train_fraction <= 1:
+            problems.append(f"train_fraction is {self.train_fraction}; allowed: above 0, and 1 at most")
         if problems:
             raise ConfigError("; ".join(problems))
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FitResult:
     """A trained task, and how it came about."""
 
     task: Task
@@ -93,7 +93,7 @@ def fit(
     test: Sequence[Any] | None = None,
     cache: str | Path | None = None,
     accept_changes: bool = False,
-) -> Outcome:
+) -> FitResult:
     """Train a task on examples, keep the best network by `dev` in `out`, and score it on `dev` and `test`.
 
     `cache`: where frozen layers are kept; several runs can share it, so those of all training data are computed, whatever
@@ -105,17 +105,19 @@ def fit(
     if not train or not dev:
         raise PolysemeError(f"{len(train)} examples to train on and {len(dev)} to choose by; both are needed")
     train, dev = kind.in_context(train, config), kind.in_context(dev, config)  # each by itself: none reads the other
-    config = kind.settle(config, train)  # what all the data says holds for a share of it, which may be too little to tell
-    chosen = _share(train, fitting.share, run.seed)
+    config = kind.resolve_defaults(
+        config, train
+    )  # what all the data says holds for a share of it, which may be too little to tell
+    chosen = _sample_fraction(train, fitting.train_fraction, run.seed)
     run.seed_all()
     task = kind.build(config, chosen, encoders, cut=cut)
     task.to(run.device)
     place = Path(cache) if cache is not None else out / "run"
     data, judged = task.data(chosen), task.data(dev)
     # with a shared cache all shares and seeds take their rows from the layers of the whole
-    data.cache(task.features, place, among=task.data(train) if cache is not None and fitting.share < 1 else None)
+    data.cache(task.features, place, among=task.data(train) if cache is not None and fitting.train_fraction < 1 else None)
     judged.cache(task.features, place)
-    batches = ExampleBatches(data, size=fitting.batch, seed=run.seed, rank=run.rank, world_size=run.world_size)
+    batches = ExampleBatches(data, size=fitting.batch_size, seed=run.seed, rank=run.rank, world_size=run.world_size)
     settings = {
         "task": task.config.to_dict(),
         "fitting": {name: value for name, value in fitting.to_dict().items() if name != "optim"},
@@ -129,7 +131,7 @@ def fit(
         task, batches, judged, out, settings=settings, accept_changes=accept_changes
     )
     if result.ended is None:  # stopped on the way: there is nothing to judge yet
-        return Outcome(load(out, device=run.device) if is_task(out) else task.eval(), result, {})
+        return FitResult(load(out, device=run.device) if is_task(out) else task.eval(), result, {})
     if not is_task(out) and run.is_main_process:
         _log.warning("%s: its best network was lost when it was written, by a kill or a full disk; the last one is kept", out)
         save(task, out)
@@ -140,20 +142,20 @@ def fit(
         asked.cache(best.features, place)
         answers = best.answer(asked)
         scores["test"] = best.score(test, answers)
-        tallies = best.tallies(test, answers)
-        if tallies is not None and run.is_main_process:
+        score_counts = best.score_counts(test, answers)
+        if score_counts is not None and run.is_main_process:
             with atomic(out / TALLIES) as part, part.open("wb") as file:
-                np.save(file, tallies)
+                np.save(file, score_counts)
     if run.is_main_process:
         counts = {"train": len(chosen), "dev": len(dev), "test": len(test or ())}
         told = _told(best, result, scores, fitting, run) | {"examples": counts}
         write_text(out / RESULT, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
-    return Outcome(best, result, scores)
+    return FitResult(best, result, scores)
 
 
 def _loop(fitting: FitConfig, batches: ExampleBatches) -> TrainConfig:
     """An evaluation at the end of each epoch, or as many of them where there are more steps."""
-    steps = max(batches.batches_per_epoch, -(-fitting.least_steps // fitting.epochs))
+    steps = max(batches.batches_per_epoch, -(-fitting.min_steps // fitting.epochs))
     return TrainConfig(
         steps=fitting.epochs * steps,
         eval_every=steps,
@@ -163,7 +165,7 @@ def _loop(fitting: FitConfig, batches: ExampleBatches) -> TrainConfig:
     )
 
 
-def _share(examples: Sequence[Any], share: float, seed: int) -> list[Any]:
+def _sample_fraction(examples: Sequence[Any], share: float, seed: int) -> list[Any]:
     """Some of the examples, the same for the same seed; their order stays."""
     count = max(1, round(share * len(examples)))
     kept = np.sort(np.random.default_rng([seed, 5]).permutation(len(examples))[:count])
@@ -191,7 +193,7 @@ def _told(task: Task, result: TrainOutput, scores: dict[str, dict[str, float]], 
     """What `result.json` tells of a run."""
     return {
         "task": task.kind,
-        "main": task.main,
+        "main": task.main_metric,
         "scores": scores,
         "best_step": result.best_step,
         "steps": result.steps,

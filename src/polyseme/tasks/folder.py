@@ -35,12 +35,12 @@ from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.weight_version import WeightVersion, weight_version
 from polyseme.tasks.base import Task, task_type
 from polyseme.tasks.features import Features
-from polyseme.tasks.words import TaskWords
+from polyseme.tasks.word_embeddings import WordEmbeddings
 from polyseme.text.splitting.unigram import UNIGRAM, UnigramSegmenter
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter
 
-FORMAT = 1
+FORMAT = 2
 HEAD, WEIGHTS, LABELS, WORDS, LIST = "task.json", "model.safetensors", "labels.txt", "words.txt", "splitter.txt"
 NOTED = "sha256.txt"
 """Of which encoder a folder beside the task is the copy."""
@@ -131,21 +131,20 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Task:
         what = f"is no trained task ({HEAD} is missing)" if folder.is_dir() else "is no folder of a trained task"
         raise FormatError(folder, f"{what}; `polyseme train` makes one from a model and labelled data")
     head = read_json(folder / HEAD)
-    if head.get("polyseme_task") != FORMAT:
-        raise FormatError(
-            folder / HEAD, f"is of format {head.get('polyseme_task')!r}; this version reads {FORMAT}: update polyseme"
-        )
+    version = head.get("polyseme_task")
+    if version not in (1, FORMAT):
+        raise FormatError(folder / HEAD, f"has format {version!r}; this version reads formats 1 and {FORMAT}: update polyseme")
     missing = {"task", "config", "splitter", "encoders", "vectors"} - set(head)
     if missing:
         raise FormatError(folder / HEAD, f"lacks {', '.join(sorted(missing))}")
     kind = task_type(head["task"])
-    config = _config(kind.config_type, head["config"], folder)
+    config = _config(kind.config_type, head["config"], folder, version)
     encoders = [_read_encoder(entry, folder) for entry in head["encoders"]]
     vectors = None if head["vectors"] is None else _read_encoder(head["vectors"], folder)
     if vectors is not None and not isinstance(vectors, WordVectorTable):
         raise FormatError(folder / HEAD, "names an encoder that is no table of word vectors as its vectors")
-    known = Vocabulary.read(folder / WORDS).words if config.features.words.own else []
-    words = TaskWords(config.features.words, known, vectors)
+    known = Vocabulary.read(folder / WORDS).words if config.features.words.enabled else []
+    words = WordEmbeddings(config.features.words, known, vectors)
     name = format1.SPLITTERS.get(head["splitter"], head["splitter"])
     cut = get_splitter(name, folder / LIST if name == UNIGRAM else None)
     task = kind(config, Features(config.features, words, encoders), Vocabulary.read(folder / LABELS).words, cut)
@@ -162,9 +161,9 @@ def _fill(task: Task, folder: Path) -> None:
     task.load_state_dict(weights, strict=False)
 
 
-def _config(kind: type[Config], values: dict[str, Any], folder: Path) -> Any:
+def _config(kind: type[Config], values: dict[str, Any], folder: Path, version: int) -> Any:
     try:
-        return kind.from_dict(values, where=f"{folder / HEAD}: config")
+        return kind.from_dict(values, where=f"{folder / HEAD}: config", format=version)
     except ConfigError as error:
         raise FormatError(folder / HEAD, str(error)) from error
 

@@ -35,10 +35,10 @@ from polyseme.nn.networks.sampling import sample
 from polyseme.nn.networks.seq2seq import DecoderConfig, DecoderState, Seq2Seq, WordLosses
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import Task, TaskConfig, listed, split_text, text_of
-from polyseme.tasks.data import Examples, TaskData
+from polyseme.tasks.base import Task, TaskConfig, as_text, check_texts, to_words
+from polyseme.tasks.data import ExampleBatch, TaskData
+from polyseme.tasks.error_analysis import ExampleError, location
 from polyseme.tasks.features import Features, TextInputs, TextVectors
-from polyseme.tasks.mistakes import Mistake, place_in
 from polyseme.text.labelled.parallel import TextPair, read_parallel
 from polyseme.text.splitting.characters import CJK, unspaced_letter
 from polyseme.text.splitting.joiners import JOINER, detokenize, tokenize_with_joiners
@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 MARKS = ("<S>", "</S>", "<UNK>", f"{JOINER}<UNK>")
 """The first labels: where a target begins, where it ends, and what stands for rare words, with a blank before them or none."""
 BEGIN, END, UNKNOWN, GLUED_UNKNOWN = range(len(MARKS))
-SCORES = 1 << 26  # scores of words that stand in memory at a time
+MAX_SCORES = 1 << 26  # scores of words that stand in memory at a time
 LONGER, MORE = 2, 20  # an answer has at most so many times the words of its source, and so many more
 _WORDS_AT_A_TIME = 32  # of the target's vocabulary, as a sentence of an encoder whose first layer knows no context
 _CJK = re.compile(f"[{CJK}]")
@@ -63,15 +63,15 @@ TargetSplitter = Literal["whitespace", "english", "chinese", "characters"]
 class DecodingConfig(Config):
     """How answers are made of what the network holds likely."""
 
-    way: Literal["beam", "sample"] = "beam"
+    strategy: Literal["beam", "sample"] = "beam"
     """The likeliest answers that a beam search finds, or answers drawn at random."""
-    beam: int = 5
+    num_beams: int = 5
     """Sequences that are followed at a time; 1: greedy."""
     length_penalty: float = 1.0
     """The power of the length by which log-probabilities are divided: 0 prefers short answers, above 1 long ones."""
-    longest: int = 200
+    max_length: int = 200
     """Words of an answer, at most."""
-    answers: int = 1
+    num_return_sequences: int = 1
     """For each text; of a beam search at most `beam`. Where fewer are found, or the text is blank, empty ones fill up."""
     temperature: float = 1.0
     """Of samples: below 1 the likely becomes likelier."""
@@ -79,23 +79,23 @@ class DecodingConfig(Config):
     """Of samples: so many of the likeliest words are drawn from; 0: all."""
     top_p: float = 1.0
     """Of samples: the fewest words that together have this probability are drawn from."""
-    draw: int = 0
+    sampling_seed: int = 0
     """Of samples: the seed; the same text with the same seed gives the same."""
 
     def __post_init__(self) -> None:
         problems = [
             f"{name} is {getattr(self, name)}; it must be at least 1"
-            for name in ("beam", "longest", "answers")
+            for name in ("num_beams", "max_length", "num_return_sequences")
             if getattr(self, name) < 1
         ]
-        if self.way == "beam" and self.answers > self.beam >= 1:
-            problems.append(f"answers is {self.answers}, but a beam of {self.beam} gives {self.beam} at most; give a wider one")
+        if self.strategy == "beam" and self.num_return_sequences > self.num_beams >= 1:
+            problems.append(f"num_return_sequences is {self.num_return_sequences}, but num_beams is {self.num_beams}")
         if not 0 <= self.length_penalty < math.inf or not 0 < self.temperature < math.inf:
             problems.append(
                 f"length_penalty is {self.length_penalty} and temperature {self.temperature}; allowed: 0 or more, and above 0"
             )
-        if self.top_k < 0 or not 0 < self.top_p <= 1 or self.draw < 0:
-            given = f"top_k is {self.top_k}, top_p {self.top_p}, draw {self.draw}"
+        if self.top_k < 0 or not 0 < self.top_p <= 1 or self.sampling_seed < 0:
+            given = f"top_k is {self.top_k}, top_p {self.top_p}, sampling_seed {self.sampling_seed}"
             problems.append(f"{given}; allowed: 0 (all) or more, above 0 to 1, and 0 or more")
         if problems:
             raise ConfigError("; ".join(problems))
@@ -105,7 +105,7 @@ class DecodingConfig(Config):
 class GenerationConfig(TaskConfig):
     """A generator."""
 
-    hidden: int = 256
+    hidden_size: int = 256
     """Units of the reading LSTM in each direction; the writing one has as many as both."""
     layers: int = 1
     """Layers that read."""
@@ -135,12 +135,12 @@ class GenerationConfig(TaskConfig):
     """Whether the first row of a table names its columns; None: where two well-known names stand there."""
     target_splitter: TargetSplitter | None = None
     """How raw targets become words; None: `characters` where most hold Chinese, Japanese or Korean, else `english`."""
-    bleu_words: BleuTokenizer | None = None
+    bleu_tokenizer: BleuTokenizer | None = None
     """How BLEU cuts words, as sacrebleu calls it; None: zh for Chinese, char for Japanese and for Thai, Lao, Khmer and Burmese
     that `target_splitter` splits into characters, else 13a (for Korean too, which has blanks)."""
     min_count: int = 2
     """Target words that are rarer in the training data are unknown."""
-    most_words: int = 50_000
+    max_vocabulary: int = 50_000
     """Target words that are known, at most."""
     copy_unknown: bool = True
     """Whether an unknown word of an answer is replaced by the source word that was looked at most."""
@@ -148,7 +148,7 @@ class GenerationConfig(TaskConfig):
     """How answers are made."""
 
     def __post_init__(self) -> None:
-        sizes = ("hidden", "layers", "decoder_layers", "target_dim", "min_count", "most_words")
+        sizes = ("hidden_size", "layers", "decoder_layers", "target_dim", "min_count", "max_vocabulary")
         problems = [f"{name} is {getattr(self, name)}; it must be at least 1" for name in sizes if getattr(self, name) < 1]
         if not 0 <= self.dropout < 1 or not 0 <= self.label_smoothing < 1:
             given = f"dropout is {self.dropout} and label_smoothing {self.label_smoothing}"
@@ -160,7 +160,7 @@ class GenerationConfig(TaskConfig):
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class GeneratedText:
     """An answer."""
 
     text: str
@@ -169,7 +169,7 @@ class Generated:
     score: float
     """Its log-probability, divided by a power of its length; of samples the mean for each word. -inf: a beam search found
     fewer answers than were asked for, and this empty one stands in the place of one."""
-    others: list[Generated] = field(default_factory=list)
+    others: list[GeneratedText] = field(default_factory=list)
     """Further answers, where more than one was asked for: the next best, or the next samples."""
 
     def to_lines(self, asked: str) -> list[str]:
@@ -185,7 +185,7 @@ class Generated:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _TokenizedPair:
     """A pair in words."""
 
     pair: TextPair
@@ -208,32 +208,32 @@ class _Targets:
 class _GenerationData(TaskData):
     """Pairs with the numbers of their target words."""
 
-    def __init__(self, asked: Sequence[_Asked]) -> None:
+    def __init__(self, asked: Sequence[_TokenizedPair]) -> None:
         super().__init__([one.pair for one in asked], [[one.words] for one in asked])
         self._asked = list(asked)
         self.lengths = [max(len(one.words), 0 if one.target is None else len(one.target)) for one in asked]
 
-    def gather(self, rows: Sequence[int]) -> Examples:
+    def gather(self, rows: Sequence[int]) -> ExampleBatch:
         return dataclasses.replace(super().gather(rows), examples=[self._asked[row] for row in rows])
 
 
 class Generation(Task):
-    """A generator; an answer is a `Generated`. `decoding` says how answers are made, and may be changed at any time."""
+    """A generator; an answer is a `GeneratedText`. `decoding` says how answers are made, and may be changed at any time."""
 
     kind = "generation"
     config_type = GenerationConfig
     config: GenerationConfig
-    main = "bleu"
+    main_metric = "bleu"
 
     def __init__(self, config: GenerationConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__(config, features, labels, cut)
-        assert config.target_splitter is not None and config.bleu_words is not None
+        assert config.target_splitter is not None and config.bleu_tokenizer is not None
         self.decoding = config.decoding
-        self._target_cut, self._bleu_words = get_splitter(config.target_splitter), config.bleu_words
+        self._target_cut, self._bleu_words = get_splitter(config.target_splitter), config.bleu_tokenizer
         self._ids = {label: number for number, label in enumerate(self.labels) if number >= len(MARKS)}
         reader = StackedBiLstm(
             features.width("input"),
-            config.hidden,
+            config.hidden_size,
             config.layers,
             dropout=config.dropout,
             extra_inputs=features.width("between"),
@@ -252,9 +252,9 @@ class Generation(Task):
         self.network = Seq2Seq(reader, sizes, begin=BEGIN, label_smoothing=config.label_smoothing)
 
     @property
-    def in_blocks(self) -> bool:  # type: ignore[override]
+    def multi_line(self) -> bool:  # type: ignore[override]
         """Several answers to a text stand together."""
-        return self.decoding.answers > 1
+        return self.decoding.num_return_sequences > 1
 
     # ---- building
 
@@ -306,15 +306,15 @@ class Generation(Task):
         return found.pairs
 
     @classmethod
-    def settle(cls, config: TaskConfig, examples: Sequence[TextPair]) -> GenerationConfig:
+    def resolve_defaults(cls, config: TaskConfig, examples: Sequence[TextPair]) -> GenerationConfig:
         assert isinstance(config, GenerationConfig)
         sacrebleu_metrics()  # what scores need is told before anything is trained
         targets = _references(examples)
         cut: TargetSplitter = config.target_splitter or ("characters" if _most_hold(_CJK, targets) else "english")
-        return config.replace(target_splitter=cut, bleu_words=config.bleu_words or _bleu_words(targets, cut))
+        return config.replace(target_splitter=cut, bleu_tokenizer=config.bleu_tokenizer or _bleu_words(targets, cut))
 
     @classmethod
-    def labels_of(cls, examples: Sequence[TextPair], config: TaskConfig) -> list[str]:
+    def collect_labels(cls, examples: Sequence[TextPair], config: TaskConfig) -> list[str]:
         """The marks, then the words of the targets by falling frequency."""
         assert isinstance(config, GenerationConfig) and config.target_splitter is not None
         cut = get_splitter(config.target_splitter)
@@ -323,14 +323,14 @@ class Generation(Task):
         if not known:
             given = f"none of the {len(counts)} target words occurs {config.min_count} times"
             raise PolysemeError(f"{given}; give a smaller min_count (--min-count 1), or more data")
-        return [*MARKS, *known[: config.most_words]]
+        return [*MARKS, *known[: config.max_vocabulary]]
 
     @classmethod
-    def texts_of(cls, example: TextPair, cut: Splitter) -> list[list[str]]:
-        return [split_text(example.source, cut)]
+    def example_texts(cls, example: TextPair, cut: Splitter) -> list[list[str]]:
+        return [to_words(example.source, cut)]
 
     def data(self, examples: Sequence[TextPair]) -> TaskData:
-        return _GenerationData([_Asked(one, self.words(one.source), self._numbers(one)) for one in examples])
+        return _GenerationData([_TokenizedPair(one, self.words(one.source), self._numbers(one)) for one in examples])
 
     def _numbers(self, pair: TextPair) -> np.ndarray | None:
         """The target's words as numbers, the end mark behind them."""
@@ -340,7 +340,7 @@ class Generation(Task):
         rare = (GLUED_UNKNOWN if word.startswith(JOINER) else UNKNOWN for word in words)
         return np.array([*map(self._ids.get, words, rare), END], dtype=np.int64)
 
-    def targets_of(self, examples: Sequence[_Asked], inputs: list[TextInputs]) -> _Targets:
+    def make_targets(self, examples: Sequence[_TokenizedPair], inputs: list[TextInputs]) -> _Targets:
         targets = [one.target for one in examples if one.target is not None]
         _references([one.pair for one in examples])  # none is missing
         words = np.full((len(targets), max(map(len, targets))), END, dtype=np.int64)
@@ -361,28 +361,28 @@ class Generation(Task):
     def losses(self, texts: list[TextVectors], targets: _Targets) -> tuple[Tensor, int]:
         return self._losses(texts, targets).total, len(targets.places)
 
-    def answers(self, texts: list[TextVectors], examples: Sequence[_Asked]) -> list[Generated]:
+    def answers(self, texts: list[TextVectors], examples: Sequence[_TokenizedPair]) -> list[GeneratedText]:
         state, lengths = self._read(texts[0]), texts[0].lengths
-        limits = torch.where(lengths > 0, (LONGER * lengths + MORE).clamp(max=self.decoding.longest), 0)
-        copies = self.decoding.beam if self.decoding.way == "beam" else self.decoding.answers
-        step = max(1, SCORES // (copies * len(self.labels)))
-        found: list[Generated] = []
+        limits = torch.where(lengths > 0, (LONGER * lengths + MORE).clamp(max=self.decoding.max_length), 0)
+        copies = self.decoding.num_beams if self.decoding.strategy == "beam" else self.decoding.num_return_sequences
+        step = max(1, MAX_SCORES // (copies * len(self.labels)))
+        found: list[GeneratedText] = []
         for begin in range(0, len(examples), step):
             some = slice(begin, begin + step)
             hypotheses = self._decode(state.select(some), limits[some], examples[some])
             found += [self._generated(each, asked.words) for each, asked in zip(hypotheses, examples[some], strict=True)]
         return found
 
-    def _decode(self, state: DecoderState, limits: Tensor, examples: Sequence[_Asked]) -> list[list[Hypothesis]]:
+    def _decode(self, state: DecoderState, limits: Tensor, examples: Sequence[_TokenizedPair]) -> list[list[Hypothesis]]:
         """For each text as many answers as are asked for, best first or as they were drawn."""
         chosen, limits = self.decoding, to_device(limits, self.features.device)
-        step, count = self.network.decoder.step, chosen.answers
-        if chosen.way == "beam":
+        step, count = self.network.decoder.step, chosen.num_return_sequences
+        if chosen.strategy == "beam":
             found = beam_search(
-                step, state, limits, begin=BEGIN, end=END, beam=chosen.beam, length_penalty=chosen.length_penalty
+                step, state, limits, begin=BEGIN, end=END, beam=chosen.num_beams, length_penalty=chosen.length_penalty
             )
             return [[*several, *[Hypothesis([], [], -math.inf)] * count][:count] for several in found]
-        seeds = [[chosen.draw, _hash(asked.words), number] for asked in examples for number in range(count)]
+        seeds = [[chosen.sampling_seed, _hash(asked.words), number] for asked in examples for number in range(count)]
         drawn = sample(
             step,
             state.spread(count),
@@ -396,12 +396,12 @@ class Generation(Task):
         )
         return [drawn[begin : begin + count] for begin in range(0, len(drawn), count)]
 
-    def _generated(self, hypotheses: Sequence[Hypothesis], source: Sequence[str]) -> Generated:
+    def _generated(self, hypotheses: Sequence[Hypothesis], source: Sequence[str]) -> GeneratedText:
         """The first answer, with the others in it."""
         first, *others = hypotheses
         words = [self._word(number, place, source) for number, place in zip(first.words, first.places, strict=True)]
         plain = [word.removeprefix(JOINER) for word in words]
-        return Generated(detokenize(words), plain, first.score, [self._generated([each], source) for each in others])
+        return GeneratedText(detokenize(words), plain, first.score, [self._generated([each], source) for each in others])
 
     def _word(self, number: int, place: int, source: Sequence[str]) -> str:
         if number not in (UNKNOWN, GLUED_UNKNOWN) or not self.config.copy_unknown:
@@ -410,16 +410,16 @@ class Generation(Task):
 
     # ---- answers
 
-    def score(self, examples: Sequence[TextPair], answers: Sequence[Generated]) -> dict[str, float]:
+    def score(self, examples: Sequence[TextPair], answers: Sequence[GeneratedText]) -> dict[str, float]:
         """BLEU and chrF of all answers together, as shares of 1."""
         references, texts = _references(examples), [answer.text for answer in answers]
         return {"bleu": bleu(references, texts, self._bleu_words), "chrf": chrf(references, texts)}
 
-    def tallies(self, examples: Sequence[TextPair], answers: Sequence[Generated]) -> np.ndarray:
+    def score_counts(self, examples: Sequence[TextPair], answers: Sequence[GeneratedText]) -> np.ndarray:
         return bleu_statistics(_references(examples), [answer.text for answer in answers], self._bleu_words)
 
     @classmethod
-    def tally_score(cls, sums: np.ndarray) -> np.ndarray:
+    def score_from_counts(cls, sums: np.ndarray) -> np.ndarray:
         return bleu_score(sums)
 
     def evaluate(self, dev: TaskData) -> dict[str, float]:
@@ -438,25 +438,27 @@ class Generation(Task):
         self.train(was)
         return math.exp(min(total / max(count, 1), 700.0))
 
-    def predict(self, texts: Sequence[Sentence], *, decoding: DecodingConfig | None = None) -> list[Generated]:
+    def predict(self, texts: Sequence[Sentence], *, decoding: DecodingConfig | None = None) -> list[GeneratedText]:
         """What is made of each text; a string is split into words. `decoding`: another way than the config's.
 
         >>> task.predict(["A dog runs ."], decoding=DecodingConfig(way="sample", top_p=0.9))   # doctest: +SKIP
         """
-        data = self.data([TextPair(text_of(text)) for text in listed(texts)])
+        data = self.data([TextPair(as_text(text)) for text in check_texts(texts)])
         usual, self.decoding = self.decoding, decoding or self.decoding
         try:
             return self.answer(data)
         finally:
             self.decoding = usual
 
-    def mistakes_of(self, examples: Sequence[TextPair], answers: Sequence[Generated], path: str | Path) -> Iterator[Mistake]:
+    def example_errors(
+        self, examples: Sequence[TextPair], answers: Sequence[GeneratedText], path: str | Path
+    ) -> Iterator[ExampleError]:
         """Texts by what the chrF of their answers lacks."""
         for example, truth, answer in zip(examples, _references(examples), answers, strict=True):
             if answer.text != truth:
                 source = example.source if isinstance(example.source, str) else " ".join(example.source)
                 lacking = 1.0 - chrf([truth], [answer.text])
-                yield Mistake.whole(place_in(path, example.where), source, truth, answer.text, lacking)
+                yield ExampleError.whole(location(path, example.where), source, truth, answer.text, lacking)
 
 
 def _target(pair: TextPair) -> str | list[str]:

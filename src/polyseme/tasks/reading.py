@@ -3,7 +3,7 @@
 BiDAF with self-attention (Clark and Gardner 2017), the baseline of Peters et al. 2018 on SQuAD. The paragraphs of a question
 are read one by one and scored under one softmax, so that their answers can be compared. What is learned is the summed
 probability of all places that are given as right. An answer is cut from the text as it was given, with its place there. A BERT
-can read question and paragraph together instead, with nothing but a layer of scores (`direct`; `polyseme.tasks.direct_spans`).
+can read question and paragraph together instead, with nothing but a layer of scores (`linear`; `polyseme.tasks.span_head`).
 
 Files are SQuAD's JSON (`polyseme.text.labelled.squad`). Scores are those of SQuAD's and CMRC's scripts
 (`polyseme.metrics.reading`).
@@ -32,13 +32,13 @@ from polyseme.metrics.reading import ScoringRules, answer_f1, exact_match
 from polyseme.nn.attention import MASKED_SCORE
 from polyseme.nn.networks.bidaf import AnswerScores, Bidaf, best_spans, shared_log_total
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import Prepared, TaskConfig, split_text, text_of, words_of
-from polyseme.tasks.data import Examples, TaskData
-from polyseme.tasks.direct_spans import DirectSpans
+from polyseme.tasks.base import TaskBatch, TaskConfig, as_text, as_words, to_words
+from polyseme.tasks.data import ExampleBatch, TaskData
+from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
 from polyseme.tasks.features import Features, TextInputs, TextVectors
-from polyseme.tasks.mistakes import Mistake, Strange, place_in, strange_among
-from polyseme.tasks.reading_data import Asked, Paragraph, ReadingData, in_words, paragraph_of, shortened
-from polyseme.tasks.two_texts import TwoTexts
+from polyseme.tasks.reading_data import Paragraph, ReadingData, TokenizedQuestion, in_words, paragraph_of, shortened
+from polyseme.tasks.sentence_pair import SentencePairTask
+from polyseme.tasks.span_head import SpanHead
 from polyseme.text.labelled.squad import ANSWER, NO_ANSWER, AnswerSpan, ReadingQuestion, SquadData, read_squad
 from polyseme.text.splitting.characters import CJK
 from polyseme.text.words import Splitter
@@ -53,15 +53,15 @@ Paragraphs = str | Sequence[Sentence]
 class ReadingConfig(TaskConfig):
     """A reader that answers questions."""
 
-    network: Literal["bidaf", "direct"] = "bidaf"
+    network: Literal["bidaf", "linear"] = "bidaf"
     """BiDAF with self-attention, or spans straight from a BERT."""
-    hidden: int = 100
+    hidden_size: int = 100
     """Units of each LSTM in each direction."""
     dropout: float = 0.2
     """On the input of each LSTM and of the attention; the same places of all words of a text."""
-    longest: int = 30
+    max_answer_length: int = 30
     """Words of an answer, at most."""
-    longest_paragraph: int = 400
+    max_paragraph_length: int = 400
     """Words of a paragraph in training: a longer one is cut to so many around an answer, which stands anywhere among them.
     Answers are looked for in whole paragraphs, whatever their length."""
     no_answer: bool | None = None
@@ -71,14 +71,16 @@ class ReadingConfig(TaskConfig):
 
     def __post_init__(self) -> None:
         problems = []
-        if self.hidden < 1 or not 0 <= self.dropout < 1:
-            problems.append(f"hidden is {self.hidden}, dropout {self.dropout}; allowed: at least 1, and from 0 to below 1")
-        if self.longest < 1 or self.longest_paragraph < 1:
-            given = f"longest is {self.longest} and longest_paragraph {self.longest_paragraph}"
+        if self.hidden_size < 1 or not 0 <= self.dropout < 1:
+            problems.append(
+                f"hidden_size is {self.hidden_size}, dropout {self.dropout}; allowed: at least 1, and from 0 to below 1"
+            )
+        if self.max_answer_length < 1 or self.max_paragraph_length < 1:
+            given = f"longest is {self.max_answer_length} and max_paragraph_length {self.max_paragraph_length}"
             problems.append(f"{given}; both are words, and at least 1")
         if "between" in self.features.positions:
             problems.append("positions hold 'between', which only taggers have; allowed here: input, output")
-        problems += self.features.bare_problems() if self.network == "direct" else []
+        problems += self.features.linear_problems() if self.network == "linear" else []
         if problems:
             raise ConfigError("; ".join(problems))
 
@@ -124,35 +126,35 @@ class _Targets:
     """For each question its right answers, (answers, 3): row of the paragraph, first and last word; none: no answer."""
 
 
-class Reading(TwoTexts):
+class Reading(SentencePairTask):
     """A reader of paragraphs; an answer is an `Answer`."""
 
     kind = "reading"
     config_type = ReadingConfig
     config: ReadingConfig
-    main = "f1"
+    main_metric = "f1"
     wants = "reads a question and a paragraph"
 
     def __init__(self, config: ReadingConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__(config, features, labels, cut)
         assert config.rules is not None
         self.rules: ScoringRules = config.rules
-        self.network: Bidaf | DirectSpans
-        if config.network == "direct":
-            self.network = DirectSpans(features, dropout=config.dropout, none=bool(config.no_answer))
+        self.network: Bidaf | SpanHead
+        if config.network == "linear":
+            self.network = SpanHead(features, dropout=config.dropout, none=bool(config.no_answer))
             return
         self.network = Bidaf(
             features.width("input"),
             own=features.words.dim,
-            hidden=config.hidden,
+            hidden=config.hidden_size,
             dropout=config.dropout,
             output_inputs=features.width("output"),
             none=bool(config.no_answer),
         )
 
     @property
-    def by_words(self) -> bool:
-        return self.config.network != "direct"
+    def reads_words(self) -> bool:
+        return self.config.network != "linear"
 
     # ---- data
 
@@ -171,7 +173,7 @@ class Reading(TwoTexts):
         return kept if training else found.questions
 
     @classmethod
-    def settle(cls, config: TaskConfig, examples: Sequence[ReadingQuestion]) -> ReadingConfig:
+    def resolve_defaults(cls, config: TaskConfig, examples: Sequence[ReadingQuestion]) -> ReadingConfig:
         assert isinstance(config, ReadingConfig)
         gold = _gold(examples)
         lost = [example for example in examples if example.answers and not example.spans]
@@ -182,31 +184,31 @@ class Reading(TwoTexts):
         if config.no_answer is False and without:
             raise ConfigError(f"no_answer is False, but {without} questions of the training data have no answer; leave it out")
         config = config.replace(no_answer=bool(without) if config.no_answer is None else config.no_answer)
-        if config.network == "direct":
-            config = config.replace(features=config.features.bare())
+        if config.network == "linear":
+            config = config.replace(features=config.features.for_linear_head())
         return config if config.rules is not None else config.replace(rules=_rules(gold))
 
     @classmethod
-    def labels_of(cls, examples: Sequence[ReadingQuestion], config: TaskConfig) -> list[str]:
+    def collect_labels(cls, examples: Sequence[ReadingQuestion], config: TaskConfig) -> list[str]:
         assert isinstance(config, ReadingConfig)
         return [ANSWER, NO_ANSWER] if config.no_answer else [ANSWER]
 
     @classmethod
-    def texts_of(cls, example: ReadingQuestion, cut: Splitter) -> list[list[str]]:
-        return [split_text(example.question, cut), *(split_text(text, cut) for text in example.paragraphs)]
+    def example_texts(cls, example: ReadingQuestion, cut: Splitter) -> list[list[str]]:
+        return [to_words(example.question, cut), *(to_words(text, cut) for text in example.paragraphs)]
 
     def data(self, examples: Sequence[ReadingQuestion]) -> TaskData:
         split: dict[str, Paragraph] = {}  # several questions share a paragraph
         asked = []
         for example in examples:
             paragraphs = [paragraph_of(text, self.splitter, split) for text in example.paragraphs]
-            asked.append(Asked(example, paragraphs, in_words(example.spans, paragraphs)))
+            asked.append(TokenizedQuestion(example, paragraphs, in_words(example.spans, paragraphs)))
         return ReadingData(asked, [self.words(example.question) for example in examples])
 
     # ---- learning
 
-    def prepare(self, batch: Examples) -> Prepared:
-        longest = self.config.longest_paragraph
+    def prepare(self, batch: ExampleBatch) -> TaskBatch:
+        longest = self.config.max_paragraph_length
         if all(len(text) <= longest for text in batch.texts[1]):
             return super().prepare(batch)
         if batch.cached is None and self.features.frozen:  # frozen ones read whole paragraphs, cached or not
@@ -214,19 +216,19 @@ class Reading(TwoTexts):
             batch = dataclasses.replace(batch, cached=[[layers.cpu() for layers in each] for each in read])
         return super().prepare(shortened(batch, longest))
 
-    def _inputs(self, batch: Examples) -> list[Any]:
-        if not isinstance(self.network, DirectSpans):
+    def _inputs(self, batch: ExampleBatch) -> list[Any]:
+        if not isinstance(self.network, SpanHead):
             return super()._inputs(batch)
         asked = zip(batch.examples, batch.texts[0], strict=True)
         questions = [words for each, words in asked for _ in each.paragraphs]
         return [self.network.prepare(questions, batch.texts[1])]
 
     def vectors(self, inputs: Sequence[Any], *, learning: bool = False) -> list[Any]:
-        if not isinstance(self.network, DirectSpans):
+        if not isinstance(self.network, SpanHead):
             return super().vectors(inputs, learning=learning)
         return [self.network.read(each) for each in inputs]
 
-    def targets_of(self, examples: Sequence[Asked], inputs: list[TextInputs]) -> _Targets:
+    def make_targets(self, examples: Sequence[TokenizedQuestion], inputs: list[TextInputs]) -> _Targets:
         counts = [len(asked.paragraphs) for asked in examples]
         start, end = (torch.zeros(inputs[-1].mask.shape, dtype=torch.bool) for _ in range(2))
         spans, row = [], 0
@@ -264,7 +266,7 @@ class Reading(TwoTexts):
 
     def _scores(self, texts: list[Any], owner: Tensor) -> AnswerScores:
         scores: AnswerScores
-        if isinstance(self.network, DirectSpans):
+        if isinstance(self.network, SpanHead):
             scores = self.network(*texts)
             return scores
         question, paragraphs = texts
@@ -283,10 +285,10 @@ class Reading(TwoTexts):
 
     # ---- answers
 
-    def answers(self, texts: list[TextVectors], examples: Sequence[Asked]) -> list[Answer]:
+    def answers(self, texts: list[TextVectors], examples: Sequence[TokenizedQuestion]) -> list[Answer]:
         counts = [len(asked.paragraphs) for asked in examples]
         scores = self._scores(texts, _owner(counts, self.features.device))
-        best, first, last = (each.cpu() for each in best_spans(scores.start, scores.end, self.config.longest))
+        best, first, last = (each.cpu() for each in best_spans(scores.start, scores.end, self.config.max_answer_length))
         total = _log_total(scores, counts)
         none = None if scores.none is None else (shared_log_total(scores.none, counts) - total).exp().tolist()
         split = zip(best.split(counts), first.split(counts), last.split(counts), total.tolist(), strict=True)
@@ -311,7 +313,7 @@ class Reading(TwoTexts):
         exact = [exact_match(answer.text, gold, self.rules) for gold, answer in pairs]
         return {"f1": sum(f1) / len(f1), "exact": sum(exact) / len(exact)}
 
-    def tallies(self, examples: Sequence[ReadingQuestion], answers: Sequence[Answer]) -> np.ndarray:
+    def score_counts(self, examples: Sequence[ReadingQuestion], answers: Sequence[Answer]) -> np.ndarray:
         pairs = zip(_gold(examples), answers, strict=True)
         return np.array([[answer_f1(answer.text, gold, self.rules), 1.0] for gold, answer in pairs]).reshape(-1, 2)
 
@@ -322,42 +324,42 @@ class Reading(TwoTexts):
             if isinstance(pair, str) or not isinstance(pair, Sized) or len(pair) != 2:
                 raise UsageError(f"expected a question and its paragraph, such as ('Who ran?', 'Ann ran.'); got {pair!r}")
             question, given = pair
-            several = [given] if isinstance(given, str) else words_of(given)
-            paragraphs = tuple(text_of(text) for text in several)
-            found.append(ReadingQuestion(text_of(question), paragraphs))
+            several = [given] if isinstance(given, str) else as_words(given)
+            paragraphs = tuple(as_text(text) for text in several)
+            found.append(ReadingQuestion(as_text(question), paragraphs))
         return self.answer(self.data(found))
 
-    def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> tuple[Sentence, list[Sentence]]:
+    def parse_line(self, line: str, where: str, *, split_on_spaces: bool = False) -> tuple[Sentence, list[Sentence]]:
         """A question, and one paragraph."""
-        question, paragraph = super().question_of(line, where, split_on_spaces=split_on_spaces)
+        question, paragraph = super().parse_line(line, where, split_on_spaces=split_on_spaces)
         return question, [paragraph]
 
     # ---- errors
 
-    def confusion_of(self, examples: Sequence[ReadingQuestion], answers: Sequence[Answer]) -> Confusion | None:
+    def confusion_matrix(self, examples: Sequence[ReadingQuestion], answers: Sequence[Answer]) -> Confusion | None:
         """Whether there is an answer, where the network may say that there is none."""
         if not self.config.no_answer:
             return None
         return confusion([str(example.label) for example in examples], [answer.label for answer in answers])
 
-    def mistakes_of(
+    def example_errors(
         self, examples: Sequence[ReadingQuestion], answers: Sequence[Answer], path: str | Path
-    ) -> Iterator[Mistake]:
+    ) -> Iterator[ExampleError]:
         """Questions by what the F1 of their answers lacks; all right answers are told."""
         for example, gold, answer in zip(examples, _gold(examples), answers, strict=True):
             lacking = 1.0 - answer_f1(answer.text, gold, self.rules)
             if lacking > 0:
-                where = place_in(path, example.where) + (f" ({example.id})" if example.id else "")
+                where = location(path, example.where) + (f" ({example.id})" if example.id else "")
                 truth = " / ".join(dict.fromkeys(map(_one_line, gold))) or NO_ANSWER
                 given = _one_line(answer.text) or NO_ANSWER
-                yield Mistake.whole(where, _one_line(example.text), truth, given, lacking, probability=answer.score)
+                yield ExampleError.whole(where, _one_line(example.text), truth, given, lacking, probability=answer.score)
 
     @classmethod
-    def strange_labels(
+    def unknown_labels(
         cls, examples: Sequence[ReadingQuestion], labels: Sequence[str], config: TaskConfig, path: str | Path
-    ) -> list[Strange]:
+    ) -> list[UnknownLabel]:
         """Questions without an answer, where the network always gives one."""
-        return strange_among(examples, labels, path)
+        return unknown_example_labels(examples, labels, path)
 
 
 # ---- examples

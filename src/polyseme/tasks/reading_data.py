@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from polyseme.tasks.data import Examples, TaskData
+from polyseme.tasks.data import ExampleBatch, TaskData
 from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion
 from polyseme.text.splitting.alignment import join
 from polyseme.text.splitting.offsets import CharSpan, word_offsets, words_within
@@ -26,7 +26,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TokenizedQuestion:
     """A question with its paragraphs in words."""
 
     question: ReadingQuestion
@@ -38,19 +38,19 @@ class Asked:
 class ReadingData(TaskData):
     """Questions and paragraphs; the texts of a batch are its questions, and all their paragraphs one after another."""
 
-    def __init__(self, asked: Sequence[Asked], questions: Sequence[list[str]]) -> None:
+    def __init__(self, asked: Sequence[TokenizedQuestion], questions: Sequence[list[str]]) -> None:
         texts = [[words, *(each.words for each in one.paragraphs)] for words, one in zip(questions, asked, strict=True)]
         super().__init__([one.question for one in asked], texts)
         self._asked = list(asked)
         # padded words of an example: what a batch's size is bounded by
         self.lengths = [length * (len(each) - 1) for length, each in zip(self.lengths, self.texts, strict=True)]
 
-    def gather(self, rows: Sequence[int]) -> Examples:
+    def gather(self, rows: Sequence[int]) -> ExampleBatch:
         texts = [[self.texts[row][0] for row in rows], [text for row in rows for text in self.texts[row][1:]]]
         cached = None
         if self._caches is not None:
             cached = [[self._layers(cache, several) for cache in self._caches] for several in texts]
-        return Examples([self._asked[row] for row in rows], texts, cached)
+        return ExampleBatch([self._asked[row] for row in rows], texts, cached)
 
 
 def paragraph_of(text: str | list[str], cut: Splitter, known: dict[str, Paragraph]) -> Paragraph:
@@ -76,7 +76,7 @@ def in_words(spans: Sequence[AnswerSpan], paragraphs: Sequence[Paragraph]) -> li
 # ---- long paragraphs in training
 
 
-def shortened(batch: Examples, longest: int) -> Examples:
+def shortened(batch: ExampleBatch, longest: int) -> ExampleBatch:
     """A batch whose paragraphs have `longest` words at most."""
     asked, begins = [], []
     for each in batch.examples:
@@ -85,10 +85,10 @@ def shortened(batch: Examples, longest: int) -> Examples:
         begins += places
     texts = [text[begin : begin + longest] for text, begin in zip(batch.texts[1], begins, strict=True)]
     cached = batch.cached and [batch.cached[0], [_windows(layers, texts, begins) for layers in batch.cached[1]]]
-    return Examples(asked, [batch.texts[0], texts], cached)
+    return ExampleBatch(asked, [batch.texts[0], texts], cached)
 
 
-def _shorter(asked: Asked, longest: int) -> tuple[Asked, list[int]]:
+def _shorter(asked: TokenizedQuestion, longest: int) -> tuple[TokenizedQuestion, list[int]]:
     """A question with shorter paragraphs, and with which word each now begins.
 
     Where its first answer stands in what is left follows from the question: anywhere, and the same in every run.
@@ -109,7 +109,7 @@ def _shorter(asked: Asked, longest: int) -> tuple[Asked, list[int]]:
             inside = [(0, longest - 1)]
         gold += [(number, first, last) for first, last in inside]
         begins.append(begin)
-    return Asked(asked.question, paragraphs, gold), begins
+    return TokenizedQuestion(asked.question, paragraphs, gold), begins
 
 
 def _windows(layers: Tensor, texts: Sequence[Sequence[str]], begins: Sequence[int]) -> Tensor:

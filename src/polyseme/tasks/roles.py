@@ -35,9 +35,18 @@ from polyseme.nn.crf import Crf
 from polyseme.nn.highway_lstm import HighwayLstm
 from polyseme.nn.to_device import to_device
 from polyseme.tasks.base import Task, TaskConfig
+from polyseme.tasks.error_analysis import (
+    ExampleError,
+    PredictionError,
+    UnknownLabel,
+    align_spans,
+    location,
+    span_confusion,
+    tag_locations,
+    unknown_span_types,
+)
 from polyseme.tasks.features import Features, TextInputs, TextVectors
-from polyseme.tasks.mistakes import Mistake, Strange, Wrong, confusion_of_types, matched, place_in, placed_tags, strange_types
-from polyseme.tasks.tag_scheme import Scheme, allowed_moves, from_bioes, labels_of, to_bioes
+from polyseme.tasks.tag_scheme import Scheme, allowed_transitions, collect_labels, from_bioes, to_bioes
 from polyseme.tasks.tagging import TaggingConfig
 from polyseme.text.labelled.roles import VERB, Predicate, RoleSentence, read_roles
 from polyseme.text.words import Splitter
@@ -55,7 +64,7 @@ _NUMBERED = re.compile(r"(\d+(?:,\d+)*)[ \t]+(.*)")
 class RolesConfig(TaggingConfig):
     """A labeller of roles: a tagger that knows of which predicate it is asked."""
 
-    hidden: int = 300
+    hidden_size: int = 300
     """Units of each LSTM layer."""
     layers: int = 8
     """They alternate directions. 8 are the paper's, for CoNLL; 4 cost half as much, for smaller data."""
@@ -70,10 +79,10 @@ class RolesConfig(TaggingConfig):
 
     def __post_init__(self) -> None:
         problems = []
-        if self.hidden < 1 or self.layers < 1 or self.predicate_dim < 1 or not 0 <= self.dropout < 1:
+        if self.hidden_size < 1 or self.layers < 1 or self.predicate_dim < 1 or not 0 <= self.dropout < 1:
             problems.append(
-                f"hidden is {self.hidden}, layers {self.layers}, predicate_dim {self.predicate_dim}, dropout {self.dropout}; "
-                "allowed: at least 1 each, and from 0 to below 1"
+                f"hidden_size is {self.hidden_size}, layers {self.layers}, predicate_dim {self.predicate_dim}; "
+                "from 1 each, dropout from 0 to below 1"
             )
         if "between" in self.features.positions:
             problems.append("positions hold 'between', which only taggers have; allowed here: input, output")
@@ -109,19 +118,19 @@ class Roles(Task):
     """A labeller of roles; an answer is a list of BIO tags."""
 
     kind = "roles"
-    main = "f1"
+    main_metric = "f1"
     config_type = RolesConfig
     config: RolesConfig
-    in_blocks = True
+    multi_line = True
 
     def __init__(self, config: RolesConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__(config, features, labels, cut)
         self._ids = {label: number for number, label in enumerate(self.labels)}
         self.predicate = nn.Embedding(2, config.predicate_dim)
         inputs = features.width("input") + config.predicate_dim
-        self.recurrent = HighwayLstm(inputs, config.hidden, config.layers, dropout=config.dropout)
+        self.recurrent = HighwayLstm(inputs, config.hidden_size, config.layers, dropout=config.dropout)
         self.scores = nn.Linear(self.recurrent.dim + features.width("output"), len(self.labels))
-        self.crf = Crf(len(self.labels), **allowed_moves(self.labels), learn=config.crf)
+        self.crf = Crf(len(self.labels), **allowed_transitions(self.labels), learn=config.crf)
 
     # ---- data
 
@@ -134,14 +143,14 @@ class Roles(Task):
         return found
 
     @classmethod
-    def labels_of(cls, examples: Sequence[RoleExample], config: TaskConfig) -> list[str]:
-        return labels_of([each.tags for each in examples], "BIO")
+    def collect_labels(cls, examples: Sequence[RoleExample], config: TaskConfig) -> list[str]:
+        return collect_labels([each.tags for each in examples], "BIO")
 
     @classmethod
-    def texts_of(cls, example: RoleExample, cut: Splitter) -> list[list[str]]:
+    def example_texts(cls, example: RoleExample, cut: Splitter) -> list[list[str]]:
         return [example.words]
 
-    def targets_of(self, examples: Sequence[RoleExample], inputs: list[TextInputs]) -> RoleTargets:
+    def make_targets(self, examples: Sequence[RoleExample], inputs: list[TextInputs]) -> RoleTargets:
         tags = np.zeros(tuple(inputs[0].mask.shape), dtype=np.int64)
         for row, example in enumerate(examples):
             tags[row, : len(example.tags)] = [self._ids[tag] for tag in to_bioes(example.tags, "BIO")]
@@ -177,13 +186,13 @@ class Roles(Task):
     # ---- answers
 
     def score(self, examples: Sequence[RoleExample], answers: Sequence[list[str]]) -> dict[str, float]:
-        tallies = self.tallies(examples, answers)
-        right, predicted, gold = tallies.sum(0).tolist()
+        score_counts = self.score_counts(examples, answers)
+        right, predicted, gold = score_counts.sum(0).tolist()
         found = PRFScore(gold, predicted, right)
-        perfect = float((tallies == tallies[:, :1]).all(1).mean()) if len(tallies) else 0.0
+        perfect = float((score_counts == score_counts[:, :1]).all(1).mean()) if len(score_counts) else 0.0
         return {"f1": found.f1, "precision": found.precision, "recall": found.recall, "perfect": perfect}
 
-    def tallies(self, examples: Sequence[RoleExample], answers: Sequence[list[str]]) -> np.ndarray:
+    def score_counts(self, examples: Sequence[RoleExample], answers: Sequence[list[str]]) -> np.ndarray:
         pairs = [(arguments(each.tags), arguments(tags)) for each, tags in zip(examples, answers, strict=True)]
         counts = [[len(gold & found), len(found), len(gold)] for gold, found in pairs]
         return np.array(counts, dtype=np.int64).reshape(-1, 3)
@@ -216,7 +225,7 @@ class Roles(Task):
                 raise UsageError(f"there is no word {place} in {words}; its {len(words)} words are counted from 0")
         return RoleSentence(words, [Predicate(place, []) for place in places])
 
-    def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> Question:
+    def parse_line(self, line: str, where: str, *, split_on_spaces: bool = False) -> Question:
         """The numbers of predicates, from 0 and divided by commas, stand before the text."""
         match = _NUMBERED.fullmatch(line)
         if match is None:
@@ -228,37 +237,39 @@ class Roles(Task):
             raise FormatError(where, f"has no word {max(places)}: its words are {' '.join(words)!r}, counted from 0")
         return words, places
 
-    def answer_lines(self, asked: str, answer: RoleSentence) -> list[str]:
+    def prediction_lines(self, asked: str, answer: RoleSentence) -> list[str]:
         """Words, and a tag of each for every predicate."""
         columns = (predicate.tags for predicate in answer.predicates)
         return ["\t".join(row) for row in zip(answer.words, *columns, strict=True)]
 
-    def answer_values(self, asked: str, answer: RoleSentence) -> dict[str, Any]:
+    def prediction_values(self, asked: str, answer: RoleSentence) -> dict[str, Any]:
         told = [{"index": predicate.place, "tags": predicate.tags} for predicate in answer.predicates]
         return {"words": answer.words, "predicates": told}
 
     # ---- errors
 
-    def confusion_of(self, examples: Sequence[RoleExample], answers: Sequence[list[str]]) -> Confusion | None:
+    def confusion_matrix(self, examples: Sequence[RoleExample], answers: Sequence[list[str]]) -> Confusion | None:
         """Of the roles of arguments."""
         both = zip(examples, answers, strict=True)
-        return confusion_of_types([pair for example, tags in both for pair in _compared(example.tags, tags).values()])
+        return span_confusion([pair for example, tags in both for pair in _compared(example.tags, tags).values()])
 
-    def mistakes_of(self, examples: Sequence[RoleExample], answers: Sequence[list[str]], path: str | Path) -> Iterator[Mistake]:
+    def example_errors(
+        self, examples: Sequence[RoleExample], answers: Sequence[list[str]], path: str | Path
+    ) -> Iterator[ExampleError]:
         """Predicates by the number of their wrong arguments; the predicate stands in brackets."""
         for example, tags in zip(examples, answers, strict=True):
             words, compared = example.words, _compared(example.tags, tags).items()
-            wrong = [Wrong(_told(words, pieces), *pair) for pieces, pair in compared if pair[0] != pair[1]]
+            wrong = [PredictionError(_told(words, pieces), *pair) for pieces, pair in compared if pair[0] != pair[1]]
             if wrong:
-                where = place_in(path, example.lines[example.place] if example.lines else None)
+                where = location(path, example.lines[example.place] if example.lines else None)
                 marked = [*words[: example.place], f"[{words[example.place]}]", *words[example.place + 1 :]]
-                yield Mistake(where, " ".join(marked), wrong, len(wrong))
+                yield ExampleError(where, " ".join(marked), wrong, len(wrong))
 
     @classmethod
-    def strange_labels(
+    def unknown_labels(
         cls, examples: Sequence[RoleExample], labels: Sequence[str], config: TaskConfig, path: str | Path
-    ) -> list[Strange]:
-        return strange_types((tag for each in examples for tag in placed_tags(each.tags, each.lines, path)), labels)
+    ) -> list[UnknownLabel]:
+        return unknown_span_types((tag for each in examples for tag in tag_locations(each.tags, each.lines, path)), labels)
 
 
 # ---- arguments, as they are counted
@@ -285,7 +296,7 @@ def arguments(tags: Sequence[str]) -> set[Argument]:
 def _compared(gold: Sequence[str], tags: Sequence[str]) -> dict[Pieces, tuple[str, str]]:
     """For each argument of the truth or the answer, by its pieces: its role in both."""
     truth, found = ({pieces: role for role, pieces in arguments(side)} for side in (gold, tags))
-    return matched(truth, found)
+    return align_spans(truth, found)
 
 
 def _place(given: Any) -> int:

@@ -175,7 +175,7 @@ def from_bioes(tags: Sequence[str], scheme: Scheme) -> list[str]:
     return written
 
 
-def labels_of(tags: Sequence[Sequence[str]], scheme: Scheme) -> list[str]:
+def collect_labels(tags: Sequence[Sequence[str]], scheme: Scheme) -> list[str]:
     """All tags that a network can give: those of the data, and with spans every letter of every type."""
     distinct = {tag for sentence in tags for tag in sentence}
     if scheme == "plain":
@@ -184,7 +184,7 @@ def labels_of(tags: Sequence[Sequence[str]], scheme: Scheme) -> list[str]:
     return ["O", *(_tag(letter, kind) for kind in types for letter in "BIES")]
 
 
-def allowed_moves(labels: Sequence[str]) -> dict[str, Tensor]:
+def allowed_transitions(labels: Sequence[str]) -> dict[str, Tensor]:
     """Which label may follow which, begin and end a sentence, for BIOES labels; as the CRF takes it."""
     opens = torch.tensor([label == "O" or label[0] in "BS" for label in labels])
     closes = torch.tensor([label == "O" or label[0] in "ES" for label in labels])

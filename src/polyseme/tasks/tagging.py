@@ -30,21 +30,21 @@ from polyseme.metrics.spans import span_scores, spans
 from polyseme.nn.crf import Crf
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import Task, TaskConfig, listed
+from polyseme.tasks.base import Task, TaskConfig, check_texts
 from polyseme.tasks.data import TaskData
-from polyseme.tasks.features import Features, TextInputs, TextVectors
-from polyseme.tasks.mistakes import (
-    Mistake,
-    Strange,
-    Wrong,
-    confusion_of_types,
-    matched,
-    place_in,
-    placed_tags,
-    strange_types,
-    strangers,
+from polyseme.tasks.error_analysis import (
+    ExampleError,
+    PredictionError,
+    UnknownLabel,
+    align_spans,
+    find_unknown_labels,
+    location,
+    span_confusion,
+    tag_locations,
+    unknown_span_types,
 )
-from polyseme.tasks.tag_scheme import Scheme, allowed_moves, from_bioes, labels_of, scheme_of, to_bioes
+from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.tag_scheme import Scheme, allowed_transitions, collect_labels, from_bioes, scheme_of, to_bioes
 from polyseme.text.labelled.conll import TaggedSentence, read_conll, refuse_one_tag
 from polyseme.text.labelled.text_in_context import TextInContext, document_of, in_documents
 from polyseme.text.words import Splitter
@@ -56,7 +56,7 @@ _log = logging.getLogger(__name__)
 class TaggingConfig(TaskConfig):
     """A tagger."""
 
-    hidden: int = 200
+    hidden_size: int = 200
     """Units of the LSTM in each direction."""
     layers: int = 2
     """Its layers; 0: none, tags are scored from what the network reads."""
@@ -73,17 +73,17 @@ class TaggingConfig(TaskConfig):
     The network itself, and the word vectors, read sentences."""
 
     def __post_init__(self) -> None:
-        if self.hidden < 1 or self.layers < 0 or not 0 <= self.dropout < 1:
+        if self.hidden_size < 1 or self.layers < 0 or not 0 <= self.dropout < 1:
             raise ConfigError(
-                f"hidden is {self.hidden}, layers {self.layers}, dropout {self.dropout}; allowed: at least 1, at least 0, "
-                "and from 0 to below 1"
+                f"hidden_size is {self.hidden_size}, layers {self.layers}, dropout {self.dropout}; allowed: from 1, "
+                "from 0, and from 0 to below 1"
             )
         if "between" in self.features.positions and self.layers < 2:
             raise ConfigError("position 'between' needs at least 2 layers")
-        if self.document_context and (self.features.mode == "finetune" or self.features.covering):
+        if self.document_context and (self.features.mode == "finetune" or self.features.word_features):
             raise ConfigError(
                 "document_context is for frozen encoders that read the words as given; leave out mode finetune, "
-                "covering, or document_context"
+                "word_features, or document_context"
             )
 
 
@@ -93,7 +93,7 @@ class Tagging(Task):
     kind = "tagging"
     config_type = TaggingConfig
     config: TaggingConfig
-    in_blocks = True
+    multi_line = True
 
     def __init__(self, config: TaggingConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__(config, features, labels, cut)
@@ -105,18 +105,18 @@ class Tagging(Task):
         if config.layers:
             self.recurrent = StackedBiLstm(
                 features.width("input"),
-                config.hidden,
+                config.hidden_size,
                 config.layers,
                 dropout=config.dropout,
                 extra_inputs=features.width("between"),
             )
         read = features.width("input") if self.recurrent is None else self.recurrent.dim
         self.scores = nn.Linear(read + features.width("output"), len(self.labels))
-        moves = allowed_moves(self.labels) if self.scheme != "plain" else {}
+        moves = allowed_transitions(self.labels) if self.scheme != "plain" else {}
         self.crf = Crf(len(self.labels), **moves, learn=config.crf) if config.crf or moves else None
 
     @property
-    def main(self) -> str:  # type: ignore[override]
+    def main_metric(self) -> str:  # type: ignore[override]
         """F1 of spans, or the accuracy by word."""
         return "accuracy" if self.scheme == "plain" else "f1"
 
@@ -146,21 +146,21 @@ class Tagging(Task):
         return super().data(self.in_context(examples, self.config))
 
     @classmethod
-    def settle(cls, config: TaskConfig, examples: Sequence[TaggedSentence]) -> TaggingConfig:
+    def resolve_defaults(cls, config: TaskConfig, examples: Sequence[TaggedSentence]) -> TaggingConfig:
         assert isinstance(config, TaggingConfig)
         return config if config.scheme else config.replace(scheme=scheme_of(examples, "the training data"))
 
     @classmethod
-    def labels_of(cls, examples: Sequence[TaggedSentence], config: TaskConfig) -> list[str]:
+    def collect_labels(cls, examples: Sequence[TaggedSentence], config: TaskConfig) -> list[str]:
         assert isinstance(config, TaggingConfig) and config.scheme is not None
         refuse_one_tag(examples, "a tagger")
-        return labels_of([each.tags for each in examples], config.scheme)
+        return collect_labels([each.tags for each in examples], config.scheme)
 
     @classmethod
-    def texts_of(cls, example: TaggedSentence, cut: Splitter) -> list[list[str]]:
+    def example_texts(cls, example: TaggedSentence, cut: Splitter) -> list[list[str]]:
         return [example.words]
 
-    def targets_of(self, examples: Sequence[TaggedSentence], inputs: list[TextInputs]) -> Tensor:
+    def make_targets(self, examples: Sequence[TaggedSentence], inputs: list[TextInputs]) -> Tensor:
         targets = np.zeros(tuple(inputs[0].mask.shape), dtype=np.int64)
         for row, example in enumerate(examples):
             targets[row, : len(example.tags)] = [self._ids[tag] for tag in to_bioes(example.tags, self.scheme)]
@@ -204,7 +204,7 @@ class Tagging(Task):
         found = span_scores(gold, answers)
         return {"f1": found.f1, "precision": found.precision, "recall": found.recall, "accuracy": by_word}
 
-    def tallies(self, examples: Sequence[TaggedSentence], answers: Sequence[list[str]]) -> np.ndarray:
+    def score_counts(self, examples: Sequence[TaggedSentence], answers: Sequence[list[str]]) -> np.ndarray:
         gold = [example.tags for example in examples]
         if self.scheme != "plain":
             return span_statistics(gold, answers)
@@ -222,56 +222,58 @@ class Tagging(Task):
 
     def _asked(self, sentences: Sequence[Sentence]) -> list[TaggedSentence]:
         """Sentences without tags; an empty one is a document by itself, and what follows it another."""
-        texts = [self.words(sentence) for sentence in listed(sentences)]
+        texts = [self.words(sentence) for sentence in check_texts(sentences)]
         ended = itertools.accumulate(not words for words in texts)
         return [TaggedSentence(words, [], document=2 * count - (not words)) for words, count in zip(texts, ended, strict=True)]
 
-    def settled(self, questions: Sequence[Sentence]) -> int:
+    def num_final(self, questions: Sequence[Sentence]) -> int:
         """All, or with `document_context` all up to the last part that is read together, which may go on."""
         if not self.config.document_context or not questions:
             return len(questions)
         last = self.in_context(self._asked(questions), self.config)[-1]
         return len(questions) - len(document_of(last.words))
 
-    def answer_lines(self, asked: str, answer: TaggedSentence) -> list[str]:
+    def prediction_lines(self, asked: str, answer: TaggedSentence) -> list[str]:
         """Words and their tags."""
         return [f"{word}\t{tag}" for word, tag in zip(answer.words, answer.tags, strict=True)]
 
-    def answer_values(self, asked: str, answer: TaggedSentence) -> dict[str, Any]:
+    def prediction_values(self, asked: str, answer: TaggedSentence) -> dict[str, Any]:
         return {"words": answer.words, "tags": answer.tags}
 
     # ---- errors
 
-    def confusion_of(self, examples: Sequence[TaggedSentence], answers: Sequence[list[str]]) -> Confusion | None:
+    def confusion_matrix(self, examples: Sequence[TaggedSentence], answers: Sequence[list[str]]) -> Confusion | None:
         """Of tags, or of the types of spans."""
         if self.scheme == "plain":
             gold = [example.tags for example in examples]
             return confusion(list(itertools.chain(*gold)), list(itertools.chain(*answers)))
         both = zip(examples, answers, strict=True)
-        return confusion_of_types([pair for example, tags in both for pair in self._compared(example.tags, tags).values()])
+        return span_confusion([pair for example, tags in both for pair in self._compared(example.tags, tags).values()])
 
-    def mistakes_of(
+    def example_errors(
         self, examples: Sequence[TaggedSentence], answers: Sequence[list[str]], path: str | Path
-    ) -> Iterator[Mistake]:
+    ) -> Iterator[ExampleError]:
         """Sentences by the number of their wrong words or spans."""
         for example, tags in zip(examples, answers, strict=True):
             compared = self._compared(example.tags, tags).items()
-            wrong = [Wrong(" ".join(example.words[slice(*place)]), *pair) for place, pair in compared if pair[0] != pair[1]]
+            wrong = [
+                PredictionError(" ".join(example.words[slice(*place)]), *pair) for place, pair in compared if pair[0] != pair[1]
+            ]
             if wrong:
-                where = place_in(path, example.lines[0] if example.lines else None)
-                yield Mistake(where, " ".join(example.words), wrong, len(wrong))
+                where = location(path, example.lines[0] if example.lines else None)
+                yield ExampleError(where, " ".join(example.words), wrong, len(wrong))
 
     def _compared(self, gold: Sequence[str], tags: Sequence[str]) -> dict[tuple[int, int], tuple[str, str]]:
         """For each word, or each span of the truth or the answer, by its borders: its tag or type in both."""
         if self.scheme == "plain":
             return {(place, place + 1): pair for place, pair in enumerate(zip(gold, tags, strict=True))}
         truth, found = ({(begin, end): kind or "span" for begin, end, kind in spans(side)} for side in (gold, tags))
-        return matched(truth, found)
+        return align_spans(truth, found)
 
     @classmethod
-    def strange_labels(
+    def unknown_labels(
         cls, examples: Sequence[TaggedSentence], labels: Sequence[str], config: TaskConfig, path: str | Path
-    ) -> list[Strange]:
+    ) -> list[UnknownLabel]:
         assert isinstance(config, TaggingConfig)
-        tags = (tag for example in examples for tag in placed_tags(example.tags, example.lines, path))
-        return strangers(tags, labels) if config.scheme == "plain" else strange_types(tags, labels)
+        tags = (tag for example in examples for tag in tag_locations(example.tags, example.lines, path))
+        return find_unknown_labels(tags, labels) if config.scheme == "plain" else unknown_span_types(tags, labels)

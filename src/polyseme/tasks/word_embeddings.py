@@ -30,31 +30,33 @@ UNKNOWN = 0  # the row of all words that are in no table
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordsConfig(Config):
+class TaskWordConfig(Config):
     """A task's own vectors of words."""
 
-    own: bool = True
+    enabled: bool = True
     """Whether there are any; without them, and all that is said of them here, encoders alone read the words."""
     dim: int = 100
     """Size of a row of the table; loaded vectors bring their own. 0: no table."""
-    tune: bool = True
+    freeze_word_vectors: bool = False
     """Whether a table that starts from loaded vectors goes on learning; one that starts at random always does."""
-    unknown: Literal["vector", "random"] = "vector"
+    unknown_words: Literal["shared", "random"] = "shared"
     """What a word outside all tables gets: one vector for all, or a random one of its own, the same in every run."""
-    hidden: float = 0.05
+    word_dropout: float = 0.05
     """Share of the known words that are read as unknown in training, so that the unknown vector learns."""
     characters: CharactersConfig | None = field(default_factory=lambda: CharactersConfig(filters=((3, 128),), highways=0))
     """The character network; None: none."""
 
     def __post_init__(self) -> None:
-        if self.dim < 0 or not 0 <= self.hidden < 1:
-            raise ConfigError(f"dim is {self.dim} and hidden {self.hidden}; allowed: 0 or more, and from 0 to below 1")
+        if self.dim < 0 or not 0 <= self.word_dropout < 1:
+            raise ConfigError(
+                f"dim is {self.dim} and word_dropout {self.word_dropout}; allowed: 0 or more, and from 0 to below 1"
+            )
         if self.characters is not None and self.characters.alphabet != "utf8":
             raise ConfigError("a task spells words in utf8; code_points are for models that bring their alphabet")
 
 
 @dataclass(frozen=True)
-class DistinctWords:
+class DistinctWordInputs:
     """Distinct words as tensors."""
 
     characters: Tensor | None
@@ -66,19 +68,19 @@ class DistinctWords:
     outside: Tensor | None
     """(distinct, dim): vectors of words that the table lacks, zero for those that it has; None: it has them all."""
 
-    def to(self, device: torch.device) -> DistinctWords:
+    def to(self, device: torch.device) -> DistinctWordInputs:
         """The same on a device; to a GPU without waiting for it."""
         characters = None if self.characters is None else to_device(self.characters, device)
         outside = None if self.outside is None else to_device(self.outside, device)
-        return DistinctWords(characters, self.lengths, to_device(self.rows, device), outside)
+        return DistinctWordInputs(characters, self.lengths, to_device(self.rows, device), outside)
 
 
-class TaskWords(nn.Module):
+class WordEmbeddings(nn.Module):
     """Distinct words -> vectors (distinct, dim): the table's row beside what the characters say."""
 
-    def __init__(self, config: WordsConfig, words: Sequence[str], loaded: WordVectorTable | None = None) -> None:
+    def __init__(self, config: TaskWordConfig, words: Sequence[str], loaded: WordVectorTable | None = None) -> None:
         super().__init__()
-        if not config.own:
+        if not config.enabled:
             if loaded is not None:
                 raise ConfigError(
                     "a table of word vectors was given, but the task has no words of its own; leave one of both out"
@@ -92,17 +94,19 @@ class TaskWords(nn.Module):
         self.table = nn.Embedding(len(self.words) + 1, self.table_dim) if self.table_dim else None
         self.speller = Utf8Characters(config.characters.max_length) if config.characters else None
         self.characters = CharCnn(config.characters) if config.characters else None
-        if self.dim == 0 and config.own:
+        if self.dim == 0 and config.enabled:
             raise ConfigError(
                 "a task reads words by a table, by characters or both; here are neither (dim 0, no characters): give one of "
-                "them, or set own to false where an encoder reads the words"
+                "them, or set enabled to false where an encoder reads the words"
             )
         self._start(loaded)
 
     @classmethod
-    def of(cls, config: WordsConfig, sentences: Iterable[Sequence[str]], loaded: WordVectorTable | None = None) -> TaskWords:
+    def of(
+        cls, config: TaskWordConfig, sentences: Iterable[Sequence[str]], loaded: WordVectorTable | None = None
+    ) -> WordEmbeddings:
         """With a table for the words of the training data, most frequent first."""
-        if not config.own:
+        if not config.enabled:
             return cls(config, [], loaded)
         counts = Counter(word for sentence in sentences for word in sentence)
         words = [word for word, _ in counts.most_common()]
@@ -130,21 +134,21 @@ class TaskWords(nn.Module):
         with torch.no_grad():
             self.table.weight[rows] = torch.from_numpy(vectors[1:][known[1:]])
             self.table.weight[UNKNOWN] = torch.from_numpy(vectors[0])
-        self.table.weight.requires_grad_(self.config.tune)
+        self.table.weight.requires_grad_(not self.config.freeze_word_vectors)
 
-    def prepare(self, words: Sequence[str]) -> DistinctWords:
+    def prepare(self, words: Sequence[str]) -> DistinctWordInputs:
         """Distinct words as tensors on the CPU."""
         characters = lengths = None
         if self.speller is not None:
             ids, used = self.speller.encode(words)
             characters, lengths = torch.from_numpy(ids), torch.from_numpy(used)
         rows = np.fromiter((self._rows.get(word, UNKNOWN) for word in words), dtype=np.int64, count=len(words))
-        return DistinctWords(characters, lengths, torch.from_numpy(rows), self._outside(words, rows))
+        return DistinctWordInputs(characters, lengths, torch.from_numpy(rows), self._outside(words, rows))
 
     def _outside(self, words: Sequence[str], rows: np.ndarray) -> Tensor | None:
         """Vectors of the words that the table lacks; the unknown vector itself stands in the table."""
         strange = np.flatnonzero(rows == UNKNOWN)
-        if self.table is None or not len(strange) or (self.loaded is None and self.config.unknown == "vector"):
+        if self.table is None or not len(strange) or (self.loaded is None and self.config.unknown_words == "shared"):
             return None
         found = np.zeros((len(words), self.table_dim), dtype=np.float32)
         names = [words[int(place)] for place in strange]
@@ -152,17 +156,17 @@ class TaskWords(nn.Module):
         if self.loaded is not None:
             vectors, known = self.loaded.lookup(names)
             found[strange[known]] = vectors[known]
-        if self.config.unknown == "random":
+        if self.config.unknown_words == "random":
             for number in np.flatnonzero(~known).tolist():
                 found[strange[number]] = _random(names[number], self.table_dim)
         return torch.from_numpy(found)
 
-    def forward(self, words: DistinctWords) -> Tensor:
+    def forward(self, words: DistinctWordInputs) -> Tensor:
         found = []
         if self.table is not None:
             rows = words.rows
-            if self.training and self.config.hidden:
-                rows = rows.masked_fill(torch.rand(rows.shape, device=rows.device) < self.config.hidden, UNKNOWN)
+            if self.training and self.config.word_dropout:
+                rows = rows.masked_fill(torch.rand(rows.shape, device=rows.device) < self.config.word_dropout, UNKNOWN)
             vectors = self.table(rows)
             if words.outside is not None:
                 has = words.outside.abs().sum(1, keepdim=True) > 0

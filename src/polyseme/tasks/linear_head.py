@@ -1,4 +1,4 @@
-"""Nothing but an encoder and a head: fine-tuning as ULMFiT, GPT and BERT were published (`network="direct"`).
+"""Nothing but an encoder and a head: fine-tuning as ULMFiT, GPT and BERT were published (`network="linear"`).
 
 No table of words, no characters, no LSTM of the task's own: the encoder reads the whole example in its own way
 (`polyseme.encoders.sequence`) and gives one vector, from which a head makes scores. Three heads, each of its paper:
@@ -31,18 +31,18 @@ from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.config import AwdDropout
 from polyseme.nn.maxout import BatchNorm
 from polyseme.tasks.base import Task, TaskConfig
-from polyseme.tasks.data import Examples
+from polyseme.tasks.data import ExampleBatch
 from polyseme.tasks.features import Features
 from polyseme.training.base import LrMultiplier
 
-DIRECT = "direct"
+LINEAR = "linear"
 """The name of the network."""
 Head = Literal["linear", "tanh", "hidden"]
 _FIRST_SPREAD = 0.02  # of new weights above a pre-trained network, as in both papers
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirectConfig(Config):
+class LinearHeadConfig(Config):
     """What stands above an encoder that reads whole examples."""
 
     head: Head | None = None
@@ -59,25 +59,29 @@ class DirectConfig(Config):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeConfig(TaskConfig):
+class SequenceTaskConfig(TaskConfig):
     """Of tasks whose network can be nothing but an encoder and a head."""
 
-    direct: DirectConfig = field(default_factory=DirectConfig)
+    linear_head: LinearHeadConfig = field(default_factory=LinearHeadConfig)
     """That network's head."""
 
-    def direct_problems(self, direct: bool) -> list[str]:
+    def head_problems(self, linear: bool) -> list[str]:
         """What cannot be with that network, or without it."""
-        if not direct:
-            return [] if self.direct == DirectConfig() else ["head and lm_weight are of the network 'direct'; leave them out"]
-        problems = self.features.bare_problems()
-        if self.direct.lm_weight and self.features.mode == "frozen":
-            given = f"lm_weight is {self.direct.lm_weight}, but the encoder is frozen"
+        if not linear:
+            return (
+                []
+                if self.linear_head == LinearHeadConfig()
+                else ["head and lm_weight are of the network 'linear'; leave them out"]
+            )
+        problems = self.features.linear_problems()
+        if self.linear_head.lm_weight and self.features.mode == "frozen":
+            given = f"lm_weight is {self.linear_head.lm_weight}, but the encoder is frozen"
             problems.append(f"{given}; give mode finetune, or leave it out")
         return problems
 
 
 @dataclass(frozen=True)
-class WholeInputs:
+class SequenceInputs:
     """A batch of whole examples, ready for the device."""
 
     orders: list[Any]
@@ -87,7 +91,7 @@ class WholeInputs:
 
 
 @dataclass(frozen=True)
-class WholeVectors:
+class SequenceVectors:
     """What the encoder made of them."""
 
     vectors: Tensor
@@ -96,13 +100,13 @@ class WholeVectors:
     """The language-model loss, where it is learned."""
 
 
-class Direct(nn.Module):
+class LinearHead(nn.Module):
     """Whole examples of so many texts -> scores (examples, outputs); `hidden`: units of a head that has a hidden layer;
     `keep_end`: a first text that is too long loses its beginning."""
 
     def __init__(
         self,
-        config: DirectConfig,
+        config: LinearHeadConfig,
         features: Features,
         outputs: int,
         *,
@@ -133,22 +137,22 @@ class Direct(nn.Module):
         """What reads the examples."""
         return self._encoder[0]
 
-    def prepare(self, examples: Sequence[Sequence[list[str]]]) -> WholeInputs:
-        """Examples of one text each, or of two each."""
+    def prepare(self, examples: Sequence[Sequence[list[str]]]) -> SequenceInputs:
+        """ExampleBatch of one text each, or of two each."""
         orders = [examples, [list(reversed(texts)) for texts in examples]] if self.both_orders else [examples]
         lengths = torch.tensor([sum(map(len, texts)) for texts in examples])
-        return WholeInputs([self.encoder.prepare_sequence(each, keep_end=self.keep_end) for each in orders], lengths)
+        return SequenceInputs([self.encoder.prepare_sequence(each, keep_end=self.keep_end) for each in orders], lengths)
 
-    def read(self, inputs: WholeInputs, *, learning: bool) -> WholeVectors:
+    def read(self, inputs: SequenceInputs, *, learning: bool) -> SequenceVectors:
         """Their vectors, those of both orders added; where it learns, the language-model loss, too."""
         predict = learning and self.config.lm_weight > 0
         with nullcontext() if self.tuned else torch.no_grad():
             found = [self.encoder.encode_sequence(each, self.marks, predict=predict) for each in inputs.orders]
         vectors = torch.stack([each.vectors.float() for each in found]).sum(0)
         losses = [each.lm_loss for each in found if each.lm_loss is not None]
-        return WholeVectors(vectors, torch.stack(losses).mean() if losses else None)
+        return SequenceVectors(vectors, torch.stack(losses).mean() if losses else None)
 
-    def forward(self, whole: WholeVectors) -> Tensor:
+    def forward(self, whole: SequenceVectors) -> Tensor:
         vectors = whole.vectors if self.dense is None else torch.tanh(self.dense(whole.vectors))
         scores: Tensor = self.head(vectors)
         return scores
@@ -159,45 +163,45 @@ class Direct(nn.Module):
         return [LrMultiplier(prefix + name, rate) for name, is_so in learned.items() if is_so and self.tuned]
 
 
-class WholeTask(Task):
+class SequenceTask(Task):
     """A task that can have that network; its config has a field `network`, or no other."""
 
-    config: WholeConfig
+    config: SequenceTaskConfig
     network: Any
 
     @staticmethod
-    def is_direct(config: TaskConfig) -> bool:
+    def is_linear(config: TaskConfig) -> bool:
         """Whether a config is of that network."""
-        return getattr(config, "network", DIRECT) == DIRECT
+        return getattr(config, "network", LINEAR) == LINEAR
 
     @property
-    def by_words(self) -> bool:
-        return not self.is_direct(self.config)
+    def reads_words(self) -> bool:
+        return not self.is_linear(self.config)
 
     @classmethod
-    def settle(cls, config: TaskConfig, examples: Sequence[Any]) -> TaskConfig:
-        assert isinstance(config, WholeConfig)
-        return config.replace(features=config.features.bare()) if cls.is_direct(config) else config
+    def resolve_defaults(cls, config: TaskConfig, examples: Sequence[Any]) -> TaskConfig:
+        assert isinstance(config, SequenceTaskConfig)
+        return config.replace(features=config.features.for_linear_head()) if cls.is_linear(config) else config
 
-    def _inputs(self, batch: Examples) -> list[Any]:
-        if self.by_words:
+    def _inputs(self, batch: ExampleBatch) -> list[Any]:
+        if self.reads_words:
             return super()._inputs(batch)
         return [self.network.prepare(list(zip(*batch.texts, strict=True)))]
 
     def vectors(self, inputs: Sequence[Any], *, learning: bool = False) -> list[Any]:
-        if self.by_words:
+        if self.reads_words:
             return super().vectors(inputs, learning=learning)
         return [self.network.read(each, learning=learning) for each in inputs]
 
-    def further_losses(self, vectors: Sequence[Any]) -> dict[str, Tensor]:
-        if self.by_words or not self.config.direct.lm_weight:
+    def auxiliary_losses(self, vectors: Sequence[Any]) -> dict[str, Tensor]:
+        if self.reads_words or not self.config.linear_head.lm_weight:
             return {}
         (whole,) = vectors
-        return {"prediction": self.config.direct.lm_weight * whole.prediction}
+        return {"prediction": self.config.linear_head.lm_weight * whole.prediction}
 
     def lr_multipliers(self) -> list[LrMultiplier]:
         return super().lr_multipliers() + (
-            [] if self.by_words else self.network.lr_multipliers("network.", self.config.features.encoder_rate)
+            [] if self.reads_words else self.network.lr_multipliers("network.", self.config.features.encoder_lr_multiplier)
         )
 
 
@@ -205,10 +209,10 @@ def only_encoder(features: Features) -> Encoder:
     """The one encoder that a network has which reads with nothing else."""
     if len(features.contextual) != 1:
         given = ", ".join(encoder.kind for encoder in features.contextual) or "none"
-        raise ConfigError(f"network is 'direct', an encoder and a head; give one encoder that knows sentences, not {given}")
+        raise ConfigError(f"network is 'linear', an encoder and a head; give one encoder that knows sentences, not {given}")
     (encoder,) = features.contextual
     if not encoder.layer_groups():
-        raise ConfigError(f"network is 'direct', but an encoder of kind {encoder.kind} is no network: give another network")
+        raise ConfigError(f"network is 'linear', but an encoder of kind {encoder.kind} is no network: give another network")
     return encoder
 
 

@@ -20,11 +20,11 @@ from polyseme.tasks.classification import Classification, ClassificationConfig, 
 from polyseme.tasks.features import FeaturesConfig
 from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.folder import load
+from polyseme.tasks.linear_head import LinearHeadConfig
 from polyseme.tasks.pairs import LabelledPair, Pairs, PairsConfig
 from polyseme.tasks.reading import Reading, ReadingConfig
 from polyseme.tasks.tagging import Tagging, TaggingConfig
-from polyseme.tasks.whole import DirectConfig
-from polyseme.tasks.words import WordsConfig
+from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion
 from polyseme.training.optim import OptimConfig
@@ -33,7 +33,7 @@ from tests.encoders.small_subwords import bert, gpt, library, wordpieces
 from tests.encoders.test_sequence import ulmfit
 from tests.tasks.test_contract import assert_same_answers, encoders_of
 
-TUNED = FeaturesConfig(mode="finetune", encoder_rate=1.0)
+TUNED = FeaturesConfig(mode="finetune", encoder_lr_multiplier=1.0)
 NOUNS, VERBS = ["bank", "river", "money", "mat", "naïve", "of"], ["sat", "a", "in", "on"]  # which all tokenizers know
 TEXTS = [LabelledText([noun, verb, "the"], str(place % 2)) for place, noun in enumerate(NOUNS) for verb in VERBS]
 """The first word decides."""
@@ -41,7 +41,7 @@ PAIRS = [LabelledPair([a, "the"], ["the", b], str(b == "bank")) for b in NOUNS[:
 """The second text decides."""
 LAYOUT = {"classification": (Classification, ClassificationConfig, TEXTS), "pairs": (Pairs, PairsConfig, PAIRS)}
 FITTING = FitConfig(
-    batch=8, epochs=15, patience=15, optim=OptimConfig(learning_rate=0.02, weight_decay=0.0, warmup=0.1, decay="slanted")
+    batch_size=8, epochs=15, patience=15, optim=OptimConfig(learning_rate=0.02, weight_decay=0.0, warmup=0.1, decay="slanted")
 )
 
 
@@ -61,16 +61,16 @@ all_kinds = pytest.mark.parametrize("make", KINDS.values(), ids=list(KINDS))
 def built(kind: str, encoder: Encoder, **settings: Any) -> tuple[Task, list[Any]]:
     task, config, examples = LAYOUT[kind]
     torch.manual_seed(0)
-    return task.build(config(**{"network": "direct", "features": TUNED, **settings}), examples, [encoder]), examples
+    return task.build(config(**{"network": "linear", "features": TUNED, **settings}), examples, [encoder]), examples
 
 
 @all_kinds
 def test_a_rule_is_learned_and_kept(make: Callable[[], Encoder], tmp_path: Path) -> None:
     encoder = make()
     before = model_fingerprint(encoder)
-    still = DirectConfig(encoder_dropout=0.0)
-    features = TUNED.replace(encoder_rate=0.3) if make is elmo else TUNED
-    config = ClassificationConfig(network="direct", features=features, hidden=30, dropout=0.0, direct=still)
+    still = LinearHeadConfig(encoder_dropout=0.0)
+    features = TUNED.replace(encoder_lr_multiplier=0.3) if make is elmo else TUNED
+    config = ClassificationConfig(network="linear", features=features, hidden_size=30, dropout=0.0, linear_head=still)
     outcome = fit(Classification, TEXTS, TEXTS, tmp_path / "out", config, FITTING, Run(seed=1), encoders=[encoder])
     assert outcome.scores["dev"]["accuracy"] == 1.0
     assert model_fingerprint(encoder) == before  # the caller's own stays
@@ -80,7 +80,7 @@ def test_a_rule_is_learned_and_kept(make: Callable[[], Encoder], tmp_path: Path)
 
 @pytest.mark.parametrize("make", [calm_bert, gpt])
 def test_pairs_are_compared(make: Callable[..., Encoder], tmp_path: Path) -> None:
-    config = PairsConfig(network="direct", features=TUNED, dropout=0.0, both_orders=make is gpt)
+    config = PairsConfig(network="linear", features=TUNED, dropout=0.0, both_orders=make is gpt)
     fitting = FITTING.replace(epochs=20)
     outcome = fit(Pairs, PAIRS, PAIRS, tmp_path / "out", config, fitting, Run(seed=1), encoders=[make()])
     assert outcome.scores["dev"]["accuracy"] == 1.0
@@ -99,7 +99,7 @@ def test_both_orders_are_one(tmp_path: Path) -> None:
 def test_the_language_model_is_learned_beside(make: Callable[[], Encoder]) -> None:
     weight = 0.5
     plain, examples = built("classification", make())
-    task, _ = built("classification", make(), direct=DirectConfig(lm_weight=weight))
+    task, _ = built("classification", make(), linear_head=LinearHeadConfig(lm_weight=weight))
     batch = task.data(examples).gather(range(6))
     with torch.no_grad():
         found, alone = (each.eval().loss(each.prepare(batch)) for each in (task, plain))
@@ -125,7 +125,7 @@ def test_gpt_marks_are_the_networks(tmp_path: Path) -> None:
 
 
 def test_a_ulmfit_drops_while_it_is_fine_tuned() -> None:
-    task, _ = built("classification", ulmfit(), direct=DirectConfig(encoder_dropout=0.6))
+    task, _ = built("classification", ulmfit(), linear_head=LinearHeadConfig(encoder_dropout=0.6))
     assert task.network.encoder.lstm.stack()[0].rate == pytest.approx(0.3)
     frozen, _ = built("classification", ulmfit(), features=FeaturesConfig())
     assert frozen.network.encoder.lstm.stack()[0].rate == 0.0
@@ -137,8 +137,8 @@ def test_bert_begins_with_its_pooler() -> None:
     pooler = encoder.body.pooler.dense
     assert torch.equal(task.network.dense.weight, pooler.weight) and task.network.dense.weight is not pooler.weight
     assert "network.dense." in {rule.prefix for rule in task.lr_multipliers()}
-    bare, _ = built("classification", bert(head="BertForMaskedLM"))
-    assert bare.network.dense is not None and "network.dense." not in {rule.prefix for rule in bare.lr_multipliers()}
+    new, _ = built("classification", bert(head="BertForMaskedLM"))
+    assert new.network.dense is not None and "network.dense." not in {rule.prefix for rule in new.lr_multipliers()}
 
 
 def test_bert_is_what_the_library_fine_tunes() -> None:
@@ -155,7 +155,7 @@ def test_bert_is_what_the_library_fine_tunes() -> None:
     assert list(answer.probabilities.values()) == pytest.approx(expected, abs=1e-5)
 
     asked = [ReadingQuestion("the bank", ("money in the river",), ("money",), (AnswerSpan(0, 0, 5),))]
-    reader = Reading.build(ReadingConfig(network="direct", features=TUNED), asked, [bert()])
+    reader = Reading.build(ReadingConfig(network="linear", features=TUNED), asked, [bert()])
     theirs = library().BertForQuestionAnswering(network.config).eval()
     theirs.bert.load_state_dict(network.state_dict(), strict=False)  # which has no pooler
     theirs.qa_outputs.load_state_dict(reader.network.scores.state_dict())
@@ -186,7 +186,7 @@ def test_nothing_else_is_there(make: Callable[[], Encoder]) -> None:
 def test_tags_straight_from_an_encoder(crf: bool, tmp_path: Path) -> None:
     """Softmax or CRF on what a BERT knows of the words, and nothing else."""
     examples = [TaggedSentence([a, "the", b], ["N", "D", "B" if b == "bank" else "N"]) for a in NOUNS for b in NOUNS[:3]]
-    features = TUNED.replace(layers="top", dropout=0.0, words=WordsConfig(own=False))
+    features = TUNED.replace(layers="top", dropout=0.0, words=TaskWordConfig(enabled=False))
     config, fitting = TaggingConfig(layers=0, crf=crf, dropout=0.0, features=features), FITTING.replace(epochs=12)
     outcome = fit(Tagging, examples, examples, tmp_path / "out", config, fitting, Run(seed=1), encoders=[calm_bert()])
     assert outcome.scores["dev"]["accuracy"] == 1.0
@@ -196,7 +196,7 @@ def test_tags_straight_from_an_encoder(crf: bool, tmp_path: Path) -> None:
     assert load(tmp_path / "out").predict(asked) == outcome.task.predict(asked)
     with pytest.raises(ConfigError, match="here is none: give an encoder"):
         Tagging.build(config, examples, [])
-    assert configured(Tagging, {"network_layers": 0, "own_words": False})[0].features.words.own is False
+    assert configured(Tagging, {"network_layers": 0, "task_embeddings": False})[0].features.words.enabled is False
 
 
 @pytest.mark.parametrize("none", [False, True])
@@ -208,7 +208,7 @@ def test_spans_straight_from_a_bert(none: bool, tmp_path: Path) -> None:
         for text in sentences
     ]
     asked += [ReadingQuestion("the", (f"{a} sat",), (), ()) for a in NOUNS[:3]] if none else []
-    config = ReadingConfig(network="direct", features=TUNED, dropout=0.0)
+    config = ReadingConfig(network="linear", features=TUNED, dropout=0.0)
     fitting = FITTING.replace(epochs=25, patience=25)
     outcome = fit(Reading, asked, asked, tmp_path / "out", config, fitting, Run(seed=1), encoders=[calm_bert()])
     assert outcome.scores["dev"]["exact"] == 1.0
@@ -219,35 +219,35 @@ def test_spans_straight_from_a_bert(none: bool, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"\(elmo\) does not read a question and a paragraph together; give a bert"):
         Reading.build(config, asked, [elmo()])
     with pytest.raises(ConfigError, match="leave out word_dim"):
-        ReadingConfig(network="direct", features=FeaturesConfig(words=WordsConfig(dim=5)))
+        ReadingConfig(network="linear", features=FeaturesConfig(words=TaskWordConfig(dim=5)))
 
 
 def test_what_cannot_be() -> None:
     def said(text: str, **settings: Any) -> None:
         with pytest.raises(ConfigError, match=text):
-            ClassificationConfig(**{"network": "direct", **settings})
+            ClassificationConfig(**{"network": "linear", **settings})
 
-    said("head and lm_weight are of the network 'direct'", network="bcn", direct=DirectConfig(lm_weight=0.5))
-    said("leave out word_dim", features=FeaturesConfig(words=WordsConfig(dim=5)))
+    said("head and lm_weight are of the network 'linear'", network="bcn", linear_head=LinearHeadConfig(lm_weight=0.5))
+    said("leave out word_dim", features=FeaturesConfig(words=TaskWordConfig(dim=5)))
     said("positions are output", features=FeaturesConfig(positions=("output",)))
-    said("lm_weight is 0.5, but the encoder is frozen", direct=DirectConfig(lm_weight=0.5))
-    with pytest.raises(ConfigError, match="both_orders is of the network 'direct'"):
+    said("lm_weight is 0.5, but the encoder is frozen", linear_head=LinearHeadConfig(lm_weight=0.5))
+    with pytest.raises(ConfigError, match="both_orders is of the network 'linear'"):
         PairsConfig(both_orders=True)
     with pytest.raises(ConfigError, match="this elmo tells no next words"):
-        built("classification", elmo(), direct=DirectConfig(lm_weight=0.5))
+        built("classification", elmo(), linear_head=LinearHeadConfig(lm_weight=0.5))
     for encoders, given in (([], "none"), ([elmo(), elmo()], "elmo, elmo")):
         with pytest.raises(ConfigError, match=f"give (one encoder that knows sentences, not {given}|an encoder)"):
-            Classification.build(ClassificationConfig(network="direct", features=TUNED), TEXTS, encoders)
+            Classification.build(ClassificationConfig(network="linear", features=TUNED), TEXTS, encoders)
     (table,) = encoders_of("vectors")
     with pytest.raises(ConfigError, match="a table of word vectors was given"):
-        Classification.build(ClassificationConfig(network="direct", features=TUNED), TEXTS, [table, elmo()])
+        Classification.build(ClassificationConfig(network="linear", features=TUNED), TEXTS, [table, elmo()])
     with pytest.raises(ConfigError, match="positions are empty"):
         Classification.build(ClassificationConfig(features=FeaturesConfig(positions=())), TEXTS, [elmo()])
 
 
 def test_options_have_plain_names() -> None:
     options = {
-        "network": "direct",
+        "network": "linear",
         "mode": "finetune",
         "lm_weight": 0.5,
         "both_orders": True,
@@ -255,6 +255,6 @@ def test_options_have_plain_names() -> None:
         "warmup": 0.1,
     }
     config, fitting = configured(Pairs, options)
-    assert config.direct.lm_weight == 0.5 and config.both_orders and fitting.optim.decay == "slanted"
+    assert config.linear_head.lm_weight == 0.5 and config.both_orders and fitting.optim.decay == "slanted"
     with pytest.raises(UsageError, match="lm_weight"):
         configured(Pairs, {"lm_weight": 0.5})

@@ -20,11 +20,11 @@ from polyseme.encoders.bert import Bert
 from polyseme.nn.attention import MASKED_SCORE
 from polyseme.nn.networks.bidaf import AnswerScores
 from polyseme.tasks.features import Features
-from polyseme.tasks.whole import new_layer, only_encoder
+from polyseme.tasks.linear_head import new_layer, only_encoder
 
 
 @dataclass(frozen=True)
-class BesideInputs:
+class SpanInputs:
     """Paragraphs beside their questions, ready for the device."""
 
     batch: Batch
@@ -35,7 +35,7 @@ class BesideInputs:
 
 
 @dataclass(frozen=True)
-class BesideVectors:
+class SpanVectors:
     """What the encoder made of them."""
 
     words: Tensor
@@ -45,14 +45,14 @@ class BesideVectors:
     mask: Tensor
 
 
-class DirectSpans(nn.Module):
+class SpanHead(nn.Module):
     """Paragraphs beside their questions -> `AnswerScores`."""
 
     def __init__(self, features: Features, *, dropout: float, none: bool) -> None:
         super().__init__()
         encoder = only_encoder(features)
         if not isinstance(encoder, Bert):
-            given = f"network is 'direct', but the encoder ({encoder.kind}) does not read a question and a paragraph together"
+            given = f"network is 'linear', but the encoder ({encoder.kind}) does not read a question and a paragraph together"
             raise ConfigError(f"{given}; give a bert, or the network 'bidaf'")
         self.tuned = bool(features.tuned)
         self._encoder = [encoder]  # in a list: its weights are the features'
@@ -65,23 +65,23 @@ class DirectSpans(nn.Module):
         """What reads the texts."""
         return self._encoder[0]
 
-    def prepare(self, questions: Sequence[list[str]], paragraphs: Sequence[list[str]]) -> BesideInputs:
+    def prepare(self, questions: Sequence[list[str]], paragraphs: Sequence[list[str]]) -> SpanInputs:
         """As many questions as paragraphs."""
         batch = self.encoder.prepare_pair(questions, paragraphs)
         empty = batch.mask.new_zeros(len(paragraphs), 1)
         lengths = torch.tensor([len(a) + len(b) for a, b in zip(questions, paragraphs, strict=True)])
-        return BesideInputs(batch, batch.mask if batch.mask.shape[1] else empty, lengths)
+        return SpanInputs(batch, batch.mask if batch.mask.shape[1] else empty, lengths)
 
-    def read(self, inputs: BesideInputs) -> BesideVectors:
+    def read(self, inputs: SpanInputs) -> SpanVectors:
         """What the encoder's top layer knows."""
         with nullcontext() if self.tuned else torch.no_grad():
             layers = self.encoder(inputs.batch)
         words = layers.states[-1]
         if not words.shape[1]:
             words = words.new_zeros(len(words), 1, words.shape[2])
-        return BesideVectors(words, layers.summary, inputs.mask)
+        return SpanVectors(words, layers.summary, inputs.mask)
 
-    def forward(self, vectors: BesideVectors) -> AnswerScores:
+    def forward(self, vectors: SpanVectors) -> AnswerScores:
         scores = self.scores(self.dropout(vectors.words)).float().masked_fill(~vectors.mask.unsqueeze(2), MASKED_SCORE)
         none = None if self.none is None else self.none(self.dropout(vectors.summary)).float().squeeze(1)
         return AnswerScores(scores[:, :, 0], scores[:, :, 1], none)

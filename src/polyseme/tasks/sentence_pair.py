@@ -9,13 +9,13 @@ from polyseme.base.errors import FormatError, UsageError
 from polyseme.tasks.base import Task
 
 
-class TwoTexts(Task):
+class SentencePairTask(Task):
     """A task whose lines hold two texts divided by a tab; on the command line each may be an argument of its own."""
 
     wants: ClassVar[str]
     """What it does with them, for messages: "judges pairs"."""
 
-    def lines_from(self, texts: Sequence[str]) -> list[str]:
+    def lines_from_arguments(self, texts: Sequence[str]) -> list[str]:
         if all("\t" in text for text in texts):
             return list(texts)
         if len(texts) != 2 or any("\t" in text for text in texts):
@@ -23,7 +23,7 @@ class TwoTexts(Task):
             raise UsageError(f"this task {self.wants}: {what}; got {len(texts)}")
         return ["\t".join(texts)]
 
-    def question_of(self, line: str, where: str, *, split_on_spaces: bool = False) -> Any:
+    def parse_line(self, line: str, where: str, *, split_on_spaces: bool = False) -> Any:
         """Both texts."""
         texts = line.split("\t")
         if len(texts) != 2:

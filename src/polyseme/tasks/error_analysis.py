@@ -36,7 +36,7 @@ class Labelled(Protocol):
 
 
 @dataclass(frozen=True)
-class Wrong:
+class PredictionError:
     """An answer that is not the truth; for taggers, that of a word or a span."""
 
     text: str
@@ -45,13 +45,13 @@ class Wrong:
 
 
 @dataclass(frozen=True)
-class Mistake:
+class ExampleError:
     """An example that was answered wrongly."""
 
     where: str
     """File and line."""
     text: str
-    wrong: list[Wrong]
+    wrong: list[PredictionError]
     weight: float
     """How bad it is: wrong words or spans, the probability of a wrong label, how far off a score is, or what F1 lacks."""
     probability: float | None = None
@@ -60,11 +60,11 @@ class Mistake:
     @classmethod
     def whole(cls, where: str, text: str, truth: str, answer: str, weight: float, *, probability: float | None = None) -> Self:
         """Of an example that has one answer."""
-        return cls(where, text, [Wrong(text, truth, answer)], weight, probability)
+        return cls(where, text, [PredictionError(text, truth, answer)], weight, probability)
 
 
 @dataclass(frozen=True)
-class Strange:
+class UnknownLabel:
     """A label that a task does not know."""
 
     where: str
@@ -76,10 +76,10 @@ class Strange:
         return f"{self.where}: has the label {self.label!r}" + (f" ({self.times:,} times)" if self.times > 1 else "")
 
 
-def place_in(path: str | Path, line: int | None) -> str:
+def location(path: str | Path, line: int | None) -> str:
     """A file and its line, where that is known.
 
-    >>> place_in("dev.tsv", 3), place_in("dev.tsv", None)
+    >>> location("dev.tsv", 3), location("dev.tsv", None)
     ('dev.tsv:3', 'dev.tsv')
     """
     return str(path) if line is None else f"{path}:{line}"
@@ -88,37 +88,37 @@ def place_in(path: str | Path, line: int | None) -> str:
 # ---- labels
 
 
-def strangers(labels: Iterable[Label], known: Iterable[str]) -> list[Strange]:
+def find_unknown_labels(labels: Iterable[Label], known: Iterable[str]) -> list[UnknownLabel]:
     """The labels that are none of the known ones, each with the line where it comes first.
 
-    >>> strangers([("x", "f:1"), ("y", "f:2"), ("y", "f:3")], ["x"])
-    [Strange(where='f:2', label='y', times=2)]
+    >>> find_unknown_labels([("x", "f:1"), ("y", "f:2"), ("y", "f:3")], ["x"])
+    [UnknownLabel(where='f:2', label='y', times=2)]
     """
     expected, firsts, times = set(known), dict[str, str](), Counter[str]()
     for label, where in labels:
         if label not in expected:
             firsts.setdefault(label, where)
             times[label] += 1
-    return [Strange(where, label, times[label]) for label, where in firsts.items()]
+    return [UnknownLabel(where, label, times[label]) for label, where in firsts.items()]
 
 
-def strange_among(examples: Iterable[Labelled], known: Iterable[str], path: str | Path) -> list[Strange]:
+def unknown_example_labels(examples: Iterable[Labelled], known: Iterable[str], path: str | Path) -> list[UnknownLabel]:
     """The same of the labels of examples."""
-    return strangers(((str(example.label), place_in(path, example.where)) for example in examples), known)
+    return find_unknown_labels(((str(example.label), location(path, example.where)) for example in examples), known)
 
 
-def placed_tags(tags: Sequence[str], lines: Sequence[int], path: str | Path) -> Iterator[Label]:
+def tag_locations(tags: Sequence[str], lines: Sequence[int], path: str | Path) -> Iterator[Label]:
     """The tags of a sentence whose words stand on these lines, if they are known."""
-    return ((tag, place_in(path, lines[place] if lines else None)) for place, tag in enumerate(tags))
+    return ((tag, location(path, lines[place] if lines else None)) for place, tag in enumerate(tags))
 
 
-def strange_types(tags: Iterable[Label], known: Iterable[str]) -> list[Strange]:
+def unknown_span_types(tags: Iterable[Label], known: Iterable[str]) -> list[UnknownLabel]:
     """The types of spans that none of the known tags has; tags that are of no span at all cannot be scored.
 
-    >>> strange_types([("O", "f:1"), ("B-Z", "f:2"), ("I-Z", "f:3")], ["O", "B-X", "E-X"])
-    [Strange(where='f:2', label='Z', times=2)]
+    >>> unknown_span_types([("O", "f:1"), ("B-Z", "f:2"), ("I-Z", "f:3")], ["O", "B-X", "E-X"])
+    [UnknownLabel(where='f:2', label='Z', times=2)]
     """
-    return strangers(_types(tags), ["O", *(tag[2:] for tag in known if tag != "O")])
+    return find_unknown_labels(_types(tags), ["O", *(tag[2:] for tag in known if tag != "O")])
 
 
 def _types(tags: Iterable[Label]) -> Iterator[Label]:
@@ -131,16 +131,16 @@ def _types(tags: Iterable[Label]) -> Iterator[Label]:
 # ---- what is taken for what
 
 
-def matched(truth: Mapping[Place, str], found: Mapping[Place, str]) -> dict[Place, tuple[str, str]]:
+def align_spans(truth: Mapping[Place, str], found: Mapping[Place, str]) -> dict[Place, tuple[str, str]]:
     """For each place of the truth or the answer, in order: its type in both.
 
-    >>> matched({(0, 2): "PER"}, {(0, 1): "PER"})
+    >>> align_spans({(0, 2): "PER"}, {(0, 1): "PER"})
     {(0, 1): ('none', 'PER'), (0, 2): ('PER', 'none')}
     """
     return {place: (truth.get(place, NONE), found.get(place, NONE)) for place in sorted({**truth, **found})}
 
 
-def confusion_of_types(pairs: Sequence[tuple[str, str]]) -> Confusion | None:
+def span_confusion(pairs: Sequence[tuple[str, str]]) -> Confusion | None:
     """How often each type, or none, was taken for each; None where there was nothing to find and nothing found."""
     if not pairs:
         return None
