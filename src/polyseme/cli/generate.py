@@ -18,6 +18,8 @@ from typing import Annotated, Any
 
 import typer
 
+from polyseme.api.models import ModelRequest, load
+from polyseme.api.settings import configs_of
 from polyseme.base.config import Config, Setting, choices_of
 from polyseme.base.options import Option, options_of, parsed
 from polyseme.cli.show import show_result
@@ -43,9 +45,9 @@ class Verb:
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Parameters that the command gives itself: the task of `train tagging`."""
     configs: Callable[[], Mapping[str, Config]] | None = None
-    """Configs with their defaults, whose settings are options too."""
-    loading: Callable[..., Any] | None = None
-    """Loads the model that the parameter `model` names; its own keyword arguments are options too."""
+    """Configs with their defaults, whose settings are options too; None: those of the function."""
+    loads: bool = False
+    """Whether the parameter `model` is loaded; the keyword arguments of `load` are options too."""
     lines: Callable[[Sequence[str] | None, Path | None], Any] | None = None
     """Makes lines of TEXT arguments or of `--input`, for the parameter `texts`."""
     json: bool = True
@@ -54,16 +56,16 @@ class Verb:
     def command(self) -> Callable[..., None]:
         """The function that typer calls."""
         parameters = {parameter.name: parameter for parameter in self._parameters()}
-        loading = {each.name for each in _signature(self.loading)} if self.loading else set()
+        loading = {each.name for each in _signature(load)} - {"model"} if self.loads else set()
 
         def called(**values: Any) -> None:
             as_json = values.pop("json", False)
             given = {name: parameters[name].read(value) for name, value in values.items() if value not in (None, [], ())}
             if self.lines is not None:
                 given["texts"] = self.lines(given.pop("texts", None), given.pop("input", None))
-            if self.loading is not None:
-                options = {name: given.pop(name) for name in loading & given.keys() - {"model"}}
-                given["model"] = self.loading(given.pop("model", "en"), **options)
+            if self.loads:
+                options = {name: given.pop(name) for name in loading & given.keys()}
+                given["model"] = ModelRequest(given.pop("model", "en"), options)
             show_result(self.function(**self.fixed, **given), json=as_json)
 
         called.__name__, called.__doc__ = self.name, self._help()
@@ -82,10 +84,11 @@ class Verb:
                 yield parameter
         if self.lines is not None:
             yield _Parameter("input", Path, None, _INPUT, argument=False)
-        if self.loading is not None:
-            yield from (each for each in _signature(self.loading) if each.name not in names)
-        if self.configs is not None:
-            for option in options_of(self.configs()).values():
+        if self.loads:
+            yield from (each for each in _signature(load) if each.name not in names | {"model"})
+        configs = self.configs() if self.configs is not None else configs_of(self.function)
+        for option in options_of(configs).values():
+            if option.name not in names | set(self.fixed):
                 yield _Parameter.of_option(option)
 
     def _help(self) -> str:
@@ -159,14 +162,12 @@ _INPUT = Setting(
 _METAVARS = {int: "N", float: "NUMBER", str: "TEXT", Path: "FILE"}
 
 
-def _signature(function: Callable[..., Any] | None) -> list[_Parameter]:
+def _signature(function: Callable[..., Any]) -> list[_Parameter]:
     """The parameters of a function that have a declaration."""
-    if function is None:
-        return []
-    hints = typing.get_type_hints(function, include_extras=True)
+    function = inspect.unwrap(function)
     found = []
     for name, parameter in inspect.signature(function).parameters.items():
-        hint, *metadata = _annotated(hints.get(name))
+        hint, *metadata = _annotated(_evaluated(parameter.annotation, function.__globals__))
         declared = next((each for each in metadata if isinstance(each, Setting)), None)
         if declared is None or declared.option is False:
             continue
@@ -174,6 +175,14 @@ def _signature(function: Callable[..., Any] | None) -> list[_Parameter]:
         positional = parameter.kind is not inspect.Parameter.KEYWORD_ONLY
         found.append(_Parameter(name, hint, None if required else parameter.default, declared, positional, required))
     return found
+
+
+def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
+    """The type of a parameter; None for one that only type checkers know, which is no option."""
+    try:
+        return eval(annotation, names) if isinstance(annotation, str) else annotation
+    except NameError:
+        return None
 
 
 def _annotated(hint: Any) -> tuple[Any, ...]:

@@ -44,7 +44,7 @@ def decoded(shards: Shards) -> list[list[str]]:
 
 
 def test_round_trip(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_writer, "_SLICE", 1000)  # renumbered in many pieces
+    monkeypatch.setattr(shard_writer, "_PIECE", 1000)  # renumbered in many pieces
     shards = Shards.build(corpus(text), tmp_path)
     expected = [line.split() for line in text.read_text(encoding="utf-8").splitlines()]
     assert decoded(shards) == decoded(Shards.open(shards.folder)) == expected

@@ -1,0 +1,119 @@
+"""Ask a language model: how likely is a text, and which words fit into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from polyseme.api.arguments import (
+    AnyCorpus,
+    Count,
+    Field,
+    FilePath,
+    Model,
+    Position,
+    SentenceArgument,
+    SentencesOption,
+    SplitOnSpaces,
+    Start,
+    Texts,
+    Word,
+    Workers,
+)
+from polyseme.api.models import loaded
+from polyseme.base.config import Setting
+
+if TYPE_CHECKING:
+    from polyseme.encoders.bert import Filled
+    from polyseme.encoders.language_model import CorpusPerplexity, ScoredText, Substitutes, TotalScore
+
+Sources = Annotated[
+    AnyCorpus, Setting(help="Files, folders or quoted globs of text, plain or compressed; - is standard input.", metavar="SOURCE")
+]
+MaskedText = Annotated[str, Setting(help="A text in quotes, with [MASK] where a word is hidden.", metavar="TEXT")]
+EachWord = Annotated[bool, Setting(help="Show every word, not only the sentence.")]
+Explain = Annotated[
+    bool, Setting(help="Show the chain rule step by step: each word's probability, and the product so far.")
+]
+Carry = Annotated[
+    bool, Setting(help="Carry the state over from the sentence before, as ULMFiT's perplexities are published.")
+]
+
+
+def score(
+    texts: Texts,
+    *,
+    model: Model = "en",
+    words: EachWord = False,
+    explain: Explain = False,
+    split_on_spaces: SplitOnSpaces = False,
+    start: Start = None,
+) -> Iterator[ScoredText | TotalScore]:
+    """Score sentences by a language model: one result per sentence, and the total at the end.
+
+    Each result has the natural-log probability of the words read from left to right (forward) and from right to left
+    (backward), their mean, and the perplexity: roughly, among how many words the model hesitates at each position; lower is
+    likelier. ELMo needs its output layer and vocabulary; n-gram models and other ancestors read from left to right only.
+    """
+    from polyseme.encoders.scoring import score_texts
+
+    return score_texts(loaded(model), texts, words=words, explain=explain, split_on_spaces=split_on_spaces, start=start)
+
+
+def perplexity(
+    source: Sources,
+    *,
+    model: Model = "en",
+    carry: Carry = False,
+    sentences: SentencesOption = None,
+    field: Field = None,
+    workers: Workers = None,
+) -> CorpusPerplexity:
+    """Measure how well a language model predicts a text that it was not trained on.
+
+    Words are split as in the model's training. Each sentence is read alone from the model's initial state, unless `carry`. Ends
+    of sentences are predicted too, and words outside the vocabulary as the unknown word; their share is reported, since a
+    smaller vocabulary makes prediction easier. The perplexity is exp of the mean loss of each direction, and of both.
+    """
+    from polyseme.encoders.scoring import corpus_perplexity
+    from polyseme.text.corpus import Corpus
+
+    language_model = loaded(model)
+    if not isinstance(source, Corpus):
+        files = [source] if isinstance(source, str | Path) else list(source)
+        source = Corpus(files, splitter=language_model.splitter, sentences=sentences, field=field, workers=workers)
+    return corpus_perplexity(language_model, source, carry=carry)
+
+
+def substitutes(
+    text: SentenceArgument,
+    *,
+    word: Word = None,
+    position: Position = None,
+    count: Count = 10,
+    model: Model = "en",
+    split_on_spaces: SplitOnSpaces = False,
+    start: Start = None,
+) -> Substitutes:
+    """List the words that fit best at a position of a sentence.
+
+    The model sees what stands before and after the position, not the word itself. It needs its output layer and vocabulary. The
+    probabilities of all words of the vocabulary sum to 1.
+    """
+    words: Any = text.split() if split_on_spaces and isinstance(text, str) else text
+    return loaded(model).substitutes(words, position=position, word=word, count=count, start=start)  # type: ignore[attr-defined]
+
+
+def fill(
+    text: MaskedText,
+    *,
+    model: Annotated[Any, Setting(help="A BERT or similar: a folder or a Hugging Face Hub id.", metavar="MODEL", flags=("-m",))],
+    count: Count = 10,
+) -> Filled:
+    """Fill in the hidden words of a text with a BERT or similar model.
+
+    Each [MASK] stands for one subword of the model's vocabulary: a word, or with ## before it the end of one. Several are
+    filled independently. For ELMo, use `substitutes`.
+    """
+    return loaded(model).fill(text, count=count)  # type: ignore[attr-defined]

@@ -1,0 +1,130 @@
+"""Models as a whole: load, describe, convert and verify them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from polyseme.api.arguments import Device, FilePath, ModelArgument, OptionsFile, Precision, Splitter, VocabularyFile
+from polyseme.api.settings import with_settings
+from polyseme.base.config import Setting
+
+if TYPE_CHECKING:
+    from polyseme.api.arguments import AnyModel
+    from polyseme.encoders.base import Encoder
+    from polyseme.encoders.embed_config import EmbedConfig
+    from polyseme.formats.convert import Conversion
+    from polyseme.formats.info import ModelInfo
+    from polyseme.formats.verify import Verification
+
+
+VectorsFile = Annotated[
+    FilePath | None,
+    Setting(help="Vectors to compare with: HDF5 as bilm-tf writes it, or npz; needs the text too.", metavar="FILE"),
+]
+LinesFile = Annotated[
+    FilePath | None,
+    Setting(help="Text from which the vectors were made, one sentence per line.", metavar="FILE", flags=("-i",)),
+]
+WriteReference = Annotated[bool, Setting(help="Write reference vectors into the model's folder instead of checking.")]
+Tolerance = Annotated[float, Setting(help="Largest difference allowed.", min=0)]
+
+
+def load(
+    model: ModelArgument = "en",
+    *,
+    options: OptionsFile = None,
+    vocabulary: VocabularyFile = None,
+    splitter: Splitter = None,
+    device: Device = None,
+    precision: Precision = "fp32",
+) -> Encoder:
+    """Load a model in any known format: a shipped name, a folder, a file or a Hugging Face Hub id.
+
+    >>> import polyseme                                       # doctest: +SKIP
+    >>> polyseme.load().embed(["The bank of the river ."])    # doctest: +SKIP
+    """
+    from polyseme.formats.load import load as read
+
+    return read(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """A model that is loaded when it is first needed, after cheaper checks."""
+
+    name: str
+    options: Mapping[str, Any]
+    """Keyword arguments of `load`."""
+
+
+def loaded(model: AnyModel | ModelRequest) -> Encoder:
+    """The model itself, loaded if it is a name."""
+    if isinstance(model, ModelRequest):
+        return load(model.name, **model.options)
+    return load(model) if isinstance(model, str | Path) else model
+
+
+def info(model: ModelArgument, *, card: Annotated[bool, Setting(help="Show the model card (README.md) too.")] = False) -> ModelInfo:
+    """Describe a model: format, sizes, alphabet, splitter, licence, card."""
+    from polyseme.formats.info import info as describe
+
+    return describe(loaded(model), card=card)
+
+
+def convert(
+    model: ModelArgument,
+    out: Annotated[
+        FilePath,
+        Setting(
+            help="Folder to write; for arpa a file (compressed if it ends in .gz or .xz); or vectors.txt, vectors.vec or "
+            "vectors.bin.",
+            metavar="OUT",
+        ),
+    ],
+    *,
+    to: Annotated[
+        Literal["polyseme", "bilm", "arpa", "vectors"] | None,
+        Setting(
+            help="polyseme: our folder. bilm: options.json and weights.hdf5, as bilm-tf and AllenNLP read them. arpa: n-grams. "
+            "vectors: a file of word vectors in word2vec's format.",
+            default_text="polyseme, or vectors if OUT ends in .txt, .vec or .bin",
+        ),
+    ] = None,
+    precision: Annotated[Literal["fp32", "fp16"], Setting(help="Number format of the weights; fp16 halves the files.")] = "fp32",
+    force: Annotated[bool, Setting(help="Write into a folder that is not empty.")] = False,
+) -> Conversion:
+    """Convert a model to our folder, to bilm-tf's files, to an ARPA file or to word vectors.
+
+    Our folder has no code and no pickle: config.json, safetensors, plain text, a model card, and reference vectors for
+    `polyseme verify`. The result is read back and compared with the source.
+
+    Published models do not say how raw text is split into words: they take text that is split at white space. A splitter
+    chosen when the model is loaded is kept in our folder and in an ARPA file; a file of word vectors cannot keep it.
+    """
+    from polyseme.formats.convert import convert as write
+
+    return write(loaded(model), out, to=to, precision=precision, force=force)
+
+
+@with_settings(config="polyseme.encoders.embed_config:EmbedConfig")
+def verify(
+    model: ModelArgument,
+    *,
+    vectors: VectorsFile = None,
+    input: LinesFile = None,
+    write: WriteReference = False,
+    tolerance: Tolerance = 1e-5,
+    config: EmbedConfig,
+) -> Verification:
+    """Check that a model gives the vectors it should.
+
+    By default compares with reference vectors of a few sentences in the model's folder (verify.safetensors, written by
+    `polyseme convert` and by `write`). With `vectors` and `input`, compares with vectors that another program made from those
+    lines; the other settings say how it made them.
+    """
+    from polyseme.formats.verify import verify as check
+
+    return check(loaded(model), vectors, input=input, write=write, tolerance=tolerance, config=config)

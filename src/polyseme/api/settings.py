@@ -1,0 +1,55 @@
+"""Keyword arguments from settings: a public function takes the settings of its configs by their plain names."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from polyseme.base.config import Config
+from polyseme.base.options import build
+
+R = TypeVar("R")
+
+
+def with_settings(**homes: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Let a function take the settings of configs as keyword arguments.
+
+    Each keyword names a parameter of the function and the class of its config, `module:Class`, which is imported when it is
+    first needed. The type stubs list the settings one by one; `called.configs()` gives the configs with their defaults.
+    """
+
+    def defaults() -> dict[str, Config]:
+        return {name: imported(home)() for name, home in homes.items()}
+
+    def decorate(function: Callable[..., R]) -> Callable[..., R]:
+        signature = inspect.signature(function)
+        own = set(signature.parameters) - set(homes)
+
+        @functools.wraps(function)
+        def called(*arguments: Any, **keywords: Any) -> R:
+            given = {name: keywords.pop(name) for name in list(keywords) if name not in own}
+            return function(*arguments, **build(defaults(), given, function.__name__), **keywords)
+
+        kept = [parameter for name, parameter in signature.parameters.items() if name in own]
+        called.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[*kept, inspect.Parameter("settings", inspect.Parameter.VAR_KEYWORD, annotation="Any")]
+        )
+        called.configs = defaults  # type: ignore[attr-defined]
+        return called
+
+    return decorate
+
+
+def imported(home: str) -> Any:
+    """The object at `module:name`."""
+    module, _, name = home.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def configs_of(function: Callable[..., Any]) -> Mapping[str, Config]:
+    """The configs whose settings a function takes, with their defaults; none for a plain function."""
+    defaults = getattr(function, "configs", None)
+    return defaults() if defaults is not None else {}

@@ -1,0 +1,102 @@
+"""Nearest words: by a word's vector alone, or by its vector in a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from polyseme.api.arguments import (
+    AnyCorpus,
+    Count,
+    Field,
+    FilePath,
+    Model,
+    Position,
+    SentenceArgument,
+    SentencesOption,
+    Word,
+)
+from polyseme.api.models import loaded
+from polyseme.base.config import Setting
+
+if TYPE_CHECKING:
+    from polyseme.analysis.neighbours import Neighbours
+    from polyseme.analysis.words import SimilarWords
+
+WordArgument = Annotated[str, Setting(help="The word to look at.", metavar="WORD")]
+
+
+def similar(word: WordArgument, *, count: Count = 10, model: Model = "en") -> SimilarWords:
+    """Find the words nearest to a word out of context, by cosine similarity.
+
+    Word vectors (word2vec, GloVe, fastText) are compared with all words; a model that reads sentences, with the words of its
+    vocabulary by layer 0, which does not depend on the sentence. `neighbours` compares words in context.
+    """
+    from polyseme.analysis.words import WordSpace
+
+    return WordSpace(loaded(model)).similar(word, count)
+
+
+def analogy(
+    first: Annotated[str, Setting(help="A is to B ...", metavar="A")],
+    second: Annotated[str, Setting(help="... as", metavar="B")],
+    third: Annotated[str, Setting(help="C is to the answer.", metavar="C")],
+    *,
+    count: Count = 5,
+    model: Model = "en",
+) -> SimilarWords:
+    """Find the word that is to C as B is to A: the nearest to B - A + C, other than those three."""
+    from polyseme.analysis.words import WordSpace
+
+    return WordSpace(loaded(model)).analogy(first, second, third, count)
+
+
+def neighbours(
+    sentence: SentenceArgument,
+    *,
+    word: Word = None,
+    position: Position = None,
+    count: Count = 5,
+    layer: Annotated[
+        str | int | None,
+        Setting(help="Layer to compare, or the mean of all but layer 0.", metavar="top|mean|N", default_text="top"),
+    ] = None,
+    same_word: Annotated[bool, Setting(help="Search only other uses of the same word: shows its senses.")] = False,
+    other_words: Annotated[bool, Setting(help="Search only other words.")] = False,
+    model: Model = "en",
+    corpus: Annotated[
+        AnyCorpus | None,
+        Setting(
+            help="Text to search: a file, folder or glob (may be repeated), or - for standard input.",
+            default_text="the sample sentences of the package",
+            metavar="SOURCE",
+            group="Text",
+            flags=("-c",),
+        ),
+    ] = None,
+    sentences: SentencesOption = None,
+    field: Field = None,
+    index: Annotated[
+        FilePath | None,
+        Setting(help="Folder to keep the vectors of the text in, for the next question.", metavar="FOLDER", group="Text"),
+    ] = None,
+) -> Neighbours:
+    """Find the words of a text that are nearest to a word in its sentence.
+
+    Beside them stand the nearest by the word's own vector alone, which mixes all its senses.
+    """
+    from polyseme.analysis.neighbours import neighbours as search
+
+    return search(
+        loaded(model),
+        sentence,
+        word=word,
+        position=position,
+        count=count,
+        layer=layer,
+        same_word=same_word,
+        other_words=other_words,
+        corpus=corpus,
+        sentences=sentences,
+        field=field,
+        index=index,
+    )
