@@ -8,15 +8,11 @@ what this writes.
 from __future__ import annotations
 
 import inspect
-import types
-import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from polyseme.api import public
-from polyseme.base.config import Config
-from polyseme.base.options import Option, options_of
+from polyseme.base.options import options_of
 
 STUB = Path(__file__).parents[1] / "src" / "polyseme" / "__init__.pyi"
 HEAD = '''"""Types of the public functions. Written by scripts/write_stub.py (`make stub`); do not edit."""
@@ -30,7 +26,7 @@ from typing import Any, Literal, overload
 
 def stub() -> str:
     """The text of the stub."""
-    parts = [*_imports(), "", "__version__: str", f"__all__: list[str]", ""]
+    parts = [*_imports(), "", "__version__: str", "__all__: list[str]", ""]
     for name, variants in public.overloads().items():
         several = len(variants) > 1
         for variant in variants:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +10,6 @@ from polyseme.api.arguments import (
     AnyCorpus,
     Count,
     Field,
-    FilePath,
     Model,
     Position,
     SentenceArgument,

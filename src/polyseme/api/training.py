@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from polyseme.api.arguments import (
-    AcceptChanges,
     AnyCorpus,
-    ComputePrecision,
-    CorpusOption,
-    FilePath,
-    ModelArgument,
-    OutModel,
-    Seed,
-    TrainingDevice,
 )
-from polyseme.api.models import loaded
-from polyseme.base.config import Config, Setting
 from polyseme.base.errors import UsageError, arg
-from polyseme.base.options import build, options_of
+from polyseme.base.options import options_of
 
 if TYPE_CHECKING:
-    from polyseme.base.run import Run
     from polyseme.text.config import TextConfig
     from polyseme.text.corpus import Corpus
 
