@@ -14,6 +14,7 @@ from pathlib import Path
 from polyseme.api import public
 from polyseme.base.options import options_of
 
+Functions = Mapping[str, Sequence[public.Variant]]
 STUB = Path(__file__).parents[1] / "src" / "polyseme" / "__init__.pyi"
 HEAD = '''"""Types of the public functions. Written by scripts/write_stub.py (`make stub`); do not edit."""
 
@@ -26,40 +27,76 @@ from typing import Any, Literal, overload
 
 def stub() -> str:
     """The text of the stub."""
-    parts = [*_imports(), "", "__version__: str", "__all__: list[str]", ""]
-    for name, variants in public.overloads().items():
-        several = len(variants) > 1
+    functions = public.overloads()
+    lines = [f"from {home.partition(':')[0]} import {home.partition(':')[2]} as {name}" for name, home in _plain(functions)]
+    lines += sorted({f"from {module} import {name}" for module, name in _needed(functions)})
+    lines += ["", "__version__: str", "__all__: list[str]"]
+    for name, variants in functions.items():
         for variant in variants:
-            parts += (["@overload"] if several else []) + [_function(name, variant)]
-    return HEAD + "\n".join(parts) + "\n"
+            lines += ["", *(["@overload"] if len(variants) > 1 else []), _function(name, variant)]
+    return HEAD + "\n".join(lines) + "\n"
 
 
-def _imports() -> Iterable[str]:
-    overloaded = public.overloads()
-    for name, home in sorted(public.HOMES.items()):
-        module, _, attribute = home.partition(":")
-        if name not in overloaded:
-            yield f"from {module} import {attribute} as {name}"
-    for module in sorted({variant.function.__module__ for variants in overloaded.values() for variant in variants}):
-        names = sorted(_aliases(module, overloaded))
-        yield f"from {module} import {', '.join(names)}" if names else f"import {module}"
-    yield from sorted({f"from {home} import {name} as {name}" for home, name in _results(overloaded)})
+def _plain(functions: Functions) -> list[tuple[str, str]]:
+    """The public names whose own definition has all types."""
+    return sorted((name, home) for name, home in public.HOMES.items() if name not in functions)
+
+
+def _needed(functions: Functions) -> Iterable[tuple[str, str]]:
+    """The types that the signatures name, and where they are defined."""
+    for variant in (each for variants in functions.values() for each in variants):
+        module = importlib.import_module(inspect.unwrap(variant.function).__module__)
+        for parameter in _parameters(variant):
+            for name in re.findall(r"[A-Z]\w+", "" if parameter.name in variant.literals else str(parameter.annotation)):
+                if name in vars(module) and name not in ("Any", "Iterable", "Path", "Literal"):
+                    yield module.__name__, name
+        yield tuple(variant.returns.split(":"))  # type: ignore[misc]
+
+
+def _parameters(variant: public.Variant) -> list[inspect.Parameter]:
+    every = inspect.signature(variant.function).parameters.values()
+    return [each for each in every if each.kind is not inspect.Parameter.VAR_KEYWORD]
 
 
 def _function(name: str, variant: public.Variant) -> str:
-    parameters, star = [], False
-    for each in inspect.signature(variant.function).parameters.values():
-        if each.kind is inspect.Parameter.VAR_KEYWORD or each.name in variant.hidden:
-            continue
-        if each.kind is inspect.Parameter.KEYWORD_ONLY and not star:
-            parameters, star = [*parameters, "*"], True
-        annotation = variant.literals.get(each.name, each.annotation)
+    """One signature."""
+    positional, keywords = [], []
+    for each in _parameters(variant):
         default = "" if each.default is inspect.Parameter.empty else f" = {each.default!r}"
-        parameters.append(f"{each.name}: {annotation}{default}")
-    own = set(inspect.signature(variant.function).parameters)
-    options = [option for option in options_of(variant.configs).values() if option.name not in own]
-    if options and not star:
-        parameters.append("*")
-    parameters += [f"{option.name}: {hint_text(option.hint)} = {_default(option)}" for option in options]
-    inner = "".join(f"    {each},\n" for each in parameters)
-    return f"def {name}(\n{inner}) -> {variant.returns}: ..."
+        text = f"{each.name}: {variant.literals.get(each.name, each.annotation)}{default}"
+        (keywords if each.kind is inspect.Parameter.KEYWORD_ONLY else positional).append(text)
+    own = {each.name for each in _parameters(variant)}
+    for option in options_of(variant.configs).values():
+        if option.name not in own:
+            keywords.append(f"{option.name}: {_type(option.hint)} = {_default(option)}")
+    inner = "".join(f"    {each},\n" for each in [*positional, "*", *keywords])
+    return f"def {name}(\n{inner}) -> {variant.returns.partition(':')[2]}: ..."
+
+
+def _type(hint: Any) -> str:
+    """A type as source text; lists may be given as text with commas, paths as text.
+
+    >>> _type(tuple[str, ...] | None)
+    'str | Sequence[str] | None'
+    """
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return " | ".join(_type(each) for each in inner)
+    if origin is typing.Literal:
+        return f"Literal[{', '.join(map(repr, inner))}]"
+    if origin is tuple and inner[1:] == (Ellipsis,):
+        return f"str | Sequence[{_type(inner[0])}]"
+    if origin is tuple:
+        return f"tuple[{', '.join(map(_type, inner))}]"
+    if hint is type(None):
+        return "None"
+    return "str | Path" if hint is Path else str(hint.__name__)
+
+
+def _default(option: Option) -> str:
+    """A default as source text."""
+    return "..." if isinstance(option.default, Config) else repr(option.default)
+
+
+if __name__ == "__main__":
+    STUB.write_text(stub(), encoding="utf-8")

@@ -24,9 +24,7 @@ VectorsOut = Annotated[
 
 
 @with_settings(config="polyseme.encoders.embed_config:EmbedConfig")
-def embed_file(
-    input: str | Path | Iterable[str], out: str | Path, *, model: Model = "en", config: EmbedConfig
-) -> EmbeddedFile:
+def embed_file(input: str | Path | Iterable[str], out: str | Path, *, model: Model = "en", config: EmbedConfig) -> EmbeddedFile:
     """Write the vectors of all lines of a text to a file: HDF5, npz, Parquet or JSON lines.
 
     Each input line gives one entry, empty lines too. The file is complete or absent: work is kept in `OUT.part`, and after a
@@ -47,9 +45,10 @@ def embed(
     """Compute a vector for each word that depends on its sentence.
 
     Each input line gives one result, empty lines too: an array of (words, dim) for one layer, (layers, words, dim) for
-    several. Without an output file, a few numbers per word are shown, or all of them as JSON. A file is complete or absent: work
-    is kept in FILE.part, and after a stop (Ctrl-C, a crash, a power cut) the same command resumes it. Parquet and JSON lines
-    have the words too; HDF5 (as bilm-tf writes it) and npz have the arrays only.
+    several. Without an output file, a few numbers per word are shown, or all of them as JSON.
+
+    A file is complete or absent: work is kept in FILE.part, and after a stop (Ctrl-C, a crash, a power cut) the same command
+    resumes it. Parquet and JSON lines have the words too; HDF5 (as bilm-tf writes it) and npz have the arrays only.
     """
     from polyseme.encoders.embedding_stream import embed_lines
     from polyseme.formats.embed_file import embed_file as write

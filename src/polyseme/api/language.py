@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from polyseme.api.arguments import (
     AnyCorpus,
+    AnyModel,
     Count,
     Field,
     Model,
@@ -28,16 +29,16 @@ if TYPE_CHECKING:
     from polyseme.encoders.language_model import CorpusPerplexity, ScoredText, Substitutes, TotalScore
 
 Sources = Annotated[
-    AnyCorpus, Setting(help="Files, folders or quoted globs of text, plain or compressed; - is standard input.", metavar="SOURCE")
+    AnyCorpus,
+    Setting(help="Files, folders or quoted globs of text, plain or compressed; - is standard input.", metavar="SOURCE"),
+]
+MaskedModel = Annotated[
+    AnyModel, Setting(help="A BERT or similar: a folder or a Hugging Face Hub id.", metavar="MODEL", flags=("-m",))
 ]
 MaskedText = Annotated[str, Setting(help="A text in quotes, with [MASK] where a word is hidden.", metavar="TEXT")]
 EachWord = Annotated[bool, Setting(help="Show every word, not only the sentence.")]
-Explain = Annotated[
-    bool, Setting(help="Show the chain rule step by step: each word's probability, and the product so far.")
-]
-Carry = Annotated[
-    bool, Setting(help="Carry the state over from the sentence before, as ULMFiT's perplexities are published.")
-]
+Explain = Annotated[bool, Setting(help="Show the chain rule step by step: each word's probability, and the product so far.")]
+Carry = Annotated[bool, Setting(help="Carry the state over from the sentence before, as ULMFiT's perplexities are published.")]
 
 
 def score(
@@ -107,7 +108,7 @@ def substitutes(
 def fill(
     text: MaskedText,
     *,
-    model: Annotated[Any, Setting(help="A BERT or similar: a folder or a Hugging Face Hub id.", metavar="MODEL", flags=("-m",))],
+    model: MaskedModel,
     count: Count = 10,
 ) -> Filled:
     """Fill in the hidden words of a text with a BERT or similar model.

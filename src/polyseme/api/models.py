@@ -20,6 +20,24 @@ if TYPE_CHECKING:
     from polyseme.formats.verify import Verification
 
 
+ShowCard = Annotated[bool, Setting(help="Show the model card (README.md) too.")]
+ConvertedOut = Annotated[
+    FilePath,
+    Setting(
+        help="Folder to write; for arpa a file (compressed if it ends in .gz or .xz); or vectors.txt, vectors.vec, vectors.bin.",
+        metavar="OUT",
+    ),
+]
+TargetFormat = Annotated[
+    Literal["polyseme", "bilm", "arpa", "vectors"] | None,
+    Setting(
+        help="polyseme: our folder. bilm: options.json and weights.hdf5, as bilm-tf and AllenNLP read them. arpa: n-grams. "
+        "vectors: a file of word vectors in word2vec's format.",
+        default_text="polyseme, or vectors if OUT ends in .txt, .vec or .bin",
+    ),
+]
+StoredPrecision = Annotated[Literal["fp32", "fp16"], Setting(help="Number format of the weights; fp16 halves the files.")]
+Force = Annotated[bool, Setting(help="Write into a folder that is not empty, or over a file.")]
 VectorsFile = Annotated[
     FilePath | None,
     Setting(help="Vectors to compare with: HDF5 as bilm-tf writes it, or npz; needs the text too.", metavar="FILE"),
@@ -67,7 +85,7 @@ def loaded(model: AnyModel | ModelRequest) -> Encoder:
     return load(model) if isinstance(model, str | Path) else model
 
 
-def info(model: ModelArgument, *, card: Annotated[bool, Setting(help="Show the model card (README.md) too.")] = False) -> ModelInfo:
+def info(model: ModelArgument, *, card: ShowCard = False) -> ModelInfo:
     """Describe a model: format, sizes, alphabet, splitter, licence, card."""
     from polyseme.formats.info import info as describe
 
@@ -76,25 +94,11 @@ def info(model: ModelArgument, *, card: Annotated[bool, Setting(help="Show the m
 
 def convert(
     model: ModelArgument,
-    out: Annotated[
-        FilePath,
-        Setting(
-            help="Folder to write; for arpa a file (compressed if it ends in .gz or .xz); or vectors.txt, vectors.vec or "
-            "vectors.bin.",
-            metavar="OUT",
-        ),
-    ],
+    out: ConvertedOut,
     *,
-    to: Annotated[
-        Literal["polyseme", "bilm", "arpa", "vectors"] | None,
-        Setting(
-            help="polyseme: our folder. bilm: options.json and weights.hdf5, as bilm-tf and AllenNLP read them. arpa: n-grams. "
-            "vectors: a file of word vectors in word2vec's format.",
-            default_text="polyseme, or vectors if OUT ends in .txt, .vec or .bin",
-        ),
-    ] = None,
-    precision: Annotated[Literal["fp32", "fp16"], Setting(help="Number format of the weights; fp16 halves the files.")] = "fp32",
-    force: Annotated[bool, Setting(help="Write into a folder that is not empty.")] = False,
+    to: TargetFormat = None,
+    precision: StoredPrecision = "fp32",
+    force: Force = False,
 ) -> Conversion:
     """Convert a model to our folder, to bilm-tf's files, to an ARPA file or to word vectors.
 

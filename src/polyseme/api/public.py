@@ -52,3 +52,8 @@ class Variant:
     """`module:Class` of the result."""
     literals: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Types of parameters that differ from the function's: the names of the task."""
+
+
+def overloads() -> dict[str, list[Variant]]:
+    """The functions that take settings, with their signatures."""
+    return {}
