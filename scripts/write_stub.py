@@ -7,12 +7,18 @@ what this writes.
 
 from __future__ import annotations
 
+import importlib
 import inspect
-from collections.abc import Iterable
+import re
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from polyseme.api import public
-from polyseme.base.options import options_of
+from polyseme.base.config import Config
+from polyseme.base.options import Option, options_of
 
 Functions = Mapping[str, Sequence[public.Variant]]
 STUB = Path(__file__).parents[1] / "src" / "polyseme" / "__init__.pyi"

@@ -24,7 +24,7 @@ ShowCard = Annotated[bool, Setting(help="Show the model card (README.md) too.")]
 ConvertedOut = Annotated[
     FilePath,
     Setting(
-        help="Folder to write; for arpa a file (compressed if it ends in .gz or .xz); or vectors.txt, vectors.vec, vectors.bin.",
+        help="Folder to write; for arpa a file (compressed if it ends in .gz or .xz); or a .txt, .vec or .bin file of vectors.",
         metavar="OUT",
     ),
 ]
