@@ -35,7 +35,7 @@ def tiny(output: bool = True, **changes: object) -> Elmo:
     config = ElmoConfig(
         characters=CharactersConfig(dim=4, filters=((1, 4), (2, 4), (3, 8))),
         dim=8,
-        lstm=LstmConfig(dim=16, projection=8),
+        lstm=LstmConfig(cell_size=16, projection_size=8),
     )
     parts = {"vocabulary": vocabulary, "output": FullSoftmax(len(vocabulary), 8)} if output else {}
     return Elmo(config.replace(**changes), splitter=get_splitter("english"), **parts).eval()

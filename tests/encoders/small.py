@@ -32,9 +32,9 @@ WORDS = [
     "漢字",
     "😀",
 ]
-CHARACTERS = CharactersConfig(dim=4, filters=((1, 4), (2, 6), (3, 6)), highways=1)
-LSTM = LstmConfig(dim=12, projection=8)
-TRANSFORMER = TransformerConfig(layers=3, heads=2, inner=16)
+CHARACTERS = CharactersConfig(dim=4, filters=((1, 4), (2, 6), (3, 6)), highway_layers=1)
+LSTM = LstmConfig(cell_size=12, projection_size=8)
+TRANSFORMER = TransformerConfig(layers=3, heads=2, feedforward_size=16)
 
 
 def vocabulary() -> Vocabulary:

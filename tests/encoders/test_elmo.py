@@ -103,7 +103,7 @@ def test_a_long_text_needs_little_beyond_its_vectors() -> None:
         "import resource\n"
         "from polyseme.nn.lstm.elmo_lstm import LstmConfig\n"
         "from tests.encoders.small import elmo\n"
-        "model = elmo(lstm=LstmConfig(dim=64, projection=32)); model.embed([['cat'] * 5000])\n"
+        "model = elmo(lstm=LstmConfig(cell_size=64, projection_size=32)); model.embed([['cat'] * 5000])\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "vectors = model.embed([['the', 'cat', 'sat', 'on'] * 5000])[0]\n"
         "after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
@@ -328,7 +328,7 @@ def test_published_parameter_counts(size: str, count: int) -> None:
 
 
 def test_layers_of_different_width_are_padded() -> None:
-    model = elmo(lstm=LstmConfig(dim=6, projection=None))
+    model = elmo(lstm=LstmConfig(cell_size=6, projection_size=None))
     vectors = model.embed([WORDS])[0]
     assert vectors.shape[2] == 16
     assert vectors[0].all(axis=0).any() and not vectors[1:, :, 6:8].any() and not vectors[1:, :, 14:].any()

@@ -178,8 +178,8 @@ def elmo(characters=None, words=None, vocabulary=None, alphabet=None, **settings
     return Elmo(config, vocabulary=vocabulary, alphabet=alphabet)
 
 
-SMALL = CharactersConfig(dim=4, filters=((1, 4), (2, 6)), highways=1)
-LSTM = LstmConfig(dim=12, projection=6)
+SMALL = CharactersConfig(dim=4, filters=((1, 4), (2, 6)), highway_layers=1)
+LSTM = LstmConfig(cell_size=12, projection_size=6)
 
 
 def test_models_that_the_format_cannot_hold_are_refused(tmp_path):
@@ -210,7 +210,7 @@ def test_what_is_lost_on_the_way_is_said(tmp_path, caplog):
 
 @pytest.mark.parametrize(("dim", "cell"), [(10, 12), (6, 4)])
 def test_projections_that_bilm_tf_would_not_have_are_kept(dim, cell, tmp_path, caplog):
-    model = elmo(SMALL, dim=dim, lstm=LstmConfig(dim=cell, projection=dim)).eval()
+    model = elmo(SMALL, dim=dim, lstm=LstmConfig(cell_size=cell, projection_size=dim)).eval()
     again = load(bilm.write(model, tmp_path))
     assert "that bilm-tf itself does not use" in caplog.text
     assert again.config == model.config

@@ -10,8 +10,8 @@ from polyseme.formats.weight_layout import to_foreign, to_polyseme
 from polyseme.nn.config import CharactersConfig, LstmConfig
 from polyseme.text.vocabulary import Vocabulary
 
-CHARACTERS = CharactersConfig(dim=4, filters=((1, 3), (2, 5)), highways=2)
-CONFIG = ElmoConfig(characters=CHARACTERS, dim=6, lstm=LstmConfig(dim=10, projection=6))
+CHARACTERS = CharactersConfig(dim=4, filters=((1, 3), (2, 5)), highway_layers=2)
+CONFIG = ElmoConfig(characters=CHARACTERS, dim=6, lstm=LstmConfig(cell_size=10, projection_size=6))
 BOTH = CONFIG.replace(words=WordTableConfig(size=3, dim=4))
 RULES = {
     "bilm": (CONFIG, weight_names.bilm_characters(CONFIG) + weight_names.bilm_lstm(CONFIG)),

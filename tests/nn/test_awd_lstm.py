@@ -141,7 +141,7 @@ def test_activation_loss_by_hand() -> None:
 
 
 def test_what_cannot_be() -> None:
-    with pytest.raises(ConfigError, match=r"input is 1\.5; allowed: from 0 to below 1; weight is -1"):
+    with pytest.raises(ConfigError, match=r"input_dropout is 1\.5; allowed: 0 or more, below 1; weight_dropout is -1"):
         AwdDropout(input=1.5, weight=-1)
-    with pytest.raises(ConfigError, match=r"weight is 1\.0"):
+    with pytest.raises(ConfigError, match=r"weight_dropout is 1\.0"):
         AwdDropout().times(2)

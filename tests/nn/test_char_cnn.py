@@ -52,7 +52,7 @@ def independent(network: CharCnn, ids: torch.Tensor) -> np.ndarray:
 def test_network(activation: str, highways: int, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(char_cnn, "BLOCK_CPU", 3)
     torch.manual_seed(0)
-    config = CharactersConfig(dim=4, filters=FILTERS, highways=highways, activation=activation, max_length=width)
+    config = CharactersConfig(dim=4, filters=FILTERS, highway_layers=highways, activation=activation, max_length=width)
     network = CharCnn(config)
     for filters in network.filters:
         torch.nn.init.normal_(filters.bias)
@@ -62,7 +62,7 @@ def test_network(activation: str, highways: int, width: int, monkeypatch: pytest
 
 def test_padding_counts_in_the_maximum() -> None:
     """A word whose own characters all score low takes the score of its padding; cutting it all away would be wrong."""
-    network = CharCnn(CharactersConfig(dim=1, filters=((2, 1),), highways=0))
+    network = CharCnn(CharactersConfig(dim=1, filters=((2, 1),), highway_layers=0))
     with torch.no_grad():
         network.embedding.fill_(-1.0)
         network.embedding[261] = 5.0
@@ -72,7 +72,7 @@ def test_padding_counts_in_the_maximum() -> None:
 
 
 def test_gradients_reach_everything() -> None:
-    network = CharCnn(CharactersConfig(dim=4, filters=FILTERS, highways=1, activation="tanh"))
+    network = CharCnn(CharactersConfig(dim=4, filters=FILTERS, highway_layers=1, activation="tanh"))
     network(*words([3, 9], 50)).sum().backward()
     assert all(p.grad is not None and bool(p.grad.any()) for p in network.parameters())
 
@@ -88,11 +88,11 @@ def test_highway_carries_at_first() -> None:
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        ({"filters": ()}, "filters are"),
-        ({"filters": ((1, 0),)}, "both at least 1"),
-        ({"filters": ((9, 2),), "max_length": 8}, "max_length is 8"),
+        ({"filters": ()}, "filters is"),
+        ({"filters": ((1, 0),)}, "both 1 or more"),
+        ({"filters": ((9, 2),), "max_length": 8}, "max_characters is 8; the widest filter needs 9 or more"),
         ({"symbols": 261}, "the utf8 alphabet has 262"),
-        ({"highways": -1}, "highways -1"),
+        ({"highway_layers": -1}, "highway_layers is -1; allowed: 0 or more"),
     ],
 )
 def test_bad_configs(bad: dict, said: str) -> None:

@@ -11,7 +11,7 @@ from polyseme.nn.config import CharactersConfig
 
 pytest.importorskip("triton")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-CONFIG = CharactersConfig(symbols=262, dim=4, filters=((1, 5), (2, 7), (5, 9)), highways=1, max_length=14)
+CONFIG = CharactersConfig(symbols=262, dim=4, filters=((1, 5), (2, 7), (5, 9)), highway_layers=1, max_length=14)
 
 
 @pytest.mark.parametrize("words", [1, 70])

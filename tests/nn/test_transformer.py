@@ -16,10 +16,10 @@ from polyseme.nn.transformer import BiTransformer, TransformerBlock
 
 DIM = 8
 CONFIGS = {
-    "usual": TransformerConfig(layers=3, heads=2, inner=12),
-    "one layer": TransformerConfig(layers=1, heads=2, inner=32),
-    "one head": TransformerConfig(layers=2, heads=1, inner=8),
-    "pairs": TransformerConfig(layers=2, heads=4, inner=8),
+    "usual": TransformerConfig(layers=3, heads=2, feedforward_size=12),
+    "one layer": TransformerConfig(layers=1, heads=2, feedforward_size=32),
+    "one head": TransformerConfig(layers=2, heads=1, feedforward_size=8),
+    "pairs": TransformerConfig(layers=2, heads=4, feedforward_size=8),
 }
 LENGTHS = torch.tensor([3, 1, 7, 7, 2])
 Task = tuple[Tensor, Tensor, list[int]]
@@ -170,9 +170,9 @@ def test_the_state_holds_nothing() -> None:
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        ({"layers": 0}, "layers is 0; it must be at least 1"),
-        ({"heads": 0}, "heads is 0; it must be at least 1"),
-        ({"inner": -1}, "inner is -1; it must be at least 1"),
+        ({"layers": 0}, "layers is 0; allowed: 1 or more"),
+        ({"heads": 0}, "heads is 0; allowed: 1 or more"),
+        ({"feedforward_size": -1}, "feedforward_size is -1; allowed: 1 or more"),
         ({"heads": 3}, "dim is 8; with 3 heads it must be a multiple of 6"),
         ({"heads": 8}, "dim is 8; with 8 heads it must be a multiple of 16"),
     ],

@@ -19,8 +19,8 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.i
 def test_an_optimizer_step_is_seen(fused: bool, device: str) -> None:
     """Fused optimizers write weights without counting it; the fast path must not go on with the old ones."""
     torch.manual_seed(0)
-    lstm = ElmoLstm(8, LstmConfig(dim=12, projection=8)).to(device)
-    frozen = ElmoLstm(8, LstmConfig(dim=12, projection=8)).to(device)
+    lstm = ElmoLstm(8, LstmConfig(cell_size=12, projection_size=8)).to(device)
+    frozen = ElmoLstm(8, LstmConfig(cell_size=12, projection_size=8)).to(device)
     task = Task(lstm)
     task.distinct, task.index = task.distinct.to(device), task.index.to(device)
     task.state = lstm.zero_state(5)

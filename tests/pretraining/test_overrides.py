@@ -30,9 +30,9 @@ def test_every_part_can_be_chosen() -> None:
     )
     config = ElmoPretraining(size="small", overrides=parts)
     model = config.elmo(100)
-    assert (model.dim, model.lstm.dim, model.lstm.projection, model.lstm.layers) == (6, 20, 6, 3)
+    assert (model.dim, model.lstm.cell_size, model.lstm.projection_size, model.lstm.layers) == (6, 20, 6, 3)
     assert model.characters is not None
-    assert (model.characters.filters, model.characters.highways) == (((1, 4), (3, 5)), 0)
+    assert (model.characters.filters, model.characters.highway_layers) == (((1, 4), (3, 5)), 0)
     assert (model.characters.dim, model.characters.max_length) == (7, 11)
     assert ElmoPretraining.from_dict(config.to_dict(), where="here") == config
     transformer = (

@@ -24,7 +24,7 @@ from polyseme.text.words import get_splitter
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
-FEATURES = FeaturesConfig(words=TaskWordConfig(dim=10, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0)))
+FEATURES = FeaturesConfig(words=TaskWordConfig(dim=10, characters=CharactersConfig(dim=4, filters=((2, 5),), highway_layers=0)))
 SENTENCES = [["It", "'s", "fun"], ["So", "so"], ["A", "film"], ["So", "fun"]]
 TREES = "(3 (2 It) (4 (2 's) (4 fun)))\n\n(1 (2 So) (2 so))\n(2 (2 A) (2 film))\n"
 

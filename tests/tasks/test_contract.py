@@ -45,7 +45,7 @@ from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 from tests.training.compare import assert_same_run, assert_same_tensors
 
-WORDS = TaskWordConfig(dim=6, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0))
+WORDS = TaskWordConfig(dim=6, characters=CharactersConfig(dim=4, filters=((2, 5),), highway_layers=0))
 FITTING = FitConfig(batch_size=4, epochs=2, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
 TANH = LinearHeadConfig(head="tanh")
 STEPS = 6  # of two epochs over ten examples, four at a time

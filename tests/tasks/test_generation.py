@@ -34,7 +34,7 @@ from polyseme.text.words import get_splitter
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
-FEATURES = FeaturesConfig(words=TaskWordConfig(dim=16, characters=CharactersConfig(dim=4, filters=((2, 8),), highways=0)))
+FEATURES = FeaturesConfig(words=TaskWordConfig(dim=16, characters=CharactersConfig(dim=4, filters=((2, 8),), highway_layers=0)))
 PAIRS = [TextPair("a dog runs .", "Ein Hund läuft."), TextPair("a cat runs .", "Ein Kater läuft.")]
 
 

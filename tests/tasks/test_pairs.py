@@ -24,7 +24,7 @@ from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.training.optim import OptimConfig
 from tests.encoders.small import elmo
 
-FEATURES = FeaturesConfig(words=TaskWordConfig(dim=10, characters=CharactersConfig(dim=4, filters=((2, 5),), highways=0)))
+FEATURES = FeaturesConfig(words=TaskWordConfig(dim=10, characters=CharactersConfig(dim=4, filters=((2, 5),), highway_layers=0)))
 
 
 def small(**changes: Any) -> PairsConfig:

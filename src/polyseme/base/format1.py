@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 KEYS: dict[str, dict[str, str]] = {
+    # ---- nn
+    "CharactersConfig": {"highways": "highway_layers"},
+    "LstmConfig": {"dim": "cell_size", "projection": "projection_size"},
+    "TransformerConfig": {"inner": "feedforward_size"},
     # Positions of batches in the checkpoints of runs.
     "PackedPosition": {"lanes": "rows"},
     "PackedRows": {"place": "position"},

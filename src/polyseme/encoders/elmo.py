@@ -91,7 +91,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
     >>> from polyseme.nn.config import CharactersConfig
     >>> from polyseme.nn.config import LstmConfig
     >>> characters = CharactersConfig(dim=4, filters=((1, 8), (2, 8)))
-    >>> model = Elmo(ElmoConfig(characters=characters, dim=8, lstm=LstmConfig(dim=16, projection=8)))
+    >>> model = Elmo(ElmoConfig(characters=characters, dim=8, lstm=LstmConfig(cell_size=16, projection_size=8)))
     >>> [vectors.shape for vectors in model.eval().embed(["A river bank", ["Money"]])]    # layers, words, numbers
     [(3, 3, 16), (3, 1, 16)]
     >>> other = Elmo(model.config)
@@ -128,7 +128,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         if config.start == "learned":
             shape = (2, config.lstm.layers, 1)
             self.learned = nn.ParameterDict(
-                {"hidden": torch.zeros(*shape, config.lstm.output), "cell": torch.zeros(*shape, config.lstm.dim)}
+                {"hidden": torch.zeros(*shape, config.lstm.output_size), "cell": torch.zeros(*shape, config.lstm.cell_size)}
             )
         self.cache = WordCache()
         self._warm: tuple[Any, LstmState] | None = None

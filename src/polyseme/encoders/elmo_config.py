@@ -66,7 +66,7 @@ class ElmoConfig(Config):
     @property
     def inputs(self) -> int:
         """Size of the input vector before the projection."""
-        return (self.words.dim if self.words else 0) + (self.characters.output if self.characters else 0)
+        return (self.words.dim if self.words else 0) + (self.characters.output_size if self.characters else 0)
 
     @property
     def architecture(self) -> Literal["lstm", "transformer"]:
@@ -81,7 +81,7 @@ class ElmoConfig(Config):
     @property
     def output(self) -> int:
         """Output size of one direction."""
-        return self.lstm.output if self.transformer is None else self.dim
+        return self.lstm.output_size if self.transformer is None else self.dim
 
     @property
     def half(self) -> int:
@@ -91,17 +91,17 @@ class ElmoConfig(Config):
 
 def _size(dim: int, projection: int, highways: int) -> ElmoConfig:
     return ElmoConfig(
-        characters=CharactersConfig(highways=highways),
+        characters=CharactersConfig(highway_layers=highways),
         dim=projection,
-        lstm=LstmConfig(dim=dim, projection=projection),
+        lstm=LstmConfig(cell_size=dim, projection_size=projection),
     )
 
 
 SIZES = {
     "tiny": ElmoConfig(
-        characters=CharactersConfig(filters=((1, 8), (2, 16), (3, 24)), highways=1),
+        characters=CharactersConfig(filters=((1, 8), (2, 16), (3, 24)), highway_layers=1),
         dim=16,
-        lstm=LstmConfig(dim=32, projection=16),
+        lstm=LstmConfig(cell_size=32, projection_size=16),
     ),
     "small": _size(1024, 128, 1),
     "medium": _size(2048, 256, 1),
@@ -110,10 +110,10 @@ SIZES = {
 """The published sizes (2048 filters each): 13.6, 28.0 and 93.6 million parameters. `tiny` is for tests and first trials."""
 
 TRANSFORMERS = {
-    "tiny": TransformerConfig(layers=2, heads=2, inner=64),
-    "small": TransformerConfig(layers=4, heads=2, inner=512),
-    "medium": TransformerConfig(layers=4, heads=4, inner=1024),
-    "original": TransformerConfig(layers=6, heads=8, inner=2048),
+    "tiny": TransformerConfig(layers=2, heads=2, feedforward_size=64),
+    "small": TransformerConfig(layers=4, heads=2, feedforward_size=512),
+    "medium": TransformerConfig(layers=4, heads=4, feedforward_size=1024),
+    "original": TransformerConfig(layers=6, heads=8, feedforward_size=2048),
 }
 """The Transformers for each size: heads of 64 units (8 for `tiny`) and a feed-forward layer of four times the width.
 

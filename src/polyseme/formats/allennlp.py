@@ -94,12 +94,12 @@ def _config(shapes: Mapping[str, Shape], weights: Path) -> ElmoConfig:
                 symbols=symbols,
                 dim=dim,
                 filters=tuple((shape[2], shape[0]) for shape in convolutions),
-                highways=count(f"{tokens['highway']}.weight"),
+                highway_layers=count(f"{tokens['highway']}.weight"),
             ),
             dim=size(f"{tokens['projection']}.weight", 2)[0],
             lstm=LstmConfig(
-                dim=size(f"{_LSTM}forward_layer_0.state_projection.weight", 2)[1],
-                projection=size(f"{_LSTM}forward_layer_0.state_projection.weight", 2)[0],
+                cell_size=size(f"{_LSTM}forward_layer_0.state_projection.weight", 2)[1],
+                projection_size=size(f"{_LSTM}forward_layer_0.state_projection.weight", 2)[0],
                 layers=count(_LSTM + "forward_layer_{}.state_projection.weight"),
             ),
         )
@@ -128,14 +128,14 @@ def _disagreements(options: BilmOptions, config: ElmoConfig) -> list[str]:
     cnn, lstm, characters = options.char_cnn, options.lstm, config.characters
     assert characters is not None
     pairs: dict[str, tuple[Any, Any]] = {
-        "lstm.dim": (lstm.dim, config.lstm.dim),
-        "lstm.projection_dim": (lstm.projection_dim, config.lstm.projection),
+        "lstm.dim": (lstm.dim, config.lstm.cell_size),
+        "lstm.projection_dim": (lstm.projection_dim, config.lstm.projection_size),
         "lstm.n_layers": (lstm.n_layers, config.lstm.layers),
     }
     if cnn is not None:
         pairs["char_cnn.embedding.dim"] = (cnn.embedding.dim, characters.dim)
         pairs["char_cnn.filters"] = (cnn.filters, characters.filters)
-        pairs["char_cnn.n_highway"] = (cnn.n_highway or 0, characters.highways)
+        pairs["char_cnn.n_highway"] = (cnn.n_highway or 0, characters.highway_layers)
     return [f"{name} is {said}, the weights have {found}" for name, (said, found) in pairs.items() if said != found]
 
 

@@ -66,7 +66,7 @@ def read(
         softmax = weights
     output = None
     if softmax is not None:
-        words, output = _output(softmax, words, vocabulary, config.lstm.output)
+        words, output = _output(softmax, words, vocabulary, config.lstm.output_size)
     elif words is None and vocabulary is not None:  # words to look among, which need no rows
         words = Vocabulary.read(vocabulary)
     return assemble(config, tensors, where=weights, splitter=get_splitter("whitespace"), vocabulary=words, output=output)
@@ -82,11 +82,11 @@ def elmo_config(options: BilmOptions, found: Mapping[str, Shape], words: int | N
                 dim=cnn.embedding.dim,
                 filters=cnn.filters,
                 activation=cnn.activation,
-                highways=cnn.n_highway or 0,
+                highway_layers=cnn.n_highway or 0,
                 max_length=cnn.max_characters_per_token,
             )
         # bilm-tf leaves out either matrix where it would not make vectors smaller
-        same_size = characters is not None and characters.output == lstm.projection_dim
+        same_size = characters is not None and characters.output_size == lstm.projection_dim
         project = characters is not None and ("CNN_proj/W_proj" in found or not same_size)
         projected = lstm.projection_dim < lstm.dim or any(name.endswith("LSTMCell/W_P_0") for name in found)
         return ElmoConfig(
@@ -95,8 +95,8 @@ def elmo_config(options: BilmOptions, found: Mapping[str, Shape], words: int | N
             dim=lstm.projection_dim,
             project=project,
             lstm=LstmConfig(
-                dim=lstm.dim,
-                projection=lstm.projection_dim if projected else None,
+                cell_size=lstm.dim,
+                projection_size=lstm.projection_dim if projected else None,
                 layers=lstm.n_layers,
                 cell_clip=lstm.cell_clip or None,
                 projection_clip=lstm.proj_clip or None,
@@ -204,7 +204,7 @@ def to_options(config: ElmoConfig, vocabulary: Vocabulary | None = None) -> dict
     options: dict[str, Any] = {
         "bidirectional": True,
         "lstm": {
-            "dim": lstm.dim,
+            "dim": lstm.cell_size,
             "projection_dim": config.dim,
             "n_layers": lstm.layers,
             "cell_clip": lstm.cell_clip,
@@ -217,7 +217,7 @@ def to_options(config: ElmoConfig, vocabulary: Vocabulary | None = None) -> dict
             "activation": cnn.activation,
             "embedding": {"dim": cnn.dim},
             "filters": [list(pair) for pair in cnn.filters],
-            "n_highway": cnn.highways,
+            "n_highway": cnn.highway_layers,
             "n_characters": 262,
             "max_characters_per_token": cnn.max_length,
         }
@@ -239,10 +239,10 @@ def refuse(config: ElmoConfig) -> None:
         reasons.append("its word table is followed by a projection")
     if (config.begin, config.end, config.unknown) != ("<S>", "</S>", "<UNK>"):
         reasons.append(f"its marks are {config.begin}, {config.end} and {config.unknown}, not <S>, </S> and <UNK>")
-    if lstm.projection is not None and lstm.projection != config.dim:
-        reasons.append(f"its words have size {config.dim}, its LSTM outputs {lstm.projection}")
-    if lstm.projection is None and config.dim < lstm.dim:
-        reasons.append(f"its cells of size {lstm.dim} are not projected to the size of its words, {config.dim}")
+    if lstm.projection_size is not None and lstm.projection_size != config.dim:
+        reasons.append(f"its words have size {config.dim}, its LSTM outputs {lstm.projection_size}")
+    if lstm.projection_size is None and config.dim < lstm.cell_size:
+        reasons.append(f"its cells of size {lstm.cell_size} are not projected to the size of its words, {config.dim}")
     if reasons:
         raise PolysemeError(f"bilm-tf's format cannot hold this model: {'; '.join(reasons)}")
 
@@ -258,9 +258,9 @@ def _warn_of_losses(model: Elmo) -> None:
     if model.output is not None and not _writable_output(model):
         log.warning("bilm-tf's format has no adaptive output layer: it is lost, the model gives vectors but scores no words")
     needless = []
-    if config.characters is not None and config.project and config.characters.output == config.dim:
+    if config.characters is not None and config.project and config.characters.output_size == config.dim:
         needless.append("CNN_proj/W_proj")
-    if config.lstm.projection is not None and config.lstm.projection >= config.lstm.dim:
+    if config.lstm.projection_size is not None and config.lstm.projection_size >= config.lstm.cell_size:
         needless.append("W_P_0")
     if needless:
         log.warning("%s of a size that bilm-tf itself does not use; AllenNLP and polyseme do", ", ".join(needless))

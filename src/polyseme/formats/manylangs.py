@@ -171,7 +171,7 @@ def _config(options: ManyLangsOptions, words: Vocabulary | None, characters: lis
                 dim=tokens.char_dim,
                 filters=tokens.filters,
                 activation=tokens.activation,
-                highways=tokens.n_highway or 0,
+                highway_layers=tokens.n_highway or 0,
                 max_length=tokens.max_characters_per_token,
             )
         return ElmoConfig(
@@ -179,8 +179,8 @@ def _config(options: ManyLangsOptions, words: Vocabulary | None, characters: lis
             words=None if words is None else WordTableConfig(size=len(words), dim=tokens.word_dim, max_characters=room),
             dim=encoder.projection_dim,
             lstm=LstmConfig(
-                dim=encoder.dim,
-                projection=encoder.projection_dim,
+                cell_size=encoder.dim,
+                projection_size=encoder.projection_dim,
                 layers=encoder.n_layers,
                 cell_clip=encoder.cell_clip or None,
                 projection_clip=encoder.proj_clip or None,

@@ -50,12 +50,12 @@ def bilm_characters(config: ElmoConfig) -> list[WeightMapping]:
     characters = config.characters
     if characters is None:
         return []
-    total, dim = characters.output, characters.dim
+    total, dim = characters.output_size, characters.dim
     mappings = [WeightMapping({"char_embed": (BYTES, dim)}, (f"{CNN}.embedding",), WITHOUT_PADDING_ROW)]
     for n, (width, count) in enumerate(characters.filters):
         mappings.append(WeightMapping({f"CNN/W_cnn_{n}": (1, width, dim, count)}, (f"{CNN}.convolutions.{n}.weight",), FILTER))
         mappings.append(WeightMapping({f"CNN/b_cnn_{n}": (count,)}, (f"{CNN}.convolutions.{n}.bias",), IDENTITY))
-    for n in range(characters.highways):
+    for n in range(characters.highway_layers):
         place, ours = f"CNN_high_{n}/", f"{CNN}.highways.{n}"
         pair = {f"{place}W_transform": (total, total), f"{place}W_carry": (total, total)}
         mappings.append(WeightMapping(pair, (f"{ours}.weight",), STACKED_TRANSPOSED))
@@ -75,12 +75,16 @@ def bilm_lstm(config: ElmoConfig, *, flat: bool = False) -> list[WeightMapping]:
         for level in range(lstm.layers):
             cell = "" if flat else f"MultiRNNCell/Cell{level}/"
             place, ours = f"RNN_{d}/RNN/{cell}LSTMCell/", f"lstm.{direction}_layers.{level}"
-            inputs = config.dim if level == 0 else lstm.output
+            inputs = config.dim if level == 0 else lstm.output_size
             both = (f"{ours}.input_weight", f"{ours}.recurrent_weight")
-            mappings.append(WeightMapping({f"{place}W_0": (inputs + lstm.output, 4 * lstm.dim)}, both, kernel(inputs)))
-            mappings.append(WeightMapping({f"{place}B": (4 * lstm.dim,)}, (f"{ours}.bias",), FORGET_BIAS_ADDED_AT_RUN_TIME))
-            if lstm.projection is not None:
-                shape = (lstm.dim, lstm.projection)
+            mappings.append(
+                WeightMapping({f"{place}W_0": (inputs + lstm.output_size, 4 * lstm.cell_size)}, both, kernel(inputs))
+            )
+            mappings.append(
+                WeightMapping({f"{place}B": (4 * lstm.cell_size,)}, (f"{ours}.bias",), FORGET_BIAS_ADDED_AT_RUN_TIME)
+            )
+            if lstm.projection_size is not None:
+                shape = (lstm.cell_size, lstm.projection_size)
                 mappings.append(WeightMapping({f"{place}W_P_0": shape}, (f"{ours}.projection_weight",), TRANSPOSED))
     return mappings
 
@@ -113,13 +117,13 @@ def torch_words(names: TorchNames, config: ElmoConfig, prefix: str = "") -> list
 
 
 def _torch_characters(names: TorchNames, characters: CharactersConfig, prefix: str) -> list[WeightMapping]:
-    total, dim = characters.output, characters.dim
+    total, dim = characters.output_size, characters.dim
     mappings = [WeightMapping({f"{prefix}{names.table}": (characters.symbols, dim)}, (f"{CNN}.embedding",), IDENTITY)]
     for n, (width, count) in enumerate(characters.filters):
         foreign, ours = f"{prefix}{names.convolution.format(n)}", f"{CNN}.convolutions.{n}"
         mappings.append(WeightMapping({f"{foreign}.weight": (count, dim, width)}, (f"{ours}.weight",), IDENTITY))
         mappings.append(WeightMapping({f"{foreign}.bias": (count,)}, (f"{ours}.bias",), IDENTITY))
-    for n in range(characters.highways):
+    for n in range(characters.highway_layers):
         foreign, ours = f"{prefix}{names.highway.format(n)}", f"{CNN}.highways.{n}"
         mappings.append(WeightMapping({f"{foreign}.weight": (2 * total, total)}, (f"{ours}.weight",), CARRY_GATE))
         mappings.append(WeightMapping({f"{foreign}.bias": (2 * total,)}, (f"{ours}.bias",), CARRY_GATE))
@@ -133,10 +137,10 @@ def torch_lstm(config: ElmoConfig, prefix: str = "") -> list[WeightMapping]:
         for level in range(lstm.layers):
             place, ours = f"{prefix}{direction}_layer_{level}.", f"lstm.{direction}_layers.{level}"
             shapes = {
-                "input_linearity.weight": (4 * lstm.dim, config.dim if level == 0 else lstm.output),
-                "state_linearity.weight": (4 * lstm.dim, lstm.output),
-                "state_linearity.bias": (4 * lstm.dim,),
-                "state_projection.weight": (lstm.output, lstm.dim),
+                "input_linearity.weight": (4 * lstm.cell_size, config.dim if level == 0 else lstm.output_size),
+                "state_linearity.weight": (4 * lstm.cell_size, lstm.output_size),
+                "state_linearity.bias": (4 * lstm.cell_size,),
+                "state_projection.weight": (lstm.output_size, lstm.cell_size),
             }
             parts = ("input_weight", "recurrent_weight", "bias", "projection_weight")
             for (name, shape), part in zip(shapes.items(), parts, strict=True):

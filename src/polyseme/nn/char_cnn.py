@@ -9,6 +9,7 @@ that counts in the maximum, so padding may be cut, but one window of it must sta
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 
 import torch
@@ -16,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from polyseme.nn.config import CharactersConfig
+from polyseme.nn.threads import run_parallel
 from polyseme.nn.to_device import to_device
 
 BLOCK_CPU, BLOCK_CUDA = 64, 2048  # words convolved at once: what stays in a core's cache, and what fills a GPU
@@ -64,7 +66,7 @@ class CharCnn(nn.Module):
         self.config = config
         self.embedding = nn.Parameter(torch.empty(config.symbols, config.dim).uniform_(-1, 1))
         self.convolutions = nn.ModuleList(CharFilters(config.dim, count, width) for width, count in config.filters)
-        self.highways = nn.ModuleList(Highway(config.output) for _ in range(config.highways))
+        self.highways = nn.ModuleList(Highway(config.output_size) for _ in range(config.highway_layers))
 
     @property
     def filters(self) -> list[CharFilters]:
@@ -96,11 +98,21 @@ class CharCnn(nn.Module):
             short = int(torch.searchsorted(lengths, room, right=True))
             found.append(self._fused(ids[:short], lengths[:short], weight))
             ids, lengths = ids[short:], lengths[short:]
-        block = BLOCK_CUDA if ids.is_cuda else BLOCK_CPU
-        for begin in range(0, len(ids), block):
-            rows = slice(begin, begin + block)
-            found.append(self._block(ids[rows], int(lengths[rows][-1]), weight))
-        return torch.cat(found)
+        return torch.cat(found + self._blocks(ids, lengths, weight))
+
+    def _blocks(self, ids: Tensor, lengths: Tensor, weight: Tensor) -> list[Tensor]:
+        """As `_block` for all words, some at a time; without gradients on a CPU, each thread takes blocks of its own."""
+        size = BLOCK_CUDA if ids.is_cuda else BLOCK_CPU
+        blocks = [slice(begin, begin + size) for begin in range(0, len(ids), size)]
+
+        def run(some: list[slice]) -> list[Tensor]:
+            return [self._block(ids[rows], int(lengths[rows][-1]), weight) for rows in some]
+
+        if ids.is_cuda or torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
+            return run(blocks)
+        count = max(1, min(torch.get_num_threads(), len(blocks)))
+        done = run_parallel([functools.partial(torch.no_grad()(run), blocks[number::count]) for number in range(count)])
+        return [done[number % count][number // count] for number in range(len(blocks))]
 
     def _fused(self, ids: Tensor, lengths: Tensor, weight: Tensor) -> Tensor:
         """As `_block` for all words, in two kernels; words of at most `max_length - widest` characters."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from polyseme.base.config import Config, ConfigError
+from polyseme.base.config import Config, ConfigError, setting
+from polyseme.base.errors import arg
 
 Precision = Literal["fp32", "fp16", "bf16", "int8"]
 """Number format of the matrix products of an LSTM at inference."""
@@ -21,32 +23,33 @@ ORIGINAL_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7,
 
 @dataclass(frozen=True, kw_only=True)
 class CharactersConfig(Config):
-    """How a word's characters become a vector."""
+    """The character CNN: how a word's characters become a vector."""
 
-    alphabet: Literal["utf8", "code_points"] = "utf8"
-    """utf8: the bytes of the word, 262 symbols; code_points: its characters, looked up in characters.txt."""
-    symbols: int = 262
-    """Rows of the character table."""
-    dim: int = 16
-    """Size of a character's vector."""
-    filters: tuple[tuple[int, int], ...] = ORIGINAL_FILTERS
-    """Pairs of (width in characters, number of filters)."""
-    activation: Literal["relu", "tanh"] = "relu"
-    """Applied to the maximum over places."""
-    highways: int = 2
-    """Highway layers after the convolutions."""
-    max_length: int = 50
-    """Characters (or bytes) of a word, begin and end marks counted; longer words are cut."""
+    alphabet: Literal["utf8", "code_points"] = setting(
+        "utf8", "Unit of a word: its UTF-8 bytes (262 symbols), or its characters as listed in characters.txt.", option=False
+    )
+    symbols: int = setting(262, "Rows of the character table.", min=1, option=False)
+    dim: int = setting(16, "Size of a character vector.", min=1, option="character_dim", group="Architecture")
+    filters: tuple[tuple[int, int], ...] = setting(
+        ORIGINAL_FILTERS, "Convolution filters: pairs of (width in characters, number of filters).", group="Architecture"
+    )
+    activation: Literal["relu", "tanh"] = setting("relu", "Activation after max pooling.", option=False)
+    highway_layers: int = setting(2, "Highway layers after the convolutions.", min=0, group="Architecture")
+    max_length: int = setting(
+        50,
+        "Characters (or bytes) of a word, with its begin and end symbols; longer words are truncated.",
+        min=3,
+        option="max_characters",
+        group="Architecture",
+    )
 
-    def __post_init__(self) -> None:
+    def problems(self) -> Iterable[str]:
         if not self.filters or any(width < 1 or count < 1 for width, count in self.filters):
-            raise ConfigError(f"filters are {self.filters}; each is (width, count), both at least 1")
-        if self.max_length < max(3, self.widest):
-            raise ConfigError(f"max_length is {self.max_length}; it must be at least 3 and the widest filter ({self.widest})")
+            yield f"{arg('filters')} is {self.filters}; each filter is (width, count), both 1 or more"
+        elif self.max_length < self.widest:
+            yield f"{arg('max_characters')} is {self.max_length}; the widest filter needs {self.widest} or more"
         if self.alphabet == "utf8" and self.symbols != 262:
-            raise ConfigError(f"symbols is {self.symbols}; the utf8 alphabet has 262")
-        if self.dim < 1 or self.highways < 0:
-            raise ConfigError(f"dim is {self.dim} and highways {self.highways}; allowed: at least 1 and at least 0")
+            yield f"symbols is {self.symbols}; the utf8 alphabet has 262"
 
     @property
     def widest(self) -> int:
@@ -54,8 +57,8 @@ class CharactersConfig(Config):
         return max(width for width, _ in self.filters)
 
     @property
-    def output(self) -> int:
-        """Filters in all: the size of the result."""
+    def output_size(self) -> int:
+        """Size of the result: the number of all filters."""
         return sum(count for _, count in self.filters)
 
 
@@ -63,54 +66,33 @@ class CharactersConfig(Config):
 class LstmConfig(Config):
     """Sizes of the two LSTM stacks."""
 
-    dim: int = 4096
-    """Size of a cell."""
-    projection: int | None = 512
-    """Size of a layer's output; None: no projection, the output has the size of the cell."""
-    layers: int = 2
-    """LSTM layers in each direction."""
-    cell_clip: float | None = 3.0
-    """Cells are kept within plus and minus this; None: not clipped."""
-    projection_clip: float | None = 3.0
-    """Projected outputs are kept within plus and minus this; None: not clipped."""
-    residual: bool = True
-    """Add a layer's input to its output, from the second LSTM layer on."""
-
-    def __post_init__(self) -> None:
-        for name in ("dim", "layers"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if self.projection is not None and self.projection < 1:
-            raise ConfigError(f"projection is {self.projection}; it must be at least 1, or null for none")
-        for name in ("cell_clip", "projection_clip"):
-            clip = getattr(self, name)
-            if clip is not None and not clip > 0:
-                raise ConfigError(f"{name} is {clip}; it must be above 0, or null for no clip")
+    cell_size: int = setting(4096, "Size of an LSTM cell.", min=1, group="Architecture")
+    projection_size: int | None = setting(
+        512, "Size of a layer's output in one direction; null: that of the cell.", min=1, group="Architecture"
+    )
+    layers: int = setting(2, "LSTM layers in each direction.", min=1, group="Architecture")
+    cell_clip: float | None = setting(3.0, "Clip cells to plus and minus this; null: no clipping.", above=0, option=False)
+    projection_clip: float | None = setting(
+        3.0, "Clip projected outputs to plus and minus this; null: no clipping.", above=0, option=False
+    )
+    residual: bool = setting(True, "Add a layer's input to its output, from the second LSTM layer on.", option=False)
 
     @property
-    def output(self) -> int:
+    def output_size(self) -> int:
         """Size of a layer's output in one direction."""
-        return self.projection or self.dim
+        return self.projection_size or self.cell_size
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig(Config):
-    """Sizes of the two Transformers; their width is that of the words which they read."""
+    """Sizes of the two Transformers; their width is that of the words that they read."""
 
-    layers: int = 6
-    """Blocks in each direction."""
-    heads: int = 8
-    """Heads of the attention; the width is divided among them."""
-    inner: int = 2048
-    """Size inside the feed-forward part."""
-
-    def __post_init__(self) -> None:
-        for name in ("layers", "heads", "inner"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
+    layers: int = setting(6, "Transformer blocks in each direction.", min=1, group="Architecture")
+    heads: int = setting(8, "Attention heads.", min=1, group="Architecture")
+    feedforward_size: int = setting(2048, "Size of the feed-forward layer.", min=1, group="Architecture")
 
     def head_size(self, dim: int) -> int:
-        """Numbers of each head at a given width; even, since rotary positions turn pairs."""
+        """Size of each head at a given width; even, since rotary positions rotate pairs."""
         if dim % (2 * self.heads):
             raise ConfigError(f"dim is {dim}; with {self.heads} heads it must be a multiple of {2 * self.heads}")
         return dim // self.heads
@@ -118,28 +100,22 @@ class TransformerConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class AwdDropout(Config):
-    """Shares that are dropped in training; the usual ones are those published for the Penn Treebank."""
+    """Dropout probabilities of an AWD-LSTM; the defaults are those published for the Penn Treebank."""
 
-    words: float = 0.1
-    """Of the words of the vocabulary, with their whole vectors."""
-    input: float = 0.4
-    """Of what the first layer reads."""
-    hidden: float = 0.25
-    """Of what goes from layer to layer."""
-    output: float = 0.4
-    """Of what the output layer reads."""
-    weight: float = 0.5
-    """Of the weights from state to gate."""
-
-    def __post_init__(self) -> None:
-        problems = [
-            f"{name} is {rate}; allowed: from 0 to below 1" for name, rate in self.to_dict().items() if not 0 <= rate < 1
-        ]
-        if problems:
-            raise ConfigError("; ".join(problems))
+    words: float = setting(0.1, "Dropout of words with their vectors.", min=0, below=1, option="word_dropout", group="Training")
+    input: float = setting(
+        0.4, "Dropout of the input of the first layer.", min=0, below=1, option="input_dropout", group="Training"
+    )
+    hidden: float = setting(0.25, "Dropout between layers.", min=0, below=1, option="hidden_dropout", group="Training")
+    output: float = setting(
+        0.4, "Dropout of the input of the output layer.", min=0, below=1, option="output_dropout", group="Training"
+    )
+    weight: float = setting(
+        0.5, "Dropout of the recurrent weights (DropConnect).", min=0, below=1, option="weight_dropout", group="Training"
+    )
 
     def times(self, factor: float) -> AwdDropout:
-        """All shares by a factor, as ULMFiT turns them up and down together.
+        """All probabilities times a factor, as ULMFiT scales them together.
 
         >>> AwdDropout().times(0.5).weight
         0.25

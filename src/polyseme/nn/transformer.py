@@ -30,8 +30,8 @@ class TransformerBlock(nn.Module):
         self.attention_in = nn.Linear(dim, 3 * dim)
         self.attention_out = nn.Linear(dim, dim)
         self.inner_norm = nn.LayerNorm(dim)
-        self.inner_in = nn.Linear(dim, config.inner)
-        self.inner_out = nn.Linear(config.inner, dim)
+        self.inner_in = nn.Linear(dim, config.feedforward_size)
+        self.inner_out = nn.Linear(config.feedforward_size, dim)
         self.top_norm = nn.LayerNorm(dim) if top else None
         self.reset_parameters(config.layers)
 

@@ -32,13 +32,13 @@ class ArchitectureOverrides(Config):
         """A size with these parts in it.
 
         >>> from polyseme.encoders.elmo_config import SIZES
-        >>> ArchitectureOverrides(cell=512, layers=3).apply(SIZES["small"]).lstm.dim
+        >>> ArchitectureOverrides(cell_size=512, layers=3).apply(SIZES["small"]).lstm.cell_size
         512
         """
-        lstm = base.lstm.replace(**_given(dim=self.cell_size, projection=self.projection_size, layers=self.layers))
+        lstm = base.lstm.replace(**_given(cell_size=self.cell_size, projection_size=self.projection_size, layers=self.layers))
         characters = base.characters
         if characters is not None:
-            changes = {"filters": self.filters, "highways": self.highway_layers, "dim": self.character_dim}
+            changes = {"filters": self.filters, "highway_layers": self.highway_layers, "dim": self.character_dim}
             characters = characters.replace(**_given(**changes, max_length=self.max_characters))
         transformer = base.transformer and base.transformer.replace(**_given(layers=self.layers))
         dim = self.projection_size or base.dim

@@ -43,7 +43,7 @@ class TaskWordConfig(Config):
     """What a word outside all tables gets: one vector for all, or a random one of its own, the same in every run."""
     word_dropout: float = 0.05
     """Share of the known words that are read as unknown in training, so that the unknown vector learns."""
-    characters: CharactersConfig | None = field(default_factory=lambda: CharactersConfig(filters=((3, 128),), highways=0))
+    characters: CharactersConfig | None = field(default_factory=lambda: CharactersConfig(filters=((3, 128),), highway_layers=0))
     """The character network; None: none."""
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ class WordEmbeddings(nn.Module):
     @property
     def dim(self) -> int:
         """Size of a word's vector."""
-        return self.table_dim + (self.config.characters.output if self.config.characters else 0)
+        return self.table_dim + (self.config.characters.output_size if self.config.characters else 0)
 
     @property
     def loaded(self) -> WordVectorTable | None:

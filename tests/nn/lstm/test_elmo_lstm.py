@@ -20,12 +20,12 @@ from polyseme.nn.lstm.layers import LstmState, plain_only
 from polyseme.nn.packing import Packing
 
 CONFIGS = {
-    "published": LstmConfig(dim=24, projection=8, cell_clip=0.4, projection_clip=0.2),
-    "one layer": LstmConfig(dim=24, projection=8, layers=1, cell_clip=0.4, projection_clip=0.2),
-    "three layers": LstmConfig(dim=12, projection=8, layers=3, cell_clip=0.4, projection_clip=None),
-    "no projection": LstmConfig(dim=8, projection=None, cell_clip=0.4),
-    "no clips": LstmConfig(dim=24, projection=8, cell_clip=None, projection_clip=None),
-    "no residual": LstmConfig(dim=24, projection=8, cell_clip=0.4, projection_clip=0.2, residual=False),
+    "published": LstmConfig(cell_size=24, projection_size=8, cell_clip=0.4, projection_clip=0.2),
+    "one layer": LstmConfig(cell_size=24, projection_size=8, layers=1, cell_clip=0.4, projection_clip=0.2),
+    "three layers": LstmConfig(cell_size=12, projection_size=8, layers=3, cell_clip=0.4, projection_clip=None),
+    "no projection": LstmConfig(cell_size=8, projection_size=None, cell_clip=0.4),
+    "no clips": LstmConfig(cell_size=24, projection_size=8, cell_clip=None, projection_clip=None),
+    "no residual": LstmConfig(cell_size=24, projection_size=8, cell_clip=0.4, projection_clip=0.2, residual=False),
 }
 LENGTHS = torch.tensor([3, 1, 7, 7, 2])
 
@@ -57,7 +57,7 @@ class Task:
 def independent(lstm: ElmoLstm, task: Task) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Word by word in float64 NumPy, one sentence after another."""
     config = lstm.config
-    outputs = np.zeros((config.layers, 2, task.index.shape[1], config.output))
+    outputs = np.zeros((config.layers, 2, task.index.shape[1], config.output_size))
     hidden, cell = task.state.hidden.double().numpy().copy(), task.state.cell.double().numpy().copy()
     starts = np.cumsum([0, *task.sizes[:-1]])
     for d, layers in enumerate(lstm.stacks()):
@@ -73,7 +73,7 @@ def independent(lstm: ElmoLstm, task: Task) -> tuple[np.ndarray, np.ndarray, np.
                     c = c / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
                     c = c if config.cell_clip is None else np.clip(c, -config.cell_clip, config.cell_clip)
                     h = np.tanh(c) / (1 + np.exp(-o))
-                    if config.projection is not None:
+                    if config.projection_size is not None:
                         h = weights["projection_weight"] @ h
                         clip = config.projection_clip
                         h = h if clip is None else np.clip(h, -clip, clip)
@@ -112,8 +112,7 @@ def test_cpu(lstm: ElmoLstm, curve: str, table: int, monkeypatch: pytest.MonkeyP
         check(task.run(lstm_cpu.CpuLstm(lstm.stacks(), "fp32", curve)), independent(lstm, task))
 
 
-def test_cpu_side_by_side(lstm: ElmoLstm, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lstm_cpu, "SIDE_BY_SIDE", 1)
+def test_cpu_directions_in_parallel(lstm: ElmoLstm) -> None:
     task, threads = Task(lstm), torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -151,7 +150,7 @@ def test_gpu_path(lstm: ElmoLstm, cell: lstm_cuda.CellStep, numbers: int, monkey
 @pytest.mark.parametrize(("precision", "least"), [("fp16", 0.9999), ("bf16", 0.999), ("int8", 0.995)])
 def test_lower_precision_is_close(precision: str, least: float) -> None:
     torch.manual_seed(3)
-    lstm = ElmoLstm(8, LstmConfig(dim=64, projection=32))
+    lstm = ElmoLstm(8, LstmConfig(cell_size=64, projection_size=32))
     task = Task(lstm)
     with torch.inference_mode():
         exact = task.run(lstm_cpu.CpuLstm(lstm.stacks()))[0]
@@ -197,9 +196,9 @@ def test_other_number_types_take_the_plain_path() -> None:
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        ({"dim": 0}, "dim is 0; it must be at least 1"),
-        ({"projection": 0}, "projection is 0; it must be at least 1, or null"),
-        ({"cell_clip": -1.0}, "cell_clip is -1.0; it must be above 0, or null"),
+        ({"cell_size": 0}, "cell_size is 0; allowed: 1 or more"),
+        ({"projection_size": 0}, "projection_size is 0; allowed: 1 or more"),
+        ({"cell_clip": -1.0}, "cell_clip is -1.0; allowed: above 0"),
     ],
 )
 def test_bad_configs(bad: dict, said: str) -> None:

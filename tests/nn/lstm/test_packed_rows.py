@@ -48,7 +48,7 @@ class Task:
         self.inputs = torch.randn(2, STEPS, ROWS, 8, device=DEVICE, requires_grad=True)
         self.begins = torch.rand(STEPS, ROWS, device=DEVICE) < 0.3 if begins else None
         self.start, self.carried = self.state(1), self.state(ROWS)
-        self.target = torch.randn(2, STEPS, ROWS, config.output, device=DEVICE)
+        self.target = torch.randn(2, STEPS, ROWS, config.output_size, device=DEVICE)
 
     def state(self, rows: int) -> LstmState:
         zero = self.lstm.zero_state(rows)
@@ -80,7 +80,7 @@ def test_fused_equals_plain(config: LstmConfig, module: ModuleType, begins: bool
 def test_gradient_of_the_layer_by_differences() -> None:
     """The fused layer against finite differences, in float64, its carried state included."""
     torch.manual_seed(0)
-    config = LstmConfig(dim=3, projection=2, cell_clip=0.6, projection_clip=0.5)
+    config = LstmConfig(cell_size=3, projection_size=2, cell_clip=0.6, projection_clip=0.5)
 
     def double(*shape: int) -> Tensor:
         return (torch.randn(*shape, dtype=torch.float64) / 2).requires_grad_()

@@ -10,9 +10,7 @@ Forward only: gradients take the plain path.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterator
 from typing import Literal
 
 import torch
@@ -22,9 +20,9 @@ from polyseme.nn.config import Precision
 from polyseme.nn.lstm.layers import LstmLayer, LstmState
 from polyseme.nn.matmul import ARM, prepare_matmul
 from polyseme.nn.packing import blocks, last_words
+from polyseme.nn.threads import run_parallel
 
 BLOCK = 256  # words whose input products are made at once
-SIDE_BY_SIDE = 32  # rows from which a thread for each direction beats all threads in one: below, Python's lock is in the way
 DISTINCT = 1 << 25  # numbers in the table of input products of distinct words (128 MiB); beyond it, block by block
 Curve = Literal["tanh", "sigmoid"]
 CURVE: Curve = "sigmoid" if ARM else "tanh"  # tanh costs three times sigmoid on ARM, and three quarters of it on x86
@@ -50,7 +48,7 @@ class CpuLstm:
                 self._stacks[d](distinct, index[d], sizes, state.hidden[d], outputs[:, d], end.hidden[d], end.cell[d])
 
         with self._lock:
-            _both(run, rows=sizes[0])
+            run_parallel([lambda: run(0), lambda: run(1)])
         return outputs, end
 
 
@@ -187,37 +185,3 @@ def _sigmoid_cell(gates: Tensor, c: Tensor, y: Tensor, dim: int, clip: float | N
     if clip is not None:
         c.clamp_(-clip, clip)
     torch.mul(c, 2.0, out=y).sigmoid_().sub_(0.5).mul_(gates[:, 2 * dim : 3 * dim])
-
-
-_workers: ThreadPoolExecutor | None = None
-
-
-def _both(run: Callable[[int], None], rows: int) -> None:
-    """Run both directions, side by side where there are two threads to use and enough work in a step."""
-    global _workers
-    threads = torch.get_num_threads()
-    if threads < 2 or rows < SIDE_BY_SIDE:
-        run(0)
-        run(1)
-        return
-    _workers = _workers or ThreadPoolExecutor(1, thread_name_prefix="polyseme-backward")
-    with _threads(threads // 2):
-        backward = _workers.submit(_limited, run, threads // 2)
-        run(0)
-        backward.result()
-
-
-def _limited(run: Callable[[int], None], threads: int) -> None:
-    if torch.get_num_threads() != threads:
-        torch.set_num_threads(threads)
-    run(1)
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

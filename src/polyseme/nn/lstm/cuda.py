@@ -51,11 +51,11 @@ class CudaLstm:
             return torch.stack([getattr(layer, name).mT for layer in pair]).to(self._type).contiguous()
 
         bias = torch.stack([layer.bias[None] for layer in pair]).to(self._type)
-        projection = both("projection_weight") if self._config.projection is not None else None
+        projection = both("projection_weight") if self._config.projection_size is not None else None
         return _Layer(both("input_weight"), both("recurrent_weight"), bias, projection)
 
     def __call__(self, distinct: Tensor, index: Tensor, sizes: list[int], state: LstmState) -> tuple[Tensor, LstmState]:
-        shape = (len(self._layers), 2, index.shape[1], self._config.output)
+        shape = (len(self._layers), 2, index.shape[1], self._config.output_size)
         outputs = torch.empty(shape, device=distinct.device, dtype=self._type)
         end = LstmState(torch.empty_like(state.hidden), torch.empty_like(state.cell))
         last = last_words(sizes).to(distinct.device)
@@ -72,7 +72,7 @@ class CudaLstm:
 
     def _layer(self, layer: _Layer, products: Iterator[_Products], hidden: Tensor, cell: Tensor, out: Tensor) -> None:
         """Fills `out` (2, words, output) and brings `cell` (2, rows, dim) from the start to the end state."""
-        clip, dim = self._config.projection_clip, self._config.dim
+        clip, dim = self._config.projection_clip, self._config.cell_size
         rows = cell.shape[1]
         gates, middle = out.new_empty(2 * rows * 4 * dim), out.new_empty(2 * rows * dim)
         offset = 0
@@ -97,7 +97,7 @@ class CudaLstm:
         self, layer: _Layer, distinct: Tensor, index: Tensor, below: Tensor | None, sizes: list[int]
     ) -> Iterator[_Products]:
         """Input products for blocks of steps; in layer 0 one table of distinct words for all steps, where it fits."""
-        most = NUMBERS // (8 * self._config.dim)
+        most = NUMBERS // (8 * self._config.cell_size)
         if below is None and len(distinct) <= most:
             yield _Products(torch.baddbmm(layer.bias, distinct.expand(2, -1, -1), layer.input), index, sizes)
             return

@@ -36,7 +36,7 @@ class ElmoLstm(nn.Module):
         self.dropout = 0.0
         """On the input of every layer, in training only; the residual adds the input as dropped (Peters et al. 2018)."""
         self._prepared: tuple[Any, Callable[..., tuple[Tensor, LstmState]]] | None = None
-        widths = [inputs] + [config.output] * (config.layers - 1)
+        widths = [inputs] + [config.output_size] * (config.layers - 1)
         self.forward_layers = nn.ModuleList(LstmLayer(width, config) for width in widths)
         self.backward_layers = nn.ModuleList(LstmLayer(width, config) for width in widths)
 
@@ -52,7 +52,7 @@ class ElmoLstm(nn.Module):
         """A state of zeros."""
         weight = self.stacks()[0][0].bias
         shape = (2, self.config.layers, rows)
-        return LstmState(weight.new_zeros(*shape, self.config.output), weight.new_zeros(*shape, self.config.dim))
+        return LstmState(weight.new_zeros(*shape, self.config.output_size), weight.new_zeros(*shape, self.config.cell_size))
 
     def forward(self, distinct: Tensor, index: Tensor, sizes: list[int], state: LstmState) -> tuple[Tensor, LstmState]:
         fast = self._fast(distinct)

@@ -55,11 +55,11 @@ class LstmLayer(nn.Module):
 
     def __init__(self, inputs: int, config: LstmConfig) -> None:
         super().__init__()
-        self.input_weight = nn.Parameter(torch.empty(4 * config.dim, inputs))
-        self.recurrent_weight = nn.Parameter(torch.empty(4 * config.dim, config.output))
-        self.bias = nn.Parameter(torch.zeros(4 * config.dim))
+        self.input_weight = nn.Parameter(torch.empty(4 * config.cell_size, inputs))
+        self.recurrent_weight = nn.Parameter(torch.empty(4 * config.cell_size, config.output_size))
+        self.bias = nn.Parameter(torch.zeros(4 * config.cell_size))
         self.projection_weight = (
-            nn.Parameter(torch.empty(config.projection, config.dim)) if config.projection is not None else None
+            nn.Parameter(torch.empty(config.projection_size, config.cell_size)) if config.projection_size is not None else None
         )
         self.config = config
         self.cell_clip, self.projection_clip = config.cell_clip, config.projection_clip
