@@ -190,8 +190,8 @@ def test_missing_keys_and_wrong_types_are_told_at_once(tmp_path):
     [
         ("char_cnn", "n_characters", 300, "n_characters is 300; allowed: 261 or 262"),
         ("char_cnn", "max_characters_per_token", 2, "max_characters is 2"),
-        ("lstm", "cell_clip", -1, "cell_clip is -1.0; it must be above 0"),
-        ("lstm", "n_layers", 0, "layers is 0; it must be at least 1"),
+        ("lstm", "cell_clip", -1, "cell_clip is -1.0; allowed: above 0"),
+        ("lstm", "n_layers", 0, "layers is 0; allowed: 1 or more"),
     ],
 )
 def test_impossible_options(group, name, value, message, tmp_path):

@@ -46,7 +46,7 @@ def test_every_part_can_be_chosen() -> None:
 
 
 def test_what_cannot_be() -> None:
-    with pytest.raises(ConfigError, match="max_length is 3; it must be at least 3 and the widest filter"):
+    with pytest.raises(ConfigError, match="max_characters is 3; the widest filter needs 7 or more"):
         ElmoPretraining(size="small", overrides=ArchitectureOverrides(max_characters=3))
     with pytest.raises(UsageError, match=r"--filters is '3'; expected width:number for each width, such as 1:32,2:32,3:64"):
         parse_filters("3")
