@@ -28,7 +28,8 @@ from polyseme.pretraining.elmo_packed import PackedElmoObjective, PackedTensors
 from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
-from polyseme.training.optim import OptimConfig, build_optimizer, clip_gradients
+from polyseme.training.optim import build_optimizer, clip_gradients
+from polyseme.training.optim_config import OptimConfig
 from polyseme.training.prefetch import PrefetchedBatches
 from polyseme.training.trainer import PREFETCHED
 
@@ -114,7 +115,7 @@ def main() -> None:
             objective = kind(model, shards, negatives=config.sample)
             made = Training(objective, run)
             return made, iter(
-                PrefetchedBatches(batches, objective.prepare, ahead=PREFETCHED if run.device.type == "cuda" else 0)
+                PrefetchedBatches(batches, objective.prepare, prefetch=PREFETCHED if run.device.type == "cuda" else 0)
             )
 
         result: dict[str, object] = {

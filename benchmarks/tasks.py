@@ -22,7 +22,8 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
 from polyseme.tasks.data import ExampleBatches
 from polyseme.tasks.tagging import Tagging, TaggingConfig
-from polyseme.training.optim import OptimConfig, build_optimizer
+from polyseme.training.optim import build_optimizer
+from polyseme.training.optim_config import OptimConfig
 
 CONLL = "ner_conll2003_en"
 

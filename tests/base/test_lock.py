@@ -1,50 +1,65 @@
-"""Two runs in one folder: the second is told, and a killed one holds nothing."""
+"""Locks: the second process is refused or waits, a killed one holds nothing."""
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
 
+import filelock
 import pytest
 
-from polyseme.base import lock
 from polyseme.base.errors import PolysemeError
-from polyseme.base.lock import LOCK, lock_run_folder
-from polyseme.training.trainer import Trainer
-from tests.training import toy
+from polyseme.base.lock import lock_file
 
-HOLD = "import sys, pathlib, time\nfrom polyseme.base.lock import lock_run_folder\n"
-HOLD += "with lock_run_folder(pathlib.Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)\n"
+HOLD = "import sys, pathlib\nfrom polyseme.base.lock import lock_file\n"
+HOLD += "with lock_file(pathlib.Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()\n"
 
 
-def fit(out: Path) -> None:
-    Trainer(toy.config(), toy.RUN).fit(toy.learner(), toy.ToyBatches(), toy.dev(), out)
-
-
-def test_the_second_of_two_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
-    first = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path / "run")], stdout=subprocess.PIPE)
+def test_the_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "run" / ".lock"
+    first = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, stdin=subprocess.PIPE)
     assert first.stdout is not None and first.stdout.readline() == b"held\n"
     try:
-        with pytest.raises(PolysemeError, match=r"another process trains in .*: wait until it is done"):
-            fit(tmp_path)
-        assert not (tmp_path / "model.safetensors").exists()
+        with pytest.raises(PolysemeError, match=r"^busy$"), lock_file(path, busy="busy"):
+            pass
     finally:
         first.kill()
         first.wait()
-    assert (tmp_path / "run" / LOCK).exists()  # what a kill leaves, and nobody holds
-    fit(tmp_path)
-    assert (tmp_path / "model.safetensors").exists() and not (tmp_path / "run" / LOCK).exists()
+    assert path.exists()  # left by the kill, and nobody holds it
+    with lock_file(path, busy="busy") as held:
+        assert held
+    assert not path.exists()
 
 
-def test_it_is_let_go_after_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="inside"), lock_run_folder(tmp_path):
+def test_waits_for_the_holder(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
+    first = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, stdin=subprocess.PIPE)
+    assert first.stdout is not None and first.stdout.readline() == b"held\n"
+    second = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, stdin=subprocess.PIPE)
+    first.communicate()  # ends its input, and so the first process
+    said, _ = second.communicate()
+    assert said == b"held\n" and (first.returncode, second.returncode) == (0, 0) and not path.exists()
+
+
+def test_released_after_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="inside"), lock_file(tmp_path / ".lock"):
         raise RuntimeError("inside")
-    with lock_run_folder(tmp_path):
+    with lock_file(tmp_path / ".lock", busy="busy"):
         pass
 
 
-def test_where_there_are_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "fcntl", None)
-    with lock_run_folder(tmp_path), lock_run_folder(tmp_path):
-        assert not (tmp_path / LOCK).exists()
+def test_file_systems_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(filelock.BaseFileLock, "acquire", refuse)
+    with lock_file(tmp_path / ".lock") as one, lock_file(tmp_path / ".lock", busy="busy") as two:
+        assert (one, two) == (False, False)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(PolysemeError, match=r"cannot write .*file/run/.lock: "), lock_file(tmp_path / "file" / "run" / ".lock"):
+        pass

@@ -39,7 +39,7 @@ def test_pretrain_gpt(run, tmp_path: Path) -> None:
     assert run("perplexity", str(text), "--model", out).code == 0
     assert "left to right" in run("score", "The bank .", "--model", out, "--explain").out
     call = ("pretrain", "bert", "--corpus", str(text), "--out", out, "--pieces", "60", "--length", "16", "--words", "60")
-    told = "holds a run of another kind (gpt in the run, bert now): choose another folder"
+    told = "holds another kind of run (gpt, not bert): choose another folder"
     assert told in one_sentence(run(*call, "--accept-changes"))
 
 

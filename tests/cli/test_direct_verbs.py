@@ -65,7 +65,7 @@ def test_called_wrongly(run, files, tmp_path):
     assert "leave out word_dim" in one_sentence(run(*call, "--network", "linear", "--word-dim", "5"), 2)
     wrong = run(*call, "--network", "linear", "--mode", "finetune", "--lm-weight", "0.5")
     assert wrong.code == 1 and "this bert tells no next words" in wrong.err
-    assert "give the share that climbs (published: 0.1)" in one_sentence(run(*call, "--decay", "slanted"), 2)
+    assert "needs a warmup above 0 (published: 0.1)" in one_sentence(run(*call, "--decay", "slanted"), 2)
 
 
 def test_options_are_those_of_the_config():

@@ -5,7 +5,7 @@ import pytest
 from polyseme.base.errors import UsageError
 from polyseme.cli.training_options import TrainingOptions
 from polyseme.pretraining import subword_training, ulmfit
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 
 
 @pytest.mark.parametrize("usual", [OptimConfig(), subword_training.default_optim(), ulmfit.optim()])

@@ -19,7 +19,8 @@ from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.formats import bilm
 from polyseme.nn.output.adaptive import AdaptiveSoftmax
 from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
-from polyseme.training.optim import OptimConfig, build_optimizer
+from polyseme.training.optim import build_optimizer
+from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import CHARACTERS, LSTM, elmo, vocabulary
 
 TEXTS = [["the", "bank", "zebra"], ["river"], []]

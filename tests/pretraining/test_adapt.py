@@ -31,7 +31,7 @@ from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.training.base import Loss
 from polyseme.training.config import TrainConfig
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import TRANSFORMER, elmo
 from tests.golden_path import golden
 from tests.oracle.make import write_bilm, write_manylangs

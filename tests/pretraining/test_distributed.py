@@ -58,7 +58,7 @@ def test_killed_together_and_started_again(tmp_path: Path, processes: Any) -> No
     carried = load_file(newest(cut, "safetensors"))
     assert carried["rank0/hidden"].shape == carried["rank1/hidden"].shape
     assert not torch.equal(carried["rank0/hidden"], carried["rank1/hidden"])  # each has lanes of its own
-    position = [json.loads(newest(cut, "json").read_text())["values"]["ranks"][rank]["position"] for rank in range(2)]
+    position = [json.loads(newest(cut, "json").read_text())["values"]["processes"][rank]["position"] for rank in range(2)]
     assert position[0] != position[1]
     polyseme.load(cut).embed(["et a"])
 
@@ -81,7 +81,7 @@ def test_under_torchrun(tmp_path: Path) -> None:
     done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     head = json.loads(newest(out, "json").read_text())["values"]
-    assert head["settings"]["run"]["ranks"] == 2 and head["progress"]["ended"] == "budget"
+    assert head["settings"]["run"]["world_size"] == 2 and head["progress"]["ended"] == "budget"
     assert head["progress"]["words"] >= 8000 and 15 < head["progress"]["step"] < 30  # a step takes the words of both
     assert polyseme.load(out).embed(["et a"])[0].shape == (3, 2, 32)
     assert len(list((out / "run").glob("shards-*"))) == 1

@@ -19,7 +19,7 @@ from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.text.splitting.unigram import UnigramSegmenter
 from polyseme.training.config import TrainConfig
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from tests.golden_path import golden
 
 TEXT = "\n".join(f"the {a} sat on the {b} and saw a {a} ." for a in ("cat", "dog", "bird") for b in ("mat", "bank", "river"))

@@ -85,7 +85,7 @@ def test_a_loss_that_is_no_number(tmp_path: Path, capsys: pytest.CaptureFixture[
     text = program.write_text(tmp_path / "t.txt", lines=200)
     assert call(text, tmp_path / "m", "--epochs", "20", "--learning-rate", "1e30") == 1
     told = said(capsys)
-    assert "no longer a number at step" in told and "the last good checkpoint, of step" in told
+    assert "not finite at step" in told and "the last good checkpoint, of step" in told
     assert "lower the learning rate (it is 1e+30)" in told
     assert (tmp_path / "m" / "run" / "checkpoint-00000000.json").exists()
 

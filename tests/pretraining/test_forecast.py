@@ -13,7 +13,7 @@ from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
 from polyseme.pretraining.forecast import forecast, synthetic_shards
 from polyseme.text.corpus import Corpus
 from polyseme.training.config import TrainConfig
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 
 
 def config(**changes: object) -> ElmoPretraining:

@@ -21,7 +21,7 @@ from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import get_splitter
 from polyseme.training.config import TrainConfig
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from tests.pretraining.stopping import stopped_after
 
 LINES = [f"the {a} sat on the {b} and saw a {a} ." for a in ("cat", "dog", "bird") for b in ("mat", "bank", "river")] * 4

@@ -20,7 +20,7 @@ from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.training.config import TrainConfig
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from tests.golden_path import golden
 
 OUTPUTS: dict[str, tuple[type, dict[str, Any]]] = {

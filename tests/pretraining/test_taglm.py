@@ -31,7 +31,7 @@ def test_taught_as_an_elmo_is(tmp_path: Path) -> None:
     assert cost is not None and (cost.method, cost.words, cost.scores) == ("taglm", results[1].words, results[1].scores)
     longer = {**TAUGHT, "train": TrainConfig(steps=8)}
     for out, other, config in (("taglm", "elmo", ElmoPretraining(**longer)), ("elmo", "taglm", TagLmPretraining(**longer))):
-        told = rf"a run of another kind \({out} in the run, {other} now\): choose another folder"
+        told = rf"another kind of run \({out}, not {other}\): choose another folder"
         with pytest.raises(PolysemeError, match=told):
             pretrain(corpus, tmp_path / out, config, Run(seed=1), accept_changes=True)
         assert polyseme.load(tmp_path / out).kind == out

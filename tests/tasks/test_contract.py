@@ -41,7 +41,7 @@ from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.word_vectors import WordVectors
 from polyseme.training.base import Loss
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import elmo
 from tests.training.compare import assert_same_run, assert_same_tensors
 

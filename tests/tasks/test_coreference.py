@@ -27,7 +27,7 @@ from polyseme.tasks.folder import load
 from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.coreference import CoreferenceDocument
 from polyseme.training.base import Loss
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import elmo
 from tests.training.compare import assert_same_run
 

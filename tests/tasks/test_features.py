@@ -14,7 +14,8 @@ from polyseme.encoders.elmo_config import SIZES
 from polyseme.tasks.data import ExampleBatches, TaskData
 from polyseme.tasks.features import Features, FeaturesConfig, split_encoders
 from polyseme.tasks.word_embeddings import TaskWordConfig, WordEmbeddings
-from polyseme.training.optim import OptimConfig, build_optimizer, set_learning_rate
+from polyseme.training.optim import build_optimizer, set_learning_rate
+from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import elmo as small
 
 TEXTS = [["The", "bank"], ["A", "river", "bank", "."], []]

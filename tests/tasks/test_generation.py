@@ -31,7 +31,7 @@ from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.parallel import TextPair
 from polyseme.text.word_vectors import WordVectors
 from polyseme.text.words import get_splitter
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import elmo
 
 FEATURES = FeaturesConfig(words=TaskWordConfig(dim=16, characters=CharactersConfig(dim=4, filters=((2, 8),), highway_layers=0)))

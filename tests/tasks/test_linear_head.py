@@ -27,7 +27,7 @@ from polyseme.tasks.tagging import Tagging, TaggingConfig
 from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import elmo
 from tests.encoders.small_subwords import bert, gpt, library, wordpieces
 from tests.encoders.test_sequence import ulmfit

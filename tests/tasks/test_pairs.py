@@ -21,7 +21,7 @@ from polyseme.tasks.fit import FitConfig, fit
 from polyseme.tasks.folder import load
 from polyseme.tasks.pairs import LabelledPair, Pairs, PairsConfig, Score
 from polyseme.tasks.word_embeddings import TaskWordConfig
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import elmo
 
 FEATURES = FeaturesConfig(words=TaskWordConfig(dim=10, characters=CharactersConfig(dim=4, filters=((2, 5),), highway_layers=0)))

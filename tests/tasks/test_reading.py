@@ -26,7 +26,7 @@ from polyseme.tasks.reading import Answer, Reading, ReadingConfig
 from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion
 from polyseme.text.words import get_splitter
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import elmo
 
 FEATURES = FeaturesConfig(words=TaskWordConfig(dim=10, characters=CharactersConfig(dim=4, filters=((2, 5),), highway_layers=0)))

@@ -20,7 +20,7 @@ from polyseme.tasks.folder import load
 from polyseme.tasks.roles import RoleExample, Roles, RolesConfig, arguments, role_scores
 from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.roles import Predicate, RoleSentence
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 
 SMALL = RolesConfig(
     hidden_size=16,

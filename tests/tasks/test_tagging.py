@@ -19,7 +19,7 @@ from polyseme.tasks.tagging import Tagging, TaggingConfig
 from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.labelled.text_in_context import document_of
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import elmo
 
 NAMES, PLACES = ["Anna", "Omar", "Lena", "Igor"], ["Paris", "Rome", "Oslo", "Lima"]

@@ -39,7 +39,7 @@ def test_a_damaged_one_falls_back(tmp_path: Path, ending: str, how: str, caplog:
     damage(newest(tmp_path / "hurt", ending), how)
     fit(tmp_path / "hurt")
     assert "checkpoint-00000040" in caplog.text
-    assert "going on from the checkpoint before, of step 35" in caplog.text
+    assert "resuming from the checkpoint before, of step 35" in caplog.text
     assert_same_run(tmp_path / "whole", tmp_path / "hurt")
 
 
@@ -50,7 +50,7 @@ def test_all_damaged_is_an_error(tmp_path: Path) -> None:
     for file in tmp_path.glob("*.safetensors"):
         damage(file, "flipped")
     with pytest.raises(PolysemeError, match=r"no checkpoint can be read: .*00000002.* damaged .*00000001.* damaged"):
-        CheckpointManager(tmp_path).newest()
+        CheckpointManager(tmp_path).latest()
 
 
 def test_every_bit_comes_back(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_every_bit_comes_back(tmp_path: Path) -> None:
     }
     values = {"third": 1 / 3, "text": "größe", "list": [1, None, 2**60]}
     CheckpointManager(tmp_path).write(Checkpoint(7, tensors, values))
-    found = CheckpointManager(tmp_path).newest()
+    found = CheckpointManager(tmp_path).latest()
     assert found is not None and found.step == 7 and found.values == values
     for name, value in tensors.items():
         assert found.tensors[name].dtype == value.dtype
@@ -88,7 +88,7 @@ def test_a_damaged_one_is_not_kept_in_place_of_a_good_one(tmp_path: Path) -> Non
         checkpoints.write(Checkpoint(step, {"a": torch.ones(1)}, {}))
     damage(tmp_path / "checkpoint-00000009.json", "cut")
     again = CheckpointManager(tmp_path)
-    assert again.newest() is not None
+    assert again.latest() is not None
     again.write(Checkpoint(4, {"a": torch.ones(1)}, {}))
     assert again.steps() == [4, 1]
 
@@ -98,4 +98,4 @@ def test_another_format_is_told(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint-00000001.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"polyseme_checkpoint": 9}))
     with pytest.raises(PolysemeError, match="has format 9; this version reads 1"):
-        CheckpointManager(tmp_path).newest()
+        CheckpointManager(tmp_path).latest()

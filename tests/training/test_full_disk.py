@@ -38,14 +38,14 @@ def test_full_from_the_start(tmp_path: Path) -> None:
         fit(tmp_path)
     path = tmp_path / "run" / "checkpoint-00000000.safetensors"
     assert str(told.value).startswith(f"cannot write {path}: File too large")
-    assert str(told.value).endswith("make room, then the same command goes on from there")
+    assert str(told.value).endswith("free some space, then the same command resumes the run")
     assert files(tmp_path) == ["log.jsonl"]
 
 
 def test_full_on_the_way(tmp_path: Path) -> None:
     """The weights come to 80 kB; the optimizer's memory, which begins with step 1, to twice as much again."""
     fit(tmp_path / "whole")
-    with room_for(120_000), pytest.raises(PolysemeError, match="the checkpoint of step 0 is kept: make room"):
+    with room_for(120_000), pytest.raises(PolysemeError, match="the checkpoint of step 0 is kept: free some space"):
         fit(tmp_path / "cut")
     assert files(tmp_path / "cut") == ["checkpoint-00000000.json", "checkpoint-00000000.safetensors", "log.jsonl"]
     fit(tmp_path / "cut")

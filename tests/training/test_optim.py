@@ -10,7 +10,8 @@ from torch import nn
 
 from polyseme.base.config import ConfigError
 from polyseme.training.base import LrMultiplier
-from polyseme.training.optim import OptimConfig, build_optimizer, clip_gradients, learning_rate, set_learning_rate
+from polyseme.training.optim import build_optimizer, clip_gradients, scheduled_learning_rate, set_learning_rate
+from polyseme.training.optim_config import OptimConfig
 
 
 def net() -> nn.Module:
@@ -29,7 +30,7 @@ def train(config: OptimConfig, steps: int) -> nn.Module:
     for number, (weight, bias) in enumerate(gradients(steps)):
         module.weight.grad, module.bias.grad = torch.tensor(weight), torch.tensor(bias)
         clip_gradients(config, optimizer)
-        set_learning_rate(optimizer, learning_rate(config, number, steps))
+        set_learning_rate(optimizer, scheduled_learning_rate(config, number, steps))
         optimizer.step()
     return module
 
@@ -75,9 +76,9 @@ def test_schedules_by_hand() -> None:
         "constant": [0.4, 0.8, 1.2, 1.6, 2.0, 2.0, 2.0, 2.0, 2.0],
     }.items():
         config = OptimConfig.from_dict({**half, "decay": decay})
-        assert [learning_rate(config, step, 8) for step in range(9)] == pytest.approx(expected)
-    assert learning_rate(OptimConfig(learning_rate=2.0, warmup=0.0), 0, 10) == 2.0
-    assert learning_rate(OptimConfig(), 150, 100) == 0.0  # words overshoot by part of a batch
+        assert [scheduled_learning_rate(config, step, 8) for step in range(9)] == pytest.approx(expected)
+    assert scheduled_learning_rate(OptimConfig(learning_rate=2.0, warmup=0.0), 0, 10) == 2.0
+    assert scheduled_learning_rate(OptimConfig(), 150, 100) == 0.0  # words overshoot by part of a batch
 
 
 def test_frozen_weights_are_left_out() -> None:
@@ -104,7 +105,7 @@ def test_weights_that_wait_are_not_touched_by_their_gradients(optimizer: str, nu
 
 
 def test_all_mistakes_at_once() -> None:
-    with pytest.raises(ConfigError, match=r"learning_rate is 0.*warmup is 1.5.*clip_norm is -1.*initial_accumulator is 0"):
+    with pytest.raises(ConfigError, match=r"learning_rate is 0.*initial_accumulator is 0.*warmup is 1.5.*clip_norm is -1"):
         OptimConfig(optimizer="adagrad", learning_rate=0, warmup=1.5, clip_norm=-1, initial_accumulator=0)
 
 
@@ -122,7 +123,10 @@ def test_the_slanted_triangle_is_the_published_one() -> None:
     cut = math.floor(steps * 0.1)
     for step in range(steps):
         p = step / cut if step < cut else 1 - (step - cut) / (cut * (1 / 0.1 - 1))
-        assert learning_rate(config, step, steps) == pytest.approx(0.01 * (1 + p * 31) / 32)
-    assert learning_rate(config, 0, steps) == pytest.approx(0.01 / 32) and learning_rate(config, cut, steps) == 0.01
-    with pytest.raises(ConfigError, match="give the share that climbs"):
+        assert scheduled_learning_rate(config, step, steps) == pytest.approx(0.01 * (1 + p * 31) / 32)
+    assert (
+        scheduled_learning_rate(config, 0, steps) == pytest.approx(0.01 / 32)
+        and scheduled_learning_rate(config, cut, steps) == 0.01
+    )
+    with pytest.raises(ConfigError, match="needs a warmup above 0"):
         OptimConfig(decay="slanted", warmup=0.0)

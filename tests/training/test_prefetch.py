@@ -40,7 +40,7 @@ def threads() -> int:
 
 @pytest.mark.parametrize("ahead", [0, 1, 3])
 def test_order_and_positions(ahead: int) -> None:
-    batches = PrefetchedBatches(Numbers(), lambda batch: 10 * batch, ahead=ahead)
+    batches = PrefetchedBatches(Numbers(), lambda batch: 10 * batch, prefetch=ahead)
     stream = iter(batches)
     assert batches.position() == {"next": 0} and batches.words_per_epoch == 10
     assert list(islice(stream, 5)) == [0, 10, 20, 30, 40]
@@ -55,10 +55,10 @@ def test_order_and_positions(ahead: int) -> None:
 
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_the_end_and_a_failure_reach_the_one_who_waits(ahead: int) -> None:
-    batches = PrefetchedBatches(Numbers(end=4), lambda batch: batch, ahead=ahead)
+    batches = PrefetchedBatches(Numbers(end=4), lambda batch: batch, prefetch=ahead)
     assert list(batches) == [0, 1, 2, 3]
     batches.close()
-    stream = iter(PrefetchedBatches(Numbers(broken=2), lambda batch: batch, ahead=ahead))
+    stream = iter(PrefetchedBatches(Numbers(broken=2), lambda batch: batch, prefetch=ahead))
     assert list(islice(stream, 2)) == [0, 1]
     with pytest.raises(OSError, match="the file is gone"):
         next(stream)

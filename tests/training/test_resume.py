@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import json
 import os
 import signal
 from pathlib import Path
@@ -12,11 +13,13 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import PolysemeError
+from polyseme.base.hashing import hash_json
 from polyseme.training import fit_loop
 from polyseme.training.base import Loss
 from polyseme.training.checkpoint import Checkpoint, CheckpointManager
-from polyseme.training.config import check_resume_settings
-from polyseme.training.optim import OptimConfig
+from polyseme.training.config import TrainConfig
+from polyseme.training.optim_config import OptimConfig
+from polyseme.training.resume import ConfigValues, check_resume_settings, differences, plain_settings, translate_settings
 from polyseme.training.trainer import Trainer, TrainOutput
 from tests.training import toy
 from tests.training.compare import assert_same_run, log, newest
@@ -91,7 +94,7 @@ def test_a_signal_ends_the_step_and_writes_a_checkpoint(
     before = signal.getsignal(by)
     result = fit(tmp_path, stopping("loss", 18, by), checkpoint_every=1000)
     assert (result.steps, result.ended, result.stopped_by) == (18, None, by.name)
-    assert f"stopped by {by.name} at step 18; the same command goes on from there" in caplog.text
+    assert f"stopped by {by.name} at step 18; the same command resumes the run" in caplog.text
     assert signal.getsignal(by) is before
     assert newest(tmp_path, "json").name == "checkpoint-00000018.json"
     fit(tmp_path)
@@ -147,18 +150,18 @@ def test_checkpoints_come_by_themselves(tmp_path: Path, whole: Path, monkeypatch
         write(self, checkpoint)
 
     monkeypatch.setattr(CheckpointManager, "write", noted)
-    monkeypatch.setattr(fit_loop, "SECONDS", 0.0)
-    monkeypatch.setattr(fit_loop, "WRITING", 0.0)
+    monkeypatch.setattr(fit_loop, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(fit_loop, "CHECKPOINT_COST", 0.0)
     fit(tmp_path / "often", checkpoint_every=None)
     often, steps = len(steps), []
-    monkeypatch.setattr(fit_loop, "WRITING", 1e9)
+    monkeypatch.setattr(fit_loop, "CHECKPOINT_COST", 1e9)
     fit(tmp_path / "seldom", checkpoint_every=None)
     assert len(steps) == 2 < often  # the first and the last
     assert_same_run(whole, tmp_path / "often")
 
 
 @pytest.mark.parametrize(
-    "changes", [{"epochs": 2.5}, {"words": 700, "accumulate": 2}, {"optim": OptimConfig(optimizer="adagrad")}]
+    "changes", [{"epochs": 2.5}, {"words": 700, "gradient_accumulation_steps": 2}, {"optim": OptimConfig(optimizer="adagrad")}]
 )
 def test_other_settings_resume_as_well(tmp_path: Path, changes: dict[str, Any]) -> None:
     fit(tmp_path / "whole", **changes)
@@ -179,7 +182,7 @@ def test_other_settings_are_named(tmp_path: Path) -> None:
     trainer = Trainer(toy.config(), toy.RUN)
     with pytest.raises(PolysemeError, match=r"settings.vectors: nothing in the run, abc now"):
         trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"vectors": "abc"})
-    with pytest.raises(PolysemeError, match=r"the text, or how it is split, is not what this run began with"):
+    with pytest.raises(PolysemeError, match=r"the text of this run, or how it is split, changed since it began"):
         trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"corpus": "abc"}, accept_changes=True)
     with pytest.raises(PolysemeError, match=r"a run of another model"):
         fit(tmp_path, toy.learner(dim=9))
@@ -196,7 +199,7 @@ def test_changes_can_be_accepted(tmp_path: Path) -> None:
 def test_a_run_that_is_over_takes_no_changes_that_would_do_nothing(tmp_path: Path) -> None:
     fit(tmp_path)
     changed = toy.config(optim=OptimConfig(learning_rate=0.02))
-    with pytest.raises(PolysemeError, match=r"is over, and optim.learning_rate as given now would change nothing"):
+    with pytest.raises(PolysemeError, match=r"is finished, so changing optim.learning_rate has no effect"):
         Trainer(changed, toy.RUN).fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, accept_changes=True)
 
 
@@ -212,10 +215,10 @@ def test_more_patience_lets_a_run_go_on(tmp_path: Path) -> None:
 
 def test_rows_that_stand_for_others_are_never_accepted(tmp_path: Path) -> None:
     trainer = Trainer(toy.config(), toy.RUN)
-    trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"rows": "abc"})
+    trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"vocabulary": "abc"})
     longer = Trainer(toy.config(steps=50), toy.RUN)
-    with pytest.raises(PolysemeError, match="the words, labels or pieces of this run are not those that it began with"):
-        longer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"rows": "acb"}, accept_changes=True)
+    with pytest.raises(PolysemeError, match="the words, labels or subwords of this run changed since it began"):
+        longer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"vocabulary": "acb"}, accept_changes=True)
 
 
 @pytest.mark.parametrize(
@@ -223,17 +226,17 @@ def test_rows_that_stand_for_others_are_never_accepted(tmp_path: Path) -> None:
     [
         ({"settings": {"pretraining": {"size": "tiny"}, "corpus": "abc"}}, "elmo"),
         ({"settings": {"pretraining": {"method": "nnlm"}, "corpus": "abc"}}, "nnlm"),
-        ({"settings": {"pretraining": {"masking": {"share": 0.15}}, "rows": "abc"}}, "bert"),
-        ({"settings": {"pretraining": {"size": "tiny"}, "rows": "abc"}}, "gpt"),
+        ({"settings": {"pretraining": {"masking": {"share": 0.15}}, "vocabulary": "abc"}}, "bert"),
+        ({"settings": {"pretraining": {"size": "tiny"}, "vocabulary": "abc"}}, "gpt"),
         ({"settings": {"adaptation": {"new_words": 3}, "corpus": "abc"}}, "adaptation"),
-        ({"settings": {"task": {"hidden": 3}, "rows": "abc"}}, "task"),
+        ({"settings": {"task": {"hidden": 3}, "vocabulary": "abc"}}, "task"),
         ({"word2vec": {"dim": 3}, "corpus": "abc", "seed": 1}, "word2vec"),
     ],
 )
 def test_a_run_of_another_kind_is_never_accepted(settings: dict[str, Any], kind: str) -> None:
     assert check_resume_settings(settings, settings, accept_changes=False) == {}
     for now in ({"method": "taglm"}, {"method": "ulmfit"}):
-        told = f"this folder holds a run of another kind \\({kind} in the run, {now['method']} now\\): choose another folder"
+        told = f"this folder holds another kind of run \\({kind}, not {now['method']}\\): choose another folder"
         with pytest.raises(PolysemeError, match=told):
             check_resume_settings(settings, {"settings": {"pretraining": now, "corpus": "abc"}}, accept_changes=True)
 
@@ -241,7 +244,7 @@ def test_a_run_of_another_kind_is_never_accepted(settings: dict[str, Any], kind:
 def test_other_held_out_data_is_a_new_measure(tmp_path: Path) -> None:
     def judged(by: str, steps: int) -> TrainOutput:
         trainer = Trainer(toy.config(steps=steps, optim=OptimConfig(learning_rate=1e-12)), toy.RUN)
-        return trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"judged": by}, accept_changes=True)
+        return trainer.fit(toy.learner(), toy.ToyBatches(), toy.dev(), tmp_path, settings={"dev": by}, accept_changes=True)
 
     assert judged("one", 20).best_step == 10  # nothing gets better, so the first stays the best
     assert judged("one", 30).best_step == 10
@@ -254,7 +257,7 @@ def test_batches_of_another_kind_are_told(tmp_path: Path) -> None:
             self._next = position["lane"]
 
     fit(tmp_path)
-    with pytest.raises(PolysemeError, match="laid out in another way"):
+    with pytest.raises(PolysemeError, match="has other batches"):
         Trainer(toy.config(), toy.RUN).fit(toy.learner(), Others(), toy.dev(), tmp_path)
 
 
@@ -274,5 +277,40 @@ def test_a_model_that_cannot_be_saved_is_told_with_its_folder(tmp_path: Path) ->
         def save(self, folder: Path) -> None:
             raise PolysemeError("cannot write part: No space left on device")
 
-    with pytest.raises(PolysemeError, match=r"could not be saved in .* \(cannot write part: No space.*step 7 is kept.*goes on"):
+    with pytest.raises(
+        PolysemeError, match=r"cannot save the model in .* \(cannot write part: No space.*step 7 is kept.*resumes"
+    ):
         fit(tmp_path, Full())
+
+
+def test_settings_of_format_1_are_compared_under_their_new_names() -> None:
+    settings = {"vocabulary": "a", "train": ConfigValues(TrainConfig, {})}
+    new = {"config": toy.config(), "run": {"world_size": 2}, "settings": settings}
+    old = plain_settings(new)
+    old["run"] = {"ranks": 2}
+    old["settings"] = {"rows": "a", "train": {"accumulate": 3, "rows": 1}}
+    old["config"]["accumulate"] = old["config"].pop("gradient_accumulation_steps")
+    translated = translate_settings(old, new)
+    assert translated["settings"] == {"vocabulary": "a", "train": {"gradient_accumulation_steps": 3, "rows": 1}}
+    assert differences(translated["config"], plain_settings(toy.config())) == {} and translated["run"] == {"world_size": 2}
+
+
+def test_a_run_of_format_1_is_resumed(tmp_path: Path, whole: Path) -> None:
+    """A checkpoint under the names of format 1."""
+    with pytest.raises(Stopped):
+        fit(tmp_path, stopping("loss", 23))
+    path = newest(tmp_path, "json")
+    head = json.loads(path.read_text())
+    head.pop("digest")
+    values = head["values"]
+    head["polyseme_checkpoint"] = 1
+    values |= {"plan": values.pop("budget"), "ranks": values.pop("processes"), "log": values.pop("log_bytes")}
+    values["progress"]["waited"] = values["progress"].pop("wait_count")
+    settings = values["settings"]
+    settings["run"]["ranks"] = settings["run"].pop("world_size")
+    settings["config"]["accumulate"] = settings["config"].pop("gradient_accumulation_steps")
+    for process in values["ranks"]:
+        process["interval"]["in_a_row"] = process["interval"].pop("consecutive_skips")
+    path.write_text(json.dumps(head | {"digest": hash_json(head)}))
+    fit(tmp_path)
+    assert_same_run(whole, tmp_path)

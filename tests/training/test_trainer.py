@@ -16,7 +16,7 @@ from polyseme.training.base import Loss
 from polyseme.training.budget import Budget, Timing, budget_from_minutes, extend_budget
 from polyseme.training.config import TrainConfig
 from polyseme.training.fit_loop import DivergedError
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from polyseme.training.trainer import Trainer, TrainOutput
 from tests.training import toy
 from tests.training.compare import assert_same_run, log, newest
@@ -74,8 +74,8 @@ def test_a_sampled_loss_is_called_sampled(tmp_path: Path) -> None:
 def test_nan_stops_with_the_last_good_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(DivergedError) as told:
         fit(tmp_path, toy.learner(broken_at=17))
-    assert "no longer a number at step 17; the last good checkpoint, of step 14, is kept" in str(told.value)
-    assert "lower the learning rate (it is 0.01)" in str(told.value)
+    assert "not finite at step 17; the last good checkpoint, of step 14, is kept" in str(told.value)
+    assert "give a learning_rate below 0.01" in str(told.value)
     assert newest(tmp_path, "json").name == "checkpoint-00000014.json"
     fit(tmp_path / "whole")
     fit(tmp_path)  # mended
@@ -140,7 +140,9 @@ def test_accumulated_batches_are_one_larger_batch(tmp_path: Path) -> None:
     for batches, accumulate in ((toy.ToyBatches(), 1), (Halves(), 2)):
         torch.manual_seed(3)
         learner = Fresh(dropout=0.0)
-        Trainer(toy.config(accumulate=accumulate), toy.RUN).fit(learner, batches, None, tmp_path / str(accumulate))
+        Trainer(toy.config(gradient_accumulation_steps=accumulate), toy.RUN).fit(
+            learner, batches, None, tmp_path / str(accumulate)
+        )
         made.append(learner.state_dict())
     for name, value in made[0].items():
         torch.testing.assert_close(value, made[1][name], rtol=1e-4, atol=1e-5)
@@ -181,7 +183,7 @@ def test_minutes_become_steps_that_the_run_keeps(tmp_path: Path, monkeypatch: py
     # 54 s, less 17 timed steps (or 14, by rounding), an evaluation, and the last one; 20 steps and an evaluation take 3 s
     assert result.steps in (int((54 - 1.7 - 1 - 1) / 0.15), int((54 - 1.4 - 1 - 1) / 0.15))
     assert result.ended == "budget" and 50 < result.seconds <= 54
-    budget = json.loads(newest(tmp_path / "timed", "json").read_text())["values"]["plan"]
+    budget = json.loads(newest(tmp_path / "timed", "json").read_text())["values"]["budget"]
     assert (budget["unit"], budget["total"]) == ("steps", result.steps)
     # what the measuring did is undone to the bit: the same steps without it give the same run
     fit(tmp_path / "counted", steps=result.steps, eval_every=20)
@@ -218,7 +220,7 @@ def test_a_run_whose_measuring_was_disturbed_is_lengthened(tmp_path: Path, monke
     result = fit(tmp_path, Disturbed(), minutes=1)
     # 1.1 s a step would be some 25; behind 10 s of measuring there is room for 43 s of steps and ten evaluations
     assert 200 < result.steps < 430 and 45 < result.seconds <= 60
-    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
+    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["budget"]
     assert budget["total"] == result.steps
 
 
@@ -239,7 +241,7 @@ def test_a_run_of_one_evaluation_is_lengthened_too(tmp_path: Path, monkeypatch: 
     for module in ("fit_loop", "step_runner"):
         monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
     result = fit(tmp_path, Disturbed(), minutes=1, eval_every=None)
-    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
+    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["budget"]
     assert budget["total"] == result.steps and budget["evaluations"] == 1
     assert result.steps > 100 and 45 < result.seconds <= 60  # 1.1 s a step would be some 20
 
@@ -257,7 +259,7 @@ def test_a_sitting_that_goes_on_keeps_the_plan(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
     with pytest.raises(RuntimeError, match="power cut"):
         fit(tmp_path, Disturbed(), minutes=1)
-    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
+    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["budget"]
     assert fit(tmp_path, Slow(), minutes=1).steps == budget["total"] < 60  # though now a step takes a tenth of a second
 
 
@@ -275,7 +277,7 @@ def test_a_plan_made_again() -> None:
 def test_a_minutes_run_resumed_has_the_same_end(tmp_path: Path) -> None:
     with pytest.raises(DivergedError):
         fit(tmp_path, toy.learner(broken_at=60), minutes=0.05)
-    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["plan"]
+    budget = json.loads(newest(tmp_path, "json").read_text())["values"]["budget"]
     assert fit(tmp_path, minutes=0.05).steps == budget["total"]
 
 
@@ -286,18 +288,20 @@ def test_minutes_by_hand() -> None:
     assert budget_from_minutes(TrainConfig(minutes=1, eval_every=10), rate).total == 250  # 50 s / (0.1 + 1 / 10)
     slow = Timing(step=0.1, evaluation=5.0, spent=3.0)  # 46 s left, room for one
     assert budget_from_minutes(TrainConfig(minutes=1), slow) == Budget(unit="steps", total=460, evaluations=1)
-    with pytest.raises(PolysemeError, match="1 minutes are too few"):
+    with pytest.raises(PolysemeError, match="minutes=1 is too short"):
         budget_from_minutes(TrainConfig(minutes=1), Timing(step=60.0, evaluation=0.0, spent=1.0))
 
 
 def test_budgets(tmp_path: Path) -> None:
     assert fit(tmp_path / "epochs", epochs=1.5).words == 400  # 390 of 260 a pass, 20 a step
     assert fit(tmp_path / "words", words=95).words == 100
-    with pytest.raises(ConfigError, match=r"steps and minutes given; give exactly one of.*patience is 0"):
-        TrainConfig(steps=1, minutes=1, patience=0)
-    with pytest.raises(ConfigError, match="no budget given"):
+    with pytest.raises(ConfigError, match=r"steps and minutes are given: give exactly one of steps, epochs, words, minutes"):
+        TrainConfig(steps=1, minutes=1)
+    with pytest.raises(ConfigError, match=r"steps is 0; allowed: 1 or more; patience is 0"):
+        TrainConfig(steps=0, patience=0)
+    with pytest.raises(ConfigError, match="no budget is given"):
         TrainConfig()
-    with pytest.raises(ConfigError, match="epochs is inf; it must be above 0, and finite"):
+    with pytest.raises(ConfigError, match="epochs is inf; allowed: finite numbers"):
         TrainConfig(epochs=math.inf)
 
 
@@ -306,7 +310,7 @@ def test_no_batches(tmp_path: Path) -> None:
         def __iter__(self) -> Any:
             return iter(())
 
-    with pytest.raises(PolysemeError, match="gave no more batches"):
+    with pytest.raises(PolysemeError, match="has no more batches"):
         Trainer(toy.config(), toy.RUN).fit(toy.learner(), Nothing(), None, tmp_path)
 
 

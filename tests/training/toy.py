@@ -14,7 +14,7 @@ from polyseme.base.files import atomic
 from polyseme.base.run import Run
 from polyseme.training.base import Learner, Loss
 from polyseme.training.config import TrainConfig
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 
 LETTERS = 11
 

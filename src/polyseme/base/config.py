@@ -47,6 +47,8 @@ class Setting:
     """What stands for the value in the help: FILE, N."""
     default_text: str | None = None
     """What the default means, where it is None."""
+    one_of: str | None = None
+    """Name of a set of settings of which one is given: to give one as an option clears the defaults of the others."""
     flags: tuple[str, ...] = ()
     """Short flags, such as `-n`."""
     parse: Callable[[str], Any] | None = None

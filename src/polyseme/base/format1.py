@@ -14,6 +14,12 @@ KEYS: dict[str, dict[str, str]] = {
     "CharactersConfig": {"highways": "highway_layers"},
     "LstmConfig": {"dim": "cell_size", "projection": "projection_size"},
     "TransformerConfig": {"inner": "feedforward_size"},
+    # Checkpoints of runs.
+    "Checkpoint": {"plan": "budget", "ranks": "processes", "log": "log_bytes"},
+    "RunSettings": {"ranks": "world_size", "judged": "dev", "rows": "vocabulary"},
+    "Progress": {"waited": "wait_count"},
+    "IntervalMetrics": {"in_a_row": "consecutive_skips"},
+    "TrainConfig": {"accumulate": "gradient_accumulation_steps"},
     # Positions of batches in the checkpoints of runs.
     "PackedPosition": {"lanes": "rows"},
     "PackedRows": {"place": "position"},

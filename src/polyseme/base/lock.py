@@ -1,59 +1,56 @@
-"""One process at a time in the folder of a run."""
+"""Locks between processes of one machine. A killed process loses its lock by itself."""
 
 from __future__ import annotations
 
 import contextlib
-import os
+import errno
+import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+import filelock
 
 from polyseme.base.errors import PolysemeError
 from polyseme.base.files import wrap_os_errors
 
-fcntl: Any
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
-
-LOCK = ".lock"
+LOCK_NAME = ".lock"
+"""Name of a lock file in the folder that it protects."""
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+_log = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
-def lock_run_folder(folder: Path) -> Iterator[None]:
-    """A block for one process of this machine; another one that holds the folder is an error.
+def lock_file(path: Path, *, busy: str | None = None) -> Iterator[bool]:
+    """Hold a lock during a `with` block; the file disappears at its end.
 
-    Two runs in one folder would write over each other's models, each believing that its own was kept. A killed process loses
-    its lock by itself; where the system or the disk has no locks, nothing is checked.
+    If another process holds it, wait, or with `busy` raise an error with this text. Yields whether the lock is held: on file
+    systems without locks, nobody waits.
     """
-    if fcntl is None:
-        yield
-        return
-    path = folder / LOCK
+    lock = filelock.FileLock(path)
     with wrap_os_errors(path, "write"):
-        folder.mkdir(parents=True, exist_ok=True)
-        file = _locked(path)
-    with file:
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        held = _acquire(lock, busy)
+    if not held:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        path.unlink(missing_ok=True)  # while it is held: processes that wait for it see that it is gone, and lock a new one
+        lock.release()
 
 
-def _locked(path: Path) -> Any:
-    while True:
-        file = path.open("ab")
+def _acquire(lock: filelock.BaseFileLock, busy: str | None) -> bool:
+    try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            raise PolysemeError(
-                f"another process trains in {path.parent.parent}: wait until it is done, or choose another folder"
-            ) from None
-        except OSError:  # a disk without locks
-            return file
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                return file
-        file.close()  # its holder has just removed it, and another process may hold a new one
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            if busy is not None:
+                raise PolysemeError(busy) from None
+            _log.info("waiting for another process, which holds %s", lock.lock_file)
+            lock.acquire()
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        return False
+    return True

@@ -79,6 +79,8 @@ def build(configs: Mapping[str, Config], given: Mapping[str, Any], what: str) ->
     if unknown := [name for name in given if name not in known]:
         raise UsageError("; ".join(f"{what} has no option {arg(name)}{nearest(name, known)}" for name in unknown))
     values = {name: config.to_dict() for name, config in configs.items()}
+    sets = {known[name].declared.one_of for name, value in given.items() if value is not None} - {None}
+    given = {**{name: None for name, option in known.items() if option.declared.one_of in sets}, **given}
     for name in sorted(given, key=lambda name: -len(known[name].paths)):
         for path in known[name].paths:
             *above, last = path.split(".")

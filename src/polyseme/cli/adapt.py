@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from polyseme.pretraining.adapt import Adaptation, Adapted
     from polyseme.training.config import TrainConfig
-    from polyseme.training.optim import OptimConfig
+    from polyseme.training.optim_config import OptimConfig
 
 
 class Output(StrEnum):
@@ -139,7 +139,7 @@ def adapt(
     from polyseme.pretraining.adapt import EPOCHS, RATE, ElmoAdaptation
     from polyseme.pretraining.adapt import adapt as train
     from polyseme.pretraining.elmo_training import SKIP_NORM
-    from polyseme.training.optim import OptimConfig
+    from polyseme.training.optim_config import OptimConfig
 
     logging.basicConfig(format="polyseme: %(message)s")
     given = {"new_words": new_words, "min_count": min_count, "freeze": tuple(freeze or ())}

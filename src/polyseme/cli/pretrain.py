@@ -36,7 +36,7 @@ from polyseme.cli.training_options import (
 if TYPE_CHECKING:
     from polyseme.base.run import Run
     from polyseme.text.word_vectors import VectorLookup, WordVectors
-    from polyseme.training.optim import OptimConfig
+    from polyseme.training.optim_config import OptimConfig
 
 app = typer.Typer(help="Teach a model your own text.", no_args_is_help=True)
 
@@ -217,7 +217,7 @@ def _vectors(path: Path | None, run: Run) -> VectorLookup | None:
 def _optim(optimizer: Optimizer, rate: float | None) -> OptimConfig:
     """The paper's Adagrad keeps its rate; AdamW's falls to zero."""
     from polyseme.pretraining.elmo_training import SKIP_NORM
-    from polyseme.training.optim import OptimConfig
+    from polyseme.training.optim_config import OptimConfig
 
     adagrad = optimizer is Optimizer.adagrad
     usual = 0.2 if adagrad else 1e-3

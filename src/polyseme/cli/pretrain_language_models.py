@@ -108,7 +108,7 @@ def nnlm(
     """
     large_pages()
     from polyseme.pretraining.nnlm import NnlmPretraining
-    from polyseme.training.optim import OptimConfig
+    from polyseme.training.optim_config import OptimConfig
 
     optim = OptimConfig(learning_rate=learning_rate, weight_decay=weight_decay)
     config = NnlmPretraining(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from polyseme.pretraining.subword_training import SubwordPretraining
     from polyseme.text.corpus import Corpus
     from polyseme.training.config import TrainConfig
-    from polyseme.training.optim import OptimConfig
+    from polyseme.training.optim_config import OptimConfig
     from polyseme.training.trainer import TrainOutput
 
 

@@ -53,7 +53,7 @@ from polyseme.text.vocabulary import Vocabulary
 from polyseme.training.base import Batches, Learner
 from polyseme.training.checkpoint import has_checkpoint
 from polyseme.training.config import TrainConfig
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from polyseme.training.trainer import Trainer, TrainOutput
 
 _log = logging.getLogger(__name__)

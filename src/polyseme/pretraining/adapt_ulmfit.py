@@ -23,7 +23,7 @@ from polyseme.text.batching.bptt import BpttBatches
 from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
 from polyseme.training.config import TrainConfig
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 
 RATE = 1e-3  # at the top; a third of a new model's
 LAYER_DECAY = 2.6

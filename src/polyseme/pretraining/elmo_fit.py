@@ -31,7 +31,7 @@ from polyseme.text.word_vectors import VectorLookup, WordVectors
 from polyseme.text.words import get_splitter
 from polyseme.training.checkpoint import has_checkpoint
 from polyseme.training.config import TrainConfig
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from polyseme.training.trainer import Trainer, TrainOutput
 
 WORD_DIM = 100

@@ -28,7 +28,7 @@ from polyseme.pretraining.elmo_training import text_facts
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.training.checkpoint import Checkpoint, CheckpointManager, has_checkpoint
-from polyseme.training.config import differences
+from polyseme.training.resume import differences
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class EpochCheckpoints:
     def newest(self) -> Checkpoint | None:
         """The state to go on from; a run with other settings is an error that names them."""
         self._checkpoints.clean()
-        found = self._checkpoints.newest()
+        found = self._checkpoints.latest()
         self._began = time.perf_counter()
         if found is None:
             return None

@@ -88,7 +88,7 @@ def synthetic_shards(config: ElmoPretraining, words: int, vocabulary: int, sente
     """Invented text as shards in memory, as much as `_STEPS` steps take: words by Zipf's law, sentences of the mean length."""
     source = np.random.default_rng(0)
     mean = min(max(words / max(sentences, 1), 1.0), 400.0)
-    count = max(2, int(1.5 * _STEPS * (config.batch_words or 0) * config.train.accumulate / mean))
+    count = max(2, int(1.5 * _STEPS * (config.batch_words or 0) * config.train.gradient_accumulation_steps / mean))
     lengths = np.maximum(1, source.gamma(2.0, mean / 2.0, size=count).round()).astype(np.int64)
     types = max(1, min(vocabulary, max(config.vocabulary_size, _TYPES)))
     ranks = np.exp(source.random(int(lengths.sum())) * np.log(types + 1)).astype(np.int64) - 1  # chance of rank r: 1 / (r + 1)

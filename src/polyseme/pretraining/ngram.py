@@ -35,7 +35,7 @@ from polyseme.text.corpus import Corpus
 from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.training.config import differences
+from polyseme.training.resume import differences
 
 MARKED = NgramConfig(order=1)
 """For the names of the marks, which are those of ARPA files."""

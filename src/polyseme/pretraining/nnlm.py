@@ -26,7 +26,7 @@ from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 from polyseme.training.base import Loss
 from polyseme.training.config import TrainConfig
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from polyseme.text.words import Splitter
 from polyseme.training.base import Batches, Learner
 from polyseme.training.checkpoint import has_checkpoint
 from polyseme.training.config import TrainConfig
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 from polyseme.training.trainer import Trainer, TrainOutput
 
 _log = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ class SubwordPretraining(Config):
         objective = self.objective(model)
         objective.card = card.unfinished()
         taught = {name: value for name, value in self.to_dict().items() if name != "train"} | {"batch_subwords": size}
-        settings = {"pretraining": taught, "corpus": corpus.fingerprint(), "rows": model.subwords.fingerprint}
+        settings = {"pretraining": taught, "corpus": corpus.fingerprint(), "vocabulary": model.subwords.fingerprint}
         result = Trainer(self.train, run).fit(objective, batches, dev, out, settings=settings, accept_changes=accept_changes)
         if run.is_main_process:
             told = {f"held_out_{name}": f"{value:.4f}" for name, value in result.scores.items()}

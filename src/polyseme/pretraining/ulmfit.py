@@ -28,7 +28,7 @@ from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 from polyseme.training.base import Loss, LrMultiplier
 from polyseme.training.config import TrainConfig
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 
 DEV_ROWS = 10  # of a batch in validation, as published
 

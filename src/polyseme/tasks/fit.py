@@ -29,7 +29,8 @@ from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.words import Splitter
 from polyseme.training.checkpoint import CheckpointManager
 from polyseme.training.config import TrainConfig
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
+from polyseme.training.resume import ConfigValues
 from polyseme.training.trainer import Trainer, TrainOutput
 
 _log = logging.getLogger(__name__)
@@ -119,12 +120,12 @@ def fit(
     judged.cache(task.features, place)
     batches = ExampleBatches(data, size=fitting.batch_size, seed=run.seed, rank=run.rank, world_size=run.world_size)
     settings = {
-        "task": task.config.to_dict(),
-        "fitting": {name: value for name, value in fitting.to_dict().items() if name != "optim"},
+        "task": task.config,
+        "fitting": ConfigValues(FitConfig, {name: value for name, value in fitting.to_dict().items() if name != "optim"}),
         "encoders": [model_fingerprint(encoder) for encoder in encoders],
         "data": _fingerprint(chosen, *_contexts(data)),
-        "judged": _fingerprint(dev, *_contexts(judged)),
-        "rows": _fingerprint(task.features.words.words, task.labels),
+        "dev": _fingerprint(dev, *_contexts(judged)),
+        "vocabulary": _fingerprint(task.features.words.words, task.labels),
         "splitter": [task.splitter.name, getattr(task.splitter, "fingerprint", None)],
     }
     result = Trainer(_loop(fitting, batches), run).fit(

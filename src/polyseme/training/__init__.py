@@ -1,1 +1,1 @@
-"""The training room: one loop for pre-training objectives and tasks. It knows neither words nor encoders."""
+"""Training: one loop for pre-training objectives and tasks. It knows neither words nor encoders."""

@@ -1,8 +1,8 @@
-"""The contract between the loop and what it trains: a `Learner`, its `Batches`, the `Loss` of one batch.
+"""The contract between the trainer and what it trains: a `Learner`, its `Batches`, the `Loss` of a batch.
 
-The loop sees nothing else, so that one loop serves every objective and every task. For a resumed run to be the same run,
-all that training changes must lie in one of four places: the learner's `state_dict`, its `carried_state()`, the batches'
-`position()`, or the global random states. A learner with a generator of its own puts its state in `carried_state()`.
+The trainer sees nothing else, so one loop serves every pre-training objective and every task. For a resumed run to be the same
+run, all that training changes must be in one of four places: the learner's `state_dict`, its `carried_state()`, the batches'
+`position()`, or the global random states. A learner with a random generator of its own adds its state to `carried_state()`.
 """
 
 from __future__ import annotations
@@ -18,81 +18,80 @@ from torch import Tensor, nn
 
 @dataclasses.dataclass
 class Loss:
-    """What one batch gave."""
+    """The loss of one batch."""
 
     total: Tensor
-    """Scalar to back-propagate: the mean for each word."""
+    """Scalar to back-propagate: the mean per word."""
     words: int
-    """The words that it is a mean over."""
-    state: dict[str, Tensor] = dataclasses.field(default_factory=dict)
-    """Scalars for the log (forward, backward, ...), each a mean over the same words; the same names in every batch."""
+    """Number of words in the mean."""
+    components: dict[str, Tensor] = dataclasses.field(default_factory=dict)
+    """Scalars for the log (forward, backward, ...), means over the same words; every batch has the same names."""
     sampled: bool = False
-    """Whether `total` comes from a sample of the vocabulary: then it compares with no other loss, and is labelled so."""
+    """Whether `total` comes from a sample of the vocabulary; such losses are logged as `sampled_loss`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class LrMultiplier:
-    """How fast the weights whose names begin with `prefix` move, against the run's rate."""
+    """Learning rate of the weights whose names begin with `prefix`, relative to the run's."""
 
     prefix: str
     multiplier: float = 1.0
-    """Times the run's rate."""
     start: float = 0.0
-    """The share of the run before which they stay as they are: with several lr_multipliers, parts thaw one by one."""
+    """Fraction of the run before which these weights are frozen: several rules give gradual unfreezing."""
 
 
 class Learner(nn.Module, ABC):
-    """Something that learns: it gives a loss to descend, a score to choose by, and a folder that users load."""
+    """What a `Trainer` trains: it gives a loss to minimize, a score to select by, and a folder that users load."""
 
     score_name: str = "loss"
-    """Which number of `evaluate` is to be made small."""
+    """Which number of `evaluate` to minimize."""
 
     def prepare(self, batch: Any) -> Any:
-        """What can be made of a batch before its step, such as tensors on the device; `loss` gets the result.
+        """Prepare a batch for `loss`, for example move it to the device.
 
-        On a GPU this runs ahead in another thread: it must draw no random numbers, and look at nothing that training changes.
+        On a GPU this runs ahead in another thread: draw no random numbers here, and use nothing that training changes.
         """
         return batch
 
     @abstractmethod
     def loss(self, batch: Any) -> Loss:
-        """The loss of one prepared batch."""
+        """Compute the loss of one prepared batch."""
 
     @abstractmethod
     def evaluate(self, dev: Any) -> dict[str, float]:
-        """Numbers on held-out data, `score_name` among them. Called in evaluation mode, without gradients, in float32."""
+        """Compute numbers on held-out data, among them `score_name`; in evaluation mode, without gradients, in float32."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
-        """Write the usable model to the folder, each file whole or not at all; other things there (`run/`) stay."""
+        """Write the usable model to the folder, each file atomically; leave other files (`run/`) alone."""
 
     def lr_multipliers(self) -> list[LrMultiplier]:
-        """Weights that move otherwise than the rest; of several that fit a weight, the one with the longest prefix counts."""
+        """Return rules for weights with another learning rate; the longest prefix that fits a weight wins."""
         return []
 
     def carried_state(self) -> dict[str, Tensor]:
-        """State that lives across batches, such as an LSTM's; kept for each process by itself."""
+        """Return state that lives across batches, such as an LSTM's; each process has its own."""
         return {}
 
     def restore_carried_state(self, carried: Mapping[str, Tensor]) -> None:
-        """Put back what `carried` gave; an empty mapping means the state before the first batch."""
+        """Restore what `carried_state` returned; an empty mapping is the state before the first batch."""
 
 
 class Batches(Protocol):
-    """Endless batches that know where they are.
+    """Endless batches with a position.
 
-    Under torchrun each process has its own; `words_per_epoch` counts the words of all processes together.
+    Under torchrun each process has its own; `words_per_epoch` counts the words of all processes.
     """
 
     @property
     def words_per_epoch(self) -> int:
-        """The words that one pass gives, over all processes."""
+        """Words of one pass over the data, over all processes."""
 
     def __iter__(self) -> Iterator[Any]:
-        """Batches from the current position on, epoch after epoch, for ever."""
+        """Yield batches from the current position on, epoch after epoch, without end."""
 
     def position(self) -> dict[str, Any]:
-        """Where the next batch begins, as JSON values; batches that were fetched ahead and not yet given do not count."""
+        """Return where the next batch begins, as JSON values; prefetched batches do not count."""
 
     def seek(self, position: dict[str, Any]) -> None:
-        """Go to a position without reading what lies before it; the next `iter` begins there."""
+        """Go to a position without reading what comes before it; the next `iter` begins there."""

@@ -1,14 +1,13 @@
-"""CheckpointManager: the whole state of a run, atomic, checked, two of them kept.
+"""Checkpoints: the complete state of a run, written atomically, with checksums; the last two are kept.
 
-One checkpoint is two files, `checkpoint-00000120.safetensors` (tensors) and `checkpoint-00000120.json` (all else, with the
-checksums of both). The JSON is written last, so that a checkpoint exists when it does; a kill at any moment leaves the one
-before. Chosen against `torch.save`: no pickle, and a flipped bit is found instead of trained on.
+A checkpoint is two files, `checkpoint-00000120.safetensors` (tensors) and `checkpoint-00000120.json` (the rest, with the
+checksums of both). The JSON is written last, so a checkpoint exists if it does; a kill at any moment leaves the one before.
+Chosen over `torch.save`: no pickle, and a flipped bit is noticed.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import logging
 import shutil
@@ -20,11 +19,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from polyseme.base import format1
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.files import atomic, read_json, wrap_os_errors, write_text
-from polyseme.base.lock import LOCK
+from polyseme.base.files import atomic, read_json, write_text
+from polyseme.base.hashing import hash_file, hash_json
+from polyseme.base.lock import LOCK_NAME
 
-FORMAT = 1
+FORMAT = 2
 _log = logging.getLogger(__name__)
 
 
@@ -35,6 +36,8 @@ class Checkpoint:
     step: int
     tensors: dict[str, Tensor]
     values: dict[str, Any]
+    format: int = FORMAT
+    """1: the names in `values["settings"]` are those of `polyseme.base.format1`."""
 
 
 class CheckpointManager:
@@ -43,54 +46,54 @@ class CheckpointManager:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.last: int | None = None
-        """The step of the newest one known to be good."""
+        """Step of the latest good checkpoint."""
 
     def write(self, checkpoint: Checkpoint) -> None:
-        """Write it whole or not at all, then let go of all but it and the good one before."""
+        """Write a checkpoint atomically, then remove all others but the good one before."""
         tensors, state = self._paths(checkpoint.step)
         try:
             with atomic(tensors) as part:
-                _save(_apart(checkpoint.tensors), part)
-                digest = _file_digest(part)
+                _save(_separate(checkpoint.tensors), part)
+                digest = hash_file(part)
             head = {"polyseme_checkpoint": FORMAT, "step": checkpoint.step, "tensors": digest, "values": checkpoint.values}
-            write_text(state, json.dumps(head | {"digest": _digest(head)}))
+            write_text(state, json.dumps(head | {"digest": hash_json(head)}))
         except PolysemeError as error:
             if not state.exists():
                 tensors.unlink(missing_ok=True)
             kept = "" if self.last is None else f"; the checkpoint of step {self.last} is kept"
-            raise PolysemeError(f"{error}{kept}: make room, then the same command goes on from there") from error
+            raise PolysemeError(f"{error}{kept}: free some space, then the same command resumes the run") from error
         keep = {*self._paths(checkpoint.step), *(self._paths(self.last) if self.last is not None else ())}
         self.last = checkpoint.step
         for file in sorted(self.folder.glob("checkpoint-*")):  # .json before .safetensors: never a head without its tensors
             if file not in keep:
                 file.unlink(missing_ok=True)
 
-    def newest(self) -> Checkpoint | None:
-        """The newest good one, None where there is none; damaged ones are passed over with a warning."""
+    def latest(self) -> Checkpoint | None:
+        """Return the latest good checkpoint, if any; log a warning for each damaged one."""
         problems = []
         for step in self.steps():
             try:
-                found = self._read(step)
+                checkpoint = self._read(step)
             except PolysemeError as error:
                 problems.append(str(error))
                 continue
             for problem in problems:
-                _log.warning("%s; going on from the checkpoint before, of step %d", problem, step)
+                _log.warning("%s; resuming from the checkpoint before, of step %d", problem, step)
             self.last = step
-            return found
+            return checkpoint
         if problems:
-            raise PolysemeError(f"no checkpoint can be read: {'; '.join(problems)}; start anew in another folder")
+            raise PolysemeError(f"no checkpoint can be read: {'; '.join(problems)}; start again in another folder")
         return None
 
     def steps(self) -> list[int]:
-        """The steps that have a checkpoint, newest first."""
+        """Return the steps that have a checkpoint, latest first."""
         names = (file.stem.removeprefix("checkpoint-") for file in self.folder.glob("checkpoint-*.json"))
         return sorted((int(name) for name in names if name.isdigit()), reverse=True)
 
     def clean(self) -> None:
-        """Remove what a kill left half-written: here (safetensors leaves files, too), and in and beside the model's folder."""
+        """Remove partial files that a kill left: here (those of safetensors too), and in and beside the model's folder."""
         out = self.folder.parent
-        inside = [left for left in self.folder.glob(".*") if left.name != LOCK]
+        inside = [left for left in self.folder.glob(".*") if left.name != LOCK_NAME]
         for left in (*inside, *out.glob(".*.part"), *out.parent.glob(f".{out.name}.*.part")):
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
@@ -101,52 +104,45 @@ class CheckpointManager:
     def _read(self, step: int) -> Checkpoint:
         tensors, state = self._paths(step)
         head = read_json(state)
-        if head.get("polyseme_checkpoint", FORMAT) != FORMAT:
-            raise FormatError(state, f"has format {head['polyseme_checkpoint']!r}; this version reads {FORMAT}")
-        if head.pop("digest", None) != _digest(head):
-            raise FormatError(state, "is damaged (its checksum differs)")
-        if _file_digest(tensors) != head["tensors"]:
-            raise FormatError(tensors, "is damaged (its checksum differs)")
+        version = head.get("polyseme_checkpoint", 1)
+        if version not in (1, FORMAT):
+            raise FormatError(state, f"has format {version!r}; this version reads 1 and {FORMAT}")
+        if head.pop("digest", None) != hash_json(head):
+            raise FormatError(state, "is damaged (the checksum differs)")
+        if hash_file(tensors) != head["tensors"]:
+            raise FormatError(tensors, "is damaged (the checksum differs)")
+        values = format1.translate("Checkpoint", head["values"]) if version == 1 else head["values"]
         try:
-            return Checkpoint(step, load_file(tensors), head["values"])
+            return Checkpoint(step, load_file(tensors), values, version)
         except SafetensorError as error:
             raise FormatError(tensors, f"is damaged ({error})") from error
 
 
 def has_checkpoint(out: Path) -> bool:
-    """Whether a run has begun in a model's folder; to begin one where another run left its model is an error."""
-    begun = bool(CheckpointManager(out / "run").steps())
-    if not begun and (out / "config.json").exists():
+    """Whether a model's folder has a run to resume; a folder with the model of another run is an error."""
+    found = bool(CheckpointManager(out / "run").steps())
+    if not found and (out / "config.json").exists():
         raise PolysemeError(f"{out} holds a model of another run: choose another folder, or remove it first")
-    return begun
+    return found
 
 
-def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """On the CPU, and no two in one memory (tied weights), which the file format refuses."""
+def _separate(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Move tensors to the CPU and clone those that share memory (tied weights), which safetensors refuses."""
     seen: set[int] = set()
-    apart = {}
+    separate = {}
     for name, value in tensors.items():
         value = value.detach().cpu().contiguous()
         storage = value.untyped_storage()
         if storage.data_ptr() in seen or storage.nbytes() != value.numel() * value.element_size():
             value = value.clone()
         seen.add(value.untyped_storage().data_ptr())
-        apart[name] = value
-    return apart
+        separate[name] = value
+    return separate
 
 
 def _save(tensors: dict[str, Tensor], path: Path) -> None:
     try:
         save_file(tensors, path)
-    except SafetensorError as error:  # a full disk is no OSError there
+    except SafetensorError as error:  # safetensors raises no OSError when the disk is full
         raise OSError(str(error).removeprefix("Error while serializing: I/O error: ")) from error
-    path.chmod(0o644)  # safetensors lets nobody but the owner read
-
-
-def _digest(head: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(head, sort_keys=True).encode()).hexdigest()
-
-
-def _file_digest(path: Path) -> str:
-    with wrap_os_errors(path, "read"), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    path.chmod(0o644)  # safetensors lets only the owner read

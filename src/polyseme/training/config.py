@@ -1,19 +1,17 @@
-"""How long to train, and how often to look: the settings of the loop."""
+"""Settings of the training loop: how long to train, how often to evaluate. Imports no PyTorch, so that `--help` stays fast."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from polyseme.base.config import Config, ConfigError
-from polyseme.base.errors import PolysemeError
-from polyseme.training.optim import OptimConfig
+from polyseme.base.config import Config, setting
+from polyseme.base.errors import arg
+from polyseme.training.optim_config import OptimConfig
 
 BUDGETS = ("steps", "epochs", "words", "minutes")
-MAY_CHANGE = {"config.log_every", "config.checkpoint_every", "config.checkpoint_seconds", "run.device"}
-"""What may change when a run is resumed, because the weights do not depend on it (but for rounding, on another device)."""
+_BUDGET, _TRAINING = "Budget", "Training"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,116 +19,45 @@ class TrainConfig(Config):
     """One budget (steps, epochs, words or minutes) and the settings of the loop."""
 
     optim: OptimConfig = dataclasses.field(default_factory=OptimConfig)
-    """How the weights move."""
-    steps: int | None = None
-    """Budget: steps of the optimizer."""
-    epochs: float | None = None
-    """Budget: passes over the training data."""
-    words: int | None = None
-    """Budget: words, over all processes."""
-    minutes: float | None = None
-    """Budget: minutes. A rate measured before step 1 turns it into steps; the first half may add some (`budget`)."""
-    accumulate: int = 1
-    """Batches for one step; their gradients are averaged, batch by batch."""
-    eval_every: int | None = None
-    """Steps between evaluations; None: ten times a run, evenly."""
-    patience: int | None = None
-    """Stop after this many evaluations without a better score; None: never."""
-    checkpoint_every: int | None = None
-    """Steps between checkpoints; None: by the clock alone."""
-    checkpoint_seconds: float | None = None
-    """The longest time between checkpoints; None: two minutes, or fifty times what writing one takes, if that is longer."""
-    log_every: int = 100
-    """Steps between lines of the log."""
+    steps: int | None = setting(None, "Optimizer steps.", min=1, one_of=_BUDGET, group=_BUDGET)
+    epochs: float | None = setting(None, "Passes over the training data.", above=0, one_of=_BUDGET, group=_BUDGET)
+    words: int | None = setting(None, "Words to train on, over all processes.", min=1, one_of=_BUDGET, group=_BUDGET)
+    minutes: float | None = setting(
+        None,
+        "Minutes of training, evaluations included. The speed of a few steps turns them into steps before training begins.",
+        above=0,
+        one_of=_BUDGET,
+        group=_BUDGET,
+    )
+    gradient_accumulation_steps: int = setting(1, "Batches per step; their gradients are averaged.", min=1, group=_TRAINING)
+    eval_every: int | None = setting(
+        None, "Steps between evaluations.", min=1, default_text="a tenth of the run", group=_TRAINING
+    )
+    patience: int | None = setting(
+        None,
+        "Stop after this many evaluations without a better score.",
+        min=1,
+        default_text="never stop early",
+        group=_TRAINING,
+    )
+    checkpoint_every: int | None = setting(
+        None, "Steps between checkpoints.", min=1, default_text="only by time", group=_TRAINING
+    )
+    checkpoint_seconds: float | None = setting(
+        None,
+        "Longest time between checkpoints.",
+        above=0,
+        default_text="two minutes, or 50 times as long as writing one takes",
+        group=_TRAINING,
+    )
+    log_every: int = setting(100, "Steps between lines of the log.", min=1, group=_TRAINING)
 
-    def __post_init__(self) -> None:
+    def problems(self) -> Iterable[str]:
+        """Exactly one budget is given, and it is finite."""
         given = [name for name in BUDGETS if getattr(self, name) is not None]
-        problems = []
         if len(given) != 1:
-            what = " and ".join(given) if given else "no budget"
-            problems.append(f"{what} given; give exactly one of {', '.join(BUDGETS)}")
-        counts = (*BUDGETS, "accumulate", "eval_every", "patience", "checkpoint_every", "checkpoint_seconds", "log_every")
-        for name in counts:
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                problems.append(f"{name} is {value}; it must be above 0, and finite")
-        if problems:
-            raise ConfigError("; ".join(problems))
-
-
-VOCABULARY = "settings.rows"
-"""What the rows of a run's tables stand for, among its settings."""
-DEV_DATA = "settings.judged"
-"""The held-out data: scores by other data cannot be compared."""
-_TOLD = ("task", "adaptation", "word2vec", "fasttext", "glove")
-"""Names among the settings that say themselves what a run trains."""
-
-
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
-    """What differs between two nested settings, by its dotted name; `MAY_CHANGE` ones do not count.
-
-    >>> differences({"run": {"seed": 1}}, {"run": {"seed": 2}})
-    {'run.seed': '1 in the run, 2 now'}
-    """
-    before, now = _flat(old), _flat(new)
-    names = [name for name in {**before, **now} if name not in MAY_CHANGE and before.get(name) != now.get(name)]
-    return {name: f"{before.get(name, 'nothing')!s} in the run, {now.get(name, 'nothing')!s} now" for name in names}
-
-
-def check_resume_settings(old: Mapping[str, Any], new: Mapping[str, Any], *, accept_changes: bool) -> dict[str, str]:
-    """Refuse to resume under other settings, naming them.
-
-    A change of the number of processes is never accepted, nor one of what is trained, of the text, or of what the rows of
-    tables stand for (words, labels, pieces): they would have the vectors of others.
-    """
-    changed = differences(old, new)
-    before, now = run_kind(old), run_kind(new)
-    if None not in (before, now) and before != now:
-        raise PolysemeError(f"this folder holds a run of another kind ({before} in the run, {now} now): choose another folder")
-    if any(name.startswith(VOCABULARY) for name in changed):
-        raise PolysemeError(
-            "the words, labels or pieces of this run are not those that it began with; give the same data and options to go "
-            "on, or choose another folder"
-        )
-    if "settings.corpus" in changed:
-        raise PolysemeError(
-            "the text, or how it is split, is not what this run began with; give the same text and options to go on, or choose "
-            "another folder"
-        )
-    if "run.ranks" in changed:
-        raise PolysemeError(f"processes: {changed['run.ranks']}; a run goes on with as many as it began with")
-    if changed and not accept_changes:
-        told = "; ".join(f"{name.removeprefix('config.')}: {how}" for name, how in changed.items())
-        raise PolysemeError(
-            f"this folder holds a run with other settings ({told}); give the old ones to go on, "
-            "accept the changes (--accept-changes) to go on "
-            "with the new ones from its last checkpoint, or choose another folder"
-        )
-    return changed
-
-
-def run_kind(settings: Mapping[str, Any]) -> str | None:
-    """What a run trains, by its settings: a method of `polyseme pretrain`, an adaptation or a task; None: they do not say.
-
-    Three methods never told their names, and are known by what only they have.
-
-    >>> run_kind({"settings": {"pretraining": {"method": "taglm"}}}), run_kind({"settings": {"pretraining": {"size": "tiny"}}})
-    ('taglm', 'elmo')
-    """
-    own = settings.get("settings", settings)
-    taught = own.get("pretraining")
-    if taught is None:
-        return next((name for name in _TOLD if name in own), None)
-    pieces = "rows" in own
-    usual = "elmo" if not pieces else "bert" if "masking" in taught else "gpt"
-    return str(taught.get("method", usual))
-
-
-def _flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{above}{name}.")
-        else:
-            flat[f"{above}{name}"] = value
-    return flat
+            what = " and ".join(map(arg, given)) + " are given" if given else "no budget is given"
+            yield f"{what}: give exactly one of {', '.join(map(arg, BUDGETS))}"
+        for name in given:
+            if not math.isfinite(getattr(self, name)):
+                yield f"{arg(name)} is {getattr(self, name)}; allowed: finite numbers"

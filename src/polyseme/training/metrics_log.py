@@ -1,6 +1,6 @@
-"""The metrics_log of a run: `log.jsonl`, one JSON object a line, always; TensorBoard where the package is installed.
+"""The log of a run: `log.jsonl`, one JSON object per line, and TensorBoard if the package is installed.
 
-A resumed run cuts the log back to where its checkpoint was, so that no step stands in it twice.
+A resumed run truncates the log to where its checkpoint was, so that no step is logged twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class MetricsLog:
-    """Open for one process, the first; the others have no folder and write nothing."""
+    """The log, open in the main process; other processes have no folder and write nothing."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -27,39 +27,36 @@ class MetricsLog:
         self._board: Any = None
 
     def open(self, *, size: int = 0, step: int = 0) -> None:
-        """Go on behind the first `size` bytes, which were written up to `step`."""
+        """Open the log after its first `size` bytes, which were written up to `step`."""
         if self._folder is None:
             return
         path = self._folder / "log.jsonl"
         with wrap_os_errors(path, "write"):
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("ab", buffering=0)  # nothing is left to write when a full disk ends the run
+            self._file = path.open("ab", buffering=0)  # unbuffered: nothing is left to write when a full disk ends the run
             self._file.truncate(min(size, path.stat().st_size))
-        self._board = _board(self._folder / "tensorboard", step)
+        self._board = _tensorboard(self._folder / "tensorboard", step)
 
     def write(self, step: int, kind: str, values: dict[str, Any]) -> None:
-        """One line: the step, `train` or `dev`, and the numbers."""
+        """Write one line: the step, the kind (`train` or `dev`) and the numbers."""
         if self._file is None:
             return
         line = json.dumps({"step": step, "kind": kind, **values}).encode() + b"\n"
         with wrap_os_errors(str(self._file.name), "write"):
-            while line:  # the system may take a part only
+            while line:  # a raw write may be partial
                 line = line[self._file.write(line) :]
-        self._draw(step, kind, values)
-
-    def _draw(self, step: int, kind: str, values: dict[str, Any]) -> None:
         if self._board is None:
             return
         try:
             for name, value in values.items():
                 self._board.add_scalar(f"{kind}/{name}", value, step)
             self._board.flush()
-        except OSError as error:  # curves are not worth a run; the log tells of a full disk by itself
+        except OSError as error:  # curves are not worth a run; the log reports a full disk itself
             _log.warning("TensorBoard stopped: %s", error)
             self._board = None
 
     def size(self) -> int:
-        """Bytes written, safe on the disk."""
+        """Return the bytes written, after making sure that they are on the disk."""
         if self._file is None:
             return 0
         with wrap_os_errors(str(self._file.name), "write"):
@@ -77,7 +74,7 @@ class MetricsLog:
                 self._board.close()
 
 
-def _board(folder: Path, step: int) -> Any:
+def _tensorboard(folder: Path, step: int) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:  # the extra is not installed

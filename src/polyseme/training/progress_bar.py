@@ -1,5 +1,7 @@
-"""The training bar on stderr: loss, perplexity, words a second, epoch, time left. Only the first process draws it, only
-on a terminal; elsewhere rich is not imported."""
+"""The progress bar of training, on stderr: loss, perplexity, words per second, epoch, time left.
+
+Only the main process shows it, and only on a terminal; elsewhere rich is not imported.
+"""
 
 from __future__ import annotations
 
@@ -11,43 +13,37 @@ from typing import Any, Protocol
 from polyseme.base.progress import visible
 
 
-class UpdateProgressBar(Protocol):
-    """Takes how far the run is of what and, where there is a new one, a line of the log."""
+class UpdateBar(Protocol):
+    """Takes the steps or words done, the total, and a new line of the log if there is one."""
 
     def __call__(self, done: int, total: int, line: Mapping[str, Any] | None = None) -> None: ...
 
 
-def no_progress_bar(done: int, total: int, line: Mapping[str, Any] | None = None) -> None:
-    """Draws nothing."""
+def no_bar(done: int, total: int, line: Mapping[str, Any] | None = None) -> None:
+    """Show nothing."""
 
 
 @contextlib.contextmanager
-def training_progress_bar(total: int, done: int, *, show: bool) -> Iterator[UpdateProgressBar]:
-    """A bar for the time of the block; call what it gives after each step."""
+def training_progress_bar(total: int, done: int, *, show: bool) -> Iterator[UpdateBar]:
+    """Show a bar during a `with` block; call what it yields after each step."""
     if not show or not visible():
-        yield no_progress_bar
+        yield no_bar
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("training"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.description}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    numbers = (TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    with Progress(TextColumn("training"), BarColumn(), *numbers, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total, completed=done)
 
-        def update_bar(done: int, total: int, line: Mapping[str, Any] | None = None) -> None:
+        def update(done: int, total: int, line: Mapping[str, Any] | None = None) -> None:
             bar.update(task, completed=done, total=total, description=None if line is None else describe(line))
 
-        yield update_bar
+        yield update
 
 
 def describe(line: Mapping[str, Any]) -> str:
-    """A line of the log in a few words; a sampled loss is called so, and has no perplexity.
+    """Summarize a line of the log; a sampled loss has no perplexity.
 
     >>> describe({"loss": 2.0, "words_per_second": 1234.5, "epoch": 0.5})
     'loss 2.0000 · perplexity 7.39 · 1,234 words/s · epoch 0.50'

@@ -1,4 +1,4 @@
-"""The whole state of a run, caught and put back: what a checkpoint holds, and what measuring the rate must undo."""
+"""The state of a run, captured and restored: what a checkpoint holds, and what timing must undo."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyseme.base.errors import PolysemeError
+from polyseme.base.errors import PolysemeError, arg
 from polyseme.base.run import Run
 from polyseme.training.base import Batches, Learner
 from polyseme.training.interval_metrics import IntervalMetrics
@@ -18,7 +18,7 @@ from polyseme.training.optim import optimizer_tensors, restore_optimizer
 
 @dataclasses.dataclass
 class Progress:
-    """Counters of a run, over all its sessions."""
+    """Counters of a run since its first step."""
 
     step: int = 0
     words: int = 0
@@ -28,9 +28,9 @@ class Progress:
     wait_count: int = 0
     """Evaluations since the best one."""
     scores: dict[str, float] = dataclasses.field(default_factory=dict)
-    """The numbers of the best evaluation."""
+    """All numbers of the best evaluation."""
     ended: str | None = None
-    """Why the run is over: budget or patience; None: it is not."""
+    """Why the run is finished: budget or patience; None: it is not."""
 
 
 @dataclasses.dataclass
@@ -44,12 +44,12 @@ class TrainingState:
     run: Run
 
     def shared(self) -> dict[str, Tensor]:
-        """What is the same in every process: weights, and the optimizer's memory. Views, not copies."""
+        """Return what is the same in every process: weights and optimizer state. Views, not copies."""
         weights = {f"model/{name}": value for name, value in self.learner.state_dict().items()}
         return weights | {f"optimizer/{name}": value for name, value in optimizer_tensors(self.optimizer).items()}
 
     def own(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """What belongs to this process: the carried state; and position, random states and sums as JSON values."""
+        """Return what belongs to this process: carried state; and position, random states and sums as JSON values."""
         carried = {name: value.detach().cpu().clone() for name, value in self.learner.carried_state().items()}
         values = {
             "position": self.batches.position(),
@@ -59,7 +59,7 @@ class TrainingState:
         return carried, values
 
     def restore_shared(self, tensors: Mapping[str, Tensor], *, optimizer: bool = True) -> None:
-        """Put back what `shared` gave, with or without the optimizer's memory; a run of another model is refused."""
+        """Restore what `shared` returned, the optimizer state only on request; refuse the weights of another model."""
         groups: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}}
         for path, value in tensors.items():
             group, _, name = path.partition("/")
@@ -69,25 +69,24 @@ class TrainingState:
         wrong = sorted(set(expected) ^ set(groups["model"]))
         wrong += [name for name, value in groups["model"].items() if name in expected and expected[name].shape != value.shape]
         if wrong:
-            raise PolysemeError(f"this folder holds a run of another model (its {wrong[0]} differs); choose another folder")
+            raise PolysemeError(f"this folder holds a run of another model ({wrong[0]} differs): choose another folder")
         self.learner.load_state_dict(groups["model"])
         if optimizer:
             restore_optimizer(self.optimizer, groups["optimizer"])
         self.optimizer.zero_grad()
 
     def restore_own(self, carried: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-        """Put back what `own` gave; the random states last, since building things uses them."""
+        """Restore what `own` returned; the random states last, because building things draws random numbers."""
         self.learner.restore_carried_state({name: value.to(self.run.device) for name, value in carried.items()})
         try:
             self.batches.seek(values["position"])
         except KeyError:
             raise PolysemeError(
-                "the batches of this run are laid out in another way: give its layout (--layout) to go on, or choose another "
-                "folder"
+                f"this run has other batches: give its {arg('batching')} to resume it, or choose another folder"
             ) from None
         self.interval.restore(values["interval"])
         self.run.restore_random(values["random"])
 
     def finite(self) -> bool:
-        """Whether every weight is a number."""
+        """Whether every weight is finite."""
         return all(bool(torch.isfinite(weight).all()) for weight in self.learner.parameters())

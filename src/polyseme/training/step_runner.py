@@ -1,4 +1,4 @@
-"""One step, one evaluation, and how long they take. The loop decides when; this file knows how."""
+"""One training step, one evaluation, and how long they take. The loop decides when to run them."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ TIMING_FRACTION = 0.02  # of a budget in minutes
 
 
 class StepRunner:
-    """Steps and evaluations of one learner."""
+    """Runs steps and evaluations of one learner."""
 
     def __init__(self, config: TrainConfig, state: TrainingState, processes: SingleProcess) -> None:
         self._config, self._state, self._processes = config, state, processes
         self._model = processes.wrap(state.learner)
-        self._source: Iterator[Any] | None = None
+        self._batches: Iterator[Any] | None = None
         state.learner.train()
 
     def rewind(self) -> None:
-        """Take the next batch from the batches' position, after a `seek`."""
-        self._source = None
+        """Take the next batch from the position of the batches, after a `seek`."""
+        self._batches = None
 
-    def step(self, rate: float, done: float = 0.0) -> int:
-        """One step of the optimizer at a rate, when this share of the run is done; gives the words of this process."""
-        state, count = self._state, self._config.accumulate
+    def step(self, learning_rate: float, done: float = 0.0) -> int:
+        """Run one optimizer step when the fraction `done` of the run is done; return the words of this process."""
+        state, count = self._state, self._config.gradient_accumulation_steps
         words = 0
         for number in range(count):
             last = number == count - 1
@@ -49,7 +49,7 @@ class StepRunner:
                 (loss.total / count).backward()
             state.interval.add_batch(loss)
             words += loss.words
-        set_learning_rate(state.optimizer, rate, done)
+        set_learning_rate(state.optimizer, learning_rate, done)
         norm = clip_gradients(self._config.optim, state.optimizer)
         state.optimizer.step()
         state.optimizer.zero_grad()
@@ -57,19 +57,19 @@ class StepRunner:
         return words
 
     def _loss(self) -> Loss:
-        if self._source is None:
-            self._source = iter(self._state.batches)
+        if self._batches is None:
+            self._batches = iter(self._state.batches)
         try:
-            batch = next(self._source)
+            batch = next(self._batches)
         except StopIteration:
-            raise PolysemeError("the training data gave no more batches; is it empty, or shorter than one batch?") from None
+            raise PolysemeError("the training data has no more batches: is it empty, or smaller than one batch?") from None
         run = self._state.run
         with torch.autocast(run.device.type, dtype=torch.bfloat16, enabled=run.precision == "bf16"):
             loss: Loss = self._model(batch)
         return loss
 
     def evaluate(self, dev: Any) -> dict[str, float]:
-        """The learner's numbers; every process computes them (none waits and times out), rank 0's count."""
+        """Evaluate the learner; every process computes the numbers, so that none times out, and the main process's count."""
         learner = self._state.learner
         carried = {name: value.clone() for name, value in learner.carried_state().items()}
         learner.eval()
@@ -82,40 +82,39 @@ class StepRunner:
         result: dict[str, float] = self._processes.broadcast(scores)
         return result
 
-    def measure(self, dev: Any, room: Path) -> Timing:
-        """Time a few steps, an evaluation and writing the model (somewhere in `room`), then undo them to the bit."""
+    def measure(self, dev: Any, folder: Path) -> Timing:
+        """Time some steps, an evaluation and saving the model (below `folder`), then undo them to the last bit."""
         begun = time.monotonic()
         minutes, state = self._config.minutes or 0.0, self._state
         shared = {name: value.detach().clone() for name, value in state.shared().items()}
         carried, values = state.own()
-        values = json.loads(json.dumps(values))  # a copy, and the same way as through a checkpoint
-        self._time(2)  # first steps allocate and compile
-        once = min(self._time(1) for _ in range(3))  # a step that is still disturbed would leave few to measure on
-        count = max(1, min(50, int(TIMING_FRACTION * minutes * 60 / max(once, 1e-9))) // 3)
-        step = statistics.median(self._time(count) for _ in range(3))  # one of three may still compile, or be disturbed
-        evaluation = self._time_evaluation(dev, room)
+        values = json.loads(json.dumps(values))  # a copy, by the same way as through a checkpoint
+        self._time_steps(2)  # the first steps allocate and compile
+        fastest = min(self._time_steps(1) for _ in range(3))  # a disturbed step would leave few to measure
+        count = max(1, min(50, int(TIMING_FRACTION * minutes * 60 / max(fastest, 1e-9))) // 3)
+        step = statistics.median(self._time_steps(count) for _ in range(3))  # one of three may still compile or be disturbed
+        evaluation = self._time_evaluation(dev, folder)
         if self._state.run.device.type == "cuda":
-            evaluation = self._time_evaluation(dev, room)  # the first one compiled
+            evaluation = self._time_evaluation(dev, folder)  # the first one compiled
         state.restore_shared(shared)
         state.restore_own(carried, values)
         self.rewind()
-        rate = Timing(step=step, evaluation=evaluation, spent=time.monotonic() - begun)
-        agreed: Timing = self._processes.broadcast(rate)
-        return agreed
+        timing: Timing = self._processes.broadcast(Timing(step, evaluation, spent=time.monotonic() - begun))
+        return timing
 
-    def _time_evaluation(self, dev: Any, room: Path) -> float:
+    def _time_evaluation(self, dev: Any, folder: Path) -> float:
         if dev is None:
             return 0.0
         begun = time.monotonic()
         self.evaluate(dev)
         if self._state.run.is_main_process:
-            with wrap_os_errors(room, "write"):
-                room.mkdir(parents=True, exist_ok=True)
-                with tempfile.TemporaryDirectory(prefix=".measure-", dir=room) as folder:
-                    self._state.learner.save(Path(folder))
+            with wrap_os_errors(folder, "write"):
+                folder.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryDirectory(prefix=".measure-", dir=folder) as temporary:
+                    self._state.learner.save(Path(temporary))
         return time.monotonic() - begun
 
-    def _time(self, steps: int) -> float:
+    def _time_steps(self, steps: int) -> float:
         device = self._state.run.device
         begun = time.monotonic()
         for _ in range(steps):

@@ -1,10 +1,10 @@
-"""The loop, the only one: it trains any `Learner` on any `Batches`, and resumes by itself.
+"""The trainer: trains any `Learner` on any `Batches`, and resumes by itself.
 
     out/                 the best model so far, loadable at any moment (the learner writes it)
     out/run/             checkpoints, log.jsonl, tensorboard/
 
-Calling `fit` again with the same folder goes on where the last checkpoint was: same batches, same random numbers, on a CPU
-the same weights to the bit as a run that was never stopped. After each step things happen in one order (log line, evaluation,
+Calling `fit` again with the same folder resumes from the last checkpoint: same batches, same random numbers, and on a CPU the
+same weights to the last bit as a run that was never stopped. After each step things happen in one order (log line, evaluation,
 checkpoint), and a checkpoint holds all that they changed; so a kill at any moment only repeats work.
 """
 
@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from polyseme.base.lock import lock_run_folder
+from polyseme.base.lock import LOCK_NAME, lock_file
 from polyseme.base.run import Run
 from polyseme.base.signals import GracefulStop
 from polyseme.training.base import Batches, Learner
@@ -33,12 +32,12 @@ from polyseme.training.progress_bar import training_progress_bar
 from polyseme.training.state import TrainingState
 
 _log = logging.getLogger(__name__)
-PREFETCHED = 3  # batches that are made ready before their step, where a GPU computes
+PREFETCHED = 3  # batches that are prepared ahead on a GPU
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainOutput:
-    """How a run stands after `fit`."""
+    """The state of a run after `fit`."""
 
     out: Path
     steps: int
@@ -50,13 +49,13 @@ class TrainOutput:
     scores: dict[str, float]
     """All numbers of the best evaluation."""
     ended: str | None
-    """budget, patience, or None: stopped on the way by a signal, and the same call goes on."""
+    """budget or patience; None: stopped by a signal, and the same call resumes the run."""
     stopped_by: str | None = None
     """The signal that stopped it: SIGINT or SIGTERM."""
 
 
 class Trainer:
-    """Trains, writes, resumes.
+    """Trains, writes checkpoints, resumes.
 
     >>> trainer = Trainer(TrainConfig(steps=1000), Run(seed=1))  # then: trainer.fit(learner, train, dev, Path("model"))
     """
@@ -74,46 +73,45 @@ class Trainer:
         settings: Mapping[str, Any] | None = None,
         accept_changes: bool = False,
     ) -> TrainOutput:
-        """Train to the end of the budget, or go on with the run in `out`.
+        """Train to the end of the budget, or resume the run in `out`.
 
-        `dev` goes to the learner's `evaluate`; with None the newest model is kept instead of the best. `settings` are
-        further JSON values that make the run what it is (the model's config, the corpus's fingerprint): they too must be
-        the same when it is resumed, unless `accept_changes`.
+        `dev` goes to the learner's `evaluate`; with None the latest model is kept instead of the best. `settings` are further
+        configs and JSON values that define the run (the model's config, the fingerprint of the corpus): they too must be the
+        same when it is resumed, unless `accept_changes`.
         """
         run, out = self.run, Path(out)
         learner.to(run.device)
-        batches = PrefetchedBatches(train, learner.prepare, ahead=PREFETCHED if run.device.type == "cuda" else 0)
+        batches = PrefetchedBatches(train, learner.prepare, prefetch=PREFETCHED if run.device.type == "cuda" else 0)
         optimizer = build_optimizer(self.config.optim, learner, learner.lr_multipliers())
         state = TrainingState(learner, optimizer, batches, IntervalMetrics(run.device), run)
         with (
-            lock_run_folder(out / "run") if run.is_main_process else contextlib.nullcontext(),
+            lock_run(out) if run.is_main_process else contextlib.nullcontext(),
             contextlib.closing(batches),
             process_group(run) as processes,
-            GracefulStop(patient=run.world_size > 1) as stop,
+            GracefulStop(repeat_stops_now=run.world_size == 1) as stop,
             MetricsLog(out / "run" if run.is_main_process else None) as metrics_log,
         ):
             loop = FitLoop(self.config, state, processes, dev=dev, out=out, metrics_log=metrics_log)
-            loop.begin(self._settings(settings or {}), accept_changes=accept_changes)
+            loop.start(self._settings(settings or {}), accept_changes=accept_changes)
             with training_progress_bar(loop.budget.total, loop.done, show=run.is_main_process) as update_bar:
                 while loop.progress.ended is None and not loop.stopping:
                     loop.advance(stop, update_bar)
-            return self._result(loop, stop.name)
+            return self._output(loop, stop.name)
 
     def _settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         run = {
             "seed": self.run.seed,
-            "ranks": self.run.world_size,
+            "world_size": self.run.world_size,
             "precision": self.run.precision,
             "device": self.run.device.type,
         }
-        plain: dict[str, Any] = json.loads(json.dumps({"config": self.config.to_dict(), "run": run, "settings": settings}))
-        return plain
+        return {"config": self.config, "run": run, "settings": settings}
 
-    def _result(self, loop: FitLoop, signal: str | None) -> TrainOutput:
+    def _output(self, loop: FitLoop, signal: str | None) -> TrainOutput:
         progress = loop.progress
         stopped = signal or "SIGTERM" if progress.ended is None else None
         if stopped is not None and self.run.is_main_process:
-            _log.warning("stopped by %s at step %d; the same command goes on from there", stopped, progress.step)
+            _log.warning("stopped by %s at step %d; the same command resumes the run", stopped, progress.step)
         return TrainOutput(
             out=loop.out,
             steps=progress.step,
@@ -125,3 +123,9 @@ class Trainer:
             ended=progress.ended,
             stopped_by=stopped,
         )
+
+
+def lock_run(out: Path) -> contextlib.AbstractContextManager[bool]:
+    """Lock a run for one process: two runs in one folder would overwrite each other's models."""
+    busy = f"another process is training in {out}: wait until it is done, or choose another folder"
+    return lock_file(out / "run" / LOCK_NAME, busy=busy)

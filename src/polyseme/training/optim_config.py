@@ -1,0 +1,57 @@
+"""Settings of the optimizer and of the learning-rate schedule. Imports no PyTorch, so that `--help` stays fast."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Literal
+
+from polyseme.base.config import Config, setting
+from polyseme.base.errors import arg
+
+_GROUP = "Training"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OptimConfig(Config):
+    """How the weights are updated."""
+
+    optimizer: Literal["adamw", "adagrad"] = setting(
+        "adamw", "adamw, or adagrad as in the ELMo paper (with learning rate 0.2 and constant decay).", group=_GROUP
+    )
+    learning_rate: float = setting(1e-3, "Peak learning rate.", above=0, group=_GROUP)
+    weight_decay: float = setting(0.01, "Weight decay of AdamW; biases and other vectors are not decayed.", min=0, group=_GROUP)
+    betas: tuple[float, float] = setting((0.9, 0.999), "Beta coefficients of AdamW.", min=0, below=1, group=_GROUP)
+    epsilon: float = setting(1e-8, "Epsilon of AdamW.", min=0, group=_GROUP)
+    initial_accumulator: float = setting(
+        1.0, "Initial sum of squares of Adagrad, which has no epsilon here.", above=0, group=_GROUP
+    )
+    warmup: float = setting(
+        0.02,
+        "Fraction of the run in which the learning rate rises.",
+        min=0,
+        below=1,
+        metavar="FRACTION",
+        group=_GROUP,
+    )
+    decay: Literal["linear", "cosine", "constant", "slanted"] = setting(
+        "linear",
+        "Shape of the learning-rate schedule after warm-up; slanted: the slanted triangle of ULMFiT, from and to 1/32 of the "
+        "peak, where warm-up is published as 0.1.",
+        group=_GROUP,
+    )
+    clip_norm: float | None = setting(
+        1.0, "Clip gradients to this norm over all weights.", above=0, default_text="no clipping", group=_GROUP
+    )
+    skip_norm: float | None = setting(
+        None,
+        "Skip gradients that are longer than this or not finite: an exploded gradient points anywhere even when it is clipped.",
+        above=0,
+        default_text="follow every gradient",
+        group=_GROUP,
+    )
+
+    def problems(self) -> Iterable[str]:
+        """Check what depends on several settings."""
+        if self.decay == "slanted" and not self.warmup:
+            yield f"{arg('decay', 'slanted')} needs a {arg('warmup')} above 0 (published: 0.1)"
