@@ -1,1 +1,1 @@
-"""Scores of answers against the truth; plain lists and numbers in, numbers out."""
+"""Metrics: scores of predictions against gold labels. Lists and numbers in, numbers out."""

@@ -1,4 +1,4 @@
-"""The share of right answers."""
+"""Accuracy: the fraction of correct predictions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from polyseme.base.errors import UsageError
 
 
 def accuracy(gold: Sequence[object], predicted: Sequence[object]) -> float:
-    """Answers that equal the truth, divided by all.
+    """Return the fraction of predictions that equal the gold label.
 
     >>> accuracy(["a", "b", "a", "a"], ["a", "b", "b", "a"])
     0.75
     """
     if len(gold) != len(predicted) or not gold:
-        raise UsageError(
-            f"{len(predicted)} answers for {len(gold)} questions; accuracy needs as many of both, and at least one"
-        )
+        raise UsageError(f"{len(predicted)} predictions for {len(gold)} gold labels; accuracy needs one for each")
     return sum(a == b for a, b in zip(gold, predicted, strict=True)) / len(gold)

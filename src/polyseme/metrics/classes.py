@@ -1,7 +1,7 @@
-"""Which classes were told apart: the confusion table, and the scores that are read off it.
+"""The confusion matrix of a classifier, and the scores that follow from it.
 
-Precision, recall and F1 of each class, their mean over classes (macro) or over answers (micro), and the Matthews
-correlation for any number of classes (Gorodkin 2004). A score whose divisor is nought is 0, as in scikit-learn.
+Precision, recall and F1 of each class, their mean over classes (macro) or over examples (micro), and the Matthews correlation
+coefficient for any number of classes (Gorodkin 2004). A score with a zero denominator is 0, as in scikit-learn.
 """
 
 from __future__ import annotations
@@ -19,46 +19,46 @@ from polyseme.metrics.spans import PRFScore
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often each class was taken for each."""
+    """A confusion matrix."""
 
     labels: tuple[str, ...]
     counts: NDArray[np.int64]
-    """(classes, classes): the truth in rows, the answers in columns."""
+    """(classes, classes): gold labels in rows, predictions in columns."""
 
     @property
     def accuracy(self) -> float:
-        """Right answers among all."""
+        """Correct predictions / all."""
         return int(np.trace(self.counts)) / int(self.counts.sum())
 
     @property
     def classes(self) -> dict[str, PRFScore]:
         """The scores of each class."""
-        gold, predicted, right = self.counts.sum(1).tolist(), self.counts.sum(0).tolist(), np.diag(self.counts).tolist()
-        return {label: PRFScore(*each) for label, *each in zip(self.labels, gold, predicted, right, strict=True)}
+        gold, predicted, correct = self.counts.sum(1).tolist(), self.counts.sum(0).tolist(), np.diag(self.counts).tolist()
+        return {label: PRFScore(*each) for label, *each in zip(self.labels, gold, predicted, correct, strict=True)}
 
     @property
     def macro_f1(self) -> float:
-        """The mean of F1 over the classes that the truth or the answers hold."""
+        """The mean F1 of the classes that occur in gold labels or predictions."""
         scores = [scores.f1 for scores in self.classes.values() if scores.gold or scores.predicted]
         return math.fsum(scores) / len(scores)
 
     def micro(self, labels: Sequence[str] | None = None) -> PRFScore:
-        """The scores of some classes taken together; over all of them, each of the three is the accuracy."""
+        """Return the pooled scores of some classes; over all classes each of the three is the accuracy."""
         classes = self.classes
         for label in labels or ():
             if label not in classes:
-                raise UsageError(f"{label!r} is no class of this table{nearest(label, classes)}")
+                raise UsageError(f"{label!r} is not a class of this matrix{nearest(label, classes)}")
         chosen = [classes[label] for label in dict.fromkeys(self.labels if labels is None else labels)]
         return PRFScore(*(sum(getattr(each, name) for each in chosen) for name in ("gold", "predicted", "correct")))
 
     @property
     def matthews(self) -> float:
-        """The correlation of truth and answers, from -1 to 1; 0 where either names one class only."""
+        """The Matthews correlation coefficient, from -1 to 1; 0 if gold or predictions have only one class."""
         gold, predicted = self.counts.sum(1).tolist(), self.counts.sum(0).tolist()
-        right, total = int(np.trace(self.counts)), int(self.counts.sum())
-        together = right * total - sum(a * b for a, b in zip(gold, predicted, strict=True))
-        spread = (total**2 - sum(a * a for a in gold)) * (total**2 - sum(b * b for b in predicted))
-        return together / math.sqrt(spread) if spread else 0.0
+        correct, total = int(np.trace(self.counts)), int(self.counts.sum())
+        covariance = correct * total - sum(a * b for a, b in zip(gold, predicted, strict=True))
+        variances = (total**2 - sum(a * a for a in gold)) * (total**2 - sum(b * b for b in predicted))
+        return covariance / math.sqrt(variances) if variances else 0.0
 
     def __str__(self) -> str:
         """A table that lines up in a terminal, where Chinese characters are two columns wide."""
@@ -72,21 +72,19 @@ class Confusion:
 
 
 def confusion(gold: Sequence[str], predicted: Sequence[str], *, labels: Sequence[str] | None = None) -> Confusion:
-    """Count which class was taken for which; `labels` gives the order of the classes, else they are sorted.
+    """Return the confusion matrix; `labels` gives the order of the classes, which are sorted by default.
 
     >>> table = confusion(["a", "a", "b", "b"], ["a", "b", "b", "b"])
     >>> table.counts.tolist(), round(table.macro_f1, 4), round(table.matthews, 4)
     ([[1, 1], [0, 2]], 0.7333, 0.5774)
     """
     if len(gold) != len(predicted) or not len(gold):
-        raise UsageError(
-            f"{len(predicted)} answers for {len(gold)} questions; a confusion table needs as many of both, and at least one"
-        )
+        raise UsageError(f"{len(predicted)} predictions for {len(gold)} gold labels; a confusion matrix needs one for each")
     found = {*gold, *predicted}
     order = tuple(sorted(found) if labels is None else dict.fromkeys(labels))
     if missing := sorted(found.difference(order)):
-        raise UsageError(f"labels holds {', '.join(order)}; the truth or the answers also have {', '.join(missing)}")
-    number = {label: place for place, label in enumerate(order)}
+        raise UsageError(f"labels are {', '.join(order)}; gold labels or predictions also have {', '.join(missing)}")
+    number = {label: i for i, label in enumerate(order)}
     cells = [number[a] * len(order) + number[b] for a, b in zip(gold, predicted, strict=True)]
     counts = np.bincount(cells, minlength=len(order) ** 2).astype(np.int64)
     return Confusion(order, counts.reshape(len(order), len(order)))

@@ -1,15 +1,15 @@
-"""How well mentions were put together: MUC, B-cubed, CEAF and LEA, and the mean of the first three, which ranks systems.
+"""Coreference scores: MUC, B-cubed, CEAF and LEA, and the mean F1 of the first three, by which systems are ranked.
 
-Each measure is a precision and a recall, and each of these a quotient of sums over documents; so documents can be drawn again
-for a bootstrap, and the score of a set is that of the reference scorer (Pradhan et al. 2014), not a mean over documents.
+Each score is a precision and a recall, and each of these a quotient of sums over documents. So documents can be resampled for a
+bootstrap, and the score of a set is that of the reference scorer (Pradhan et al. 2014), not a mean over documents.
 
-    MUC     links that must be taken away or added (Vilain et al. 1995)
-    B3      for each mention, how much of its cluster is its own (Bagga and Baldwin 1998)
-    CEAF    clusters are paired one to one, as well as can be, by the share that two have in common, phi 4 (Luo 2005)
-    LEA     for each cluster, its links that were found, weighted by its size (Moosavi and Strube 2016)
+    MUC     links that must be removed or added (Vilain et al. 1995)
+    B3      for each mention, how much of its cluster is correct (Bagga and Baldwin 1998)
+    CEAF    the best one-to-one alignment of clusters, by their overlap phi 4 (Luo 2005)
+    LEA     for each cluster, the fraction of its links that were found, weighted by its size (Moosavi and Strube 2016)
 
-The truth's mentions and those of the answer need not be the same. Without `singletons` clusters of one mention are left out on
-both sides, as in OntoNotes, which has none.
+Gold and predicted mentions need not be the same. Without `singletons`, clusters of one mention are dropped on both sides, as in
+OntoNotes, which has none.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from polyseme.base.errors import UsageError
 
 Floats = NDArray[np.float64]
 Clusters = Sequence[Sequence[Hashable]]
-"""What is in one cluster means the same; a mention is anything that can be compared."""
+"""A cluster holds the mentions of one entity; a mention is any hashable value."""
 MEASURES = ("muc", "b3", "ceaf", "lea")
 CONLL = 3
-"""The first measures, whose mean ranks systems."""
+"""The number of measures whose mean ranks systems."""
 
 
 @dataclass(frozen=True)
 class PrecisionRecall:
-    """One measure."""
+    """Precision and recall of one measure."""
 
     precision: float
     recall: float
@@ -47,7 +47,7 @@ class PrecisionRecall:
 def coreference_scores(
     gold: Sequence[Clusters], predicted: Sequence[Clusters], *, singletons: bool = False
 ) -> dict[str, PrecisionRecall]:
-    """Each of `MEASURES`, over all documents.
+    """Return each of `MEASURES` over all documents.
 
     >>> found = coreference_scores([["abc", "defg"]], [["ab", "cd", "fghi"]])
     >>> round(found["b3"].recall, 3), round(found["ceaf"].precision, 3), round(found["lea"].f1, 3)
@@ -57,44 +57,44 @@ def coreference_scores(
 
 
 def coreference_statistics(gold: Sequence[Clusters], predicted: Sequence[Clusters], *, singletons: bool = False) -> Floats:
-    """(documents, 16): for each measure the numerators and denominators of its precision and recall, for `conll_score`."""
+    """Return numerators and denominators of precision and recall of each measure, (documents, 16), for `conll_score`."""
     if len(gold) != len(predicted):
-        raise UsageError(f"there are {len(gold)} documents and {len(predicted)} answers; expected one for each")
+        raise UsageError(f"{len(predicted)} predictions for {len(gold)} documents; expected one for each")
     pairs = [(_sets(a, singletons), _sets(b, singletons)) for a, b in zip(gold, predicted, strict=True)]
     return np.array([_statistics(a, b) for a, b in pairs], dtype=np.float64).reshape(-1, 4 * len(MEASURES))
 
 
 def coreference_scores_from_sums(sums: Floats) -> dict[str, PrecisionRecall]:
-    """Each of `MEASURES`, from sums (16,) over documents."""
-    shares = _shares(sums.reshape(len(MEASURES), 4))
-    return {name: PrecisionRecall(*map(float, each)) for name, each in zip(MEASURES, shares, strict=True)}
+    """Return each of `MEASURES` from sums (16,) over documents."""
+    ratios = _ratios(sums.reshape(len(MEASURES), 4))
+    return {name: PrecisionRecall(*map(float, each)) for name, each in zip(MEASURES, ratios, strict=True)}
 
 
 def conll_score(sums: Floats) -> Floats:
-    """The mean F1 of MUC, B3 and CEAF, from sums (..., 16) over documents: (...).
+    """Return the mean F1 of MUC, B3 and CEAF, (...), from sums over documents, (..., 16).
 
     >>> sums = coreference_statistics([["abc", "defg"]], [["ab", "cd", "fghi"]]).sum(0)
     >>> round(float(conll_score(sums)), 4)  # 0.4, 5 / 11 and 0.52
     0.4582
     """
     measures = sums.reshape(*sums.shape[:-1], len(MEASURES), 4)[..., :CONLL, :]
-    shares = _shares(measures)
-    both = shares.sum(-1)
-    f1: Floats = np.where(both > 0, 2 * shares.prod(-1) / np.where(both > 0, both, 1), 0.0)
+    ratios = _ratios(measures)
+    both = ratios.sum(-1)
+    f1: Floats = np.where(both > 0, 2 * ratios.prod(-1) / np.where(both > 0, both, 1), 0.0)
     mean: Floats = f1.mean(-1)
     return mean
 
 
-def _shares(sums: Floats) -> Floats:
-    """(..., 2) precision and recall, from (..., 4): numerators and denominators; 0 of nothing is 0."""
-    shares: Floats = sums[..., 0::2] / np.where(sums[..., 1::2] > 0, sums[..., 1::2], 1)
-    return shares
+def _ratios(sums: Floats) -> Floats:
+    """Return precision and recall, (..., 2), from numerators and denominators, (..., 4); 0 / 0 is 0."""
+    ratios: Floats = sums[..., 0::2] / np.where(sums[..., 1::2] > 0, sums[..., 1::2], 1)
+    return ratios
 
 
 def _sets(clusters: Clusters, singletons: bool) -> list[frozenset[Hashable]]:
     found = [frozenset(cluster) for cluster in clusters]
     if len(frozenset().union(*found)) != sum(map(len, found)):
-        raise UsageError("a mention is in two clusters; a mention belongs to one")
+        raise UsageError("a mention is in two clusters; it must be in one")
     return [cluster for cluster in found if len(cluster) > (0 if singletons else 1)]
 
 
@@ -102,7 +102,7 @@ def _sets(clusters: Clusters, singletons: bool) -> list[frozenset[Hashable]]:
 
 Sizes = Sequence[int]
 Shared = dict[tuple[int, int], int]
-"""How many mentions clusters have in common: number of the right one, of the answered one."""
+"""Common mentions of a gold and a predicted cluster, by their numbers."""
 
 
 def _statistics(gold: Sequence[frozenset[Hashable]], predicted: Sequence[frozenset[Hashable]]) -> list[float]:
@@ -111,8 +111,8 @@ def _statistics(gold: Sequence[frozenset[Hashable]], predicted: Sequence[frozens
     shared: Shared = {}
     for number, cluster in enumerate(gold):
         for mention in cluster & owner.keys():
-            place = number, owner[mention]
-            shared[place] = shared.get(place, 0) + 1
+            pair = number, owner[mention]
+            shared[pair] = shared.get(pair, 0) + 1
     turned = {(b, a): count for (a, b), count in shared.items()}
     return [
         *(*_muc(given, turned), *_muc(wanted, shared)),
@@ -123,7 +123,7 @@ def _statistics(gold: Sequence[frozenset[Hashable]], predicted: Sequence[frozens
 
 
 def _muc(sizes: Sizes, shared: Shared) -> tuple[float, float]:
-    """Links that the other side has, too: mentions that both have, less the pieces that the other side cuts them into."""
+    """Count common links: common mentions minus the parts into which the other side splits them."""
     return sum(shared.values()) - len(shared), sum(sizes) - len(sizes)
 
 
@@ -133,12 +133,12 @@ def _b3(sizes: Sizes, shared: Shared) -> tuple[float, float]:
 
 def _ceaf(wanted: Sizes, given: Sizes, shared: Shared) -> tuple[float, float, float, float]:
     alike = {(a, b): 2 * count / (wanted[a] + given[b]) for (a, b), count in shared.items()}
-    best = sum(best_total(matrix) for matrix in _apart(alike))
+    best = sum(best_total(matrix) for matrix in _components(alike))
     return best, len(given), best, len(wanted)
 
 
 def _lea(sizes: Sizes, others: Sizes, shared: Shared) -> tuple[float, float]:
-    """The one link of a cluster of one mention is to itself: it is found where the other side has the same cluster."""
+    """A cluster of one mention has one link, to itself; it is found if the other side has the same cluster."""
     total = 0.0
     for (one, other), count in shared.items():
         if sizes[one] == 1:
@@ -152,11 +152,11 @@ def _links(mentions: int) -> int:
     return mentions * (mentions - 1) // 2
 
 
-# ---- pairing clusters
+# ---- alignment of clusters
 
 
-def _apart(alike: dict[tuple[int, int], float]) -> Iterator[Floats]:
-    """Matrices of clusters that have anything to do with each other, directly or through others: most are tiny."""
+def _components(alike: dict[tuple[int, int], float]) -> Iterator[Floats]:
+    """Yield the matrix of each connected component of overlapping clusters; most are tiny."""
     neighbours: dict[tuple[str, int], list[tuple[str, int]]] = {}
     for row, column in alike:
         neighbours.setdefault(("row", row), []).append(("column", column))
@@ -167,7 +167,7 @@ def _apart(alike: dict[tuple[int, int], float]) -> Iterator[Floats]:
             continue
         seen.add(begin)
         together = [begin]
-        for node in together:  # grows on the way
+        for node in together:  # grows during the loop
             new = [each for each in dict.fromkeys(neighbours[node]) if each not in seen]
             seen.update(new)
             together += new
@@ -176,9 +176,9 @@ def _apart(alike: dict[tuple[int, int], float]) -> Iterator[Floats]:
 
 
 def best_total(values: Floats) -> float:
-    """The greatest sum of values (rows, columns), none below 0, of which no two share a row or a column.
+    """Return the largest sum of non-negative values (rows, columns) such that no two share a row or a column.
 
-    Shortest augmenting paths (the Hungarian method as Jonker and Volgenant have it), one row after another.
+    Shortest augmenting paths (the Hungarian method of Jonker and Volgenant), row by row.
 
     >>> best_total(np.array([[3.0, 2.0], [2.0, 0.0], [0.0, 1.0]]))
     4.0
@@ -194,24 +194,24 @@ def best_total(values: Floats) -> float:
 
 
 def _insert(row: int, costs: Floats, row_price: Floats, column_price: Floats, owner: NDArray[np.int64]) -> None:
-    """Give a column to a row; others change theirs where the sum gains by it."""
+    """Assign a column to a row; other rows change theirs if the sum gains."""
     columns = costs.shape[1]
     distance, before, done = np.full(columns, np.inf), np.full(columns, -1), np.zeros(columns, dtype=bool)
-    way, last, current = 0.0, -1, row
+    length, last, current = 0.0, -1, row
     while True:
-        through = way + costs[current] - row_price[current] - column_price
+        through = length + costs[current] - row_price[current] - column_price
         nearer = ~done & (through < distance)
         distance[nearer], before[nearer] = through[nearer], last
         last = int(np.where(done, np.inf, distance).argmin())
-        way = float(distance[last])
+        length = float(distance[last])
         if owner[last] < 0:
             break
         done[last] = True
         current = int(owner[last])
-    row_price[row] += way
+    row_price[row] += length
     passed = np.flatnonzero(done)
-    row_price[owner[passed]] += way - distance[passed]
-    column_price[passed] -= way - distance[passed]
+    row_price[owner[passed]] += length - distance[passed]
+    column_price[passed] -= length - distance[passed]
     while last >= 0:
         previous = int(before[last])
         owner[last] = owner[previous] if previous >= 0 else row

@@ -1,4 +1,4 @@
-"""How two lists of numbers go together: Pearson's correlation, and Spearman's, which is Pearson's of the ranks."""
+"""Pearson's and Spearman's correlation; the latter is Pearson's correlation of the ranks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from polyseme.base.errors import UsageError
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float:
-    """From -1 to 1; not a number where one side is the same everywhere.
+    """Return Pearson's correlation, from -1 to 1; NaN if one side is constant.
 
     >>> pearson([1, 2, 3], [2, 4, 6])
     1.0
     """
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if x.shape != y.shape or x.ndim != 1 or len(x) < 2:
-        raise UsageError(f"a correlation needs two lists of one length, at least 2; got {x.shape} and {y.shape}")
+        raise UsageError(f"a correlation needs two lists of the same length, at least 2; got {x.shape} and {y.shape}")
     if (x == x[0]).all() or (y == y[0]).all():
         return math.nan
     x, y = x - x.mean(), y - y.mean()
@@ -26,7 +26,7 @@ def pearson(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float:
-    """Pearson's correlation of the ranks; equal numbers share the mean of their ranks.
+    """Return Pearson's correlation of the ranks; equal numbers share the mean of their ranks.
 
     >>> spearman([1, 2, 3, 4], [1, 10, 100, 1000])
     1.0
@@ -35,7 +35,7 @@ def spearman(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def ranks(numbers: ArrayLike) -> NDArray[np.float64]:
-    """Places from 1 in rising order; equal numbers get the mean of their places.
+    """Return ranks from 1 in rising order; equal numbers get the mean of their ranks.
 
     >>> ranks([30, 10, 30, 20]).tolist()
     [3.5, 1.0, 3.5, 2.0]

@@ -1,14 +1,14 @@
-"""Exact match and F1 of answers to questions, as the scripts of SQuAD and CMRC count them.
+"""Exact match and F1 of answers to questions, as in the evaluation scripts of SQuAD and CMRC.
 
-- `squad`: SQuAD's evaluate-v1.1.py. Small letters, ASCII punctuation dropped, then the articles a, an, the; what is left
-  between white space is compared as a bag of words. The best of all right answers counts. Every question has one there; of
-  one that has none, only "" is right.
-- `squad2`: evaluate-v2.0.py. The same, but an answer of which nothing is left (as "", which says that there is none) is
-  right beside another such one, also in F1, and counts among right answers only where it is the only one.
-- `cmrc`: cmrc2018_evaluate.py, for Chinese. Small letters, a list of signs dropped; every Chinese character is a piece, and
-  other text goes by words. F1 is that of the longest run of tokens that both share, not of a bag. Its words of other text
-  are NLTK's, ours are letters and digits with points, commas and apostrophes inside, and every other sign alone: these
-  differ in contractions (do n't). Where no answer is right, "" is, as in `squad2`.
+- `squad`: SQuAD's evaluate-v1.1.py. Texts are lower-cased and lose ASCII punctuation and the articles a, an, the; the rest is
+  compared as a bag of words. The best of all gold answers counts. There every question has an answer; without one, only "" is
+  correct.
+- `squad2`: evaluate-v2.0.py. The same, but an answer that normalises to nothing (such as "", no answer) matches another such
+  answer, also in F1, and counts among gold answers only if it is the only one.
+- `cmrc`: cmrc2018_evaluate.py, for Chinese. Texts are lower-cased and lose a list of symbols; each Chinese character is a
+  token, other text is split into words. F1 is that of the longest common run of tokens, not of a bag. The script splits other
+  text with NLTK; here words are letters and digits with points, commas and apostrophes inside, and every other symbol is a
+  token, which differs in contractions (do n't). Without a gold answer, "" is correct, as in `squad2`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ ScoringRules = Literal["squad", "squad2", "cmrc"]
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_SIGNS = "-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』"  # their list also has "……", which no single character equals
+_SIGNS = "-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』"  # their list also has "……", which matches no single character
 _NO_SIGNS = str.maketrans("", "", _SIGNS)
-_PIECES = re.compile(r"[\u4e00-\u9fa5]|[^\W\u4e00-\u9fa5]+(?:[.,'][^\W\u4e00-\u9fa5]+)*|[^\w\s]")
+_TOKENS = re.compile(r"[\u4e00-\u9fa5]|[^\W\u4e00-\u9fa5]+(?:[.,'][^\W\u4e00-\u9fa5]+)*|[^\w\s]")
 
 
 def exact_match(answer: str, gold: Sequence[str], rules: ScoringRules = "squad") -> float:
-    """1 where an answer equals one of the right ones but for case, punctuation and (in English) articles, else 0.
+    """Return 1 if an answer equals a gold answer up to case, punctuation and (in English) articles, else 0.
 
     >>> exact_match("the Broncos!", ["Denver Broncos", "Broncos"])
     1.0
@@ -43,16 +43,16 @@ def exact_match(answer: str, gold: Sequence[str], rules: ScoringRules = "squad")
 
 
 def answer_f1(answer: str, gold: Sequence[str], rules: ScoringRules = "squad") -> float:
-    """The harmonic mean of how much of the answer is right, and how much of what is right it says; the best over `gold`.
+    """Return the F1 of the tokens of an answer, the best over `gold`.
 
     >>> answer_f1("the Denver team", ["Denver Broncos"]), answer_f1("北京市", ["北京"], "cmrc")
     (0.5, 0.8)
     """
     if _known(rules) == "cmrc":
-        found = cmrc_tokens(answer)
+        tokens = cmrc_tokens(answer)
         if not gold:
-            return float(not found)
-        return max(_f1(_longest_run(found, cmrc_tokens(right)), len(found), len(cmrc_tokens(right))) for right in gold)
+            return float(not tokens)
+        return max(_f1(_longest_run(tokens, cmrc_tokens(right)), len(tokens), len(cmrc_tokens(right))) for right in gold)
     if rules == "squad" and not gold:
         return float(not answer)
     words = normalize_answer(answer).split()
@@ -60,7 +60,7 @@ def answer_f1(answer: str, gold: Sequence[str], rules: ScoringRules = "squad") -
 
 
 def normalize_answer(text: str) -> str:
-    """As SQuAD compares texts.
+    """Normalise a text as SQuAD does.
 
     >>> normalize_answer("The  U.S.A.'s (an) army")
     'usas army'
@@ -69,12 +69,12 @@ def normalize_answer(text: str) -> str:
 
 
 def cmrc_tokens(text: str) -> list[str]:
-    """As CMRC compares texts: Chinese characters and other words, without signs.
+    """Split a text as CMRC does: Chinese characters and other words, without symbols.
 
     >>> cmrc_tokens("《战国无双3》在iPhone 6上，20.5元")
     ['战', '国', '无', '双', '3', '在', 'iphone', '6', '上', '20.5', '元']
     """
-    return _PIECES.findall(_stripped(text))
+    return _TOKENS.findall(_stripped(text))
 
 
 def _stripped(text: str) -> str:
@@ -83,12 +83,12 @@ def _stripped(text: str) -> str:
 
 def _known(rules: ScoringRules) -> ScoringRules:
     if rules not in get_args(ScoringRules):
-        raise UsageError(f"there are no rules of counting called {rules!r}{nearest(rules, get_args(ScoringRules))}")
+        raise UsageError(f"unknown scoring rules {rules!r}{nearest(rules, get_args(ScoringRules))}")
     return rules
 
 
 def _right(gold: Sequence[str], rules: ScoringRules) -> list[str]:
-    """The right answers; "" where there is none."""
+    """Return the gold answers; [""] if there are none."""
     kept = [right for right in gold if normalize_answer(right)] if rules == "squad2" else list(gold)
     return kept or [""]
 
@@ -100,17 +100,17 @@ def _bag_f1(answer: list[str], right: list[str], rules: ScoringRules) -> float:
 
 
 def _f1(same: int, answer: int, right: int) -> float:
-    """From the counts of what both share, and of all that each has; 2 * same / (answer + right)."""
+    """Return F1 from the number of common tokens and the tokens of each."""
     return 2 * same / (answer + right) if same else 0.0
 
 
 def _longest_run(a: Sequence[str], b: Sequence[str]) -> int:
-    """The length of the longest run of tokens that stands in both."""
-    longest, before = 0, [0] * (len(b) + 1)  # for each end in b: the run that ends there and at the piece before in a
-    for piece in a:
-        here = [0] * (len(b) + 1)
-        for place, other in enumerate(b, start=1):
-            if piece == other:
-                here[place] = before[place - 1] + 1
-        longest, before = max(longest, *here), here
+    """Return the length of the longest common run of tokens."""
+    longest, previous = 0, [0] * (len(b) + 1)  # for each end in b: the run that ends there and at the previous token of a
+    for token in a:
+        current = [0] * (len(b) + 1)
+        for end, other in enumerate(b, start=1):
+            if token == other:
+                current[end] = previous[end - 1] + 1
+        longest, previous = max(longest, *current), current
     return longest

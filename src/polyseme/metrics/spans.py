@@ -1,8 +1,8 @@
 """Precision, recall and F1 of spans (names, phrases) that are written as tags.
 
-One reading serves BIO, IOB1, BIOES, BILOU and BMES, legal or not, as that of the CoNLL scorer: a span begins at B or S, at
-any other letter behind O or behind the end of a span, and wherever the type changes; it ends after E or S, before a
-beginning and before O. A predicted span is right where its begin, end and type are those of a span in the truth.
+One rule reads BIO, IOB1, BIOES, BILOU and BMES, valid or not, as the CoNLL scorer does: a span begins at B or S, at any other
+letter after O or after the end of a span, and wherever the type changes; it ends after E or S, before a begin and before O. A
+predicted span is correct if a gold span has the same begin, end and type.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from polyseme.base.errors import UsageError
 
 TypedSpan = tuple[int, int, str]
-"""First word, the word behind the last, type."""
+"""First word, the word after the last, type."""
 _TAG = re.compile(r"([BIMESWLU])(?:-(.+))?")
-_ONE_LETTER_FOR_EACH = {"M": "I", "L": "E", "W": "S", "U": "S"}
+_SAME_AS = {"M": "I", "L": "E", "W": "S", "U": "S"}
 
 
 @dataclass(frozen=True)
 class PRFScore:
-    """How well spans were found."""
+    """Counts of spans or labels, with precision, recall and F1."""
 
     gold: int
     predicted: int
@@ -29,12 +29,12 @@ class PRFScore:
 
     @property
     def precision(self) -> float:
-        """Right among the predicted; 0 where there is none."""
+        """Correct / predicted; 0 if there are none."""
         return self.correct / self.predicted if self.predicted else 0.0
 
     @property
     def recall(self) -> float:
-        """Right among those to be found; 0 where there is none."""
+        """Correct / gold; 0 if there are none."""
         return self.correct / self.gold if self.gold else 0.0
 
     @property
@@ -54,22 +54,22 @@ def are_span_tags(tags: Iterable[str]) -> bool:
 
 
 def spans(tags: Sequence[str]) -> list[TypedSpan]:
-    """The spans of one sentence, in order.
+    """Return the spans of one sentence, in order.
 
     >>> spans(["B-PER", "I-PER", "O", "I-LOC", "B-LOC"])
     [(0, 2, 'PER'), (3, 4, 'LOC'), (4, 5, 'LOC')]
     """
-    found: list[TypedSpan] = []
+    result: list[TypedSpan] = []
     begin, before, kind = 0, "O", ""
-    for place, tag in enumerate([*tags, "O"]):
+    for position, tag in enumerate([*tags, "O"]):
         letter, new_kind = _parts(tag)
-        goes_on = letter in "IE" and before in "BI" and new_kind == kind
-        if before != "O" and not goes_on:
-            found.append((begin, place, kind))
-        if letter != "O" and not goes_on:
-            begin = place
+        continues = letter in "IE" and before in "BI" and new_kind == kind
+        if before != "O" and not continues:
+            result.append((begin, position, kind))
+        if letter != "O" and not continues:
+            begin = position
         before, kind = letter, new_kind
-    return found
+    return result
 
 
 def _parts(tag: str) -> tuple[str, str]:
@@ -77,19 +77,19 @@ def _parts(tag: str) -> tuple[str, str]:
         return "O", ""
     match = _TAG.fullmatch(tag)
     if match is None:
-        raise UsageError(f"{tag!r} is no tag of a span; expected O, or B-TYPE, I-TYPE and so on")
-    return _ONE_LETTER_FOR_EACH.get(match[1], match[1]), match[2] or ""
+        raise UsageError(f"{tag!r} is not a span tag; expected O, B-TYPE, I-TYPE and so on")
+    return _SAME_AS.get(match[1], match[1]), match[2] or ""
 
 
 def span_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> PRFScore:
-    """Scores over all sentences, each a list of tags.
+    """Return the scores over all sentences, each a list of tags.
 
     >>> span_scores([["B-PER", "I-PER", "O", "B-LOC"]], [["B-PER", "O", "O", "B-LOC"]]).f1
     0.5
     """
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
-        raise UsageError("the truth and the answers differ in the number of sentences or of words")
-    truth = [set(spans(tags)) for tags in gold]
-    answers = [set(spans(tags)) for tags in predicted]
-    right = sum(len(a & b) for a, b in zip(truth, answers, strict=True))
-    return PRFScore(sum(map(len, truth)), sum(map(len, answers)), right)
+        raise UsageError("gold and predicted tags differ in the number of sentences or words")
+    gold_spans = [set(spans(tags)) for tags in gold]
+    predicted_spans = [set(spans(tags)) for tags in predicted]
+    correct = sum(len(a & b) for a, b in zip(gold_spans, predicted_spans, strict=True))
+    return PRFScore(sum(map(len, gold_spans)), sum(map(len, predicted_spans)), correct)

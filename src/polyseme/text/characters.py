@@ -1,11 +1,11 @@
-"""Words as rows of character ids: the two schemes that published ELMo models were trained with.
+"""Words as rows of character ids: the two schemes of published ELMo models.
 
-`Utf8Characters` spells a word in UTF-8 bytes (bilm-tf, AllenNLP and all that followed them); `CodePointCharacters`
-spells it in the code points of a list (ELMoForManyLangs). In both, a row is a begin mark, the spelling, an end mark and
-padding up to `max_length`, and the spelling is cut where the row is full.
+`Utf8Characters` encodes a word as UTF-8 bytes (bilm-tf, AllenNLP and followers); `CodePointCharacters` as code points of
+a list (ELMoForManyLangs). In both, a row is a begin-of-word id, the spelling, an end-of-word id and padding up to `max_length`;
+longer spellings are cropped.
 
-A corpus has a few letters to every word, so no Python code runs per letter here: the spellings of all words are joined
-into one buffer, the ids are looked up in one step, and one mask says where in the rows they go.
+No Python code runs per letter, because a corpus has several letters per word: the spellings of all words are joined into one
+buffer, the ids are looked up in one step, and one mask says where in the rows they go.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ Ids = NDArray[np.int64]
 
 
 class Characters(Protocol):
-    """What an encoder asks of a scheme: both classes of this file have it."""
+    """A scheme of character ids."""
 
     begin: str
-    """The word that stands before a sentence."""
+    """The begin-of-sentence word."""
     end: str
-    """The word that stands after a sentence."""
+    """The end-of-sentence word."""
     symbols: int
-    """How many ids there are: the rows of the character table."""
+    """Number of ids: rows of the character embedding."""
     padding: int
-    """The id that fills a row behind the end mark."""
+    """The padding id."""
     max_length: int
-    """Ids in a row, both marks counted."""
+    """Ids per row, begin and end of word included."""
 
     @property
     def name(self) -> str:
-        """A name for exactly this way to spell, fit for a file's name."""
+        """A name for exactly this scheme, usable in a file name."""
 
     def encode(self, words: Sequence[str]) -> tuple[Ids, Ids]:
-        """The rows, (n, max_length), and how much of each is used, marks included, (n,)."""
+        """Return the rows, (n, max_length), and their used lengths, begin and end of word included, (n,)."""
         ...
 
 
 class Utf8Characters:
-    """A word as its UTF-8 bytes, with the ids of inference: byte + 1, then five marks; 0 is left for absent words.
+    """A word as its UTF-8 bytes, with the ids of inference: byte + 1, then five special ids; 0 is for absent words.
 
-    The cut may fall inside a character of several bytes, code points that UTF-8 cannot hold (lone surrogates) are left
-    out, and the words `<S>` and `</S>` are always the sentence marks: all this is how the published models saw words.
+    Cropping may split a multi-byte character, code points that UTF-8 cannot hold (lone surrogates) are dropped, and the words
+    `<S>` and `</S>` always mean begin and end of sentence: this is how the published models saw words.
 
     >>> ids, lengths = Utf8Characters(max_length=6).encode(["at", "<S>"])
     >>> ids.tolist(), lengths.tolist()
@@ -60,33 +60,33 @@ class Utf8Characters:
     end = "</S>"
     symbols = 262
     padding = 261
-    _sentence_marks: ClassVar[dict[str, int]] = {begin: 257, end: 258}
+    _sentence_ids: ClassVar[dict[str, int]] = {begin: 257, end: 258}
 
     def __init__(self, max_length: int = 50) -> None:
         self.max_length = _checked(max_length)
 
     @property
     def name(self) -> str:
-        """A name for exactly this way to spell."""
+        """A name for exactly this scheme."""
         return f"utf8-{self.max_length}"
 
     def encode(self, words: Sequence[str]) -> tuple[Ids, Ids]:
-        """The rows, (n, max_length), and how much of each is used, marks included, (n,)."""
+        """Return the rows, (n, max_length), and their used lengths, begin and end of word included, (n,)."""
         room = self.max_length - 2
-        special = self._sentence_marks
+        special = self._sentence_ids
         spellings = [_utf8(word, room) if word not in special else b"\0" for word in words]
         lengths = np.fromiter(map(len, spellings), dtype=np.int64, count=len(spellings))
         body = np.frombuffer(b"".join(spellings), dtype=np.uint8).astype(np.int64) + 1
-        ids = _rows(body, lengths, self.max_length, marks=(259, 260, self.padding))
-        _set_sentence_marks(ids, words, special)
+        ids = _rows(body, lengths, self.max_length, special=(259, 260, self.padding))
+        _set_sentence_ids(ids, words, special)
         return ids, lengths + 2
 
 
 class CodePointCharacters:
-    """A word as code points of a list, as ELMoForManyLangs did it; the id of a symbol is its place in the list.
+    """A word as code points of a list, as in ELMoForManyLangs; the id of a symbol is its position in the list.
 
-    That code took the id of `<eow>` for the begin of a word and that of `<bow>` for its end. Its models are trained so,
-    and the swap is kept. The words `<bos>` and `<eos>` are one symbol each, wherever they come from.
+    That code used the id of `<eow>` for the begin of a word and that of `<bow>` for its end. Its models are trained that way,
+    so the swap is kept. The words `<bos>` and `<eos>` are one symbol each.
 
     >>> scheme = CodePointCharacters(["<bow>", "<eow>", "<oov>", "<pad>", "<bos>", "<eos>", "a"], max_length=5)
     >>> scheme.encode(["ab", "<bos>"])[0].tolist()
@@ -99,60 +99,60 @@ class CodePointCharacters:
     def __init__(self, symbols: Sequence[str], max_length: int = 50) -> None:
         self.max_length = _checked(max_length)
         self.symbols = len(symbols)
-        places = {symbol: place for place, symbol in enumerate(symbols)}  # of duplicates the last one counts
-        missing = [name for name in ("<bow>", "<eow>", "<oov>", "<pad>", "<bos>", "<eos>") if name not in places]
+        ids = {symbol: i for i, symbol in enumerate(symbols)}  # the last of duplicates counts
+        missing = [name for name in ("<bow>", "<eow>", "<oov>", "<pad>", "<bos>", "<eos>") if name not in ids]
         if missing:
-            raise PolysemeError(f"the character list lacks {', '.join(missing)}; a list of this scheme holds all six marks")
-        self.padding = places["<pad>"]
-        self._marks = (places["<eow>"], places["<bow>"], self.padding)
-        self._sentence_marks = {word: places[word] for word in (self.begin, self.end)}
-        self._ids = _code_point_table(places, unknown=places["<oov>"])
+            raise PolysemeError(f"the character list lacks {', '.join(missing)}; this scheme needs all six special symbols")
+        self.padding = ids["<pad>"]
+        self._special = (ids["<eow>"], ids["<bow>"], self.padding)
+        self._sentence_ids = {word: ids[word] for word in (self.begin, self.end)}
+        self._ids = _code_point_table(ids, unknown=ids["<oov>"])
 
     @property
     def name(self) -> str:
-        """A name for exactly this way to spell: all that decides the ids is in it."""
-        marks = [*self._marks, *self._sentence_marks.values()]
-        whole = hashlib.sha256(str(marks).encode() + self._ids.astype("<i8").tobytes())
-        return f"points-{whole.hexdigest()[:16]}-{self.max_length}"
+        """A name for exactly this scheme: it depends on all that decides the ids."""
+        special = [*self._special, *self._sentence_ids.values()]
+        digest = hashlib.sha256(str(special).encode() + self._ids.astype("<i8").tobytes())
+        return f"points-{digest.hexdigest()[:16]}-{self.max_length}"
 
     def encode(self, words: Sequence[str]) -> tuple[Ids, Ids]:
-        """The rows, (n, max_length), and how much of each is used, marks included, (n,)."""
+        """Return the rows, (n, max_length), and their used lengths, begin and end of word included, (n,)."""
         room = self.max_length - 2
-        special = self._sentence_marks
+        special = self._sentence_ids
         spellings = [word[:room] if word not in special else "\0" for word in words]
         lengths = np.fromiter(map(len, spellings), dtype=np.int64, count=len(spellings))
         points = np.frombuffer("".join(spellings).encode("utf-32-le", "surrogatepass"), dtype="<u4")
         body = self._ids[np.minimum(points, len(self._ids) - 1)]
-        ids = _rows(body, lengths, self.max_length, marks=self._marks)
-        _set_sentence_marks(ids, words, special)
+        ids = _rows(body, lengths, self.max_length, special=self._special)
+        _set_sentence_ids(ids, words, special)
         return ids, lengths + 2
 
 
 def _checked(max_length: int) -> int:
     if max_length < 3:
-        raise PolysemeError(f"max_length is {max_length}; a row holds a begin mark, a character and an end mark: 3 or more")
+        raise PolysemeError(f"max_length is {max_length}; allowed: 3 or more (begin of word, a character, end of word)")
     return max_length
 
 
 def _utf8(word: str, room: int) -> bytes:
-    """The first `room` bytes of a word; a word of a million characters costs no more than a short one."""
+    """Return the first `room` bytes of a word; a word of a million characters costs no more than a short one."""
     spelling = word[:room].encode("utf-8", "ignore")
     if len(spelling) < room < len(word):  # only dropped surrogates make fewer bytes than code points
         spelling = word.encode("utf-8", "ignore")
     return spelling[:room]
 
 
-def _code_point_table(places: dict[str, int], unknown: int) -> Ids:
-    """Ids by code point, up to one behind the largest that is known (8.9 MB at the very most); that one is unknown."""
-    known = {ord(symbol): place for symbol, place in places.items() if len(symbol) == 1}
+def _code_point_table(ids: dict[str, int], unknown: int) -> Ids:
+    """Return ids by code point, up to one after the largest known (at most 8.9 MB); that one is unknown."""
+    known = {ord(symbol): i for symbol, i in ids.items() if len(symbol) == 1}
     table = np.full(max(known, default=0) + 2, unknown, dtype=np.int64)
     table[np.fromiter(known, dtype=np.int64, count=len(known))] = list(known.values())
     return table
 
 
-def _rows(body: Ids, lengths: Ids, max_length: int, marks: tuple[int, int, int]) -> Ids:
-    """Lay the joined spellings out in rows: (n, max_length). `marks` are the ids of begin, end and padding."""
-    begin, end, padding = marks
+def _rows(body: Ids, lengths: Ids, max_length: int, special: tuple[int, int, int]) -> Ids:
+    """Lay out the joined spellings in rows, (n, max_length). `special` are the ids of begin, end and padding."""
+    begin, end, padding = special
     ids = np.full((len(lengths), max_length), padding, dtype=np.int64)
     ids[:, 0] = begin
     # A mask is read row by row, which is the order of the buffer.
@@ -161,8 +161,8 @@ def _rows(body: Ids, lengths: Ids, max_length: int, marks: tuple[int, int, int])
     return ids
 
 
-def _set_sentence_marks(ids: Ids, words: Sequence[str], special: dict[str, int]) -> None:
-    """Put the id of a sentence mark where its word held one place in the rows."""
+def _set_sentence_ids(ids: Ids, words: Sequence[str], special: dict[str, int]) -> None:
+    """Set the ids of begin and end of sentence in their rows."""
     for row, word in enumerate(words):
         if word in special:
             ids[row, 1] = special[word]
