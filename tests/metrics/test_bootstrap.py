@@ -155,11 +155,11 @@ def test_against_scipy(random):
         ([[1, 0], [1]], [[1, 1]], {}, r"got \(1,\), \(2,\)"),
         ([[1, 0]], [[]], {}, r"new needs .*got \(0,\)"),
         ([[1, 0]], [[1, 0, 1]], {}, r"\(2, 1\) for old and \(3, 1\) for new"),
-        ([[[1, 0]]], [[[1, 0]]], {}, "2 statistics an example; give the score"),
-        ([[1, math.nan]], [[1, 1]], {}, "old holds statistics that are not finite"),
+        ([[[1, 0]]], [[[1, 0]]], {}, "2 statistics per example; give the score"),
+        ([[1, math.nan]], [[1, 1]], {}, "old has statistics that are not finite"),
         ([[1, 0]], [[1, 1]], {"level": 95}, "level=95"),
         ([[1, 0]], [[1, 1]], {"resamples": 0}, "resamples=0"),
-        ([[1, 0]], [[1, 1]], {"score": lambda sums: sums}, r"score gave \(10, 2, 1\)"),
+        ([[1, 0]], [[1, 1]], {"score": lambda sums: sums}, r"score returned \(10, 2, 1\)"),
     ],
 )
 def test_wrong_questions(old, new, asked, says):
@@ -188,7 +188,7 @@ def test_the_mean_over_sets_against_a_plain_loop() -> None:
 def test_the_mean_over_one_set_is_that_set_and_runs_must_agree() -> None:
     old, new = [[1, 0, 0, 0] * 5], [[1, 1, 0, 0] * 5]
     assert paired_bootstrap_of_mean([ExampleSet(old, new)], seed=4) == paired_bootstrap(old, new, seed=4)
-    with pytest.raises(UsageError, match="as many in each"):
+    with pytest.raises(UsageError, match="same number in each"):
         paired_bootstrap_of_mean([ExampleSet(old, new), ExampleSet(old * 2, new)])
     with pytest.raises(UsageError, match="at least one"):
         paired_bootstrap_of_mean([])

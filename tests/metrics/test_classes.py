@@ -36,7 +36,7 @@ def test_classes_by_hand(table):
 def test_micro(table):
     assert (table.micro().precision, table.micro().recall, table.micro().f1) == (0.7, 0.7, 0.7)
     assert table.micro(["cat", "dog", "cat"]) == PRFScore(gold=7, predicted=7, correct=5)
-    with pytest.raises(UsageError, match=r"'cats' is no class of this table .did you mean 'cat'"):
+    with pytest.raises(UsageError, match=r"'cats' is not a class of this matrix .did you mean 'cat'"):
         table.micro(["cats"])
 
 
@@ -97,7 +97,7 @@ def test_chinese_labels_line_up():
 
 
 def test_wrong_questions():
-    with pytest.raises(UsageError, match="1 answers for 2 questions"):
+    with pytest.raises(UsageError, match="1 predictions for 2 gold labels"):
         confusion(["a", "b"], ["a"])
     with pytest.raises(UsageError, match="at least one"):
         confusion([], [])

@@ -88,7 +88,7 @@ def test_nothing_and_everything() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(UsageError, match="2 documents and 1 answers"):
+    with pytest.raises(UsageError, match="1 predictions for 2 documents"):
         coreference_scores([["ab"], ["cd"]], [["ab"]])
     with pytest.raises(UsageError, match="a mention is in two clusters"):
         coreference_scores([["ab"]], [["ab", "bc"]])

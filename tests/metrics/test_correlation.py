@@ -27,7 +27,7 @@ def test_a_side_without_change_has_no_correlation():
 
 @pytest.mark.parametrize(("first", "second"), [([1, 2], [1, 2, 3]), ([1], [1]), ([], [])])
 def test_lists_that_do_not_fit(first, second):
-    with pytest.raises(UsageError, match="two lists of one length"):
+    with pytest.raises(UsageError, match="two lists of the same length"):
         pearson(first, second)
 
 

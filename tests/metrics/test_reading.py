@@ -98,5 +98,5 @@ def test_cmrc(answer: str, gold: list[str], exact: float, f1: float) -> None:
 
 def test_unknown_rules_are_told() -> None:
     for function in (exact_match, answer_f1):
-        with pytest.raises(UsageError, match=r"no rules of counting called 'squad3' \(did you mean 'squad"):
+        with pytest.raises(UsageError, match=r"unknown scoring rules 'squad3' \(did you mean 'squad"):
             function("a", ["a"], "squad3")  # type: ignore[arg-type]

@@ -50,7 +50,7 @@ def test_which_tags_are_spans():
 
 
 def test_called_wrongly():
-    with pytest.raises(UsageError, match="'NOUN' is no tag of a span"):
+    with pytest.raises(UsageError, match="'NOUN' is not a span tag"):
         spans(["NOUN"])
     with pytest.raises(UsageError, match="differ in the number"):
         span_scores([["O"]], [["O", "O"]])
