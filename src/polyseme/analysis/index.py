@@ -33,7 +33,7 @@ from polyseme.base.progress import Advance
 from polyseme.encoders.base import Encoder, Sentence
 from polyseme.encoders.fingerprint import model_fingerprint, text_fingerprint
 from polyseme.nn.weight_version import WeightVersion, weight_version
-from polyseme.text.shards.files import one_at_a_time, published
+from polyseme.text.shards.files import build_once
 
 ContextLayer = Literal["top", "mean"] | int
 DEFAULT_LAYER: ContextLayer = "top"  # `--layer` tells it in its help
@@ -130,15 +130,7 @@ class Index:
                 return None
             return found if choice.items() <= found.manifest.to_dict().items() else None
 
-        found = ready()
-        if found is None:
-            with one_at_a_time(position):
-                found = ready()
-                if found is None:
-                    with published(position, lambda: ready() is not None) as part:
-                        _write(part, encoder, sentences, choice, progress)
-                    found = cls.open(position)
-        return found
+        return build_once(position, ready, lambda part: _write(part, encoder, sentences, choice, progress))
 
     @property
     def layer(self) -> str:

@@ -28,7 +28,7 @@ from polyseme.base.files import read_json, wrap_os_errors, write_text
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
-from polyseme.text.shards.files import one_at_a_time, part_of
+from polyseme.text.shards.files import lock_target, temporary_path
 
 STATES, PROGRESS = "states.npy", "progress.json"
 _AT_A_TIME = 1 << 14  # words, about, between two notes of how far the build is
@@ -60,9 +60,9 @@ class LayerCache:
             return cls(np.zeros(shape, dtype=_TYPES[kept]), offsets)
         place = folder / f"layers-{_key(encoder, documents, kept)}"
         if _done(place) < len(documents):
-            with one_at_a_time(place) as alone:
+            with lock_target(place) as alone:
                 if _done(place) < len(documents):  # and no other has built it in the meantime
-                    part = place.with_name(f"{place.name}.part") if alone else part_of(place)
+                    part = place.with_name(f"{place.name}.part") if alone else temporary_path(place)
                     with wrap_os_errors(place, "write"):
                         _fill(encoder, documents, _opened(part, shape, _TYPES[kept]), offsets, part)
                         _named(part, place, len(documents))

@@ -10,7 +10,7 @@ from typing import Any
 
 from polyseme.encoders.subword_library import library, quiet
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards.files import one_at_a_time, published
+from polyseme.text.shards.files import build_once
 from polyseme.text.shards.subwords import documents
 
 Learn = Callable[[Iterable[Sequence[str]]], Any]
@@ -25,13 +25,13 @@ def train_tokenizer(corpus: Corpus, folder: Path, settings: dict[str, Any], lear
     key = hashlib.sha256(f"{corpus.fingerprint()} {json.dumps(settings, sort_keys=True)}".encode()).hexdigest()[:16]
     place = (corpus.shards or folder) / f"tokenizer-{key}"
 
-    def ready() -> bool:
-        return (place / "tokenizer_config.json").is_file()
+    def ready() -> bool | None:
+        return (place / "tokenizer_config.json").is_file() or None
 
-    if not ready():
-        with one_at_a_time(place):
-            if not ready():
-                with published(place, ready) as part, quiet():
-                    learn(words for document in documents(corpus) for words in document).save_pretrained(part)
+    def write(part: Path) -> None:
+        with quiet():
+            learn(words for document in documents(corpus) for words in document).save_pretrained(part)
+
+    build_once(place, ready, write)
     with quiet():
         return library().PreTrainedTokenizerFast.from_pretrained(place)

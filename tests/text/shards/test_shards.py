@@ -44,7 +44,7 @@ def decoded(shards: Shards) -> list[list[str]]:
 
 
 def test_round_trip(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_writer, "_PIECE", 1000)  # renumbered in many pieces
+    monkeypatch.setattr(shard_writer, "_SLICE", 1000)  # renumbered in many slices
     shards = Shards.build(corpus(text), tmp_path)
     expected = [line.split() for line in text.read_text(encoding="utf-8").splitlines()]
     assert decoded(shards) == decoded(Shards.open(shards.folder)) == expected
@@ -163,7 +163,7 @@ def test_a_killed_build_leaves_nothing_trusted(text: Path, tmp_path: Path, momen
     assert subprocess.run(call, check=False).returncode == -signal.SIGKILL
     left = [path for path in tmp_path.iterdir() if path.suffix != ".lock"]
     assert len(left) == 1 and left[0].name.endswith(".part")
-    with pytest.raises(FormatError, match="no whole shards"):
+    with pytest.raises(FormatError, match="no complete shards"):
         Shards.open(left[0])
     shards = Shards.build(corpus(text), tmp_path)
     assert decoded(shards) == list(corpus(text))
@@ -173,7 +173,7 @@ def test_a_killed_build_leaves_nothing_trusted(text: Path, tmp_path: Path, momen
 _TOGETHER = """
 import sys, time
 from pathlib import Path
-from polyseme.text.shards import files as shard_files
+from polyseme.base import lock
 from polyseme.text.shards import shards
 from polyseme.text.corpus import Corpus
 
@@ -187,7 +187,7 @@ def slow(*arguments):
 
 shards.write_shards = slow
 if locks == "no locks":
-    shard_files.fcntl = None
+    lock._acquire = lambda *_: False
 corpus = Corpus(text, splitter="whitespace", sentences="lines", workers=0)
 while not Path(folder, "go").exists():
     time.sleep(0.001)

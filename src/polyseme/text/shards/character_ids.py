@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from polyseme.base.files import atomic, wrap_os_errors
 from polyseme.text.characters import Characters
-from polyseme.text.shards.files import one_at_a_time, part_of
+from polyseme.text.shards.files import lock_target, temporary_path
 from polyseme.text.shards.shards import Shards
 
 
@@ -36,7 +36,7 @@ class CharacterIds:
             return cls(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
         path = shards.folder / f"spelling-{characters.name}{shards.variant}.bin"
         if not _is_complete(path, shards, characters):
-            with one_at_a_time(path):
+            with lock_target(path):
                 if not _is_complete(path, shards, characters):
                     _write(path, shards, characters)
         count, width = len(shards.counts), characters.max_length
@@ -47,7 +47,7 @@ class CharacterIds:
 
 def _write(path: Path, shards: Shards, characters: Characters) -> None:
     used = []
-    with atomic(path, part=part_of(path)) as part, part.open("wb") as file:
+    with atomic(path, part=temporary_path(path)) as part, part.open("wb") as file:
         for ids, lengths in _encoded(shards, characters):
             file.write(ids.data)
             used.append(lengths)

@@ -1,60 +1,55 @@
-"""The files of a folder of shards: what makes them trusted, and how a folder appears whole or not at all."""
+"""The files of a folder of shards: when they are trusted, and how a folder appears complete or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
-import logging
 import os
 import shutil
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TypeVar
 
-from polyseme.base.config import Config, ConfigError
+from polyseme.base.config import Config, ConfigError, setting
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import read_json, wrap_os_errors, write_text
+from polyseme.base.lock import lock_file
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
-_log = logging.getLogger(__name__)
 TYPES, WORDS, SENTENCES, COUNTS, MANIFEST = "types.txt", "words.bin", "sentences.bin", "counts.bin", "manifest.json"
 FORMAT = 1
+Built = TypeVar("Built")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShardManifest(Config):
-    """What a folder of shards must be."""
+    """The expected content of a folder of shards.
 
-    polyseme_shards: int
-    """The version of the format."""
-    fingerprint: str
-    """Of the corpus."""
-    words: int
-    sentences: int
-    types: int
-    types_sha256: str
-    counts_sha256: str
-    """Of the small files; the large ones are known by their size, because to read them takes as long as to use them."""
+    Small files have checksums; large ones are checked by size, because reading them takes as long as using them.
+    """
+
+    polyseme_shards: int = setting(help="The version of the format.", option=False)
+    fingerprint: str = setting(help="The fingerprint of the corpus.", option=False)
+    words: int = setting(help="Words of the text.", min=0, option=False)
+    sentences: int = setting(help="Sentences of the text.", min=0, option=False)
+    types: int = setting(help="Distinct words.", min=0, option=False)
+    types_sha256: str = setting(help="The checksum of types.txt.", option=False)
+    counts_sha256: str = setting(help="The checksum of counts.bin.", option=False)
 
     @classmethod
     def check(cls, folder: Path) -> ShardManifest:
-        """The manifest of a folder whose files fit it; a `FormatError` where there is none or they do not."""
+        """Return the manifest of a folder; raise a `FormatError` if it is missing or the files do not match it."""
         path = folder / MANIFEST
         if not path.is_file():
-            raise FormatError(folder, f"holds no whole shards ({MANIFEST} is missing); build them again")
+            raise FormatError(folder, f"has no complete shards ({MANIFEST} is missing); build them again")
         try:
             manifest = cls.from_dict(read_json(path), MANIFEST)
         except ConfigError as error:
             raise FormatError(path, str(error)) from error
         if manifest.polyseme_shards != FORMAT:
-            raise FormatError(path, f"is of format {manifest.polyseme_shards}; this program reads {FORMAT}")
+            raise FormatError(path, f"has format {manifest.polyseme_shards}; this version reads {FORMAT}")
         manifest._check_files(folder)
         return manifest
 
@@ -62,15 +57,15 @@ class ShardManifest(Config):
         sizes = {WORDS: 4 * self.words, SENTENCES: 8 * (self.sentences + 1), COUNTS: 8 * self.types}
         for name, size in sizes.items():
             path = folder / name
-            found = path.stat().st_size if path.is_file() else 0
-            if found != size:
-                raise FormatError(path, f"has {found:,} bytes; expected {size:,}")
+            actual = path.stat().st_size if path.is_file() else 0
+            if actual != size:
+                raise FormatError(path, f"has {actual:,} bytes; expected {size:,}")
         for name, checksum in {TYPES: self.types_sha256, COUNTS: self.counts_sha256}.items():
             if not (folder / name).is_file() or sha256(folder / name) != checksum:
-                raise FormatError(folder / name, "does not have the checksum of the manifest; it was changed or damaged")
+                raise FormatError(folder / name, "does not match the checksum of the manifest; it was changed or damaged")
 
     def write(self, folder: Path) -> None:
-        """Make the folder trusted; all other files are on the disk before."""
+        """Write the manifest after all other files are on disk."""
         for name in (TYPES, WORDS, SENTENCES, COUNTS):
             with wrap_os_errors(folder / name, "write"), (folder / name).open("rb") as file:
                 os.fsync(file.fileno())
@@ -78,84 +73,65 @@ class ShardManifest(Config):
 
 
 def sha256(path: Path) -> str:
-    """The checksum of a file."""
+    """Return the checksum of a file."""
     with wrap_os_errors(path, "read"), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-@contextlib.contextmanager
-def published(place: Path, ready: Callable[[], bool]) -> Iterator[Path]:
-    """An empty folder beside `place` to fill; it takes that name when the block ends well, and is removed when not.
+def build_once(target: Path, ready: Callable[[], Built | None], write: Callable[[Path], object]) -> Built:
+    """Return what `ready` finds in the folder `target`; if it finds nothing, `write` fills a new folder first.
 
-    Several processes may do so at once: the first to end wins, and the others find it `ready` and drop theirs. What
-    stands at `place` and is not ready is half of something, and is replaced.
+    If several processes want the same folder, one writes it and the others wait. Without locks all write their own and the
+    first to end wins. An interrupted process leaves nothing behind that `ready` should accept.
     """
-    part = part_of(place)
+    result = ready()
+    if result is None:
+        with lock_target(target):
+            result = ready()
+            if result is None:
+                with _new_folder(target, ready) as part:
+                    write(part)
+                result = ready()
+    if result is None:
+        raise FormatError(target, "is incomplete although it was just written; remove it and try again")
+    return result
+
+
+def lock_target(target: Path) -> contextlib.AbstractContextManager[bool]:
+    """Lock what is to be built at `target`; yields whether the lock is held, which it is not on disks without locks."""
+    return lock_file(target.with_name(f".{target.name}.lock"))
+
+
+@contextlib.contextmanager
+def _new_folder(target: Path, ready: Callable[[], object | None]) -> Iterator[Path]:
+    """Give an empty folder that becomes `target` at the end of the block; an incomplete `target` is replaced."""
+    part = temporary_path(target)
     with wrap_os_errors(part, "write"):
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
     try:
         yield part
-        with wrap_os_errors(place, "write"):
+        with wrap_os_errors(target, "write"):
             try:
-                part.replace(place)
+                part.replace(target)
             except OSError:
-                if not ready():
-                    shutil.rmtree(place)
-                    part.replace(place)
-    except OSError as error:  # a full disk, told with the place that is full
+                if ready() is None:
+                    shutil.rmtree(target)
+                    part.replace(target)
+    except OSError as error:  # such as a full disk
         raise PolysemeError(f"cannot write {part}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
 
-@contextlib.contextmanager
-def one_at_a_time(place: Path) -> Iterator[bool]:
-    """A block that only one process of this machine is in, for what is to be built at `place`; the others wait.
-
-    Gives whether it is so: where the system or the disk has no locks, all are in it at once. A killed process loses its
-    lock by itself.
-    """
-    if fcntl is None:
-        yield False
-        return
-    lock = place.with_name(f".{place.name}.lock")
-    file, alone = _locked(lock, place)
-    with file:
-        try:
-            yield alone
-        finally:
-            lock.unlink(missing_ok=True)
-
-
-def _locked(lock: Path, place: Path) -> tuple[BinaryIO, bool]:
-    """The open lock, and whether this process holds it."""
-    while True:
-        with wrap_os_errors(lock, "write"):
-            lock.parent.mkdir(parents=True, exist_ok=True)
-            file = lock.open("wb")
-        try:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                _log.info("waiting for another process, which is making %s", place)
-                fcntl.flock(file, fcntl.LOCK_EX)
-        except OSError:  # a disk without locks
-            return file, False
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
-                return file, True
-        file.close()  # its holder removed it while this one waited, and others may hold a new one
-
-
-def part_of(place: Path) -> Path:
-    """Where this process writes what will be at `place`; what killed processes of this machine left there is removed."""
+def temporary_path(target: Path) -> Path:
+    """Return where this process writes what will be at `target`; remove what killed processes of this machine left."""
     if os.name == "posix":
-        for old in place.parent.glob(f".{place.name.partition('-')[0]}-*.{_host()}.*.part"):  # it could be gigabytes
+        for old in target.parent.glob(f".{target.name.partition('-')[0]}-*.{_host()}.*.part"):  # could be gigabytes
             number = old.name.split(".")[-2]
             if number.isdigit() and not _alive(int(number)):
                 shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink(missing_ok=True)
-    return place.with_name(f".{place.name}.{_host()}.{os.getpid()}.part")
+    return target.with_name(f".{target.name}.{_host()}.{os.getpid()}.part")
 
 
 def _alive(process: int) -> bool:

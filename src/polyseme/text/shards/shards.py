@@ -28,7 +28,7 @@ from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import wrap_os_errors
 from polyseme.base.progress import Advance
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards.files import COUNTS, SENTENCES, TYPES, WORDS, ShardManifest, one_at_a_time, published
+from polyseme.text.shards.files import COUNTS, SENTENCES, TYPES, WORDS, ShardManifest, build_once
 from polyseme.text.shards.writer import write_shards
 
 
@@ -94,20 +94,12 @@ class Shards:
                 return None
             return found if found.fingerprint == fingerprint else None
 
-        shards = ready()
-        if shards is None and only_known and not target.exists() and any(Path(folder).glob("shards-*")):
+        if only_known and not target.exists() and any(Path(folder).glob("shards-*")):
             raise PolysemeError(
                 f"the text, or how it is split, differs from that of the run in {folder}; "
                 "use the same text and options to resume it, or choose another folder"
             )
-        if shards is None:
-            with one_at_a_time(target):
-                shards = ready()
-                if shards is None:
-                    with published(target, lambda: ready() is not None) as part:
-                        write_shards(corpus, part, fingerprint, progress)
-                    shards = cls.open(target)
-        return shards
+        return build_once(target, ready, lambda part: write_shards(corpus, part, fingerprint, progress))
 
     @functools.cached_property
     def types(self) -> list[str]:

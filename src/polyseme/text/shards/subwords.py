@@ -25,7 +25,7 @@ from polyseme.text.corpus import Corpus
 from polyseme.text.files.parallel_map import parallel_map
 from polyseme.text.files.reader import chunk_text
 from polyseme.text.shards.blocks import TextSplitter
-from polyseme.text.shards.files import one_at_a_time, published
+from polyseme.text.shards.files import build_once
 from polyseme.text.subwords import SubwordTokenizer
 
 CONTINUES = np.uint32(1 << 31)
@@ -85,23 +85,19 @@ class SubwordShards:
     def build(cls, corpus: Corpus, tokenizer: SubwordTokenizer, folder: Path, progress: Advance | None = None) -> SubwordShards:
         """Return the subwords of a corpus, from a subfolder of `folder` or of `corpus.shards`; encode them if not there."""
         name = hashlib.sha256(f"{corpus.fingerprint()} {tokenizer.fingerprint}".encode()).hexdigest()[:16]
-        place = (corpus.shards or folder) / f"pieces-{name}"
-        if not _whole(place):
-            with one_at_a_time(place):
-                if not _whole(place):
-                    with published(place, lambda: _whole(place)) as part:
-                        _write(corpus, tokenizer, part, progress)
-        with wrap_os_errors(place, "read"):
-            found = [np.memmap(place / name, dtype=kind, mode="r") for name, kind in _FILES.items()]
-        return cls(*found)
+        target = (corpus.shards or folder) / f"pieces-{name}"
+        build_once(target, lambda: _is_complete(target) or None, lambda part: _write(corpus, tokenizer, part, progress))
+        with wrap_os_errors(target, "read"):
+            arrays = [np.memmap(target / name, dtype=dtype, mode="r") for name, dtype in _FILES.items()]
+        return cls(*arrays)
 
 
-def _whole(place: Path) -> bool:
-    path = place / "manifest.json"
+def _is_complete(folder: Path) -> bool:
+    path = folder / "manifest.json"
     if not path.is_file():
         return False
     sizes = read_json(path)
-    return all((place / name).is_file() and (place / name).stat().st_size == sizes.get(name) for name in _FILES)
+    return all((folder / name).is_file() and (folder / name).stat().st_size == sizes.get(name) for name in _FILES)
 
 
 def _write(corpus: Corpus, tokenizer: SubwordTokenizer, folder: Path, progress: Advance | None) -> None:
@@ -115,7 +111,7 @@ def _write(corpus: Corpus, tokenizer: SubwordTokenizer, folder: Path, progress: 
                 for sentence in document:
                     for _ in sentence:
                         ids = next(flat)
-                        marked += [ids[0], *(piece | int(CONTINUES) for piece in ids[1:])]
+                        marked += [ids[0], *(token | int(CONTINUES) for token in ids[1:])]
                     words += len(sentence)
                     sentences.append(total + len(marked))
                 starts.append(len(sentences) - 1)
