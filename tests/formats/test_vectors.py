@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from polyseme.base.errors import InterruptedRun, PolysemeError, UsageError
+from polyseme.base.signals import GracefulStop
 from polyseme.encoders import embedding_stream
 from polyseme.encoders.embed_config import EmbedConfig
 from polyseme.encoders.embedding_stream import EmbeddedLine, chunked
@@ -20,7 +21,6 @@ from polyseme.formats.embed_file import write_lines as store
 from polyseme.formats.vectors import hdf5 as vectors_hdf5
 from polyseme.formats.vectors.npz import NpzWriter
 from polyseme.formats.vectors.part_folder import PartFolder
-from polyseme.formats.vectors.stop import Stop
 from polyseme.formats.vectors.writer import FileInfo, suffix_of, writer_for
 from polyseme.nn.output.full import FullSoftmax
 from tests.cli.running import tiny
@@ -291,14 +291,14 @@ def test_a_file_without_room_is_not_begun(model, tmp_path, monkeypatch):
 
 def test_a_second_interrupt_stops_at_once_and_the_old_handler_comes_back():
     before = signal.getsignal(signal.SIGINT)
-    with Stop() as stop:
+    with GracefulStop() as stop:
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             stop.check()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
-    with Stop() as stop, pytest.raises(KeyboardInterrupt), stop.waiting():
+    with GracefulStop() as stop, pytest.raises(KeyboardInterrupt), stop.interruptible():
         signal.raise_signal(signal.SIGINT)
 
 

@@ -20,8 +20,8 @@ _log = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
-def lock_file(path: Path, *, busy: str | None = None) -> Iterator[bool]:
-    """Hold a lock during a `with` block; the file disappears at its end.
+def lock_file(path: Path, *, busy: str | None = None, remove: bool = True) -> Iterator[bool]:
+    """Hold a lock during a `with` block; unless `remove` is false, the file disappears at its end.
 
     If another process holds it, wait, or with `busy` raise an error with this text. Yields whether the lock is held: on file
     systems without locks, nobody waits.
@@ -36,7 +36,8 @@ def lock_file(path: Path, *, busy: str | None = None) -> Iterator[bool]:
     try:
         yield True
     finally:
-        path.unlink(missing_ok=True)  # while it is held: processes that wait for it see that it is gone, and lock a new one
+        if remove:  # while it is held: processes that wait for it see that it is gone, and lock a new one
+            path.unlink(missing_ok=True)
         lock.release()
 
 

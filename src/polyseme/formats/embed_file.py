@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,13 +21,13 @@ from polyseme.base.display import count, html_table
 from polyseme.base.errors import InterruptedRun
 from polyseme.base.files import wrap_os_errors
 from polyseme.base.progress import progress, visible
+from polyseme.base.signals import GracefulStop
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.embed_config import EmbedConfig
 from polyseme.encoders.embedding_stream import EmbeddedLine, embed_lines
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.formats.load import as_encoder
 from polyseme.formats.vectors.part_folder import PartFolder
-from polyseme.formats.vectors.stop import Stop
 from polyseme.formats.vectors.writer import DamagedPart, FileInfo, VectorWriter, suffix_of, writer_for
 from polyseme.text.files.lines import file_lines
 
@@ -85,7 +86,7 @@ def write_lines(
 ) -> EmbeddedFile:
     """Embed lines into the file `out`. `lines` is iterated again if the work of an earlier run does not fit it."""
     out = Path(out)
-    with PartFolder(out) as part, wrap_os_errors(out, "write"), Stop() as stop:
+    with PartFolder(out) as part, wrap_os_errors(out, "write"), GracefulStop([signal.SIGINT]) as stop:
         job = _Job(model, config, part, writer_for(out), describe_content(model, config, out))
         writer, text = job.begin(_Stoppable(lines, stop))
         resumed = text.taken
@@ -188,13 +189,13 @@ class _Job:
 class _Stoppable:
     """Lines; while one is read, Ctrl-C stops at once."""
 
-    def __init__(self, lines: Iterable[str], stop: Stop) -> None:
+    def __init__(self, lines: Iterable[str], stop: GracefulStop) -> None:
         self._lines, self._stop = lines, stop
 
     def __iter__(self) -> Iterator[str]:
         lines = iter(self._lines)
         while True:
-            with self._stop.waiting():
+            with self._stop.interruptible():
                 line = next(lines, None)
             if line is None:
                 return

@@ -9,6 +9,7 @@ A line is done when the journal says so, and the journal says so only after the 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -17,12 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from polyseme.base.errors import PolysemeError
-from polyseme.base.files import wrap_os_errors
-
-try:
-    import fcntl
-except ImportError:  # Windows has no such lock
-    fcntl = None  # type: ignore[assignment]
+from polyseme.base.lock import lock_file
 
 
 class PartFolder:
@@ -35,15 +31,9 @@ class PartFolder:
     def __enter__(self) -> Self:
         if self.out.is_dir():
             raise PolysemeError(f"cannot write {self.out}: it is a folder")
-        with wrap_os_errors(self.folder, "write"):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = (self.folder / "lock").open("ab")
-        if fcntl is not None:
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                self._lock.close()
-                raise PolysemeError(f"another process is writing {self.out}: wait for it, or stop it") from error
+        busy = f"another process is writing {self.out}: wait for it, or stop it"
+        self._lock = contextlib.ExitStack()
+        self._lock.enter_context(lock_file(self.folder / "lock", busy=busy, remove=False))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -16,6 +15,7 @@ from typing import TypeVar
 from polyseme.base.config import Config, ConfigError, setting
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import read_json, wrap_os_errors, write_text
+from polyseme.base.hashing import hash_file
 from polyseme.base.lock import lock_file
 
 TYPES, WORDS, SENTENCES, COUNTS, MANIFEST = "types.txt", "words.bin", "sentences.bin", "counts.bin", "manifest.json"
@@ -61,7 +61,7 @@ class ShardManifest(Config):
             if actual != size:
                 raise FormatError(path, f"has {actual:,} bytes; expected {size:,}")
         for name, checksum in {TYPES: self.types_sha256, COUNTS: self.counts_sha256}.items():
-            if not (folder / name).is_file() or sha256(folder / name) != checksum:
+            if not (folder / name).is_file() or hash_file(folder / name) != checksum:
                 raise FormatError(folder / name, "does not match the checksum of the manifest; it was changed or damaged")
 
     def write(self, folder: Path) -> None:
@@ -70,12 +70,6 @@ class ShardManifest(Config):
             with wrap_os_errors(folder / name, "write"), (folder / name).open("rb") as file:
                 os.fsync(file.fileno())
         write_text(folder / MANIFEST, json.dumps(self.to_dict(), indent=2) + "\n")
-
-
-def sha256(path: Path) -> str:
-    """Return the checksum of a file."""
-    with wrap_os_errors(path, "read"), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def build_once(target: Path, ready: Callable[[], Built | None], write: Callable[[Path], object]) -> Built:

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.base.errors import PolysemeError
+from polyseme.base.hashing import hash_file
 from polyseme.base.progress import Advance
 from polyseme.text.corpus import Corpus
 from polyseme.text.counting.vocabulary_index import VocabularyIndex
-from polyseme.text.shards.files import COUNTS, FORMAT, SENTENCES, TYPES, WORDS, ShardManifest, sha256
+from polyseme.text.shards.files import COUNTS, FORMAT, SENTENCES, TYPES, WORDS, ShardManifest
 
 _SLICE = 1 << 22  # ids that are changed at a time: 16 MB
 
@@ -51,8 +52,8 @@ def write_shards(corpus: Corpus, folder: Path, fingerprint: str, progress: Advan
         words=words,
         sentences=sentences,
         types=len(ordered.counts),
-        types_sha256=sha256(folder / TYPES),
-        counts_sha256=sha256(folder / COUNTS),
+        types_sha256=hash_file(folder / TYPES),
+        counts_sha256=hash_file(folder / COUNTS),
     ).write(folder)
 
 
