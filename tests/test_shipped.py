@@ -9,7 +9,7 @@ import pytest
 
 import polyseme
 from polyseme.analysis.index import Index
-from polyseme.analysis.neighbours import neighbours
+from polyseme.analysis.neighbours import nearest_words
 from polyseme.analysis.sample_senses import probe_samples
 from polyseme.analysis.samples import samples
 from polyseme.encoders.shipped import NAMES
@@ -95,6 +95,6 @@ def test_senses_of_at_least_twelve_words_part_company(name, models):
 def test_new_sentences_find_their_own_sense(name, sentence, word, sense, models, indices):
     senses = {tuple(models[name].words(sample.sentence)): sample.sense for sample in samples(name)}
     place = models[name].words(sentence).index(word)
-    found = neighbours(models[name], indices[name], sentence, place, 3, same_word=True)
+    found = nearest_words(models[name], indices[name], sentence, place, 3, same_word=True)
     told = [senses[tuple(each.sentence)] for each in found.in_context]
     assert told.count(sense) >= 2, [(each.cosine, " ".join(each.sentence)) for each in found.in_context]

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from polyseme.analysis import index_builder, search
-from polyseme.analysis.index import Index, context_layers
+from polyseme.analysis.index import Index, layer_slice
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.text.corpus import Corpus
 from tests.analysis.known import Known
@@ -34,7 +34,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def same(one: Index, other: Index) -> bool:
-    names = ("vectors", "words", "offsets", "own", "counts")
+    names = ("vectors", "words", "offsets", "static", "counts")
     equal = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
     return equal and one.types == other.types and one.manifest == other.manifest
 
@@ -47,12 +47,12 @@ def test_what_an_index_holds(monkeypatch, layer, chosen, chunk):
     index = Index.build(encoder, TEXT, layer=layer)
     expected = np.concatenate([unit(encoder.stack(words)[chosen].mean(0)) for words in DISTINCT])
     np.testing.assert_allclose(index.vectors, expected, atol=5e-4)
-    assert index.vectors.dtype == index.own.dtype == np.float16
+    assert index.vectors.dtype == index.static.dtype == np.float16
     assert [index.sentence(number) for number in range(3)] == DISTINCT
     spans = [(number, position) for number, words in enumerate(DISTINCT) for position in range(len(words))]
     assert [index.position(row) for row in range(len(index))] == spans
     assert index.types == ["the", "bank", "of", "river", ".", "money", "in", *TEXT[4]]
-    np.testing.assert_allclose(index.own, unit(np.stack([encoder.own(word) for word in index.types])), atol=5e-4)
+    np.testing.assert_allclose(index.static, unit(np.stack([encoder.own(word) for word in index.types])), atol=5e-4)
     assert dict(zip(index.types, index.counts.tolist(), strict=True)) == {
         **{"the": 5, "bank": 3, "of": 2, "river": 2, ".": 3, "money": 1, "in": 1},
         **dict.fromkeys(TEXT[4], 1),
@@ -68,7 +68,7 @@ def test_strings_are_split_as_the_model_splits():
 @pytest.mark.parametrize("count", [1, 7, 500])
 @pytest.mark.parametrize("masked", [False, True])
 def test_search_is_exact(monkeypatch, rows, count, masked):
-    monkeypatch.setattr(search, "_SEARCHED", rows)
+    monkeypatch.setattr(search, "_BLOCK", rows)
     random = np.random.default_rng(0)
     table = unit(random.normal(size=(300, 16))).astype(np.float16)
     table[200:210] = table[5]  # equally near: the first ones win
@@ -101,11 +101,11 @@ def test_search_called_wrongly():
 @pytest.mark.parametrize("layer", ["all", 3, -1, True, None])
 def test_layers_that_are_none(layer):
     with pytest.raises(UsageError, match="allowed: top, mean, or a number from 0 to 2"):
-        context_layers(layer, 3)
+        layer_slice(layer, 3)
 
 
 def test_mean_of_a_single_layer():
-    assert context_layers("mean", 1) == slice(0, 1)
+    assert layer_slice("mean", 1) == slice(0, 1)
 
 
 @pytest.mark.parametrize("text", [[], [[]], ["", "  "]])
@@ -145,7 +145,7 @@ def test_other_content_is_noticed(tmp_path):
     assert len({index.folder for index in [first, *changes]}) == 5
     assert changes[0].types[-1] == "more" and not np.array_equal(changes[3].vectors, first.vectors)
     assert Index.build(Known(), TEXT, tmp_path, layer=2).folder == first.folder  # which is the top
-    with pytest.raises(UsageError, match="holds 5 indexes"):
+    with pytest.raises(UsageError, match="has 5 indexes"):
         Index.open(tmp_path)
 
 
@@ -259,7 +259,7 @@ def test_a_kill_leaves_no_half_index(tmp_path):
     assert killed.returncode == -signal.SIGKILL
     left = [path.name for path in tmp_path.iterdir() if path.is_dir()]
     assert len(left) == 1 and left[0].endswith(".part")  # it was in the middle
-    with pytest.raises(FormatError, match="no whole index"):
+    with pytest.raises(FormatError, match="no complete index"):
         Index.open(tmp_path)
     index = Index.build(Known(), TEXT, tmp_path)
     assert same(Index.open(tmp_path), index) and [path.name for path in tmp_path.iterdir()] == [index.folder.name]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from polyseme.analysis.linear_probe import ProbeConfig, _moments, fit_linear_probe
+from polyseme.analysis.linear_probe import _moments, fit_linear_probe
+from polyseme.analysis.probe_config import ProbeConfig
 from polyseme.base.config import ConfigError
 
 QUICK = ProbeConfig(epochs=20, min_steps=200, batch_size=64)
@@ -66,5 +67,5 @@ def test_a_number_that_never_changes():
 
 
 def test_bad_settings():
-    with pytest.raises(ConfigError, match="at least 1"):
+    with pytest.raises(ConfigError, match="allowed: 1 or more"):
         ProbeConfig(epochs=0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polyseme.analysis.index import Index
-from polyseme.analysis.neighbours import neighbours
+from polyseme.analysis.neighbours import nearest_words
 from polyseme.base.errors import UsageError
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.text.word_vectors import WordVectors
@@ -43,7 +43,7 @@ def oracle(encoder: Known, text: list[list[str]], same_word: bool | None) -> lis
 @pytest.mark.parametrize("count", [2, 50])
 def test_in_context(same_word, count):
     encoder = Known(OWN)
-    found = neighbours(encoder, Index.build(encoder, TEXT), QUERY, 0, count, same_word=same_word)
+    found = nearest_words(encoder, Index.build(encoder, TEXT), QUERY, 0, count, same_word=same_word)
     expected = oracle(encoder, TEXT, same_word)[:count]
     assert [(each.sentence, each.position) for each in found.in_context] == [
         (words, position) for words, position, _ in expected
@@ -55,16 +55,16 @@ def test_in_context(same_word, count):
 def test_senses():
     """The nearest of the same word has the same sense; the word's own vector cannot tell."""
     encoder = Known(OWN)
-    found = neighbours(encoder, Index.build(encoder, TEXT), ["bank", "money"], 0, same_word=True)
+    found = nearest_words(encoder, Index.build(encoder, TEXT), ["bank", "money"], 0, same_word=True)
     assert found.in_context[0].sentence == ["money", "bank"]
-    found = neighbours(encoder, Index.build(encoder, TEXT), QUERY, 0, same_word=True)
+    found = nearest_words(encoder, Index.build(encoder, TEXT), QUERY, 0, same_word=True)
     assert {tuple(each.sentence) for each in found.in_context[:2]} == {("river", "bank"), ("Bank", "river")}
     assert [each.word for each in found.static] == ["tank", "shore", "loan", "river", "money"]
 
 
 def test_by_itself():
     encoder = Known(OWN)
-    found = neighbours(encoder, Index.build(encoder, [*TEXT, ["tank", "oil"]]), QUERY, 0, 2)
+    found = nearest_words(encoder, Index.build(encoder, [*TEXT, ["tank", "oil"]]), QUERY, 0, 2)
     assert [(each.word, each.count) for each in found.static] == [("tank", 2), ("shore", 1)]
     for each in found.static:
         assert each.cosine == pytest.approx(OWN[each.word][0] / np.linalg.norm(OWN[each.word]), abs=1e-3)
@@ -74,8 +74,8 @@ def test_the_question_is_not_its_own_answer():
     encoder = Known(OWN)
     text = [QUERY, *TEXT, QUERY]
     index = Index.build(encoder, text)
-    assert len(neighbours(encoder, index, QUERY, 0, 3).in_context) == 3  # another one stands in its stead
-    found = neighbours(encoder, index, QUERY, 0, 50)
+    assert len(nearest_words(encoder, index, QUERY, 0, 3).in_context) == 3  # another one stands in its stead
+    found = nearest_words(encoder, index, QUERY, 0, 50)
     answers = [(tuple(each.sentence), each.position) for each in found.in_context]
     assert (("bank", "river"), 0) not in answers and (("bank", "river"), 1) in answers
     assert len(answers) == len(set(answers)) == 2 * len(TEXT) + 1
@@ -83,20 +83,20 @@ def test_the_question_is_not_its_own_answer():
 
 def test_a_sentence_that_is_repeated_is_one_answer():
     encoder = Known(OWN)
-    found = neighbours(encoder, Index.build(encoder, TEXT * 3), QUERY, 0, 50)
+    found = nearest_words(encoder, Index.build(encoder, TEXT * 3), QUERY, 0, 50)
     assert len(found.in_context) == 2 * len(TEXT)
 
 
 def test_the_layer_is_that_of_the_index():
     encoder = Known(OWN)
     index = Index.build(encoder, TEXT, layer=0)
-    found = neighbours(encoder, index, QUERY, 0, 3)
+    found = nearest_words(encoder, index, QUERY, 0, 3)
     assert [each.word for each in found.in_context] == ["bank", "bank", "Bank"] and found.in_context[0].cosine > 0.999
 
 
 def test_strings_and_what_was_asked():
     encoder = Known(OWN)
-    found = neighbours(encoder, Index.build(encoder, TEXT), "bank river", 1, 1)
+    found = nearest_words(encoder, Index.build(encoder, TEXT), "bank river", 1, 1)
     assert (found.words, found.position, len(found.in_context)) == (QUERY, 1, 1)
 
 
@@ -105,11 +105,11 @@ def test_called_wrongly():
     index = Index.build(encoder, TEXT)
     for position in (-1, 2):
         with pytest.raises(UsageError, match=f"position is {position}; the sentence has 2 words"):
-            neighbours(encoder, index, QUERY, position)
+            nearest_words(encoder, index, QUERY, position)
     with pytest.raises(UsageError, match="another model"):
-        neighbours(Known(OWN, weight=2.0), index, QUERY, 0)
+        nearest_words(Known(OWN, weight=2.0), index, QUERY, 0)
     with pytest.raises(UsageError, match="count is 0"):
-        neighbours(encoder, index, QUERY, 0, 0)
+        nearest_words(encoder, index, QUERY, 0, 0)
 
 
 def test_words_that_a_table_does_not_know():
@@ -117,6 +117,6 @@ def test_words_that_a_table_does_not_know():
     rows = np.array([[1, 0], [0.9, 0.1], [0, 1]], dtype=np.float32)
     encoder = WordVectorTable.from_vectors(WordVectors(["bank", "shore", "loan"], rows, total=3))
     index = Index.build(encoder, [["bank", "castle"], ["shore", "tower"], ["loan", "castle"]])
-    asked = neighbours(encoder, index, ["the", "palace"], 1)
+    asked = nearest_words(encoder, index, ["the", "palace"], 1)
     assert not asked.known and asked.static == []
-    assert [each.word for each in neighbours(encoder, index, ["bank"], 0).static] == ["shore", "loan"]
+    assert [each.word for each in nearest_words(encoder, index, ["bank"], 0).static] == ["shore", "loan"]

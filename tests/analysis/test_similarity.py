@@ -33,7 +33,7 @@ def row(angle, score):
 
 def test_correlation(read):
     table = probe_similarity(Fake(vectors), read(row(10, 9), row(20, 7.5), row(50, 8), row(80, 1)))
-    assert math.isnan(table.rows["layer 0"]["Spearman"]) and table.to_dict()["rows"]["layer 0"]["Spearman"] is None
+    assert math.isnan(table.rows["layer 0"]["Spearman"]) and table.to_json()["rows"]["layer 0"]["Spearman"] is None
     # cosines fall from pair to pair: ranks 4 3 2 1 against 4 2 3 1
     assert table.rows["layer 1"]["Spearman"] == pytest.approx(0.8)
     assert table.best == "layer 1" and table.facts == {"pairs": 4}

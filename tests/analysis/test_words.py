@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from polyseme.analysis.words import WordSpace, isolated_word_vectors, static_vectors
+from polyseme.analysis.words import WordSpace, isolated_word_vectors
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.config import NgramConfig, NnlmConfig, UlmfitConfig
 from polyseme.encoders.fasttext import FastTextTable
 from polyseme.encoders.ngram import NgramModel
 from polyseme.encoders.ngram_table import Level, NgramTable
 from polyseme.encoders.nnlm import Nnlm
+from polyseme.encoders.static_vectors import static_vectors
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.text.vocabulary import Vocabulary
@@ -55,7 +56,7 @@ def test_analogy():
 
 def test_capitals():
     space = WordSpace(table())
-    assert space.need("paris").word == "paris" and space.need("PARIS").word == "Paris" and space.need("King").word == "king"
+    assert space.get("paris").word == "paris" and space.get("PARIS").word == "Paris" and space.get("King").word == "king"
 
 
 def test_unknown_words():
@@ -79,7 +80,7 @@ def test_layer_0_of_a_vocabulary():
     assert space.words == list(ROWS) and space.similar("king", 1)[0].word == "man"
     assert space.similar("any", 1)[0].cosine > 0  # which it can spell
     del fake.vocabulary
-    with pytest.raises(PolysemeError, match="without a list of words to look among"):
+    with pytest.raises(PolysemeError, match="has no vocabulary to search"):
         WordSpace(fake)
 
 

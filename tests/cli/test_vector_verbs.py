@@ -97,15 +97,13 @@ def test_convert(run, vectors, model, tmp_path, name):
     out = tmp_path / name
     assert run("convert", vectors, out).out.endswith("largest difference from " + str(vectors) + ": 0\n")
     np.testing.assert_array_equal(polyseme.load(out).table.weight, polyseme.load(vectors).table.weight)
-    assert "is there already" in one_sentence(run("convert", vectors, out))
+    assert "exists: choose another name" in one_sentence(run("convert", vectors, out))
     assert run("convert", model, out, "--force").code == 0
     assert polyseme.load(out).config.size == 9  # its vocabulary without marks
 
 
 def test_convert_mistakes(run, vectors, tmp_path):
-    assert "let it end in .txt or .vec (text) or .bin" in one_sentence(
-        run("convert", vectors, tmp_path / "v", "--to", "vectors"), 2
-    )
+    assert ".txt or .vec (text), or .bin" in one_sentence(run("convert", vectors, tmp_path / "v", "--to", "vectors"), 2)
     assert "fp32 only" in one_sentence(run("convert", vectors, tmp_path / "v.bin", "--precision", "fp16"), 2)
 
 

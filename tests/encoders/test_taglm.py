@@ -10,7 +10,7 @@ import torch
 
 import polyseme
 from polyseme.analysis.index import Index
-from polyseme.analysis.neighbours import neighbours
+from polyseme.analysis.neighbours import nearest_words
 from polyseme.analysis.words import WordSpace
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.taglm import TagLm
@@ -52,7 +52,7 @@ def test_words_have_no_vectors_of_their_own() -> None:
 def test_its_neighbours_know_the_sentence() -> None:
     model = elmo(output=True, kind=TagLm)
     index = Index.build(model, [["the", "bank"], ["a", "river", "bank"]])
-    found = neighbours(model, index, ["the", "bank"], 1)
+    found = nearest_words(model, index, ["the", "bank"], 1)
     assert found.static == [] and ["a", "river", "bank"] in [each.sentence for each in found.in_context]
 
 

@@ -1,7 +1,7 @@
-"""Analogies: Athens is to Greece as Baghdad is to ... Google's set (Mikolov et al. 2013) and its like, by 3CosAdd.
+"""Analogies: Athens is to Greece as Baghdad is to ... Google's set (Mikolov et al. 2013) and similar ones, by 3CosAdd.
 
-A question with a word that the model does not know is left out, and counted; capitals do not matter where the model lacks a
-word as it is written. An answer is right where it is the word asked for, capitals aside.
+A question with a word that the model does not know is skipped and counted. A word that is missing is looked up in any case,
+and an answer is right if it is the expected word in any case.
 """
 
 from __future__ import annotations
@@ -14,40 +14,41 @@ from typing import Any
 import numpy as np
 
 from polyseme.analysis.words import WordSpace
+from polyseme.base.display import columns, count, html_table
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.text.labelled.numbered_lines import numbered_lines
 
 Question = tuple[str, str, str, str]
 UNNAMED = "questions"
-"""The section of questions that stand before any, or in a file without."""
+"""The section of questions before any section line."""
 
 
 @dataclass(frozen=True)
 class SectionScore:
-    """How a section went."""
+    """The score of a section."""
 
     right: int = 0
     asked: int = 0
     """Questions whose four words the model knows."""
-    left_out: int = 0
+    skipped: int = 0
     """The other questions."""
 
     @property
     def accuracy(self) -> float | None:
-        """Of those asked; None where there were none."""
+        """Of those asked; None if there were none."""
         return self.right / self.asked if self.asked else None
 
     def __add__(self, other: SectionScore) -> SectionScore:
-        return SectionScore(self.right + other.right, self.asked + other.asked, self.left_out + other.left_out)
+        return SectionScore(self.right + other.right, self.asked + other.asked, self.skipped + other.skipped)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {"accuracy": self.accuracy, "right": self.right, "asked": self.asked, "left_out": self.left_out}
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {"accuracy": self.accuracy, "right": self.right, "asked": self.asked, "left_out": self.skipped}
 
 
 @dataclass(frozen=True)
 class AnalogyScores:
-    """How each section went, and how many words the model does not know."""
+    """The score of each section, and the words that the model does not know."""
 
     sections: dict[str, SectionScore]
     unknown: list[str]
@@ -57,9 +58,34 @@ class AnalogyScores:
         """All sections together."""
         return sum(self.sections.values(), SectionScore())
 
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        sections = {name: score.to_json() for name, score in self.sections.items()}
+        return {"all": self.total.to_json(), "sections": sections, "unknown_words": len(self.unknown)}
+
+    def _cells(self) -> list[list[str]]:
+        scores = {**self.sections, "all": self.total}
+        return [
+            [
+                name,
+                "" if each.accuracy is None else f"{each.accuracy:.4f}",
+                *(f"{n:,}" for n in (each.right, each.asked, each.skipped)),
+            ]
+            for name, each in scores.items()
+        ]
+
+    def __str__(self) -> str:
+        header = ["", "accuracy", "right", "asked", "skipped"]
+        table = columns([header, *self._cells()], indent=0, right=range(1, 5), gap=4)
+        examples = ", ".join(self.unknown[:5])
+        return table + (f"\n\n{count(len(self.unknown), 'word')} unknown, such as {examples}" if self.unknown else "")
+
+    def _repr_html_(self) -> str:
+        return html_table(["section", "accuracy", "right", "asked", "skipped"], self._cells())
+
 
 def read_analogies(path: str | Path) -> dict[str, list[Question]]:
-    """Questions by section: lines of four words divided by blanks or tabs, and before each section a line `: its name`."""
+    """Read questions by section: lines of four words separated by spaces or tabs, and before each section `: its name`."""
     sections: dict[str, list[Question]] = {}
     name = UNNAMED
     for number, line in numbered_lines(path):
@@ -71,7 +97,7 @@ def read_analogies(path: str | Path) -> dict[str, list[Question]]:
         elif words:
             raise FormatError(f"{path}:{number}", f"has {len(words)} words, {line[:40]!r}; expected four, or `: section`")
     if not sections:
-        raise FormatError(path, "holds no questions; expected four words on a line")
+        raise FormatError(path, "has no questions; expected four words per line")
     return sections
 
 
@@ -86,10 +112,10 @@ def probe_analogies(space: WordSpace, sections: dict[str, list[Question]]) -> An
             unknown |= {word: None for word, row in zip(question, rows, strict=True) if row is None}
             if None not in rows:
                 known[name].append([row for row in rows if row is not None])
-    every = np.array([rows for some in known.values() for rows in some], dtype=np.int64).reshape(-1, 4)
-    if not len(every):
-        raise PolysemeError("the model knows all four words of no question: is it of the same language?")
-    answers = iter(_right(space, every))
+    rows_of_all = np.array([rows for some in known.values() for rows in some], dtype=np.int64).reshape(-1, 4)
+    if not len(rows_of_all):
+        raise PolysemeError("the model does not know all four words of any question: is it of the same language?")
+    answers = iter(_right(space, rows_of_all))
     scores = {}
     for name, some in known.items():
         right = sum(next(answers) for _ in some)
@@ -98,7 +124,7 @@ def probe_analogies(space: WordSpace, sections: dict[str, list[Question]]) -> An
 
 
 def _right(space: WordSpace, questions: np.ndarray) -> Sequence[bool]:
-    """Whether each question (questions, 4) is answered as it should be."""
-    found = space.answers(questions[:, :3])
-    pairs = zip(found.tolist(), questions[:, 3].tolist(), strict=True)
+    """Whether each question (questions, 4) is answered correctly."""
+    answers = space.answers(questions[:, :3])
+    pairs = zip(answers.tolist(), questions[:, 3].tolist(), strict=True)
     return [space.words[one].casefold() == space.words[two].casefold() for one, two in pairs]

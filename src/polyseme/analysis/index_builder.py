@@ -1,4 +1,4 @@
-"""Sentences into the rows of an index: embedded some at a time, so that only their chosen vectors are kept."""
+"""Turn sentences into the rows of an index, some at a time, so that only the chosen vectors are in memory."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.analysis.search import unit
+from polyseme.analysis.search import normalised
 from polyseme.base.progress import Advance
 from polyseme.encoders.base import Encoder, Sentence
 
-EMBEDDED = 8192  # words whose layers stand in memory at a time: 100 MB for three layers of 1,024 numbers
+EMBEDDED = 8192  # words whose layers are in memory at a time: 100 MB for three layers of 1,024 numbers
 Keep = Callable[[NDArray[np.float16]], None]
 
 
 class IndexBuilder:
-    """All that an index knows but its vectors, which go to `keep_vectors` and `keep_static` as they come.
+    """Collects the arrays of an index; contextual and static vectors go to `keep_vectors` and `keep_static` as they come.
 
-    A sentence that comes again is counted, and not embedded again: its words' vectors would be the same.
+    A repeated sentence is counted but not embedded again: its vectors would be the same.
     """
 
     def __init__(self, encoder: Encoder, layers: slice, keep_vectors: Keep, keep_static: Keep) -> None:
@@ -36,7 +36,7 @@ class IndexBuilder:
         self._types_kept = 0
 
     def read(self, sentences: Iterable[Sentence], progress: Advance | None = None) -> None:
-        """Embed sentences; `progress` is told how many."""
+        """Embed sentences; `progress` gets the number of sentences done."""
         new: list[list[str]] = []
         waiting = done = 0
         for sentence in sentences:
@@ -58,11 +58,11 @@ class IndexBuilder:
 
     @property
     def types(self) -> list[str]:
-        """The distinct words, in the order in which they first came."""
+        """The distinct words, in order of first occurrence."""
         return list(self._numbers)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The small arrays of the index, by name."""
+        """Return the small arrays of the index, by name."""
         return {
             "words": np.array(self._words, dtype="<u4"),
             "offsets": np.array(self._offsets, dtype="<i8"),
@@ -70,7 +70,7 @@ class IndexBuilder:
         }
 
     def _is_new(self, words: list[str]) -> bool:
-        """Count the words; whether they are to be embedded."""
+        """Count the words; return whether the sentence must be embedded."""
         for word in words:
             number = self._numbers.setdefault(word, len(self._numbers))
             if number == len(self._counts):
@@ -86,16 +86,16 @@ class IndexBuilder:
         if not sentences:
             return
         rows: list[NDArray[np.float32]] = []
-        own: list[NDArray[np.float32]] = []
+        static: list[NDArray[np.float32]] = []
         for words, stack in zip(sentences, self._encoder.embed(sentences), strict=True):
             for position, word in enumerate(words):
                 number = self._numbers[word]
                 self._words.append(number)
-                if number == self._types_kept + len(own):  # the first time, and types are numbered as they come
-                    own.append(stack[0, position])
+                if number == self._types_kept + len(static):  # its first occurrence: types are numbered as they come
+                    static.append(stack[0, position])
             self._offsets.append(len(self._words))
-            rows.append(unit(stack[self._layers].mean(0)))
+            rows.append(normalised(stack[self._layers].mean(0)))
         self._keep_vectors(np.concatenate(rows).astype(np.float16))
-        if own:
-            self._keep_static(unit(np.stack(own)).astype(np.float16))
-        self._types_kept += len(own)
+        if static:
+            self._keep_static(normalised(np.stack(static)).astype(np.float16))
+        self._types_kept += len(static)

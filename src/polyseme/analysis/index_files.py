@@ -1,12 +1,12 @@
-"""The files of an index: NumPy arrays and JSON, nothing that can carry code.
+"""The files of an index: NumPy arrays and JSON, no pickles.
 
-index.json     what the other files must be; written last, so that without it nothing is trusted
+index.json     the manifest; written last, so that an index without it is incomplete
 vectors.npy    (occurrences, dim) float16: a vector of length 1 for each word of each sentence, sentence after sentence
 words.npy      (occurrences,) uint32: the rows of these words in types.json
 offsets.npy    (sentences + 1,) int64: where each sentence begins in the two above
-types.json     the distinct words, in the order in which they first come
-own.npy        (types, dim) float16: the word's own vector (layer 0), of length 1
-counts.npy     (types,) int64: how often the text has the word
+types.json     the distinct words, in order of first occurrence
+own.npy        (types, dim) float16: the static vector of each word (layer 0), of length 1
+counts.npy     (types,) int64: occurrences in the text
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ARRAYS = {"vectors": "<f2", "words": "<u4", "offsets": "<i8", "own": "<f2", "cou
 
 @dataclass(frozen=True, kw_only=True)
 class IndexManifest(Config):
-    """What an index must be."""
+    """What an index contains."""
 
     polyseme_index: int = FORMAT
     """The version of the format."""
@@ -60,7 +60,7 @@ class IndexManifest(Config):
 
 
 class AppendableArray:
-    """A .npy file to which rows are added; how many they are is written into its head at the end."""
+    """A .npy file to which rows are appended; the header gets their number at the end."""
 
     def __init__(self, path: Path, dim: int) -> None:
         self.rows, self._dim = 0, dim
@@ -68,7 +68,7 @@ class AppendableArray:
         self._head()
 
     def add(self, rows: NDArray[np.float16]) -> None:
-        """Some more rows, (rows, dim)."""
+        """Append rows, (rows, dim)."""
         self._file.write(np.ascontiguousarray(rows, dtype="<f2").data)
         self.rows += len(rows)
 
@@ -76,10 +76,10 @@ class AppendableArray:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        """All rows are on the disk after this."""
+        """Write all rows to the disk."""
         with self._file:
             self._file.seek(0)
-            self._head()  # as long as it was: NumPy leaves room for the first axis to grow
+            self._head()  # as long as before: NumPy leaves room for the first axis to grow
             self._file.flush()
             os.fsync(self._file.fileno())
 
@@ -89,7 +89,7 @@ class AppendableArray:
 
 
 def write_array(path: Path, array: NDArray[Any]) -> None:
-    """A small array, on the disk when this returns."""
+    """Write a small array durably."""
     with path.open("wb") as file:
         npy.write_array(file, array, allow_pickle=False)
         file.flush()
@@ -97,36 +97,36 @@ def write_array(path: Path, array: NDArray[Any]) -> None:
 
 
 def write_types(folder: Path, types: list[str]) -> None:
-    """The distinct words; any string is one, line ends and lone surrogates included."""
+    """Write the distinct words; any string is allowed, even line ends and lone surrogates."""
     write_text(folder / TYPES, json.dumps({"types": types}, indent=0) + "\n")
 
 
 def write_manifest(folder: Path, manifest: IndexManifest) -> None:
-    """Make the folder trusted; all other files are on the disk before."""
+    """Write the manifest, after all other files are on the disk."""
     write_text(folder / MANIFEST, json.dumps(manifest.to_dict(), indent=2) + "\n")
 
 
 def read_manifest(folder: Path) -> IndexManifest:
-    """What the index in a folder must be; a `FormatError` where there is none."""
+    """Read the manifest of a folder; raise `FormatError` if it has no index."""
     path = folder / MANIFEST
     if not path.is_file():
-        raise FormatError(folder, f"holds no whole index ({MANIFEST} is missing); build it again")
+        raise FormatError(folder, f"has no complete index ({MANIFEST} is missing): build it again")
     try:
         manifest = IndexManifest.from_dict(read_json(path), MANIFEST)
     except ConfigError as error:
         raise FormatError(path, str(error)) from error
     if manifest.polyseme_index != FORMAT:
-        raise FormatError(path, f"is of format {manifest.polyseme_index}; this program reads {FORMAT}")
+        raise FormatError(path, f"has format {manifest.polyseme_index}; this version reads format {FORMAT}")
     return manifest
 
 
 def read_arrays(folder: Path, manifest: IndexManifest) -> dict[str, NDArray[Any]]:
-    """The arrays by their names, memory-mapped; one that is not what the manifest says is a `FormatError`."""
+    """Open the arrays, memory-mapped; raise `FormatError` for one that does not match the manifest."""
     arrays = {}
     for name, shape in manifest.shapes().items():
         path = folder / f"{name}.npy"
         if not path.is_file():
-            raise FormatError(path, "is missing from the index; build it again")
+            raise FormatError(path, "is missing from the index: build it again")
         try:
             with wrap_os_errors(path, "read"):
                 array = np.load(path, mmap_mode="r" if min(shape) else None, allow_pickle=False)
@@ -139,8 +139,8 @@ def read_arrays(folder: Path, manifest: IndexManifest) -> dict[str, NDArray[Any]
 
 
 def read_types(folder: Path, manifest: IndexManifest) -> list[str]:
-    """The distinct words."""
+    """Read the distinct words."""
     types = read_json(folder / TYPES).get("types")
     if not isinstance(types, list) or len(types) != manifest.types or not all(isinstance(word, str) for word in types):
-        raise FormatError(folder / TYPES, f"does not hold the {manifest.types:,} words of the index; build it again")
+        raise FormatError(folder / TYPES, f"does not have the {manifest.types:,} words of the index: build it again")
     return types

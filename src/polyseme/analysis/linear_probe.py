@@ -1,61 +1,35 @@
-"""A linear probe: one softmax layer over frozen vectors, so that what it finds was there and not learned on top.
+"""A linear probe: one softmax layer over frozen vectors, so that it finds only what the vectors contain.
 
-Its inputs are standardised by the mean and deviation of the training vectors, for each layer and number by itself: layers
-differ in size, and only so do the weights of a mix compare. All numbers begin at zero; the problem of a single layer is
-convex, so that the seed (the order of the batches) hardly matters. There is no early stopping and hence no dev set.
+Its inputs are standardized by the mean and standard deviation of the training vectors, per layer and dimension: layers differ
+in scale, and only so are the weights of a mix comparable. All weights are initialized to zero; with a single layer the problem
+is convex, so the seed (the order of the batches) hardly matters. There is no early stopping, hence no dev set.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from polyseme.base.config import Config, ConfigError
+from polyseme.analysis.probe_config import ProbeConfig
 from polyseme.base.progress import progress
 from polyseme.nn.mix import Mix
 
 _SCORED = 16384  # vectors classified at a time
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProbeConfig(Config):
-    """How a probe is trained."""
-
-    epochs: int = 10
-    """Passes over the training vectors."""
-    min_steps: int = 500
-    """Little data is passed over more often, for at least so many steps."""
-    batch_size: int = 512
-    """Vectors of a batch_size."""
-    learning_rate: float = 5e-3
-    """The learning learning_rate at the first step; it falls to zero on a straight line."""
-    mix_learning_rate: float = 2e-2
-    """The same for the weights of the mix, which are few and have far to go."""
-    weight_decay: float = 1e-2
-    """Weight weight_decay of the softmax layer."""
-    seed: int = 0
-    """Decides the order of the batches."""
-
-    def __post_init__(self) -> None:
-        if self.epochs < 1 or self.batch_size < 1:
-            raise ConfigError(f"epochs is {self.epochs} and batch_size {self.batch_size}; both must be at least 1")
-
-
 class LinearProbe(nn.Module):
-    """Vectors of one or several layers, (layers, spans, dim), into scores of classes, (spans, classes)."""
+    """Maps vectors of one or several layers, (layers, examples, dim), to class scores, (examples, classes)."""
 
     mean: Tensor
     scale: Tensor
 
-    def __init__(self, mean: Tensor, deviation: Tensor, classes: int) -> None:
+    def __init__(self, mean: Tensor, std: Tensor, classes: int) -> None:
         super().__init__()
         layers, dim = mean.shape
         self.register_buffer("mean", mean.unsqueeze(1))  # (layers, 1, dim)
-        self.register_buffer("scale", 1 / deviation.clamp(min=1e-6).unsqueeze(1))
+        self.register_buffer("scale", 1 / std.clamp(min=1e-6).unsqueeze(1))
         self.mix = Mix(layers) if layers > 1 else None
         self.output = nn.Linear(dim, classes)
         nn.init.zeros_(self.output.weight)
@@ -70,11 +44,11 @@ class LinearProbe(nn.Module):
 
     @torch.inference_mode()
     def predict(self, vectors: NDArray[np.floating]) -> NDArray[np.int64]:
-        """The likeliest class of each position, (spans,)."""
+        """Return the most probable class of each example, (examples,)."""
         stack, device = torch.from_numpy(vectors), self.mean.device
         blocks = range(0, stack.shape[1], _SCORED)
-        found = [self(stack[:, begin : begin + _SCORED].to(device)).argmax(1).cpu() for begin in blocks]
-        return torch.cat(found).numpy()
+        classes = [self(stack[:, begin : begin + _SCORED].to(device)).argmax(1).cpu() for begin in blocks]
+        return torch.cat(classes).numpy()
 
 
 def fit_linear_probe(
@@ -86,7 +60,7 @@ def fit_linear_probe(
     device: torch.device | str = "cpu",
     title: str = "probe",
 ) -> LinearProbe:
-    """Train a probe on vectors (layers, spans, dim) and the class of each position, (spans,)."""
+    """Train a probe on vectors (layers, examples, dim) and the class of each example, (examples,)."""
     stack, targets = torch.from_numpy(vectors), torch.from_numpy(labels)
     probe = LinearProbe(*_moments(stack), classes).to(device)
     groups = [{"params": probe.output.parameters(), "lr": config.learning_rate, "weight_decay": config.weight_decay}]
@@ -112,11 +86,11 @@ def fit_linear_probe(
 
 
 def _moments(stack: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and deviation over the spans, each (layers, dim), summed in double a block at a time."""
+    """Return mean and standard deviation over the examples, each (layers, dim), summed in double a block at a time."""
     layers, count, dim = stack.shape
-    mean, spread = (torch.zeros(layers, dim, dtype=torch.float64) for _ in range(2))
+    mean, variance = (torch.zeros(layers, dim, dtype=torch.float64) for _ in range(2))
     for block in stack.split(_SCORED, dim=1):
         mean += block.double().sum(1) / count
     for block in stack.split(_SCORED, dim=1):
-        spread += (block.double() - mean.unsqueeze(1)).square().sum(1) / count
-    return mean.float(), spread.sqrt().float()
+        variance += (block.double() - mean.unsqueeze(1)).square().sum(1) / count
+    return mean.float(), variance.sqrt().float()

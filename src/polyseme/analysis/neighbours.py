@@ -1,20 +1,38 @@
-"""A word in a sentence, and the words nearest to it: in their context, and by their own vectors alone.
+"""A word in a sentence, and the words nearest to it: in context, and by their static vectors.
 
-ProbeResult 4 of Peters et al. 2018 on any corpus: the neighbours of a static vector mix the senses of a word, those of a vector
-that knows its sentence have the same sense. Words that differ in capitals alone count as the same word here.
+Table 4 of Peters et al. 2018 on any corpus: the neighbours of a static vector mix the senses of a word, those of a contextual
+vector have the same sense. Words that differ only in case are the same word here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.cells import cell_len
 
-from polyseme.analysis.index import Index
-from polyseme.base.errors import UsageError
+from polyseme.analysis.concordance import concordance, join_words
+from polyseme.analysis.index import DEFAULT_LAYER, Index, layer_slice
+from polyseme.analysis.neighbours_config import NeighboursConfig
+from polyseme.analysis.samples import language_of, samples
+from polyseme.base.display import count as counted
+from polyseme.base.display import html_table, padded, short
+from polyseme.base.errors import PolysemeError, UsageError, arg
+from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder, Sentence
+from polyseme.encoders.positions import find_position
 from polyseme.encoders.static_vectors import has_vector
+from polyseme.formats.load import as_encoder
+from polyseme.text.config import TextConfig
+
+_WORD_WIDTH = 16  # terminal columns of a word
+Text = str | Path | Sequence[str | Path] | Iterable[Sentence]
+"""A path, several paths, a `Corpus`, or lists of words."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +42,12 @@ class Neighbour:
     word: str
     cosine: float
     sentence: list[str]
-    """The words of its sentence."""
     position: int
-    """Where it stands in it, from 0."""
+    """Its position in the sentence, from 0."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {"word": self.word, "cosine": self.cosine, "words": self.sentence, "position": self.position}
 
 
 @dataclass(frozen=True)
@@ -35,9 +56,30 @@ class StaticNeighbour:
 
     word: str
     cosine: float
-    """Of the words' own vectors (layer 0), which know no sentence."""
+    """Of the static vectors (layer 0), which do not depend on the sentence."""
     count: int
-    """How often the text has it."""
+    """Occurrences in the text."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {"word": self.word, "cosine": self.cosine, "count": self.count}
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What was searched."""
+
+    words: int
+    sentences: int
+    layers: list[int]
+    layer_name: str
+    same_word: bool | None = None
+    contextual: bool = True
+    """Whether the model has vectors that depend on the sentence."""
+    static: bool = True
+    """Whether the model has static vectors."""
+    folder: Path | None = None
+    """Where the index is saved."""
 
 
 @dataclass(frozen=True)
@@ -49,43 +91,134 @@ class Neighbours:
     position: int
     in_context: list[Neighbour]
     static: list[StaticNeighbour]
-    """Empty where the model has no vectors that know no sentence, or does not know the word."""
+    """Empty if the model has no static vectors or does not know the word."""
+    searched: Searched
     known: bool = True
-    """Whether the word has a vector of its own; all words that a model does not know have the same."""
+    """Whether the word has a vector; all unknown words of a model share one."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "words": self.words,
+            "position": self.position,
+            "layers": self.searched.layers,
+            "in_context": [each.to_json() for each in self.in_context],
+            "by_itself": [each.to_json() for each in self.static],
+        }
+
+    def __str__(self) -> str:
+        width = shutil.get_terminal_size((100, 24)).columns
+        size = f"{counted(self.searched.words, 'word')} in {counted(self.searched.sentences, 'sentence')}"
+        lines = [short(join_words(self.words, mark=self.position), width), ""]
+        if self.searched.contextual:
+            lines += [f"in context ({self.searched.layer_name}; {size})", *self._context_lines(width)]
+        if self.searched.contextual and self.searched.static:
+            lines.append("")
+        if self.searched.static:
+            lines.append(f"by its static vector ({'layer 0' if self.searched.contextual else size})")
+            if not self.known:
+                lines.append("  none: the model does not know the word, and has one vector for all unknown words")
+            lines += [f"{self._start(each)}  {counted(each.count, 'time')}" for each in self.static]
+        if self.searched.folder is not None:
+            lines += ["", f"index: {self.searched.folder}"]
+        return "\n".join(lines)
+
+    def _context_lines(self, width: int) -> list[str]:
+        if not self.in_context:
+            what = "other occurrences of this word" if self.searched.same_word else "other words"
+            return [f"  none: the text has no {what}"]
+        occurrences = [(each.sentence, each.position) for each in self.in_context]
+        lines = concordance(occurrences, width - self._column() - 11)
+        return [f"{self._start(each)}  {line}" for each, line in zip(self.in_context, lines, strict=True)]
+
+    def _start(self, each: Neighbour | StaticNeighbour) -> str:
+        return f" {each.cosine:6.3f}  {padded(short(each.word, _WORD_WIDTH), self._column())}"
+
+    def _column(self) -> int:
+        words = [each.word for each in (*self.in_context, *self.static)]
+        return max((cell_len(short(word, _WORD_WIDTH)) for word in words), default=0)
+
+    def _repr_html_(self) -> str:
+        rows = [[f"{each.cosine:.3f}", each.word, join_words(each.sentence, each.position)] for each in self.in_context]
+        rows += [[f"{each.cosine:.3f}", each.word, f"static vector, {counted(each.count, 'time')}"] for each in self.static]
+        return html_table(["cosine", "word", "where"], rows, caption=join_words(self.words, mark=self.position))
 
 
 def neighbours(
+    model: str | Path | Encoder,
+    sentence: Sentence,
+    *,
+    word: str | None = None,
+    position: int | None = None,
+    corpus: Text | None = None,
+    index: str | Path | Index | None = None,
+    config: NeighboursConfig | None = None,
+) -> Neighbours:
+    """Find the words of a text that are nearest to a word in its sentence, and those nearest to its static vector.
+
+    `word` or `position` chooses the word. `corpus`: the text to search, by default the sample sentences of the package.
+    `index`: a folder that stores the vectors of the text for the next call, or an `Index`. A model with one layer (word2vec,
+    GloVe) has only static neighbours; a TagLM or n-gram model has none.
+
+    >>> polyseme.neighbours("en", "We sat on the bank of the river.", word="bank")   # doctest: +SKIP
+    """
+    encoder, config = as_encoder(model), config or NeighboursConfig()
+    contextual = encoder.layers > 1 or not encoder.has_own_vectors
+    if not contextual and (config.same_word or config.other_words or config.layer is not None):
+        raise UsageError(
+            f"{arg('layer')}, {arg('same_word')} and {arg('other_words')} apply to words in context, but a {encoder.kind} has "
+            "only static vectors: leave them out"
+        )
+    layer = DEFAULT_LAYER if config.layer is None else config.layer
+    layer_slice(layer, encoder.layers)  # a wrong layer or position is reported before the text is read
+    words = encoder.words(sentence)
+    chosen = find_position(sentence, words, word, position)
+    if not isinstance(index, Index):
+        with progress("embedding", unit="sentences") as advance:
+            index = Index.build(encoder, _sentences(encoder, corpus, config), index, advance, layer=layer)
+    result = nearest_words(encoder, index, words, chosen, config.count, same_word=config.restrict_to_same_word)
+    if contextual:
+        return result
+    if not result.known:
+        unknown = f"the model does not know the word {words[chosen]!r}"
+        raise PolysemeError(f"{unknown}: choose another word, or a model that reads characters")
+    return replace(result, in_context=[], searched=replace(result.searched, contextual=False))
+
+
+def nearest_words(
     encoder: Encoder, index: Index, sentence: Sentence, position: int, count: int = 5, *, same_word: bool | None = None
 ) -> Neighbours:
-    """The `count` words in context, and the `count` words by themselves, nearest to the word at a position (from 0).
+    """Search an index for the `count` nearest words in context and the `count` nearest static vectors.
 
-    The layer is that of the index. `same_word`: True looks among other spans of the same word, which shows its senses;
-    False among other words; None among all. The word that was asked about is not its own neighbour: where the text has
-    the sentence too, its position there is left out, and so is the word among the words by themselves.
+    `same_word`: True searches other occurrences of the same word, which shows its senses; False searches other words; None
+    searches all. The word itself is no neighbour: if the text has the sentence too, its occurrence there is skipped, and so is
+    its own static vector.
     """
     index.check(encoder)
     words = encoder.words(sentence)
     if not 0 <= position < len(words):
-        raise UsageError(f"position is {position}; the sentence has {len(words)} words, counted from 0")
+        raise UsageError(f"{arg('position')} is {position}; the sentence has {counted(len(words), 'word')}, counted from 0")
     stack = encoder.embed([words])[0][:, position]  # (layers, dim)
     same = same_words(index.types, words[position])
     among = None if same_word is None else same[index.words] == same_word
-    found = index.search(stack[index.layers].mean(0), count + 1, among)  # one more: its own position may be among them
-    near = [_in_context(index, row, cosine) for row, cosine in zip(found.rows.tolist(), found.cosines.tolist(), strict=True)]
-    others = [each for each in near if (each.sentence, each.position) != (words, position)]
+    nearest = index.search(stack[index.layers].mean(0), count + 1, among)  # one more: the word itself may be among them
+    occurrences = [_occurrence(index, row, cosine) for row, cosine in nearest.pairs()]
+    others = [each for each in occurrences if (each.sentence, each.position) != (words, position)]
+    layers = list(range(index.layers.start, index.layers.stop))
+    static_layer = encoder.has_own_vectors
+    searched = Searched(
+        len(index), index.manifest.sentences, layers, index.layer, same_word, static=static_layer, folder=index.folder
+    )
     known = bool(has_vector(encoder, [words[position]])[0])
-    if not (encoder.has_own_vectors and known):
-        return Neighbours(words, position, others[:count], [], known)
-    own = index.search_static(stack[0], count, ~same & has_vector(encoder, index.types))
-    static = [
-        StaticNeighbour(index.types[row], cosine, int(index.counts[row]))
-        for row, cosine in zip(own.rows.tolist(), own.cosines.tolist(), strict=True)
-    ]
-    return Neighbours(words, position, others[:count], static)
+    static: list[StaticNeighbour] = []
+    if static_layer and known:
+        rows = index.search_static(stack[0], count, ~same & has_vector(encoder, index.types)).pairs()
+        static = [StaticNeighbour(index.types[row], cosine, int(index.counts[row])) for row, cosine in rows]
+    return Neighbours(words, position, others[:count], static, searched, known)
 
 
 def same_words(types: list[str], word: str) -> NDArray[np.bool_]:
-    """Which of some words are the same as one, capitals aside, (types,).
+    """Whether each of some words equals a word, ignoring case, (types,).
 
     >>> same_words(["The", "bank", "Bank"], "BANK").tolist()
     [False, True, True]
@@ -94,7 +227,18 @@ def same_words(types: list[str], word: str) -> NDArray[np.bool_]:
     return np.array([each.casefold() == folded for each in types], dtype=bool)
 
 
-def _in_context(index: Index, row: int, cosine: float) -> Neighbour:
+def _sentences(encoder: Encoder, corpus: Text | None, config: NeighboursConfig) -> Iterable[Sentence]:
+    """Return the sentences to search: the user's, split as the model splits, or our samples."""
+    if corpus is None:
+        return [sample.sentence for sample in samples(language_of(encoder))]
+    paths = [corpus] if isinstance(corpus, str | Path) else corpus
+    if isinstance(paths, list | tuple) and paths and all(isinstance(each, str | Path) for each in paths):
+        text = TextConfig(sentences=config.sentences, field=config.field)
+        return text.open([str(path) for path in paths], encoder.splitter)  # type: ignore[union-attr]
+    return paths  # type: ignore[return-value]
+
+
+def _occurrence(index: Index, row: int, cosine: float) -> Neighbour:
     number, position = index.position(row)
     sentence = index.sentence(number)
     return Neighbour(sentence[position], cosine, sentence, position)

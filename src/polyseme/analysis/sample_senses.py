@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from polyseme.analysis.probe_result import ProbeResult
 from polyseme.analysis.samples import Sample, position_of
-from polyseme.analysis.span_vectors import normalised, span_vectors
+from polyseme.analysis.search import normalised
+from polyseme.analysis.span_vectors import span_vectors
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Encoder
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.analysis.probe_result import ProbeResult
+from polyseme.analysis.search import normalised
 from polyseme.analysis.sense_data import Instance, Lemma, SenseSentence
-from polyseme.analysis.span_vectors import layer_views, normalised, span_vector_blocks, span_vectors
+from polyseme.analysis.span_vectors import layer_views, span_vector_blocks, span_vectors
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Encoder
 

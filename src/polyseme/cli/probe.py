@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,10 +19,6 @@ from polyseme.cli.options import (
     VocabularyFile,
     open_model,
 )
-
-if TYPE_CHECKING:
-    from polyseme.analysis.analogies import AnalogyScores
-    from polyseme.analysis.probe_result import ProbeResult
 
 probe = typer.Typer(help="Measure what each layer of a model knows, on labelled data.", no_args_is_help=True)
 
@@ -85,16 +80,13 @@ def tags(
 
         polyseme probe tags --train train.conllu --test test.conllu --column upos
     """
-    _check_plot(plot)
-    from polyseme.text.labelled.conll import read_conll
+    from polyseme.analysis import probe as probes
+    from polyseme.analysis.probe_config import ProbeConfig
 
-    wanted = _column(column)
-    learned, judged = read_conll(train, column=wanted), read_conll(test, column=wanted)
     loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
-    from polyseme.analysis.linear_probe import ProbeConfig
-    from polyseme.analysis.tags import probe_tags
-
-    _show(probe_tags(loaded, learned, judged, resplit=resplit, config=ProbeConfig(seed=seed)), plot, json)
+    config = ProbeConfig(seed=seed)
+    found = probes.tags(loaded, train=train, test=test, column=_column(column), resplit=resplit, plot=plot, config=config)
+    show.result(found, json)
 
 
 @probe.command()
@@ -118,16 +110,10 @@ def senses(
 
         polyseme probe senses --train "semcor*.jsonl.gz" --test senseval2.jsonl.gz
     """
-    _check_plot(plot)
-    from polyseme.analysis.sense_data import read_senses
-    from polyseme.text.files.sources import Source
+    from polyseme.analysis import probe as probes
 
-    learned = [sentence for file in Source(train).files for sentence in read_senses(file.path)]
-    judged = read_senses(test)
     loaded = open_model(model, options=options, vocabulary=vocabulary, device=device, precision=precision)
-    from polyseme.analysis.senses import probe_senses
-
-    _show(probe_senses(loaded, learned, judged), plot, json)
+    show.result(probes.senses(loaded, train=train, test=test, plot=plot), json)
 
 
 @probe.command()
@@ -153,12 +139,11 @@ def wic(
 
         polyseme probe wic --dev dev.data.txt --test test.data.txt
     """
-    _check_plot(plot)
-    from polyseme.analysis.word_in_context import probe_word_in_context, read_wic
+    from polyseme.analysis import probe as probes
 
-    chosen_on, judged = read_wic(dev, dev_gold), read_wic(test, test_gold)
     loaded = open_model(model, options=options, vocabulary=vocabulary, device=device, precision=precision)
-    _show(probe_word_in_context(loaded, chosen_on, judged), plot, json)
+    found = probes.wic(loaded, dev=dev, test=test, dev_gold=dev_gold, test_gold=test_gold, plot=plot)
+    show.result(found, json)
 
 
 @probe.command()
@@ -181,12 +166,10 @@ def similarity(
 
         polyseme probe similarity pairs.tsv
     """
-    _check_plot(plot)
-    from polyseme.analysis.similarity import probe_similarity, read_similarities
+    from polyseme.analysis import probe as probes
 
-    data = read_similarities(file)
     loaded = open_model(model, options=options, vocabulary=vocabulary, device=device, precision=precision)
-    _show(probe_similarity(loaded, data), plot, json)
+    show.result(probes.similarity(file, loaded, plot=plot), json)
 
 
 @probe.command()
@@ -209,12 +192,10 @@ def words(
 
         polyseme probe words wordsim353.tsv --model my-vectors
     """
-    _check_plot(plot)
-    from polyseme.analysis.word_similarity import probe_words, read_scored_pairs
+    from polyseme.analysis import probe as probes
 
-    data = read_scored_pairs(file)
     loaded = open_model(model, options=options, vocabulary=vocabulary, device=device, precision=precision)
-    _show(probe_words(loaded, data), plot, json)
+    show.result(probes.words(file, loaded, plot=plot), json)
 
 
 @probe.command()
@@ -235,13 +216,10 @@ def analogies(
 
         polyseme probe analogies questions-words.txt --model my-vectors
     """
-    from polyseme.analysis.analogies import probe_analogies, read_analogies
+    from polyseme.analysis import probe as probes
 
-    sections = read_analogies(file)
     loaded = open_model(model, options=options, vocabulary=vocabulary, device=device)
-    from polyseme.analysis.words import WordSpace
-
-    _show_analogies(probe_analogies(WordSpace(loaded), sections), json)
+    show.result(probes.analogies(file, loaded), json)
 
 
 @probe.command()
@@ -264,13 +242,10 @@ def samples(
 
         polyseme probe samples
     """
-    _check_plot(plot)
-    loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
-    from polyseme.analysis.sample_senses import probe_samples
-    from polyseme.analysis.samples import language_of
-    from polyseme.analysis.samples import samples as shipped
+    from polyseme.analysis import probe as probes
 
-    _show(probe_samples(loaded, shipped(language_of(loaded))), plot, json)
+    loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
+    show.result(probes.samples(loaded, plot=plot), json)
 
 
 def _column(text: str | None) -> int | str | None:
@@ -278,47 +253,3 @@ def _column(text: str | None) -> int | str | None:
         return None if text is None else int(text)
     except ValueError:
         return text
-
-
-def _check_plot(path: Path | None) -> None:
-    if path is not None:
-        from polyseme.analysis.plots import check_plot
-
-        check_plot(path)
-
-
-def _show(table: ProbeResult, path: Path | None, json: bool) -> None:
-    if path is not None:
-        from polyseme.analysis.plots import plot
-
-        plot(table, path)
-    if json:
-        show.as_json(table.to_dict())
-        return
-    rows = {**table.rows, **table.baselines}
-    width = max(map(len, rows))
-    show.line(table.title)
-    wide = {measure: max(len(measure) + 2, 12) for measure in table.measures}
-    show.line(" " * width + "".join(f"{measure:>{wide[measure]}}" for measure in table.measures))
-    for name, row in rows.items():
-        values = {measure: row.get(measure, math.nan) for measure in table.measures}
-        cells = (f"{'' if math.isnan(value) else f'{value:.4f}':>{wide[measure]}}" for measure, value in values.items())
-        mark = "  best" if name == table.best and len(table.rows) > 1 else ""
-        show.line(f"{name:{width}}" + "".join(cells) + mark)
-    show.line()
-    show.facts(table.facts)
-
-
-def _show_analogies(found: AnalogyScores, json: bool) -> None:
-    rows = {**found.sections, "all": found.total}
-    if json:
-        sections = {name: each.to_dict() for name, each in found.sections.items()}
-        show.as_json({"all": found.total.to_dict(), "sections": sections, "unknown_words": len(found.unknown)})
-        return
-    width = max(map(len, rows))
-    show.line(f"{'':{width}}{'accuracy':>12}{'right':>9}{'asked':>9}{'left out':>10}")
-    for name, each in rows.items():
-        accuracy = "" if each.accuracy is None else f"{each.accuracy:.4f}"
-        show.line(f"{name:{width}}{accuracy:>12}{each.right:>9,}{each.asked:>9,}{each.left_out:>10,}")
-    if found.unknown:
-        show.line(f"\n{show.count(len(found.unknown), 'word')} unknown, such as {', '.join(found.unknown[:5])}")

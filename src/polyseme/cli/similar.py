@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from polyseme.cli import show
 from polyseme.cli.options import Device, Json, Model, Options, VocabularyFile, open_model
-
-if TYPE_CHECKING:
-    from polyseme.encoders.word2vec import Similar
 
 WordArgument = Annotated[str, typer.Argument(metavar="WORD", help="The word to look at.")]
 First = Annotated[str, typer.Argument(metavar="A", help="A is to B ...")]
@@ -40,7 +37,7 @@ def similar(
     loaded = open_model(model, options=options, vocabulary=vocabulary, device=device)
     from polyseme.analysis.words import WordSpace
 
-    _show(WordSpace(loaded).similar(word, count), json, {"word": word})
+    show.result(WordSpace(loaded).similar(word, count), json)
 
 
 def analogy(
@@ -63,12 +60,4 @@ def analogy(
     loaded = open_model(model, options=options, vocabulary=vocabulary, device=device)
     from polyseme.analysis.words import WordSpace
 
-    _show(WordSpace(loaded).analogy(first, second, third, count), json, {"words": [first, second, third]})
-
-
-def _show(found: list[Similar], json: bool, asked: dict[str, object]) -> None:
-    if json:
-        show.as_json({**asked, "similar": [{"word": each.word, "cosine": each.cosine} for each in found]})
-        return
-    for each in found:
-        show.line(f" {each.cosine:6.3f}  {show.short(each.word)}")
+    show.result(WordSpace(loaded).analogy(first, second, third, count), json)

@@ -1,0 +1,65 @@
+"""The settings of `polyseme neighbours`. Imports no PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from polyseme.base.config import Config, setting
+from polyseme.base.errors import UsageError, arg
+from polyseme.text.config import SentencesName
+
+
+def parse_layer(text: str) -> Literal["top", "mean"] | int:
+    """Parse `top`, `mean` or a number.
+
+    >>> parse_layer("top"), parse_layer("1")
+    ('top', 1)
+    """
+    if text in ("top", "mean"):
+        return text  # type: ignore[return-value]
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"{arg('layer')} is {text!r}; allowed: top, mean, or the number of a layer") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighboursConfig(Config):
+    """Which neighbours are searched, and where."""
+
+    count: int = setting(5, "Number of results.", min=1, flags=("-n",))
+    layer: Literal["top", "mean"] | int | None = setting(
+        None,
+        "Layer to compare, or the mean of all but layer 0.",
+        metavar="top|mean|N",
+        default_text="top",
+        parse=parse_layer,
+    )
+    same_word: bool = setting(False, "Search only other occurrences of the same word: shows its senses.")
+    other_words: bool = setting(False, "Search only other words.")
+    sentences: SentencesName | None = setting(
+        None,
+        "How to split the text into sentences; lines: one sentence per line.",
+        default_text="by the splitter of the model: english, chinese, or lines for whitespace",
+        group="Text",
+    )
+    field: str | None = setting(
+        None,
+        "Field of JSON lines, or column of Parquet, that has the text. If given, standard input and .json files are read as "
+        "JSON lines.",
+        default_text="text",
+        metavar="NAME",
+        group="Text",
+    )
+
+    def problems(self) -> Iterable[str]:
+        if self.same_word and self.other_words:
+            both = f"{arg('same_word', True)} and {arg('other_words', True)}"
+            yield f"{both} leave nothing to search: give one of them, or none"
+
+    @property
+    def restrict_to_same_word(self) -> bool | None:
+        """True: the same word only; False: other words only; None: all."""
+        return True if self.same_word else False if self.other_words else None
