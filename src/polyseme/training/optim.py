@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from polyseme.nn.weight_version import count_fused_steps
 from polyseme.training.base import LrMultiplier
 from polyseme.training.optim_config import OptimConfig
 
@@ -53,7 +54,9 @@ def build_optimizer(
         start = config.initial_accumulator
         return torch.optim.Adagrad(groups, lr=config.learning_rate, initial_accumulator_value=start, eps=0.0)
     fused = all(weight.device.type in ("cpu", "cuda") for group in groups for weight in group["params"])
-    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon, fused=fused)
+    optimizer = torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon, fused=fused)
+    count_fused_steps(optimizer)
+    return optimizer
 
 
 def _groups(config: OptimConfig, learner: nn.Module, given: Sequence[LrMultiplier]) -> list[dict[str, Any]]:

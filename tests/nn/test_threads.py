@@ -1,0 +1,84 @@
+"""Tasks on threads of their own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from polyseme.nn import threads
+from polyseme.nn.char_cnn import CharCnn
+from polyseme.nn.config import CharactersConfig
+from polyseme.nn.threads import intra_op_threads, run_parallel
+
+
+@pytest.fixture(autouse=True)
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_tasks_run_at_the_same_time_with_a_share_of_the_threads() -> None:
+    meeting = threading.Barrier(2, timeout=20)
+
+    def task() -> tuple[int, int]:
+        meeting.wait()
+        return torch.get_num_threads(), threading.get_ident()
+
+    (first, here), (second, there) = run_parallel([task, task])
+    assert (first, second) == (1, 1) and here != there
+    assert torch.get_num_threads() == 2
+
+
+def test_one_thread_runs_one_after_another() -> None:
+    torch.set_num_threads(1)
+    assert run_parallel([threading.get_ident] * 3) == [threading.get_ident()] * 3
+    assert run_parallel([]) == []
+
+
+def test_within_a_task_there_is_one_thread() -> None:
+    found = run_parallel([lambda: run_parallel([threading.get_ident, threading.get_ident])] * 2)
+    assert all(len(set(each)) == 1 for each in found)
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_an_error_comes_out_when_all_have_ended(failing: int) -> None:
+    ended = threading.Event()
+
+    def task(number: int) -> None:
+        if number == failing:
+            raise ValueError("broken")
+        ended.wait(0.05)
+        ended.set()
+
+    with pytest.raises(ValueError, match="broken"):
+        run_parallel([lambda: task(0), lambda: task(1)])
+    assert ended.is_set() and torch.get_num_threads() == 2
+
+
+def test_openmp_is_left_as_it_was() -> None:
+    openmp = threads._openmp()
+    if openmp is None:
+        pytest.skip("PyTorch has no OpenMP here")
+    levels = openmp.omp_get_max_active_levels()
+    with intra_op_threads(1):
+        assert openmp.omp_get_max_active_levels() == 0
+        weight = torch.randn(96, 64)
+        F.linear(torch.randn(40, 64), weight)
+    assert openmp.omp_get_max_active_levels() == levels
+
+
+def test_blocks_of_words_on_two_threads_give_the_same_numbers() -> None:
+    network = CharCnn(CharactersConfig(dim=4, filters=((1, 5), (3, 9)))).eval()
+    ids = torch.randint(262, (300, 50))
+    lengths = torch.randint(3, 40, (300,))
+    with torch.no_grad():
+        two = network(ids, lengths)
+        torch.set_num_threads(1)
+        assert torch.equal(network(ids, lengths), two)
+    assert torch.equal(network(ids, lengths), two)
