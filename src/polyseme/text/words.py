@@ -41,6 +41,8 @@ class Splitter(Protocol):
     def __call__(self, text: str) -> list[str]:
         """Return the words of a text."""
 
+    def __hash__(self) -> int: ...
+
 
 @dataclass(frozen=True, slots=True)
 class NamedSplitter:
@@ -68,7 +70,7 @@ def get_splitter(name: str, word_list: Sequence[str] | str | os.PathLike[str] | 
         return NamedSplitter(name)
     if name != UNIGRAM:
         raise UsageError(f"{arg('word_list')} applies only to {arg('splitter', UNIGRAM)}, not to {name!r}")
-    words = Vocabulary.read(word_list).words if isinstance(word_list, str | os.PathLike) else word_list
+    words = Vocabulary.read(os.fspath(word_list)).words if isinstance(word_list, str | os.PathLike) else word_list
     return UnigramSegmenter(tuple(words))
 
 
