@@ -31,7 +31,7 @@ def test_trained_asked_and_judged(run, tmp_path):
     last = "".join(f"{word}\t{tag}\n" for word, tag in zip(expected[1].words, expected[1].predicates[0].tags, strict=True))
     assert result.out == "".join("\t".join(row) + "\n" for row in rows) + "\n" + last
     said = run("predict", tmp_path / "run", "1,3 Ann saw Bob leave", "--json").json
-    told = [{"index": each.place, "tags": each.tags} for each in (one, two)]
+    told = [{"index": each.position, "tags": each.tags} for each in (one, two)]
     assert said == [{"words": ["Ann", "saw", "Bob", "leave"], "predicates": told}]
     assert "first their numbers" in one_sentence(run("predict", tmp_path / "run", "Ann saw Bob"))
     assert "TEXT:1: has no word 3" in one_sentence(run("predict", tmp_path / "run", "3 Ann saw Bob"))

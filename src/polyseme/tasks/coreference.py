@@ -467,7 +467,7 @@ def _cut(batch: ExampleBatch, begins: Sequence[int], window: int) -> ExampleBatc
     for document, begin in zip(batch.examples, begins, strict=True):
         rows += range(start + begin, start + min(begin + window, len(document.sentences)))
         start += len(document.sentences)
-    documents = [document.part(begin, window) for document, begin in zip(batch.examples, begins, strict=True)]
+    documents = [document.sentence_slice(begin, window) for document, begin in zip(batch.examples, begins, strict=True)]
     texts = [batch.texts[0][row] for row in rows]
     longest = max(map(len, texts), default=0)
     cached = batch.cached and [[layers[:, rows, :longest] for layers in batch.cached[0]]]

@@ -137,7 +137,7 @@ class Roles(Task):
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[RoleExample]:
         sentences = read_roles(path)
-        found = [RoleExample(each.words, one.place, one.tags, each.lines) for each in sentences for one in each.predicates]
+        found = [RoleExample(each.words, one.position, one.tags, each.lines) for each in sentences for one in each.predicates]
         if not found:
             raise FormatError(path, f"has {len(sentences)} sentences, but no predicate in any; roles need predicates")
         return found
@@ -202,14 +202,14 @@ class Roles(Task):
 
         >>> labeller.predict([(["Ann", "saw", "Bob", "leave"], [1, 3])])     # doctest: +SKIP
         [RoleSentence(words=['Ann', 'saw', 'Bob', 'leave'], predicates=[
-            Predicate(place=1, tags=['B-ARG0', 'B-V', 'B-ARG1', 'I-ARG1']),
-            Predicate(place=3, tags=['O', 'O', 'B-ARG0', 'B-V'])])]
+            Predicate(position=1, tags=['B-ARG0', 'B-V', 'B-ARG1', 'I-ARG1']),
+            Predicate(position=3, tags=['O', 'O', 'B-ARG0', 'B-V'])])]
         """
         sentences = [self._sentence(question) for question in texts]
-        asked = [RoleExample(each.words, one.place, []) for each in sentences for one in each.predicates]
+        asked = [RoleExample(each.words, one.position, []) for each in sentences for one in each.predicates]
         answers = iter(self.answer(self.data(asked)))
         return [
-            RoleSentence(each.words, [Predicate(one.place, next(answers)) for one in each.predicates]) for each in sentences
+            RoleSentence(each.words, [Predicate(one.position, next(answers)) for one in each.predicates]) for each in sentences
         ]
 
     def _sentence(self, question: Question) -> RoleSentence:
@@ -243,7 +243,7 @@ class Roles(Task):
         return ["\t".join(row) for row in zip(answer.words, *columns, strict=True)]
 
     def prediction_values(self, asked: str, answer: RoleSentence) -> dict[str, Any]:
-        told = [{"index": predicate.place, "tags": predicate.tags} for predicate in answer.predicates]
+        told = [{"index": predicate.position, "tags": predicate.tags} for predicate in answer.predicates]
         return {"words": answer.words, "predicates": told}
 
     # ---- errors

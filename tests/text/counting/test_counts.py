@@ -75,7 +75,7 @@ def test_what_cannot_be() -> None:
     counts.add(["a"], [2])
     with pytest.raises(PolysemeError, match="no word occurs 3 times or more"):
         build_vocabulary(counts, min_count=3)
-    with pytest.raises(UsageError, match="no room for a word"):
+    with pytest.raises(UsageError, match="no room for words"):
         build_vocabulary(counts, size=3)
     with pytest.raises(UsageError, match="min_count=0 is too small"):
         build_vocabulary(counts, min_count=0)

@@ -81,7 +81,7 @@ def test_packed(tmp_path, pack):
     [
         ("a O\nb\n", 2, "has one column, 'b'; expected a word and at least one tag"),
         ("a X O\n\nb O\n", 3, "has 2 columns; expected 3 as in line 1"),
-        (UNIVERSAL + "2\tshort\n", 10, "has 2 columns, the first '2'; expected 10 divided by tabs"),
+        (UNIVERSAL + "2\tshort\n", 10, "has 2 columns, the first '2'; expected 10 separated by tabs"),
         (UNIVERSAL.replace("2\tnos", "two\tnos"), 4, "the first 'two'"),
     ],
 )
@@ -98,12 +98,12 @@ def test_bytes_that_are_no_text(tmp_path):
 
 
 def test_nothing_to_read(write):
-    with pytest.raises(FormatError, match="holds no sentences"):
+    with pytest.raises(FormatError, match="has no sentences"):
         read_conll(write("\n-DOCSTART- O\n"))
 
 
 def test_columns_that_are_not_there(write):
-    with pytest.raises(FormatError, match=r":3: has 4 columns; column 4 was asked for"):
+    with pytest.raises(FormatError, match=r":3: has 4 columns; column=4 does not exist"):
         read_conll(write(COLUMNS), column=4)
     with pytest.raises(UsageError, match="columns have no names"):
         read_conll(write(COLUMNS), column="upos")

@@ -81,7 +81,7 @@ def test_brackets_inside_one_another(tmp_path: Path) -> None:
 def test_a_mention_beyond_its_sentence_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         reading(tmp_path, '{"sentences": [["Ann", "ran"], ["She", "fell"]], "clusters": [[[0, 0], [1, 2]], [[2, 3]]]}')
-    assert "1 of 3 mentions go beyond their sentence, the first at line 1, words 1 to 2" in caplog.text
+    assert "1 of 3 mentions cross the end of a sentence and cannot be predicted; the first: line 1, words 1 to 2" in caplog.text
 
 
 def test_a_mention_of_two_clusters_stays_in_the_first(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -96,19 +96,19 @@ def test_a_mention_that_its_cluster_names_twice_is_one(tmp_path: Path, caplog: p
     with caplog.at_level(logging.WARNING):
         (found,) = reading(tmp_path, as_json(ANN, clusters=[[[4, 4], [0, 0], [4, 4]]]))
     assert found.clusters == [[(0, 0), (4, 4)]]
-    assert "1 of 3 mentions are named twice in their cluster, the first at line 1, words 4 to 4" in caplog.text
+    assert "1 of 3 mentions occur twice in their cluster and count once; the first: line 1, words 4 to 4" in caplog.text
     assert "two clusters" not in caplog.text
 
 
 def test_parts() -> None:
-    assert ANN.part(0, 9) == ANN
-    assert ANN.part(1, 1) == CoreferenceDocument([SENTENCES[1]], [[(0, 0)], [(2, 2)]], ["B", "B", ""], "x_0")
-    assert ANN.part(2, 1) == CoreferenceDocument([], [], [], "x_0")
+    assert ANN.sentence_slice(0, 9) == ANN
+    assert ANN.sentence_slice(1, 1) == CoreferenceDocument([SENTENCES[1]], [[(0, 0)], [(2, 2)]], ["B", "B", ""], "x_0")
+    assert ANN.sentence_slice(2, 1) == CoreferenceDocument([], [], [], "x_0")
 
 
 @pytest.mark.parametrize(("text", "told"), [
-    ("", "data: holds no documents; expected JSON lines"),
-    ("# nothing\n", "data: holds no documents"),
+    ("", "data: has no documents; expected JSON lines"),
+    ("# nothing\n", "data: has no documents"),
     ("{", "data:1: is not JSON"),
     ('{"sentences": ["Ann"], "clusters": []}', 'data:1: has no "sentences"'),
     ('{"clusters": []}', 'data:1: has no "sentences"'),
@@ -117,15 +117,15 @@ def test_parts() -> None:
     ('{"sentences": [["a"]], "clusters": [0]}', 'data:1: has no "clusters"'),
     ('{"sentences": [["a"]], "clusters": [[[0]]]}', "data:1: has the mention [0]; expected its first and last word"),
     ('{"sentences": [["a"]], "clusters": [[[0, true]]]}', "data:1: has the mention [0, true]"),
-    ('\n{"sentences": [["a"]], "clusters": [[[0, 1]]]}', "data:2: has the mention [0, 1] among 1 words, which are counted"),
-    ('{"sentences": [["a"]], "clusters": [[[0, -1]]]}', "data:1: has the mention [0, -1] among 1 words"),
+    ('\n{"sentences": [["a"]], "clusters": [[[0, 1]]]}', "data:2: has the mention [0, 1]; the document has 1 words, counted"),
+    ('{"sentences": [["a"]], "clusters": [[[0, -1]]]}', "data:1: has the mention [0, -1]; the document has 1 words"),
     ('{"sentences": [["a"]], "clusters": [], "speakers": [["A", "B"]]}', 'data:1: has "speakers" that do not fit'),
     ('{"sentences": [["a"]], "clusters": [], "doc_key": 3}', 'data:1: has 3 for "doc_key"; expected a string'),
     ("a b c\n", "data:1: has 3 columns"),
     ("x 0 0 w * * * * * - * 1\n", 'data:1: has "1" in its last column; expected brackets'),
     ("x 0 0 w * * * * * - * (1)(2)\n", 'data:1: has "(1)(2)" in its last column'),
-    ("x 0 0 w * * * * * - * 1)\n", "data:1: ends a mention of cluster 1, of which none is open"),
-    ("#\nx 0 0 w * * * * * - * (1\n\n", "data:2: begins a mention of cluster 1 that its document does not end"),
+    ("x 0 0 w * * * * * - * 1)\n", "data:1: ends a mention of cluster 1, but none is open"),
+    ("#\nx 0 0 w * * * * * - * (1\n\n", "data:2: begins a mention of cluster 1 that does not end in its document"),
 ])  # fmt: skip
 def test_what_is_wrong_is_told_by_the_line(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(FormatError) as error:

@@ -19,7 +19,7 @@ NONE = RoleSentence(["Well", "!"], [])
 
 
 def as_json(sentence: RoleSentence) -> str:
-    predicates = [{"index": one.place, "lemma": "x", "tags": one.tags} for one in sentence.predicates]
+    predicates = [{"index": one.position, "lemma": "x", "tags": one.tags} for one in sentence.predicates]
     return json.dumps({"id": 7, "words": sentence.words, "predicates": predicates})
 
 
@@ -55,7 +55,7 @@ def reading(tmp_path: Path, text: str) -> list[RoleSentence]:
 
 def long(sentence: RoleSentence) -> RoleSentence:
     """With the names of roles that CoNLL-2012 has."""
-    found = [Predicate(p.place, [tag.replace("-A", "-ARG") for tag in p.tags]) for p in sentence.predicates]
+    found = [Predicate(p.position, [tag.replace("-A", "-ARG") for tag in p.tags]) for p in sentence.predicates]
     return RoleSentence(sentence.words, found)
 
 
@@ -84,7 +84,7 @@ def test_columns_of_2012(tmp_path: Path) -> None:
     found = reading(tmp_path, CONLL_2012)
     assert found == [long(SENTENCE), NONE] and found[0].lines == [2, 3, 4, 5]
     without = CONLL_2012.replace("(V*)", "*   ")
-    assert [p.place for p in reading(tmp_path, without)[0].predicates] == [1, 3]  # by their senses
+    assert [p.position for p in reading(tmp_path, without)[0].predicates] == [1, 3]  # by their senses
     assert reading(tmp_path, CONLL_2012.partition("\n")[2]) == found  # and without the document's head
 
 
@@ -102,29 +102,29 @@ def predicate(**values: object) -> str:
 
 
 @pytest.mark.parametrize(("text", "told"), [
-    ("", "data: holds no sentences"),
+    ("", "data: has no sentences"),
     (GOOD + "{", "data:2: is not JSON"),
     (GOOD + "[]", "data:2: has no list of strings \"words\""),
     (GOOD + '{"words": ["a"]}', "data:2: has no list of objects \"predicates\""),
     (predicate(index="1"), "data:2: has a predicate without a number"),
-    (predicate(index=2), "data:2: has a predicate at word 2, but 2 words"),
-    (predicate(index=0), "data:2: has a predicate at word 0, but its V at 1"),
+    (predicate(index=2), "data:2: has a predicate at word 2; the sentence has 2 words"),
+    (predicate(index=0), "data:2: has a predicate at word 0, but its V at word 1"),
     (predicate(tags=["B-V"]), "data:2: has 2 words and 1 tags for the predicate 'left'"),
     (predicate(tags=["A0", "B-V"]), "data:2: has the tag 'A0'"),
-    (predicate(tags=["I-A0", "B-V"]), "data:2: has the tag 'I-A0' behind 'O'"),
+    (predicate(tags=["I-A0", "B-V"]), "data:2: has the tag 'I-A0' after 'O'"),
     (LINES + "x y ||| O O", "data:3: begins with 'x y"),
     (LINES + "1 Ann left", "data:3: begins with '1 Ann left"),
     (LINES + "1 Ann left ||| O", "data:3: has 2 words and 1 tags"),
     (CONLL_2005.replace("saw    VBD  (VP* ", "saw    VBD"), "data:2: has 6 columns; expected 7 as in line 1"),
     (CONLL_2005.replace("leave *)", "-     *)"), "data:1: begins a sentence with 1 predicates in column 4 (from 0), but 2"),
     (CONLL_2005.replace("(A1*", "(A1("), "data:3: has '(A1(' in a column of arguments"),
-    (CONLL_2005.replace("leave *)", "leave *"), "data:4: ends a sentence, but the bracket of A1 is open"),
+    (CONLL_2005.replace("leave *)", "leave *"), "data:4: ends a sentence with an open bracket of A1"),
     (CONLL_2005.replace("leave *)", "leave (A2*)"), "data:4: begins A2 inside A1"),
-    (CONLL_2005.replace("-     (A0*)", "-     *A0)"), "data:1: ends a bracket with '*A0)'; open is none"),
-    (CONLL_2005.replace("leave *)", "leave *A3)"), "data:4: ends a bracket with '*A3)'; open is A1"),
+    (CONLL_2005.replace("-     (A0*)", "-     *A0)"), "data:1: closes a bracket with '*A0)', but none is open"),
+    (CONLL_2005.replace("leave *)", "leave *A3)"), "data:4: closes a bracket with '*A3)', but A1 is open"),
     ("Ann (A0*)\nleft (V*)\n", "data:1: has no column that names predicates"),
     (CONLL_2012.replace("(V*)", "*").replace("see   01", "see   -"), "data:2: begins a sentence whose column 11"),
-    ("#begin document\na 0 0 b\n", "data:2: has 4 columns; CoNLL-2012 has 12"),
+    ("#begin document\na 0 0 b\n", "data:2: has 4 columns; CoNLL-2012 has at least 12"),
 ])  # fmt: skip
 def test_bad_files_are_told_by_their_line(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(FormatError) as error:

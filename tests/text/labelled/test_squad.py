@@ -86,17 +86,17 @@ def test_several_paragraphs(tmp_path: Path) -> None:
 
 
 BAD = {
-    '{"data": [\n,]}': r"a.json:2: is no JSON \(Expecting value at column 1\)",
-    '{"data": 1}\n{"data": 2}': r"a.json:2: is no JSON \(Extra data at column 1\); .* and not one a line",
+    '{"data": [\n,]}': r"a.json:2: is not JSON \(Expecting value at column 1\)",
+    '{"data": 1}\n{"data": 2}': r"a.json:2: is not JSON \(Extra data at column 1\).*, not JSON lines",
     "[1]": r"a.json: the file is \[1\]; expected an object",
     '{"rows": []}': r"the file has no 'data', only 'rows'",
     "{}": r"the file has no 'data', only nothing",
-    '{"data": []}': r"holds no questions",
+    '{"data": []}': r"has no questions",
     '{"data": [{"paragraphs": {}}]}': r"data\[0\] has \{\} for 'paragraphs'; expected a list",
     '{"data": [{"paragraphs": [{"context": [], "qas": []}]}]}': r"paragraphs\[0\] has \[\] for 'context'; expected a string",
     json.dumps(whole({"id": 1})): r"data\[0\].paragraphs\[0\].qas\[0\] has no 'question', only 'id'",
     json.dumps(whole(asked(("a", True)))): r"qas\[0\].answers\[0\] has true for 'answer_start'; expected a whole number",
-    json.dumps(whole(asked(("Ann", 0), is_impossible=True))): r"has is_impossible true and 1 answers; drop one of the two",
+    json.dumps(whole(asked(("Ann", 0), is_impossible=True))): r"has is_impossible true and 1 answers; remove one of the two",
 }
 
 

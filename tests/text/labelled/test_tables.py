@@ -59,7 +59,7 @@ def test_commas_go_before_semicolons(write):
 
 def test_lines_are_counted_behind_what_says_the_sign(write):
     assert [row.where for row in read_table(write("\nsep=;\ntext;label\na;x\n\nb;y\n", "t.csv")).rows] == [4, 6]
-    with pytest.raises(FormatError, match=r":3: begins a row that is no CSV .* a text with ';' or a quote is put in quotes"):
+    with pytest.raises(FormatError, match=r":3: begins a row that is not CSV .* quote texts with ';' or quotes"):
         read_table(write('sep=;\ntext;label\n"b"c;y\n', "t.csv"))
 
 
@@ -82,7 +82,7 @@ def test_tsv_cells_that_a_writer_quoted(write, cell, expected):
 
 def test_tsv_with_line_ends_in_quotes_is_read_as_csv(write):
     path = write('text\tlabel\n"one\n""two""\tthree"\ta\nfour "4"\tb\n', "t.tsv")
-    with pytest.raises(FormatError, match=r":2: has 1 columns and line 1 has 2.*read it as CSV \(--kind csv\)"):
+    with pytest.raises(FormatError, match=r":2: has 1 columns and line 1 has 2.*use kind='csv'"):
         read_table(path)
     assert short(read_table(path, kind="csv")) == [('one\n"two"\tthree', None, "a"), ('four "4"', None, "b")]
     path = write('"text"\t"label"\n"a"\t"x"\n')
@@ -154,7 +154,9 @@ def test_without_header(write):
 
 def test_rows_without_a_text(write):
     path = write("0 a\n1 \n1 b\n")
-    with pytest.raises(FormatError, match=r":2: has no text in column text; fill it, drop the row, or give --no-strict"):
+    with pytest.raises(
+        FormatError, match=r":2: has no text in column text; fill it, or drop the row, or skip such rows with strict=False"
+    ):
         read_table(path, kind="lines")
     assert read_table(path, strict=False, kind="lines") == Table(
         [TableRow("a", None, "0", 1), TableRow("b", None, "1", 3)], [TableRow("", None, "1", 2)]
@@ -195,25 +197,28 @@ def test_rows_may_differ_where_nothing_is_read(write):
     ("text", "says"),
     [
         ("text\tlabel\na\tx\nb\n", r":3: has 1 columns and line 1 has 2"),
-        ("text\tlabel\na\tx\n \ty\n", r":3: has no text in column text; fill it, drop the row, or give --no-strict"),
-        ("text\tlabel\na\tx\nb\t\n", r":3: has no label in column label.*labelled=False"),
+        (
+            "text\tlabel\na\tx\n \ty\n",
+            r":3: has no text in column text; fill it, or drop the row, or skip such rows with strict=False",
+        ),
+        ("text\tlabel\na\tx\nb\t\n", r":3: has no label in column label; fill it"),
         ("sentence1\tsentence2\tlabel\na\t\tx\n", r":2: has no second text in column sentence2"),
         ('{"text": "a", "label": 1}\n{"text": "b"}\n', r":2: has no label in column label"),
         ('{"text": "a", "label": null}\n', r":1: has no label in column label"),
         ('{"text": ["a"], "label": 1}\n', r":1: has a list or an object in column text"),
         ('{"text": "a", "label": 1}\n[1]\n', r":2: is '\[1\]'; expected one object"),
-        ('{"text": "a", "label": 1}\n{"text"\n', r":2: is no JSON \(.*expected one object"),
-        ('{"text": "\\ud83d", "label": 1}\n', r":1: holds half a character"),
-        ('text,label\na,x\n"b,y\n', r":3: begins a row that is no CSV"),
-        ('text,label\n"b"c,y\n', r":2: begins a row that is no CSV"),
+        ('{"text": "a", "label": 1}\n{"text"\n', r":2: is not JSON \(.*expected one object"),
+        ('{"text": "\\ud83d", "label": 1}\n', r":1: has half of a surrogate pair"),
+        ('text,label\na,x\n"b,y\n', r":3: begins a row that is not CSV"),
+        ('text,label\n"b"c,y\n', r":2: begins a row that is not CSV"),
         ("text,label\na, b,x\n", r":2: has 3 columns and line 1 has 2"),
-        ("0 a\n1\n", "no kind of table"),
-        ("sep=~\ntext;label\na;x\n", r":2: has one column, 'text;label'; expected a text and a label, divided by tabs"),
-        ("text\tlabel\n", "holds a header and no rows"),
+        ("0 a\n1\n", "has no known table format"),
+        ("sep=~\ntext;label\na;x\n", r":2: has one column, 'text;label'; expected a text and a label, separated by tabs"),
+        ("text\tlabel\n", "has a header and no rows"),
         ("", "is empty"),
         ("\n\n", "is empty"),
-        ("Good , so\nGood , no\nGood , or\nGood , at\n", "may be CSV or lines.*kind is one of tsv, csv, jsonl, lines"),
-        ("A plain text\nof two lines\n", "no kind of table that is known; say which"),
+        ("Good , so\nGood , no\nGood , or\nGood , at\n", "may be CSV or lines.*give kind: tsv, csv, jsonl, lines"),
+        ("A plain text\nof two lines\n", "has no known table format; give kind"),
     ],
 )
 def test_what_is_wrong_is_told(write, text, says):
@@ -228,7 +233,7 @@ def test_other_encodings(write, encoding):
 
 
 def test_utf16_without_a_mark(write):
-    with pytest.raises(FormatError, match=r"table.txt:1: holds zero bytes.*iconv"):
+    with pytest.raises(FormatError, match=r"table.txt:1: has zero bytes.*iconv"):
         read_table(write("text\tlabel\ngood\t1\n".encode("utf-16-le")))
 
 
@@ -240,7 +245,9 @@ def test_an_array_is_no_json_lines(write, name):
 
 def test_a_header_that_is_not_known_is_not_taken_for_a_text(write):
     path = write("query\tgold\na\tx\nb\ty\nc\tx\n")
-    with pytest.raises(FormatError, match=r":1: may be a header: the label 'gold' occurs nowhere else.*--no-header"):
+    with pytest.raises(
+        FormatError, match=r":1: may be a header: the label 'gold' occurs nowhere else; give header=True or header=False"
+    ):
         read_table(path, text=0, label=1)
     assert len(read_table(path, text=0, label=1, header=True).rows) == 3
     with pytest.raises(FormatError, match="may be a header"):
@@ -250,15 +257,15 @@ def test_a_header_that_is_not_known_is_not_taken_for_a_text(write):
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({}, "no column with a well-known name for the text; say which with --text.*: query, gold"),
-        ({"text": "query"}, "no column with a well-known name for the label; say which with --label.*: query, gold"),
+        ({}, "no column with a well-known name for the text; give text.*: query, gold"),
+        ({"text": "query"}, "no column with a well-known name for the label; give label: query, gold"),
         ({"text": "queri", "label": "gold"}, "has no column 'queri' for text; its columns are query, gold"),
-        ({"text": "query", "label": "gold", "header": False}, "has no header, so text='query' must be a number.*--no-header"),
-        ({"text": 2, "label": 1}, "has 2 columns; text=2 was asked for: numbers go from 0 to 1"),
-        ({"text": 1, "label": -1}, "must be different columns; got gold, gold"),
-        ({"second": 1}, "without text; give both .--text, --second., or none"),
-        ({"text": 0, "label": 1, "labelled": False}, "together with labelled=False"),
-        ({"kind": "tvs"}, "'tvs' is no kind of table .did you mean 'tsv'"),
+        ({"text": "query", "label": "gold", "header": False}, "has no header, so text='query' must be a number.*header=False"),
+        ({"text": 2, "label": 1}, "has 2 columns, so text=2 does not exist; give a number from 0 to 1"),
+        ({"text": 1, "label": -1}, "must be different columns, not gold, gold"),
+        ({"second": 1}, "second=1 needs text; give both or neither"),
+        ({"text": 0, "label": 1, "labelled": False}, "and labelled=False exclude each other"),
+        ({"kind": "tvs"}, "unknown table format 'tvs' .did you mean 'tsv'"),
     ],
 )
 def test_wrong_questions(write, asked, says):
@@ -269,10 +276,10 @@ def test_wrong_questions(write, asked, says):
 def test_columns_in_doubt(write):
     with pytest.raises(UsageError, match="several columns that may be the text"):
         read_table(write("text\treview\tlabel\na\tb\tc\n"))
-    known = r":1: is no header that is known \(0: 'a b', 1: 'x'\); name the columns by number"
-    with pytest.raises(UsageError, match=rf"{known}, or by name if it is one: --text 0 --label 1 \(in Python"):
+    known = r":1: is not a known header \(0: 'a b', 1: 'x'\); give columns by number"
+    with pytest.raises(UsageError, match=rf"{known}, or by name if it is a header: text=0 label=1"):
         read_table(write("a b\tx\nc\ty\n"))
-    with pytest.raises(UsageError, match=r"--text 0 --label 1, for pairs --text 0 --second 1 --label 2 \(in Python"):
+    with pytest.raises(UsageError, match="text=0 label=1, for pairs text=0 second=1 label=2"):
         read_table(write("a b\tc\tx\nc\td\ty\n"))
     with pytest.raises(UsageError, match="several columns 'a'"):
         read_table(write("a\ta\tlabel\nb\tc\td\n"), text="a")

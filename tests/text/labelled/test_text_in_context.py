@@ -15,7 +15,7 @@ def test_a_phrase_of_a_later_sentence():
 
 def test_long_documents_are_read_in_parts():
     sentences = [["a"] * 3, ["b"] * 3, ["c"] * 9, [], ["d"], ["e"] * 3]
-    found = in_documents(sentences, [0, 0, 0, 0, 0, 1], longest=6)
+    found = in_documents(sentences, [0, 0, 0, 0, 0, 1], max_words=6)
     assert found == sentences
     assert [[len(sentence) for sentence in document_of(text)] for text in found] == [[3, 3], [3, 3], [9], [0, 1], [0, 1], [3]]
     assert [start_in_document(text) for text in found] == [0, 3, 0, 0, 0, 0]

@@ -81,9 +81,9 @@ def test_a_deep_tree_costs_no_recursion(write):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("(3 (2 It) (3 works)", "ends with 1 brackets not closed"),
-        ("(3 (2 It) (3 works)))", "')' behind the tree"),
-        ("(3 (2 It) (3 works)) (2 And)", "'(' behind the tree"),
+        ("(3 (2 It) (3 works)", "ends with 1 open brackets"),
+        ("(3 (2 It) (3 works)))", "')' after the tree"),
+        ("(3 (2 It) (3 works)) (2 And)", "'(' after the tree"),
         ("3 (2 It)", "'3' before the tree"),
         ("(5 (2 It) (3 works))", "'5' where a label from 0 to 4"),
         ("((2 It) (3 works))", "'(' where a label"),
@@ -92,7 +92,7 @@ def test_a_deep_tree_costs_no_recursion(write):
         ("(3 (2 It) works)", "'works' outside a bracket of its own"),
         ("(3 It works)", "'It' outside a bracket of its own"),
         ("(3 It (2 works))", "'It' outside a bracket of its own"),
-        ("(3", "1 brackets not closed"),
+        ("(3", "1 open brackets"),
     ],
 )
 def test_not_a_tree(write, line, says):
@@ -100,11 +100,11 @@ def test_not_a_tree(write, line, says):
     with pytest.raises(FormatError) as caught:
         read_trees(path)
     assert str(caught.value).startswith(f"{path}:2: ")
-    assert says in str(caught.value) and "expected one whole tree on each line" in str(caught.value)
+    assert says in str(caught.value) and "expected one tree per line" in str(caught.value)
 
 
 def test_empty(write):
-    with pytest.raises(FormatError, match="holds no trees"):
+    with pytest.raises(FormatError, match="has no trees"):
         read_trees(write("\n \n"))
 
 

@@ -43,7 +43,7 @@ def test_invisible_marks_are_passed_over() -> None:
 def test_other_spellings() -> None:
     assert word_offsets(["``", "so", "''", "-LRB-"], '"so" (') == [(0, 1), (1, 3), (3, 4), (5, 6)]
     assert word_offsets(["New York", "", "is"], "New  York is") == [(0, 9), (9, 9), (10, 12)]
-    with pytest.raises(PolysemeError, match=r"2 words do not spell the text .* 'so it'"):
+    with pytest.raises(PolysemeError, match=r"2 words do not spell the text 'so it'"):
         word_offsets(["so", "is"], "so it")
 
 

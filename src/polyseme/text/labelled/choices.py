@@ -1,8 +1,8 @@
-"""Questions with several answers to choose from, one JSON object a line (plain, gzip, xz or zstd).
+"""Multiple-choice questions, one JSON object per line (plain, gzip, xz or zstd).
 
 {"question": "Who sat?", "choices": ["the cat", "the mat"], "answer": 0, "context": "The cat sat on the mat."}
 
-`answer` is the place of the right choice, from 0, or its text; `context`, which comes before the question, may be missing.
+`answer` is the number of the right choice, from 0, or its text. `context`, which is read before the question, is optional.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from polyseme.text.labelled.numbered_lines import numbered_lines
 
 Text = str | list[str]
 """A string to be split, or words."""
+_EXPECTED = "expected one JSON object per line, with question, choices and answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class ChoiceQuestion:
     question: Text
     choices: tuple[Text, ...]
     answer: int | None = None
-    """The place of the right one; None: not known."""
+    """The number of the right choice; None: unknown."""
     context: Text | None = None
     """What is read before the question."""
     where: int | None = field(default=None, repr=False, compare=False)
@@ -34,17 +35,17 @@ class ChoiceQuestion:
 
 
 def read_choices(path: str | Path) -> list[ChoiceQuestion]:
-    """All questions of a file.
+    """Read all questions of a file.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.jsonl")
     >>> _ = file.write_text('{"question": "Who sat?", "choices": ["cat", "mat"], "answer": "mat"}')
     >>> read_choices(file)[0].answer
     1
     """
-    found = [_question(line, number, path) for number, line in numbered_lines(path) if line.strip()]
-    if not found:
-        raise FormatError(path, "holds no questions; expected a JSON object a line, with question, choices and answer")
-    return found
+    questions = [_question(line, number, path) for number, line in numbered_lines(path) if line.strip()]
+    if not questions:
+        raise FormatError(path, f"has no questions; {_EXPECTED}")
+    return questions
 
 
 def _question(line: str, number: int, path: str | Path) -> ChoiceQuestion:
@@ -52,29 +53,27 @@ def _question(line: str, number: int, path: str | Path) -> ChoiceQuestion:
     try:
         values = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as error:
-        what = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
-        raise FormatError(where, f"is no JSON ({what}); expected an object a line, with question, choices and answer") from None
+        problem = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+        raise FormatError(where, f"is not JSON ({problem}); {_EXPECTED}") from None
     if not isinstance(values, dict):
-        raise FormatError(where, f"is {type(values).__name__}; expected an object with question, choices and answer")
+        raise FormatError(where, f"is {type(values).__name__}; {_EXPECTED}")
     question, choices, context = values.get("question"), values.get("choices"), values.get("context")
     if not isinstance(question, str):
-        raise FormatError(where, f"has the question {question!r}; expected a text")
+        raise FormatError(where, f"has the question {question!r}; expected a string")
     if not isinstance(choices, list) or len(choices) < 2 or not all(isinstance(each, str) for each in choices):
-        raise FormatError(where, f"has the choices {choices!r}; expected a list of two texts or more")
+        raise FormatError(where, f"has the choices {choices!r}; expected a list of two or more strings")
     if context is not None and not isinstance(context, str):
-        raise FormatError(where, f"has the context {context!r}; expected a text, or none")
-    return ChoiceQuestion(question, tuple(choices), _place(values.get("answer"), choices, where), context, number)
+        raise FormatError(where, f"has the context {context!r}; expected a string or none")
+    return ChoiceQuestion(question, tuple(choices), _answer(values.get("answer"), choices, where), context, number)
 
 
-def _place(answer: Any, choices: list[str], where: str) -> int:
-    """Which choice is right."""
+def _answer(answer: Any, choices: list[str], where: str) -> int:
+    """Return the number of the right choice."""
     if isinstance(answer, str):
         if choices.count(answer) != 1:
-            raise FormatError(
-                where, f"has the answer {answer!r}, which is {choices.count(answer)} of its choices; expected one"
-            )
+            raise FormatError(where, f"has the answer {answer!r}, which equals {choices.count(answer)} choices; expected one")
         return choices.index(answer)
     if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < len(choices):
-        what = f"expected the place of a choice, from 0 to {len(choices) - 1}, or its text"
-        raise FormatError(where, f"has the answer {answer!r}; {what}")
+        expected = f"expected the number of a choice, from 0 to {len(choices) - 1}, or its text"
+        raise FormatError(where, f"has the answer {answer!r}; {expected}")
     return answer

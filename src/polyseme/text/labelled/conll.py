@@ -1,10 +1,9 @@
-"""Sentences whose words carry tags: CoNLL columns, character files such as BMES, and CoNLL-U.
+"""Tagged sentences: CoNLL columns, character files such as BMES, and CoNLL-U.
 
-In a CoNLL file a line is a word and its tags, divided by blanks or tabs, and a blank line ends a sentence; a line whose first
-column is `-DOCSTART-` begins a document and is no word. CoNLL-U (Universal Dependencies) is told by its content: ten columns
-divided by tabs, of which the first is a number. Only there do columns have names, lines that begin with `#` are comments (and
-begin a document with `# newdoc`), and ranges of words that are written as one (`1-2`) and words that are not written (`1.1`)
-are passed over.
+In a CoNLL file a line is a word and its tags, separated by spaces or tabs, and a blank line ends a sentence; a line whose
+first column is `-DOCSTART-` begins a document. CoNLL-U (Universal Dependencies) is recognised by content: ten columns
+separated by tabs, the first a number. Only there do columns have names and lines that begin with `#` are comments (`# newdoc`
+begins a document); multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from polyseme.base.errors import FormatError, PolysemeError, UsageError, nearest
+from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg, nearest
 from polyseme.text.labelled.numbered_lines import numbered_lines
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -25,27 +24,27 @@ _BLANKS = re.compile(r"[ \t]+")
 
 Column = int | str | None
 Line = tuple[int, str]
-Row = tuple[int, list[str] | None]
-"""The number of a line and its columns; none where a sentence ends, None where a document begins."""
+ConllLine = tuple[int, list[str] | None]
+"""The number of a line and its columns; [] where a sentence ends, None where a document begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaggedSentence:
-    """A sentence: words, and a tag for each."""
+    """A sentence: words and a tag for each."""
 
     words: list[str]
     tags: list[str]
     lines: list[int] = field(default_factory=list, repr=False, compare=False)
-    """Where each word stands in its file, for messages."""
+    """The line of each word in its file, for messages."""
     document: int = field(default=0, repr=False, compare=False)
     """The number of its document in the file."""
 
 
 def read_conll(path: str | Path, *, column: Column = None) -> list[TaggedSentence]:
-    """All sentences of a file (plain, gzip or xz), with the tags of one column.
+    """Read all sentences of a file (plain or compressed), with the tags of one column.
 
-    `column`: a number from 0, or from -1 backwards; in CoNLL-U also a name (upos, xpos, feats, deprel ...). Not given:
-    upos in CoNLL-U, else the last column.
+    `column`: a number from 0, or from -1 backwards; in CoNLL-U also a name (upos, xpos, feats, deprel ...). Default: upos in
+    CoNLL-U, else the last column.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.bmes"); _ = file.write_text("吴 B-NAME\\n重 E-NAME\\n\\n， O\\n")
     >>> read_conll(file)[0]
@@ -53,9 +52,9 @@ def read_conll(path: str | Path, *, column: Column = None) -> list[TaggedSentenc
     """
     lines = list(numbered_lines(path))
     if _is_conllu(line for _, line in lines):
-        rows, place, word = _conllu_rows(path, lines), _conllu_place(path, column), 1
+        rows, tag, word = _conllu_rows(path, lines), _conllu_column(path, column), 1
     else:
-        rows, place, word = _plain_rows(path, lines), _plain_place(path, column), 0
+        rows, tag, word = _plain_rows(path, lines), _plain_column(path, column), 0
     sentences: list[TaggedSentence] = []
     fresh, document = True, 0
     for number, row in rows:
@@ -65,16 +64,16 @@ def read_conll(path: str | Path, *, column: Column = None) -> list[TaggedSentenc
         if not row:
             fresh = True
             continue
-        if not -len(row) <= place < len(row):
-            raise FormatError(f"{path}:{number}", f"has {len(row)} columns; column {place} was asked for")
+        if not -len(row) <= tag < len(row):
+            raise FormatError(f"{path}:{number}", f"has {len(row)} columns; {arg('column', tag)} does not exist")
         if fresh:
             sentences.append(TaggedSentence([], [], document=document))
             fresh = False
         sentences[-1].words.append(row[word])
-        sentences[-1].tags.append(row[place])
+        sentences[-1].tags.append(row[tag])
         sentences[-1].lines.append(number)
     if not sentences:
-        raise FormatError(path, "holds no sentences; expected a word and its tags on each line")
+        raise FormatError(path, "has no sentences; expected a word and its tags on each line")
     return sentences
 
 
@@ -89,7 +88,7 @@ def _is_conllu(lines: Iterable[str]) -> bool:
     return False
 
 
-def _conllu_place(path: str | Path, column: Column) -> int:
+def _conllu_column(path: str | Path, column: Column) -> int:
     if column is None:
         return NAMES.index("upos")
     if isinstance(column, int):
@@ -99,15 +98,15 @@ def _conllu_place(path: str | Path, column: Column) -> int:
     return NAMES.index(column.lower())
 
 
-def _plain_place(path: str | Path, column: Column) -> int:
+def _plain_column(path: str | Path, column: Column) -> int:
     if isinstance(column, str):
         raise UsageError(
-            f"{path} is no CoNLL-U, so its columns have no names: give column {column!r} as a number from 0, or -1"
+            f"{path} is not CoNLL-U, so its columns have no names: {arg('column', column)} must be a number (from 0, or -1)"
         )
     return -1 if column is None else column
 
 
-def _conllu_rows(path: str | Path, lines: list[Line]) -> Iterator[Row]:
+def _conllu_rows(path: str | Path, lines: list[Line]) -> Iterator[ConllLine]:
     for number, line in lines:
         if not line.strip(" \t"):
             yield number, []
@@ -118,13 +117,13 @@ def _conllu_rows(path: str | Path, lines: list[Line]) -> Iterator[Row]:
             continue
         row = line.split("\t")
         if len(row) != len(NAMES) or not _NUMBER.fullmatch(row[0]):
-            found = f"{len(row)} columns, the first {row[0][:20]!r}"
-            raise FormatError(f"{path}:{number}", f"has {found}; expected {len(NAMES)} divided by tabs, the first a number")
+            given = f"{len(row)} columns, the first {row[0][:20]!r}"
+            raise FormatError(f"{path}:{number}", f"has {given}; expected {len(NAMES)} separated by tabs, the first a number")
         if row[0].isdecimal():
             yield number, row
 
 
-def _plain_rows(path: str | Path, lines: list[Line]) -> Iterator[Row]:
+def _plain_rows(path: str | Path, lines: list[Line]) -> Iterator[ConllLine]:
     first: tuple[int, int] | None = None
     for number, line in lines:
         row = _BLANKS.split(line.strip(" \t"))
@@ -142,9 +141,9 @@ def _plain_rows(path: str | Path, lines: list[Line]) -> Iterator[Row]:
 
 
 def refuse_one_tag(sentences: Sequence[TaggedSentence], who: str) -> None:
-    """An error where all words have the same tag: whoever learns it is always right, and has learned nothing."""
+    """Raise an error if all words have the same tag: there is nothing to learn."""
     tags = [tag for sentence in sentences for tag in sentence.tags]
     if len(set(tags)) == 1:
-        empty = "; _ stands for an empty column" if tags[0] == "_" else ""
-        found = f"all {len(tags):,} words have the tag {tags[0]!r}{empty}"
-        raise PolysemeError(f"{found}; {who} needs two tags or more: name another column (--column), or give other data")
+        empty = " (_ is an empty column)" if tags[0] == "_" else ""
+        given = f"all {len(tags):,} words have the tag {tags[0]!r}{empty}"
+        raise PolysemeError(f"{given}; {who} needs two or more: choose another {arg('column')}, or other data")

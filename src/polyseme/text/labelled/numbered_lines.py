@@ -1,6 +1,6 @@
-"""Lines of a data file with their numbers, so that a message can name the place.
+"""Lines of a data file with their numbers, so that a message can name the line.
 
-Plain, gzip, xz or zstd, told by content. Lines end at "\\n" (a "\\r" before it goes too), as everywhere in `text`.
+Plain, gzip, xz or zstd, recognised by content. Lines end at "\\n" or "\\r\\n".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from polyseme.text.files.decompression import decompress, line_blocks
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """(number, line) from line 1 on, without line ends; a line that is not UTF-8 is an error.
+    """Yield (number, line) from line 1 on, without line ends; a line that is not UTF-8 is an error.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.txt"); _ = file.write_bytes(b"one\\r\\ntwo")
     >>> list(numbered_lines(file))

@@ -1,6 +1,6 @@
-"""Which columns of a table hold a source and its target, and whether its first row names them.
+"""Which columns of a table hold the source and the target, and whether its first row names them.
 
-Told here and not as for tables with labels: any word may be a text to translate, so that only two names that belong together
+The rules differ from those for labelled tables: any word may be a text to translate, so only two names that belong together
 make a header.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from polyseme.base.errors import FormatError, UsageError
+from polyseme.base.errors import FormatError, UsageError, arg
 from polyseme.text.labelled.tables import TableHead
 
 Column = str | int
@@ -19,7 +19,7 @@ NAMES = (
     *(("source", "target"), ("src", "tgt"), ("input", "output")),
     *(("document", "summary"), ("article", "summary"), ("text", "summary")),
 )
-"""Well-known names of the two columns, in small letters."""
+"""Well-known names of the two columns, in lower case."""
 _CODES = (
     "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo es "
     "et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki "
@@ -28,8 +28,7 @@ _CODES = (
     "tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
 )
 LANGUAGES = frozenset(_CODES.split())
-"""The codes of ISO 639-1."""
-SAY_WHICH = "say which with --source and --target"
+"""The language codes of ISO 639-1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,108 +38,108 @@ class Columns:
     source: int
     target: int
     header: bool
-    """Whether the first row names them, and is no pair."""
+    """Whether the first row names them."""
 
 
 def column_of(name: str) -> Column:
-    """A column as options name it: by number where it is one."""
+    """Return a column as a number if it is one, else as a name."""
     return int(name) if name.removeprefix("-").isdecimal() else name
 
 
-def columns_of(path: str | Path, begin: TableHead, asked: tuple[Column, Column] | None, header: bool | None) -> Columns:
-    """Those that are asked for, or have well-known names, or are the first two; `read_parallel` has the rules."""
-    named = begin.kind == "jsonl" or (_is_header(path, begin, asked) if header is None else header)
+def columns_of(path: str | Path, head: TableHead, asked: tuple[Column, Column] | None, header: bool | None) -> Columns:
+    """Return the requested columns, those with well-known names, or the first two; see `read_parallel`."""
+    named = head.kind == "jsonl" or (_is_header(path, head, asked) if header is None else header)
     if asked is None:
-        source, target = _named_columns(path, begin) if named else _first_columns(path, begin)
+        source, target = _named_columns(path, head) if named else _first_columns(path, head)
     else:
         source, target = (
-            _place(path, begin, role, column, named) for role, column in zip(("source", "target"), asked, strict=True)
+            _column_number(path, head, role, column, named) for role, column in zip(("source", "target"), asked, strict=True)
         )
     if source == target:
-        raise UsageError(f"{path}: source and target are both column {begin.cells[source]!r}; give two (--source, --target)")
+        raise UsageError(f"{path}: {arg('source')} and {arg('target')} are the same column, {head.cells[source]!r}; give two")
     return Columns(source, target, named)
 
 
-def _is_header(path: str | Path, begin: TableHead, asked: tuple[Column, Column] | None) -> bool:
-    """Whether the first row names columns, as `read_parallel` says; an error where it may."""
+def _is_header(path: str | Path, head: TableHead, asked: tuple[Column, Column] | None) -> bool:
+    """Whether the first row names columns (see `read_parallel`); an error if it is not clear."""
     if asked is not None and any(isinstance(column, str) for column in asked):
         return True
-    if _known_places(begin.cells):
+    if _known_pairs(head.cells):
         return True
-    codes = _language_places(begin.cells)
+    codes = _language_columns(head.cells)
     if asked is not None or codes is None:
         return False
-    if not _longer(begin.others, codes):
-        given = " and ".join(repr(begin.cells[place].strip()) for place in codes)
-        found = f"may be a header or a pair: {given} are codes of languages, and most rows behind it are no longer than a word"
-        raise FormatError(f"{path}:{begin.where}", f"{found}; say which it is: --header or --no-header (header=True or False)")
+    if not _longer(head.others, codes):
+        given = " and ".join(repr(head.cells[column].strip()) for column in codes)
+        doubt = f"may be a header or a pair: {given} are language codes, and most other rows are single words"
+        raise FormatError(f"{path}:{head.where}", f"{doubt}; give {arg('header', True)} or {arg('header', False)}")
     return True
 
 
-def _known_places(cells: Sequence[str]) -> list[tuple[int, int]]:
-    """Where two well-known names stand that belong together."""
+def _known_pairs(cells: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the columns of two well-known names that belong together."""
     names = [cell.strip().lower() for cell in cells]
-    places = itertools.permutations(range(len(names)), 2)
-    return [(one, other) for one, other in places if (names[one], names[other]) in NAMES]
+    columns = itertools.permutations(range(len(names)), 2)
+    return [(one, other) for one, other in columns if (names[one], names[other]) in NAMES]
 
 
-def _language_places(cells: Sequence[str]) -> tuple[int, int] | None:
-    """Where two codes of languages stand, if exactly two do."""
+def _language_columns(cells: Sequence[str]) -> tuple[int, int] | None:
+    """Return the columns of two language codes, if there are exactly two."""
     names = [cell.strip() for cell in cells]
     known = LANGUAGES if len(names) == 2 else LANGUAGES - {"id"}
-    places = [place for place, name in enumerate(names) if name in known]
-    return (places[0], places[1]) if len({names[place] for place in places}) == len(places) == 2 else None
+    columns = [column for column, name in enumerate(names) if name in known]
+    return (columns[0], columns[1]) if len({names[column] for column in columns}) == len(columns) == 2 else None
 
 
-def _longer(rows: Sequence[Sequence[str]], places: tuple[int, int]) -> bool:
+def _longer(rows: Sequence[Sequence[str]], columns: tuple[int, int]) -> bool:
     """Whether most rows have a text of several words in one of two columns."""
-    return 2 * sum(any(len(row[place].split()) > 1 for place in places if place < len(row)) for row in rows) > len(rows)
+    return 2 * sum(any(len(row[column].split()) > 1 for column in columns if column < len(row)) for row in rows) > len(rows)
 
 
-def _named_columns(path: str | Path, begin: TableHead) -> tuple[int, int]:
-    """The columns whose names are known; codes of languages have an order in a row alone."""
-    found = _known_places(begin.cells)
-    codes = None if found or begin.kind == "jsonl" else _language_places(begin.cells)
+def _named_columns(path: str | Path, head: TableHead) -> tuple[int, int]:
+    """Return the columns with known names; language codes have an order only in a row."""
+    found = _known_pairs(head.cells)
+    codes = None if found or head.kind == "jsonl" else _language_columns(head.cells)
     if codes is not None:
         return codes
     if len(found) != 1:
         several = "several pairs of" if found else "no two"
         known = ", ".join("/".join(pair) for pair in NAMES)
-        names = f"well-known names of source and target ({known}) among its {_names_of(begin)}"
-        raise UsageError(f"{path}:{begin.where}: has {several} {names}; {SAY_WHICH}")
+        names = f"well-known names of source and target ({known}) among its {_names_of(head)}"
+        raise UsageError(f"{path}:{head.where}: has {several} {names}; give {arg('source')} and {arg('target')}")
     return found[0]
 
 
-def _first_columns(path: str | Path, begin: TableHead) -> tuple[int, int]:
-    if len(begin.cells) < 2:
-        signs = "divided by tabs, or in a file named .csv by commas or semicolons"
-        found = f"has one column, {begin.cells[0][:20]!r}; expected a source and a target"
-        raise FormatError(f"{path}:{begin.where}", f"{found}, {signs}")
+def _first_columns(path: str | Path, head: TableHead) -> tuple[int, int]:
+    if len(head.cells) < 2:
+        given = f"has one column, {head.cells[0][:20]!r}; expected a source and a target"
+        raise FormatError(f"{path}:{head.where}", f"{given}, separated by tabs, or in a .csv file by commas or semicolons")
     return 0, 1
 
 
-def _place(path: str | Path, begin: TableHead, role: str, column: Column, named: bool) -> int:
-    """The number of a column that was asked for."""
-    width = len(begin.cells)
+def _column_number(path: str | Path, head: TableHead, role: str, column: Column, named: bool) -> int:
+    """Return the number of a requested column."""
+    width = len(head.cells)
     if isinstance(column, int):
         if not -width <= column < width:
             raise UsageError(
-                f"{path} has {width} columns, and {role} is {column}; give a number from 0 to {width - 1} (--{role})"
+                f"{path} has {width} columns, so {arg(role, column)} does not exist; give a number from 0 to {width - 1}"
             )
         return column % width
     if not named:
-        way = "give a number from 0, or leave out --no-header (header=False)"
-        raise UsageError(f"{path}: {role} is {column!r}, but without a header no column has a name; {way}")
-    cells = [cell.strip() for cell in begin.cells]
+        advice = f"give a number from 0, or drop {arg('header', False)}"
+        raise UsageError(f"{path}: {arg(role, column)} needs a header with names; {advice}")
+    cells = [cell.strip() for cell in head.cells]
     for names, name in ((cells, column), ([cell.lower() for cell in cells], column.lower())):
         if names.count(name) == 1:
             return names.index(name)
     how_many = "several columns" if column in cells else "no column"
-    way = "" if begin.kind == "jsonl" else " or, if this row is no header, by number: --source 0 --target 1"
-    found = f"has {how_many} {column!r} for the {role} among its {_names_of(begin)}"
-    raise UsageError(f"{path}:{begin.where}: {found}; {SAY_WHICH}, by name{way}")
+    numbers = f", or by number ({arg('source', 0)}, {arg('target', 1)}) if this row is not a header"
+    given = f"has {how_many} {column!r} for the {role} among its {_names_of(head)}"
+    advice = f"give {arg('source')} and {arg('target')} by name{'' if head.kind == 'jsonl' else numbers}"
+    raise UsageError(f"{path}:{head.where}: {given}; {advice}")
 
 
-def _names_of(begin: TableHead) -> str:
-    """What stands where names are looked for: a row of TSV may be none of names."""
-    return f"{'keys' if begin.kind == 'jsonl' else 'cells'} {', '.join(repr(cell[:20]) for cell in begin.cells)}"
+def _names_of(head: TableHead) -> str:
+    """Return the cells or keys where names are expected, for messages."""
+    return f"{'keys' if head.kind == 'jsonl' else 'cells'} {', '.join(repr(cell[:20]) for cell in head.cells)}"

@@ -1,13 +1,13 @@
-"""Sentences whose predicates have arguments: who did what to whom (PropBank). Four kinds of files, told apart by content.
+"""Semantic roles: sentences whose predicates have arguments (PropBank). Four formats, recognised by content.
 
-    JSON lines    {"words": [...], "predicates": [{"index": 3, "tags": ["B-ARG0", ..., "B-V", "O"]}]}, one sentence a line
-    lines         `3 From the AP comes ||| B-ARG2 I-ARG2 I-ARG2 B-V`: one predicate a line, its number from 0 (deep_srl)
-    CoNLL-2005    columns: the word, what else there is, a column that names predicates and has `-` elsewhere, then for each
-                  predicate a column of brackets: `(A0*`, `*`, `*)`
-    CoNLL-2012    columns: document, part, number, word, seven more, for each predicate brackets, coreference
+    JSON lines    {"words": [...], "predicates": [{"index": 3, "tags": ["B-ARG0", ..., "B-V", "O"]}]}, one sentence per line
+    lines         `3 From the AP comes ||| B-ARG2 I-ARG2 I-ARG2 B-V`: one predicate per line, its number from 0 (deep_srl)
+    CoNLL-2005    columns: the word, others, a column that names predicates and has `-` elsewhere, then for each predicate a
+                  column of brackets: `(A0*`, `*`, `*)`
+    CoNLL-2012    columns: document, part, number, word, seven more, brackets for each predicate, coreference
 
-All become BIO tags, one list a predicate, with the predicate itself as `V`. Continued arguments (`C-A1`) and references
-(`R-A0`) keep their names. Arguments of one predicate that lie inside one another are an error: tags cannot hold them.
+All become BIO tags, one list per predicate, with the predicate itself as `V`. Continued arguments (`C-A1`) and references
+(`R-A0`) keep their names. Nested arguments of one predicate are an error, because tags cannot express them.
 """
 
 from __future__ import annotations
@@ -22,64 +22,64 @@ from typing import Any, Literal, TypeGuard
 from polyseme.base.errors import FormatError
 from polyseme.text.labelled.numbered_lines import numbered_lines
 
-Form = Literal["jsonl", "lines", "conll2005", "conll2012"]
+RoleFormat = Literal["jsonl", "lines", "conll2005", "conll2012"]
 VERB = "V"
 """The role of the predicate itself."""
 DIVIDER = "|||"
-_BLANKS = re.compile(r"[ \t]+")  # a blank that does not break belongs to its word
+_BLANKS = re.compile(r"[ \t]+")  # a no-break space belongs to its word
 _BRACKETS = re.compile(r"(?:\(([^()*]+))?\*(?:([^()*]*)\))?")
-_WORD, _FRAMES, _ARGUMENTS = 3, 7, 11  # columns of CoNLL-2012: the word, the predicate's sense, where arguments begin
+_WORD, _FRAMES, _ARGUMENTS = 3, 7, 11  # columns of CoNLL-2012: the word, the predicate's sense, the first arguments
 _EXPECTED = (
     "expected JSON lines with words and predicates, lines such as `1 Ann left ||| B-A0 B-V`, or columns of CoNLL-2005 or "
     "CoNLL-2012"
 )
 
 Line = tuple[int, str]
-Row = tuple[int, list[str]]
+ConllLine = tuple[int, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A word that has arguments, and the roles of all words for it."""
+    """A word with arguments, and the roles of all words for it."""
 
-    place: int
-    """Of the word in its sentence, from 0."""
+    position: int
+    """The number of the word in its sentence, from 0."""
     tags: list[str]
-    """BIO, one a word."""
+    """BIO tags, one per word."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleSentence:
-    """A sentence and its predicates, of which it may have none."""
+    """A sentence and its predicates, if any."""
 
     words: list[str]
     predicates: list[Predicate]
     lines: list[int] = field(default_factory=list, repr=False, compare=False)
-    """Where each word stands in its file, for messages."""
+    """The line of each word in its file, for messages."""
 
 
 def read_roles(path: str | Path) -> list[RoleSentence]:
-    """All sentences of a file (plain, gzip or xz); of files with one predicate a line, each line is one.
+    """Read all sentences of a file (plain or compressed); with one predicate per line, each line is a sentence.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.txt"); _ = file.write_text("Ann - (A0*)\\nleft leave (V*)\\n")
     >>> read_roles(file)
-    [RoleSentence(words=['Ann', 'left'], predicates=[Predicate(place=1, tags=['B-A0', 'B-V'])])]
+    [RoleSentence(words=['Ann', 'left'], predicates=[Predicate(position=1, tags=['B-A0', 'B-V'])])]
     """
     lines = list(numbered_lines(path))
-    form = _form(next((line for _, line in lines if line.strip()), ""))
-    if form in ("jsonl", "lines"):
-        read = _from_json if form == "jsonl" else _from_line
+    format = _format(next((line for _, line in lines if line.strip()), ""))
+    if format in ("jsonl", "lines"):
+        read = _from_json if format == "jsonl" else _from_line
         sentences = [read(f"{path}:{number}", number, line) for number, line in lines if line.strip()]
     else:
-        columns = _from_2012 if form == "conll2012" else _from_2005
-        sentences = [columns(path, rows) for rows in _sentences(path, lines, comments=form == "conll2012")]
+        columns = _from_2012 if format == "conll2012" else _from_2005
+        sentences = [columns(path, rows) for rows in _sentences(path, lines, comments=format == "conll2012")]
     if not sentences:
-        raise FormatError(path, f"holds no sentences; {_EXPECTED}")
+        raise FormatError(path, f"has no sentences; {_EXPECTED}")
     return sentences
 
 
-def _form(line: str) -> Form:
-    """The kind of a file whose first line is this."""
+def _format(line: str) -> RoleFormat:
+    """Return the format of a file by its first line."""
     row = _columns(line)
     if line.lstrip().startswith("{"):
         return "jsonl"
@@ -93,7 +93,7 @@ def _columns(line: str) -> list[str]:
     return [cell for cell in _BLANKS.split(line) if cell]
 
 
-# ---- one line a sentence or a predicate
+# ---- one line per sentence or predicate
 
 
 def _from_json(where: str, number: int, line: str) -> RoleSentence:
@@ -106,15 +106,15 @@ def _from_json(where: str, number: int, line: str) -> RoleSentence:
         raise FormatError(where, 'has no list of strings "words"')
     found = values.get("predicates")
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise FormatError(where, 'has no list of objects "predicates"; of a sentence without any it is []')
+        raise FormatError(where, 'has no list of objects "predicates"; use [] for a sentence without predicates')
     return RoleSentence(words, [_from_object(where, words, each) for each in found], [number] * len(words))
 
 
 def _from_object(where: str, words: list[str], values: dict[str, Any]) -> Predicate:
-    place, tags = values.get("index"), values.get("tags")
-    if not isinstance(place, int) or isinstance(place, bool) or not _are_strings(tags):
+    position, tags = values.get("index"), values.get("tags")
+    if not isinstance(position, int) or isinstance(position, bool) or not _are_strings(tags):
         raise FormatError(where, 'has a predicate without a number "index" or a list of strings "tags"')
-    return _checked(where, words, place, tags)
+    return _checked(where, words, position, tags)
 
 
 def _are_strings(values: Any) -> TypeGuard[list[str]]:
@@ -123,40 +123,40 @@ def _are_strings(values: Any) -> TypeGuard[list[str]]:
 
 def _from_line(where: str, number: int, line: str) -> RoleSentence:
     row = _columns(line)
-    place, *words = row[: row.index(DIVIDER)] if DIVIDER in row else ("",)
-    if not place.isdecimal():
+    position, *words = row[: row.index(DIVIDER)] if DIVIDER in row else ("",)
+    if not position.isdecimal():
         raise FormatError(
             where, f"begins with {line[:20]!r}; expected a number, words, {DIVIDER} and tags: 1 Ann left ||| B-A0 B-V"
         )
     tags = row[len(words) + 2 :]
-    return RoleSentence(words, [_checked(where, words, int(place), tags)], [number] * len(words))
+    return RoleSentence(words, [_checked(where, words, int(position), tags)], [number] * len(words))
 
 
-def _checked(where: str, words: Sequence[str], place: int, tags: list[str]) -> Predicate:
-    """A predicate whose number and tags can be right."""
-    if not 0 <= place < len(words):
-        raise FormatError(where, f"has a predicate at word {place}, but {len(words)} words, which are counted from 0")
+def _checked(where: str, words: Sequence[str], position: int, tags: list[str]) -> Predicate:
+    """Return a predicate after checking its number and tags."""
+    if not 0 <= position < len(words):
+        raise FormatError(where, f"has a predicate at word {position}; the sentence has {len(words)} words, counted from 0")
     if len(tags) != len(words):
-        raise FormatError(where, f"has {len(words)} words and {len(tags)} tags for the predicate {words[place]!r}")
+        raise FormatError(where, f"has {len(words)} words and {len(tags)} tags for the predicate {words[position]!r}")
     before = "O"
     for tag in tags:
         if tag != "O" and (tag[:2] not in ("B-", "I-") or len(tag) < 3):
             raise FormatError(where, f"has the tag {tag!r}; expected O, B-ROLE or I-ROLE")
         if tag[0] == "I" and before[2:] != tag[2:]:
-            raise FormatError(where, f"has the tag {tag!r} behind {before!r}; a role begins with B-")
+            raise FormatError(where, f"has the tag {tag!r} after {before!r}; a role begins with B-")
         before = tag
-    if f"B-{VERB}" in tags and tags[place][2:] not in (VERB, f"C-{VERB}"):
+    if f"B-{VERB}" in tags and tags[position][2:] not in (VERB, f"C-{VERB}"):
         verb = tags.index(f"B-{VERB}")
-        raise FormatError(where, f"has a predicate at word {place}, but its {VERB} at {verb}; words are counted from 0")
-    return Predicate(place, tags)
+        raise FormatError(where, f"has a predicate at word {position}, but its {VERB} at word {verb}; words are counted from 0")
+    return Predicate(position, tags)
 
 
 # ---- columns
 
 
-def _sentences(path: str | Path, lines: Sequence[Line], *, comments: bool) -> Iterator[list[Row]]:
-    """The columns of each sentence's lines, as many in all of them."""
-    rows: list[Row] = []
+def _sentences(path: str | Path, lines: Sequence[Line], *, comments: bool) -> Iterator[list[ConllLine]]:
+    """Yield the columns of each sentence; all its lines have the same number."""
+    rows: list[ConllLine] = []
     for number, line in [*lines, (0, "")]:
         row = _columns(line)
         if not row or (comments and line.startswith("#")):
@@ -167,58 +167,58 @@ def _sentences(path: str | Path, lines: Sequence[Line], *, comments: bool) -> It
         if rows and len(row) != len(rows[0][1]):
             first, columns = rows[0][0], len(rows[0][1])
             raise FormatError(
-                f"{path}:{number}", f"has {len(row)} columns; expected {columns} as in line {first}, of its sentence"
+                f"{path}:{number}", f"has {len(row)} columns; expected {columns} as in line {first} of the same sentence"
             )
         rows.append((number, row))
 
 
-def _from_2005(path: str | Path, rows: list[Row]) -> RoleSentence:
-    """The last column that has no brackets names the predicates; the columns behind it are theirs, in this order."""
+def _from_2005(path: str | Path, rows: list[ConllLine]) -> RoleSentence:
+    """The last column without brackets names the predicates; the columns after it belong to them, in order."""
     width = len(rows[0][1])
     names = next((column for column in range(width - 1, 0, -1) if any(not set(row[column]) & set("(*)") for _, row in rows)), 0)
     if not names:
         what = "has no column that names predicates (- on other words) between the words and the brackets"
         raise FormatError(f"{path}:{rows[0][0]}", f"{what}; {_EXPECTED}")
-    places = [place for place, (_, row) in enumerate(rows) if row[names] != "-"]
-    if len(places) != width - names - 1:
-        what = f"{len(places)} predicates in column {names} (from 0), but {width - names - 1} columns of brackets behind it"
+    positions = [position for position, (_, row) in enumerate(rows) if row[names] != "-"]
+    if len(positions) != width - names - 1:
+        what = f"{len(positions)} predicates in column {names} (from 0), but {width - names - 1} columns of brackets after it"
         raise FormatError(f"{path}:{rows[0][0]}", f"begins a sentence with {what}; each predicate needs one")
     words = [row[0] for _, row in rows]
-    return _with_columns(path, rows, words, dict(zip(range(names + 1, width), places, strict=True)))
+    return _with_columns(path, rows, words, dict(zip(range(names + 1, width), positions, strict=True)))
 
 
-def _from_2012(path: str | Path, rows: list[Row]) -> RoleSentence:
-    """Behind eleven columns each is a predicate's but the last; the predicate stands where its V does, else by its sense."""
+def _from_2012(path: str | Path, rows: list[ConllLine]) -> RoleSentence:
+    """After eleven columns each but the last belongs to a predicate, found by its V, else by its sense."""
     width = len(rows[0][1])
     if width <= _ARGUMENTS:
-        raise FormatError(f"{path}:{rows[0][0]}", f"has {width} columns; CoNLL-2012 has {_ARGUMENTS + 1} at least")
-    named = [place for place, (_, row) in enumerate(rows) if row[_FRAMES] != "-"]
-    places = {}
+        raise FormatError(f"{path}:{rows[0][0]}", f"has {width} columns; CoNLL-2012 has at least {_ARGUMENTS + 1}")
+    named = [position for position, (_, row) in enumerate(rows) if row[_FRAMES] != "-"]
+    positions = {}
     for order, column in enumerate(range(_ARGUMENTS, width - 1)):
-        verb = next((place for place, (_, row) in enumerate(rows) if row[column].startswith(f"({VERB}*")), None)
+        verb = next((position for position, (_, row) in enumerate(rows) if row[column].startswith(f"({VERB}*")), None)
         if verb is None and len(named) != width - 1 - _ARGUMENTS:
             what = f"begins a sentence whose column {column} (from 0) has no predicate: no ({VERB}*)"
             raise FormatError(f"{path}:{rows[0][0]}", f"{what}, and {len(named)} senses for {width - 1 - _ARGUMENTS} columns")
-        places[column] = named[order] if verb is None else verb
-    return _with_columns(path, rows, [row[_WORD] for _, row in rows], places)
+        positions[column] = named[order] if verb is None else verb
+    return _with_columns(path, rows, [row[_WORD] for _, row in rows], positions)
 
 
-def _with_columns(path: str | Path, rows: list[Row], words: list[str], places: dict[int, int]) -> RoleSentence:
-    """A sentence, from the place of each bracket column's predicate."""
+def _with_columns(path: str | Path, rows: list[ConllLine], words: list[str], positions: dict[int, int]) -> RoleSentence:
+    """Return a sentence; `positions` gives the predicate of each column of brackets."""
     found = []
-    for column, place in places.items():
+    for column, position in positions.items():
         tags = _tags(path, [(number, row[column]) for number, row in rows])
-        found.append(_checked(f"{path}:{rows[place][0]}", words, place, tags))
+        found.append(_checked(f"{path}:{rows[position][0]}", words, position, tags))
     return RoleSentence(words, found, [number for number, _ in rows])
 
 
 def _tags(path: str | Path, cells: Sequence[Line]) -> list[str]:
-    """Brackets as BIO.
+    """Return brackets as BIO tags.
 
     >>> _tags("a", [(1, "(A0*"), (2, "*)"), (3, "(V*)"), (4, "*")])
     ['B-A0', 'I-A0', 'B-V', 'O']
     """
-    tags, role = [], None  # the role whose bracket is open
+    tags, role = [], None  # the open role
     for number, cell in cells:
         match = _BRACKETS.fullmatch(cell)
         if match is None:
@@ -230,9 +230,9 @@ def _tags(path: str | Path, cells: Sequence[Line]) -> list[str]:
             raise FormatError(f"{path}:{number}", f"begins {begun} inside {role}; arguments of one predicate must not overlap")
         new = role or begun
         if ended is not None and (new is None or ended not in ("", new)):
-            raise FormatError(f"{path}:{number}", f"ends a bracket with {cell[:20]!r}; open is {new or 'none'}")
+            raise FormatError(f"{path}:{number}", f"closes a bracket with {cell[:20]!r}, but {new or 'none'} is open")
         tags.append(f"{'B' if begun else 'I'}-{new}" if new else "O")
         role = None if ended is not None else new
     if role:
-        raise FormatError(f"{path}:{cells[-1][0]}", f"ends a sentence, but the bracket of {role} is open; close it with *)")
+        raise FormatError(f"{path}:{cells[-1][0]}", f"ends a sentence with an open bracket of {role}; close it with *)")
     return tags

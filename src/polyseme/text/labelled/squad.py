@@ -1,9 +1,9 @@
-"""Questions about paragraphs, in the JSON of SQuAD: v1.1 (Rajpurkar et al. 2016) and v2, where some have no answer.
+"""Questions about paragraphs in SQuAD's JSON: v1.1 (Rajpurkar et al. 2016) and v2, where some have no answer.
 
-SQuAD-style data of other makers (CMRC, DRCD, QAMR) is read too, and with it comes what is wrong there: an answer that does not
-stand at its `answer_start`. It is looked for: the nearest place within a hundred characters is taken, or the only one of the
-paragraph; quotes may differ in form. An answer that is found nowhere has no place and is given back as such, but its text
-stays, because scores compare texts. A `context` may be a list of paragraphs; an answer then has its `paragraph`, from 0.
+SQuAD-style data of others (CMRC, DRCD, QAMR) is read too, including its errors: answers that are not at their `answer_start`.
+Such an answer is searched for: the nearest occurrence within a hundred characters is used, or the only one of the paragraph;
+quotes may differ in form. An answer that is not found has no span, but its text stays, because scores compare texts. A
+`context` may be a list of paragraphs; an answer then names its `paragraph`, from 0.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from polyseme.text.files.decompression import decompress
 from polyseme.text.words import normalise_quotes
 
 NEAR = 100
-"""So many characters from where it should be, an answer is still taken for the one that is meant."""
+"""An answer at most so many characters from its `answer_start` is taken as the one that is meant."""
 ANSWER, NO_ANSWER = "answer", "no answer"
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerSpan:
-    """Where an answer stands: characters [begin, end) of a paragraph."""
+    """The position of an answer: characters [begin, end) of a paragraph."""
 
     paragraph: int
     begin: int
@@ -35,20 +35,20 @@ class AnswerSpan:
 
 @dataclass(frozen=True, slots=True)
 class ReadingQuestion:
-    """A question, the paragraphs that may answer it, and what is known of its answers.
+    """A question, the paragraphs that may answer it, and its answers if known.
 
-    Texts are strings to be split, or words; of paragraphs that are words, characters are counted with blanks between them.
+    Texts are strings to be split, or words; in paragraphs of words, characters are counted with spaces between words.
     """
 
     question: str | list[str]
     paragraphs: tuple[str | list[str], ...]
     answers: tuple[str, ...] | None = None
-    """All texts that are right; empty: the paragraphs do not answer it. None: not known."""
+    """All correct texts; empty: the paragraphs have no answer. None: unknown."""
     spans: tuple[AnswerSpan, ...] = ()
-    """The places of the answers, each once."""
+    """The spans of the answers, each once."""
     id: str | None = None
     where: int | None = field(default=None, repr=False, compare=False)
-    """A line of its file, where it is known."""
+    """The line of its file, if known."""
 
     def __post_init__(self) -> None:
         if not self.paragraphs:
@@ -61,34 +61,34 @@ class ReadingQuestion:
 
     @property
     def label(self) -> str | None:
-        """Whether it has an answer; None: not known."""
+        """Whether it has an answer; None: unknown."""
         return None if self.answers is None else ANSWER if self.answers else NO_ANSWER
 
 
 @dataclass(frozen=True, slots=True)
 class MisplacedAnswer:
-    """An answer that does not stand where its file says."""
+    """An answer that is not where its file says."""
 
     where: str
-    """The place in the file, such as data[0].paragraphs[2].qas[1]."""
+    """The position in the file, such as data[0].paragraphs[2].qas[1]."""
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class SquadData:
-    """What a file holds."""
+    """The content of a file."""
 
     questions: list[ReadingQuestion]
     repaired: list[MisplacedAnswer]
-    """Answers whose place was wrong and could be found."""
+    """Answers with a wrong position that were found elsewhere."""
     unplaced: list[MisplacedAnswer]
-    """Answers that are not in their paragraphs: their questions have their texts, and no span for them."""
+    """Answers that are not in their paragraphs: questions keep their texts, without a span."""
     answers: int
-    """All answers of the file."""
+    """Number of answers of the file."""
 
 
 def read_squad(path: str | Path) -> SquadData:
-    """All questions of a file (plain, gzip, xz or zstd).
+    """Read all questions of a file (plain or compressed).
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.json")
     >>> qas = [{"question": "Who?", "answers": [{"text": "Ann", "answer_start": 3}]}]
@@ -104,7 +104,7 @@ def read_squad(path: str | Path) -> SquadData:
         found.questions.append(question)
         count += answers
     if not found.questions:
-        raise FormatError(path, "holds no questions; expected the JSON of SQuAD, with questions under data, paragraphs, qas")
+        raise FormatError(path, "has no questions; expected SQuAD's JSON, with questions under data, paragraphs, qas")
     return SquadData(found.questions, found.repaired, found.unplaced, count)
 
 
@@ -119,18 +119,18 @@ def _parsed(path: str | Path) -> Any:
         line = data.count(b"\n", 0, error.start) + 1
         raise FormatError(f"{path}:{line}", f"is not UTF-8 (byte 0x{data[error.start]:02x}); convert the file") from None
     except json.JSONDecodeError as error:
-        what = f"is no JSON ({error.msg} at column {error.colno}); expected one object, as SQuAD has it, and not one a line"
+        what = f"is not JSON ({error.msg} at column {error.colno}); expected one object in SQuAD's format, not JSON lines"
         raise FormatError(f"{path}:{error.lineno}", what) from None
     except RecursionError:
-        raise FormatError(path, "is nested too deeply; expected the JSON of SQuAD") from None
+        raise FormatError(path, "is nested too deeply; expected SQuAD's JSON") from None
 
 
-def _entries(path: str | Path, whole: Any) -> Iterator[tuple[str, tuple[str, ...], dict[str, Any]]]:
-    """Each question with its place in the file and its paragraphs."""
-    for number, article in enumerate(_get(path, "the file", whole, "data", list)):
+def _entries(path: str | Path, content: Any) -> Iterator[tuple[str, tuple[str, ...], dict[str, Any]]]:
+    """Yield each question with its position in the file and its paragraphs."""
+    for number, article in enumerate(_get(path, "the file", content, "data", list)):
         at = f"data[{number}]"
-        for place, paragraph in enumerate(_get(path, at, article, "paragraphs", list)):
-            inside = f"{at}.paragraphs[{place}]"
+        for i, paragraph in enumerate(_get(path, at, article, "paragraphs", list)):
+            inside = f"{at}.paragraphs[{i}]"
             context = paragraph.get("context") if isinstance(paragraph, dict) else None
             if isinstance(context, list) and context and all(isinstance(each, str) for each in context):
                 texts = tuple(context)
@@ -141,12 +141,14 @@ def _entries(path: str | Path, whole: Any) -> Iterator[tuple[str, tuple[str, ...
 
 
 def _get(path: str | Path, where: str, value: Any, key: str, kind: type) -> Any:
-    """A part of an object, of a given kind."""
+    """Return a value of an object after checking its type."""
     names = {list: "a list", str: "a string", int: "a whole number"}
     if not isinstance(value, dict):
-        raise FormatError(path, f"{where} is {_shown(value)}; expected an object {{...}}, as SQuAD has it")
+        raise FormatError(path, f"{where} is {_shown(value)}; expected an object {{...}}")
     if key not in value:
-        raise FormatError(path, f"{where} has no {key!r}, only {', '.join(map(repr, value)) or 'nothing'}; SQuAD has it there")
+        raise FormatError(
+            path, f"{where} has no {key!r}, only {', '.join(map(repr, value)) or 'nothing'}; SQuAD's format needs it"
+        )
     part = value[key]
     if not isinstance(part, kind) or isinstance(part, bool):
         raise FormatError(path, f"{where} has {_shown(part)} for {key!r}; expected {names[kind]}")
@@ -161,7 +163,7 @@ def _shown(value: Any) -> str:
 def _question(
     path: str | Path, where: str, context: tuple[str, ...], entry: Any, found: SquadData
 ) -> tuple[ReadingQuestion, int]:
-    """A question, and how many answers it has; those with a wrong place are noted in `found`."""
+    """Return a question and the number of its answers; misplaced ones are added to `found`."""
     text = _get(path, where, entry, "question", str)
     name = str(entry["id"]) if "id" in entry else None
     impossible = bool(entry.get("is_impossible", False))
@@ -169,7 +171,7 @@ def _question(
         return ReadingQuestion(text, context, () if impossible else None, (), name), 0
     given = _get(path, where, entry, "answers", list)
     if impossible and given:
-        raise FormatError(path, f"{where} has is_impossible true and {len(given)} answers; drop one of the two")
+        raise FormatError(path, f"{where} has is_impossible true and {len(given)} answers; remove one of the two")
     answers: list[str] = []
     spans: list[AnswerSpan] = []
     for number, answer in enumerate(given):
@@ -179,39 +181,39 @@ def _question(
         if not 0 <= paragraph < len(context):
             raise FormatError(path, f"{at} has 'paragraph' {paragraph}; allowed: from 0 to {len(context) - 1}")
         answers.append(wanted)
-        place = locate(context[paragraph], wanted, start)
-        if place is None or start < 0 or not context[paragraph].startswith(wanted, start):
-            (found.unplaced if place is None else found.repaired).append(MisplacedAnswer(at, wanted))
-        if place is not None:
-            spans.append(AnswerSpan(paragraph, *place))
+        span = locate(context[paragraph], wanted, start)
+        if span is None or start < 0 or not context[paragraph].startswith(wanted, start):
+            (found.unplaced if span is None else found.repaired).append(MisplacedAnswer(at, wanted))
+        if span is not None:
+            spans.append(AnswerSpan(paragraph, *span))
     return ReadingQuestion(text, context, tuple(answers), tuple(dict.fromkeys(spans)), name), len(given)
 
 
 def locate(paragraph: str, answer: str, start: int) -> tuple[int, int] | None:
-    """The characters [begin, end) of an answer that should begin at `start`; None where it is not to be found.
+    """Return the characters [begin, end) of an answer that should begin at `start`; None: not found.
 
-    Blanks around the answer are left out. First it is looked for as it is, then with quotes made straight.
+    Spaces around the answer are ignored. It is searched for as it is, then with straight quotes.
 
     >>> locate("I said “no”, no more", '"no"', 2), locate("no, no", "yes", 0)
     ((7, 11), None)
     """
-    told = start >= 0  # -1 stands for an answer that annotators wrote themselves
+    given = start >= 0  # -1 means that annotators wrote the answer themselves
     start += len(answer) - len(answer.lstrip())
     answer = answer.strip()
     if not answer:
         return None
     for text, wanted in ((paragraph, answer), (normalise_quotes(paragraph), normalise_quotes(answer))):
-        if told and text.startswith(wanted, start):
+        if given and text.startswith(wanted, start):
             return start, start + len(wanted)
-        places = list(_occurrences(text, wanted))
-        nearest = min(places, key=lambda place: abs(place - start), default=0)
-        if len(places) == 1 or (places and told and abs(nearest - start) <= NEAR):
+        positions = list(_occurrences(text, wanted))
+        nearest = min(positions, key=lambda position: abs(position - start), default=0)
+        if len(positions) == 1 or (positions and given and abs(nearest - start) <= NEAR):
             return nearest, nearest + len(wanted)
     return None
 
 
 def _occurrences(text: str, wanted: str) -> Iterator[int]:
-    place = text.find(wanted)
-    while place >= 0:
-        yield place
-        place = text.find(wanted, place + 1)
+    position = text.find(wanted)
+    while position >= 0:
+        yield position
+        position = text.find(wanted, position + 1)

@@ -1,11 +1,10 @@
 """Labelled texts and pairs of texts: TSV, CSV, JSON lines, and lines of a label and a text.
 
-In TSV a quote is a character like any other, as in JOINER, but for cells that can only come from a writer of CSV (`_unquoted`
-says which). In CSV cells may stand in quotes and go over several lines (RFC 4180); commas divide them, or semicolons or tabs
-where the first line has no comma, or what a first line such as `sep=;` says. `lines` is the form of MR, SUBJ and TREC: a
-label, a blank, the text. The kind is told by content, then by name (the STS benchmark is TSV that calls itself .csv); where
-both leave doubt, the reader asks. Nothing is lost in silence: a row that is not as the others is an error that names file and
-line, and rows set aside by rule are given back.
+In TSV a quote is a character like any other, as in GLUE, except in cells that only a CSV writer can have made (`_unquoted`). In
+CSV cells may be quoted and span several lines (RFC 4180); commas separate them, or semicolons or tabs if the first line has no
+comma, or what a first line such as `sep=;` says. `lines` is the format of MR, SUBJ and TREC: a label, a space, the text. The
+format is recognised by content, then by name (the STS benchmark is TSV named .csv); in doubt, an error asks for it. Nothing is
+lost silently: a row unlike the others is an error that names file and line, and skipped rows are returned.
 """
 
 from __future__ import annotations
@@ -19,14 +18,15 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
-from polyseme.base.errors import FormatError, UsageError, nearest
+from polyseme.base.errors import FormatError, UsageError, arg, nearest
+from polyseme.text.files.decompression import ENCODING_ADVICE
 from polyseme.text.labelled.numbered_lines import numbered_lines
 
 TableFormat = Literal["tsv", "csv", "jsonl", "lines"]
 Column = str | int | None
 Line = tuple[int, str]
 Record = tuple[int, Sequence[object]]
-"""The line on which it begins, and its cells; a cell of JSON lines may be any value, all others are strings."""
+"""The first line of a row and its cells; a cell of JSON lines may be any value, all others are strings."""
 
 PAIRS = (
     ("sentence1", "sentence2"),
@@ -43,20 +43,18 @@ LABELS = (
     *("gold_label", "label", "entailment_judgment", "quality", "is_duplicate", "class", "similarity", "score"),
     "relatedness_score",
 )
-"""Well-known names in headers, in small letters; of several labels the first in this order is taken."""
+"""Well-known names in headers, in lower case; of several labels the first in this order is used."""
 NO_AGREEMENT = "-"
 """The label of pairs on which annotators did not agree (SNLI, MNLI, OCNLI)."""
 
-_PACKED = (".gz", ".xz", ".zst")
-_LAX = "give --no-strict (strict=False)"
+_COMPRESSED = (".gz", ".xz", ".zst")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
-_DIVIDERS = (",", ";", "\t")
-"""What divides the cells of CSV: the first of these that the first line has, quoted cells aside."""
+_SEPARATORS = (",", ";", "\t")
+"""Of CSV: the first of these that the first line has outside quotes."""
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _DECLARED = re.compile(r'"?sep=([^"\w ])"?', re.IGNORECASE)
-"""A first line by which Excel is told what divides the cells."""
-_HEAD = 200
-"""As many lines are looked at to tell the kind."""
+"""A first line that tells Excel the separator."""
+_HEAD = 200  # lines by which the format is recognised
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,40 +65,40 @@ class TableRow:
     second: str | None
     label: str | None
     where: int
-    """The line on which it begins."""
+    """The first line in its file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a file holds."""
+    """The content of a file."""
 
     rows: list[TableRow]
     skipped: list[TableRow]
-    """Pairs on which annotators did not agree (their label is "-") and, where asked for, rows without a text."""
+    """Pairs without agreement of annotators (label "-") and, if not strict, rows without a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableHead:
-    """How a file begins."""
+    """The first rows of a file."""
 
     kind: TableFormat
     where: int
     """The line of the first row."""
     cells: list[str]
-    """The first row, be it a header or not; of JSON lines the keys of the first object."""
+    """The first row, header or not; in JSON lines the keys of the first object."""
     others: list[list[str]]
-    """The rows behind it, a few hundred at most."""
+    """The rows after it, at most a few hundred."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Which columns are read."""
+    """The columns to read."""
 
     first: int
     second: int | None
     label: int | None
     names: list[str]
-    """How messages call each column."""
+    """The names of all columns, for messages."""
     begin: int
     """The line of the first record."""
 
@@ -116,13 +114,13 @@ def read_table(
     kind: TableFormat | None = None,
     strict: bool = True,
 ) -> Table:
-    """All rows of a file (plain, gzip or xz).
+    """Read all rows of a file (plain or compressed).
 
-    `text`, `second`, `label`: columns by name, or by number from 0 (or from -1 backwards). Without `text`, well-known names
-    are looked for in the header, pairs first; with `text` alone there is no second text. `labelled=False`: the file has no
-    labels, or none is wanted. `header`: whether the first row names the columns; not given, it does where a column is
-    asked for by name or a name is well known. `strict=False`: rows without a text are set aside instead of being an error,
-    and rows may differ in length as long as they have the columns that are read.
+    `text`, `second`, `label`: columns by name, or by number from 0 (or from -1 backwards). Without `text`, the header is
+    searched for well-known names, pairs first; with `text` alone there is no second text. `labelled=False`: do not read
+    labels. `header`: whether the first row names the columns; by default it does if a column is given by name or a name is
+    well known. `strict=False`: rows without a text are skipped instead of being an error, and rows may differ in length as
+    long as they have the columns to read.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.tsv"); _ = file.write_text("text\\tlabel\\n\\"So\\" good\\t1\\n")
     >>> read_table(file).rows
@@ -134,8 +132,9 @@ def read_table(
         raise FormatError(path, "is empty; expected a table")
     cells = [_plain(cell) for cell in opening[1]]
     if labelled and len(cells) < 2 and kind in ("tsv", "csv"):
-        signs = "divided by tabs, or in CSV (--kind csv) by commas or semicolons; a first line such as sep=| says another sign"
-        raise FormatError(f"{path}:{opening[0]}", f"has one column, {cells[0][:20]!r}; expected a text and a label, {signs}")
+        separators = f"separated by tabs, or in CSV ({arg('kind', 'csv')}) by commas, semicolons, or what a line sep=| declares"
+        what = f"has one column, {cells[0][:20]!r}; expected a text and a label"
+        raise FormatError(f"{path}:{opening[0]}", f"{what}, {separators}")
     asked = (text, second, label)
     named = kind in ("jsonl", "lines") or (_is_header(cells, asked) if header is None else header)
     layout = _layout(path, cells if named else None, opening, asked, labelled)
@@ -143,16 +142,16 @@ def read_table(
     skipped: list[TableRow] = []
     for record in records if named else chain([opening], records):
         row = _row(path, record, layout, strict)
-        (skipped if _set_aside(row) else rows).append(row)
+        (skipped if _is_skipped(row) else rows).append(row)
     if header is None and not named:
         _not_a_header(path, rows)
     if not rows and not skipped:
-        raise FormatError(path, "holds a header and no rows; expected a text on each line")
+        raise FormatError(path, "has a header and no rows; expected a text on each line")
     return Table(rows, skipped)
 
 
 def read_table_head(path: str | Path) -> TableHead:
-    """The first rows of a file, for a reader that has names and rules of its own for columns (`parallel`, beside this).
+    """Read the first rows of a file, for a reader with its own rules for columns (`parallel`).
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.tsv"); _ = file.write_text("en\\tde\\none\\teins\\n")
     >>> read_table_head(file)
@@ -167,54 +166,53 @@ def read_table_head(path: str | Path) -> TableHead:
 
 
 def _records(path: str | Path, kind: TableFormat | None) -> tuple[TableFormat, Iterator[Record]]:
-    """The kind of a file, told by its first lines where it is not given, and its rows from the first."""
+    """Return the format of a file, recognised by its first lines if not given, and its rows."""
     lines = _lines(path)
     head = list(islice(lines, _HEAD))
     kind = kind or _kind(path, head)
     if kind not in _RECORDS:
-        raise UsageError(f"{path}: {kind!r} is no kind of table{nearest(kind, _RECORDS)}")
+        raise UsageError(f"{path}: unknown table format {kind!r}{nearest(kind, _RECORDS)}")
     return kind, _RECORDS[kind](path, chain(head, lines))
 
 
-def _set_aside(row: TableRow) -> bool:
+def _is_skipped(row: TableRow) -> bool:
     if row.second is None:
         return not row.first.strip()
     return row.label == NO_AGREEMENT or not row.first.strip() or not row.second.strip()
 
 
 def _lines(path: str | Path) -> Iterator[Line]:
-    advice = "save it as UTF-8 (iconv -f OLD -t UTF-8, with GB18030, LATIN1 or UTF-16 for OLD)"
     try:
         for number, line in numbered_lines(path):
             if "\0" in line:
-                raise FormatError(f"{path}:{number}", f"holds zero bytes and may be UTF-16; {advice}")
+                raise FormatError(f"{path}:{number}", f"has zero bytes and may be UTF-16; {ENCODING_ADVICE}")
             yield number, line
     except FormatError as error:
         if isinstance(error.__context__, UnicodeDecodeError):
-            raise FormatError(error.path, f"{str(error).removeprefix(f'{error.path}: ')}; {advice}") from None
+            raise FormatError(error.path, f"{str(error).removeprefix(f'{error.path}: ')}; {ENCODING_ADVICE}") from None
         raise
 
 
 def _kind(path: str | Path, head: list[Line]) -> TableFormat:
-    """By content, then by name; an error where neither tells."""
+    """Recognise the format by content, then by name; raise an error if neither is enough."""
     lines = [line for _, line in head if line.strip()]
     if not lines:
         raise FormatError(path, "is empty; expected a table")
     if _DECLARED.fullmatch(lines[0]):
         return "csv"
-    suffix = next((each.lower() for each in reversed(Path(path).suffixes) if each.lower() not in _PACKED), "")
+    suffix = next((each.lower() for each in reversed(Path(path).suffixes) if each.lower() not in _COMPRESSED), "")
     if lines[0].startswith("{") and (suffix in (".json", ".jsonl", ".ndjson") or _is_object(lines[0])):
         return "jsonl"
     if suffix in (".json", ".jsonl", ".ndjson"):
-        raise FormatError(f"{path}:1", f"begins with {lines[0][:20]!r}; expected JSON lines, one object {{...}} on each line")
+        raise FormatError(f"{path}:1", f"begins with {lines[0][:20]!r}; expected JSON lines, one object {{...}} per line")
     if all("\t" in line for line in lines) or ("\t" in lines[0] and suffix != ".csv"):
         return "tsv"
     if suffix in (".tsv", ".csv"):
         return "tsv" if suffix == ".tsv" else "csv"
     may_be_csv, may_be_lines = _may_be_csv(lines), _may_be_lines(lines)
     if may_be_csv == may_be_lines:
-        found = "may be CSV or lines of a label and a text" if may_be_csv else "looks like no kind of table that is known"
-        raise FormatError(path, f"{found}; say which it is: --kind is one of {', '.join(_RECORDS)}")
+        problem = "may be CSV or lines of a label and a text" if may_be_csv else "has no known table format"
+        raise FormatError(path, f"{problem}; give {arg('kind')}: {', '.join(_RECORDS)}")
     return "csv" if may_be_csv else "lines"
 
 
@@ -241,7 +239,7 @@ def _may_be_lines(lines: list[str]) -> bool:
 
 
 def _is_header(cells: Sequence[str], asked: Sequence[Column]) -> bool:
-    """Whether columns are asked for by name, or all cells could be names and one is well known."""
+    """Whether columns are given by name, or all cells could be names and one is well known."""
     if any(isinstance(column, str) for column in asked):
         return True
     names = [cell.strip().lower() for cell in cells]
@@ -251,15 +249,14 @@ def _is_header(cells: Sequence[str], asked: Sequence[Column]) -> bool:
 
 
 def _not_a_header(path: str | Path, rows: list[TableRow]) -> None:
-    """An error where the first row, which was taken for a text, has a label like no other."""
+    """Raise an error if the first row, taken as a text, has a label like no other."""
     labels = [row.label for row in rows if row.label is not None]
     if len(labels) < 3 or labels[0] in labels[1:] or _NUMBER.fullmatch(labels[0]):
         return
     numbers = all(_NUMBER.fullmatch(label) for label in labels[1:])
     if numbers or len(set(labels)) < len(labels):
-        found = f"may be a header: the label {labels[0][:20]!r} occurs nowhere else"
-        way = "say whether it is: --header or --no-header (header=True or False)"
-        raise FormatError(f"{path}:{rows[0].where}", f"{found}; {way}")
+        doubt = f"may be a header: the label {labels[0][:20]!r} occurs nowhere else"
+        raise FormatError(f"{path}:{rows[0].where}", f"{doubt}; give {arg('header', True)} or {arg('header', False)}")
 
 
 def _layout(
@@ -267,52 +264,55 @@ def _layout(
 ) -> _Layout:
     text, second, label = asked
     if text is None and second is not None:
-        raise UsageError(f"{path}: second={second!r} was asked for without text; give both (--text, --second), or none")
+        raise UsageError(f"{path}: {arg('second', second)} needs {arg('text')}; give both or neither")
     if label is not None and not labelled:
-        raise UsageError(f"{path}: label={label!r} was asked for together with labelled=False; give one of them")
+        raise UsageError(f"{path}: {arg('label', label)} and labelled=False exclude each other; give one of them")
     names = [str(number) for number in range(len(opening[1]))] if header is None else header
     if header is None and (text is None or (label is None and labelled)):
         raise UsageError(f"{path}:{opening[0]}: {_no_header([_plain(cell) for cell in opening[1]])}")
     if text is None:
-        first_place, second_place = _guessed_text(path, names)
+        first_column, second_column = _guessed_text(path, names)
     else:
-        first_place = _place(path, "text", text, header, len(names))
-        second_place = None if second is None else _place(path, "second", second, header, len(names))
-    label_place: int | None = None
+        first_column = _column_number(path, "text", text, header, len(names))
+        second_column = None if second is None else _column_number(path, "second", second, header, len(names))
+    label_column: int | None = None
     if labelled:
-        label_place = _guessed_label(path, names) if label is None else _place(path, "label", label, header, len(names))
-    places = [place for place in (first_place, second_place, label_place) if place is not None]
-    if len(set(places)) < len(places):
-        given = ", ".join(names[place] for place in places)
-        raise UsageError(f"{path}: text, second and label must be different columns; got {given}")
-    return _Layout(first_place, second_place, label_place, names, opening[0])
+        label_column = (
+            _guessed_label(path, names) if label is None else _column_number(path, "label", label, header, len(names))
+        )
+    columns = [column for column in (first_column, second_column, label_column) if column is not None]
+    if len(set(columns)) < len(columns):
+        given = ", ".join(names[column] for column in columns)
+        raise UsageError(f"{path}: {arg('text')}, {arg('second')} and {arg('label')} must be different columns, not {given}")
+    return _Layout(first_column, second_column, label_column, names, opening[0])
 
 
 def _no_header(cells: list[str]) -> str:
-    """Which row was found instead, and how its columns can be named."""
+    """Return the first row, and how to name its columns."""
     row = ", ".join(f"{number}: {cell[:20]!r}" for number, cell in enumerate(cells))
-    ways = "--text 0 --label 1" + (", for pairs --text 0 --second 1 --label 2" if len(cells) > 2 else "")
-    quotes = "; where cells stand in quotes, add --kind csv" if any(map(_QUOTED.fullmatch, cells)) else ""
-    return (
-        f"is no header that is known ({row}); name the columns by number, or by name if it is one: {ways} "
-        f"(in Python text, second and label, or labelled=False without labels){quotes}"
-    )
+    columns = f"{arg('text', 0)} {arg('label', 1)}"
+    if len(cells) > 2:
+        columns += f", for pairs {arg('text', 0)} {arg('second', 1)} {arg('label', 2)}"
+    quotes = f"; for quoted cells add {arg('kind', 'csv')}" if any(map(_QUOTED.fullmatch, cells)) else ""
+    return f"is not a known header ({row}); give columns by number, or by name if it is a header: {columns}{quotes}"
 
 
-def _place(path: str | Path, role: str, column: str | int, header: list[str] | None, width: int) -> int:
-    """The number of a column that was asked for."""
+def _column_number(path: str | Path, role: str, column: str | int, header: list[str] | None, width: int) -> int:
+    """Return the number of a requested column."""
     if isinstance(column, int):
         if not -width <= column < width:
-            raise UsageError(f"{path} has {width} columns; {role}={column} was asked for: numbers go from 0 to {width - 1}")
+            raise UsageError(
+                f"{path} has {width} columns, so {arg(role, column)} does not exist; give a number from 0 to {width - 1}"
+            )
         return column % width
     if header is None:
-        way = "if it has one, leave out --no-header (header=False)"
-        raise UsageError(f"{path} has no header, so {role}={column!r} must be a number from 0; {way}")
+        advice = f"if it has one, drop {arg('header', False)}"
+        raise UsageError(f"{path} has no header, so {arg(role, column)} must be a number from 0; {advice}")
     for names, name in ((header, column), ([each.strip().lower() for each in header], column.lower())):
         if names.count(name) == 1:
             return names.index(name)
-    times = "no column" if column not in header else "several columns"
-    raise UsageError(f"{path} has {times} {column!r} for {role}; its columns are {', '.join(header)}")
+    how_many = "no column" if column not in header else "several columns"
+    raise UsageError(f"{path} has {how_many} {column!r} for {arg(role)}; its columns are {', '.join(header)}")
 
 
 def _guessed_text(path: str | Path, names: list[str]) -> tuple[int, int | None]:
@@ -322,8 +322,9 @@ def _guessed_text(path: str | Path, names: list[str]) -> tuple[int, int | None]:
         return pairs[0]
     texts = [small.index(name) for name in TEXTS if name in small]
     if pairs or len(texts) != 1:
-        found = "several columns that may be the text" if pairs or texts else "no column with a well-known name for the text"
-        raise UsageError(f"{path} has {found}; say which with --text, for pairs --text and --second: {', '.join(names)}")
+        problem = "several columns that may be the text" if pairs or texts else "no column with a well-known name for the text"
+        advice = f"give {arg('text')}, for pairs {arg('text')} and {arg('second')}"
+        raise UsageError(f"{path} has {problem}; {advice}: {', '.join(names)}")
     return texts[0], None
 
 
@@ -332,10 +333,7 @@ def _guessed_label(path: str | Path, names: list[str]) -> int:
     for name in LABELS:
         if name in small:
             return small.index(name)
-    raise UsageError(
-        f"{path} has no column with a well-known name for the label; say which with --label (in Python labelled=False "
-        f"where there is none): {', '.join(names)}"
-    )
+    raise UsageError(f"{path} has no column with a well-known name for the label; give {arg('label')}: {', '.join(names)}")
 
 
 def _row(path: str | Path, record: Record, layout: _Layout, strict: bool) -> TableRow:
@@ -343,29 +341,29 @@ def _row(path: str | Path, record: Record, layout: _Layout, strict: bool) -> Tab
     last = max(layout.first, layout.second or 0, layout.label or 0)
     where = f"{path}:{number}"
     if len(cells) != len(layout.names) if strict else len(cells) <= last:
-        found = f"has {len(cells)} columns and line {layout.begin} has {len(layout.names)}"
-        found += ": a tab, comma, semicolon or quote may be amiss"
-        way = f"where only columns differ that are not read, {_LAX}" if strict else f"column {last} is read"
+        problem = f"has {len(cells)} columns and line {layout.begin} has {len(layout.names)}"
+        problem += ": a tab, comma, semicolon or quote may be wrong"
+        advice = f"if only unread columns differ, give {arg('strict', False)}" if strict else f"column {last} is read"
         if any(_plain(cell).startswith('"') for cell in cells):
-            way += "; where quotes hold a text with tabs or line ends together, save or read it as CSV (--kind csv)"
-        raise FormatError(where, f"{found}; mend the line ({way})")
-    found_cells = {}
-    for role, place in (("text", layout.first), ("second text", layout.second), ("label", layout.label)):
-        if place is None:
+            advice += f"; for quoted texts with tabs or line ends, use {arg('kind', 'csv')}"
+        raise FormatError(where, f"{problem}; fix the line ({advice})")
+    texts = {}
+    for role, number_of_column in (("text", layout.first), ("second text", layout.second), ("label", layout.label)):
+        if number_of_column is None:
             continue
-        cell, column = cells[place], layout.names[place]
+        cell, column = cells[number_of_column], layout.names[number_of_column]
         if isinstance(cell, list | dict):
             raise FormatError(where, f"has a list or an object in column {column}; expected a string for the {role}")
-        found_cells[role] = _plain(cell)
-        if not found_cells[role].strip() and (strict or role == "label"):
-            way = "in Python give labelled=False where none is needed" if role == "label" else f"{_LAX} to set such rows aside"
-            raise FormatError(where, f"has no {role} in column {column}; fill it, drop the row, or {way}")
-    label = found_cells["label"].strip() if "label" in found_cells else None
-    return TableRow(found_cells["text"], found_cells.get("second text"), label, number)
+        texts[role] = _plain(cell)
+        if not texts[role].strip() and (strict or role == "label"):
+            advice = "" if role == "label" else f", or skip such rows with {arg('strict', False)}"
+            raise FormatError(where, f"has no {role} in column {column}; fill it, or drop the row{advice}")
+    label = texts["label"].strip() if "label" in texts else None
+    return TableRow(texts["text"], texts.get("second text"), label, number)
 
 
 def _plain(cell: object) -> str:
-    """A cell as a string; nothing where JSON says null."""
+    """Return a cell as a string; empty for null in JSON."""
     return cell if isinstance(cell, str) else "" if cell is None else json.dumps(cell)
 
 
@@ -377,38 +375,38 @@ def _tsv(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
 
 
 def _unquoted(cell: str) -> str:
-    """The text of a cell that a writer of CSV put into quotes, as pandas and Excel do where it holds a quote; else the cell.
+    """Return the text of a cell that a CSV writer quoted, as pandas and Excel do if it has a quote; else the cell.
 
-    It begins and ends with a quote, has others within, and all of those are doubled. A cell without quotes within is left
-    alone, and so is one that merely begins with a quote: in raw text both are quotations (MRPC has 148 of the former and 951
-    of the latter, and none that this unquotes).
+    Such a cell begins and ends with a quote and has others inside, all doubled. Cells without inner quotes, and cells that
+    only begin with a quote, stay as they are: in raw text both are quotations (MRPC has 148 of the former and 951 of the
+    latter, and none that this unquotes).
 
     >>> _unquoted('"I said ""hi"" to her"'), _unquoted('"Hi."'), _unquoted('"Hi," I said, "you."')
     ('I said "hi" to her', '"Hi."', '"Hi," I said, "you."')
     """
-    within = cell[1:-1]
-    whole = cell[:1] == cell[-1:] == '"' and '""' in within and '"' not in within.replace('""', "")
-    return within.replace('""', '"') if whole else cell
+    inner = cell[1:-1]
+    quoted = cell[:1] == cell[-1:] == '"' and '""' in inner and '"' not in inner.replace('""', "")
+    return inner.replace('""', '"') if quoted else cell
 
 
 def _csv(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
     lines = iter(lines)
     begin, first = next(((number, line) for number, line in lines if line.strip()), (1, ""))
     if declared := _DECLARED.fullmatch(first):
-        begin, divider = begin + 1, declared[1]
+        begin, separator = begin + 1, declared[1]
     else:
         bare = _QUOTED.sub("", first)
-        divider = next((each for each in _DIVIDERS if each in bare), ",")
+        separator = next((each for each in _SEPARATORS if each in bare), ",")
         lines = chain([(begin, first)], lines)
     before = begin - 1
-    reader = csv.reader((f"{line}\n" for _, line in lines), delimiter=divider, strict=True)
+    reader = csv.reader((f"{line}\n" for _, line in lines), delimiter=separator, strict=True)
     while True:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            told = f"begins a row that is no CSV ({error})"
-            what = f"{told}; a text with {divider!r} or a quote is put in quotes, its own doubled"
-            raise FormatError(f"{path}:{begin}", what) from None
+            problem = f"begins a row that is not CSV ({error})"
+            advice = f"quote texts with {separator!r} or quotes, and double the quotes inside"
+            raise FormatError(f"{path}:{begin}", f"{problem}; {advice}") from None
         if cells is None:
             return
         if cells:
@@ -417,7 +415,7 @@ def _csv(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
 
 
 def _jsonl(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
-    """First the keys of the first object, as a header; then the values of each object in that order."""
+    """Yield the keys of the first object as a header, then the values of each object in that order."""
     header: list[str] | None = None
     for number, line in lines:
         if not line.strip():
@@ -425,14 +423,14 @@ def _jsonl(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
         try:
             row = json.loads(line)
             if "\\u" in line:
-                json.dumps(row, ensure_ascii=False).encode()  # half a character is no text, and UTF-8 refuses it
+                json.dumps(row, ensure_ascii=False).encode()  # UTF-8 rejects half of a surrogate pair
         except UnicodeEncodeError:
-            what = "holds half a character (one of \\ud800 to \\udfff without its other half); mend the text"
+            what = "has half of a surrogate pair (one of \\ud800 to \\udfff alone); fix the text"
             raise FormatError(f"{path}:{number}", what) from None
         except ValueError as error:
-            raise FormatError(f"{path}:{number}", f"is no JSON ({error}); expected one object {{...}} on each line") from None
+            raise FormatError(f"{path}:{number}", f"is not JSON ({error}); expected one object {{...}} per line") from None
         if not isinstance(row, dict):
-            raise FormatError(f"{path}:{number}", f"is {line[:20]!r}; expected one object {{...}} on each line")
+            raise FormatError(f"{path}:{number}", f"is {line[:20]!r}; expected one object {{...}} per line")
         if header is None:
             header = list(row)
             yield number, header
@@ -440,7 +438,7 @@ def _jsonl(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
 
 
 def _label_and_text(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
-    """First a header of our own, then each line cut at its first blank."""
+    """Yield a header of our own, then each line split at its first space."""
     yield 1, ["label", "text"]
     for number, line in lines:
         if line.strip():

@@ -1,14 +1,16 @@
-"""Words that are read where they stand, a phrase in its sentence or a sentence in its document, where an encoder gives them
-other vectors than alone."""
+"""Words to be read in their context: a phrase in its sentence, or a sentence in its document.
+
+An encoder gives them other vectors there than alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 Sentences = tuple[tuple[str, ...], ...]
-"""Sentences that follow each other."""
+"""Consecutive sentences: a document, or a part of one."""
 MAX_DOCUMENT_WORDS = 1000
-"""Words of a document that are read together: a book is read in parts."""
+"""Words of a document that are read together; a book is read in parts."""
 
 
 class TextInContext(list[str]):
@@ -25,37 +27,37 @@ class TextInContext(list[str]):
 
 
 def document_of(text: Sequence[str]) -> Sentences:
-    """What an encoder reads to know these words: the document around them, or they themselves, as its only sentence."""
+    """Return what an encoder reads: the document around the words, or the words as its only sentence."""
     return text.document if isinstance(text, TextInContext) else (tuple(text),)
 
 
 def start_in_document(text: Sequence[str]) -> int:
-    """Where they begin in it, in words."""
+    """Return where the words begin in their document, in words."""
     return text.begin if isinstance(text, TextInContext) else 0
 
 
 def in_documents(
-    sentences: Sequence[Sequence[str]], numbers: Sequence[int], *, longest: int = MAX_DOCUMENT_WORDS
+    sentences: Sequence[Sequence[str]], numbers: Sequence[int], *, max_words: int = MAX_DOCUMENT_WORDS
 ) -> list[TextInContext]:
-    """Sentences to be read in their documents; `numbers` tells the document of each.
+    """Return sentences in the context of their documents; `numbers` gives the document of each.
 
-    A document of more than `longest` words is read in parts of that length at most, or of one sentence that is longer.
+    A document of more than `max_words` words is read in parts of at most that length, or of one longer sentence.
 
     >>> parts = in_documents([["Ann", "ran"], ["She", "fell"], ["Rain"]], [0, 0, 1])
     >>> [(part, len(part.document)) for part in parts]
     [(['Ann', 'ran'], 2), (['She', 'fell'], 2), (['Rain'], 1)]
     """
-    return [TextInContext(part, place) for part in _parts(sentences, numbers, longest) for place in range(len(part))]
+    return [TextInContext(part, i) for part in _parts(sentences, numbers, max_words) for i in range(len(part))]
 
 
-def _parts(sentences: Sequence[Sequence[str]], numbers: Sequence[int], longest: int) -> Iterator[Sentences]:
+def _parts(sentences: Sequence[Sequence[str]], numbers: Sequence[int], max_words: int) -> Iterator[Sentences]:
     part: list[tuple[str, ...]] = []
-    now, words = None, 0
+    current, words = None, 0
     for sentence, number in zip(sentences, numbers, strict=True):
-        if part and (number != now or words + len(sentence) > longest):
+        if part and (number != current or words + len(sentence) > max_words):
             yield tuple(part)
             part, words = [], 0
         part.append(tuple(sentence))
-        now, words = number, words + len(sentence)
+        current, words = number, words + len(sentence)
     if part:
         yield tuple(part)

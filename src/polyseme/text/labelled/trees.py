@@ -1,8 +1,8 @@
-"""Trees whose every phrase carries a sentiment: the Stanford Sentiment Treebank (Socher et al., EMNLP 2013).
+"""Sentiment trees: the Stanford Sentiment Treebank (Socher et al., EMNLP 2013), in which every phrase has a label.
 
-A line is a tree in brackets, `(3 (2 It) (4 (2 's) (3 fun)))`; labels go from 0, very negative, to 4, very positive. A tree
-is kept flat, as its words and the spans of its phrases: that is all that a classifier needs, and a deep tree costs no
-recursion. Words are those of running text: `-LRB-` is read as `(`, `\\/` as `/`, and two backticks as a straight quote.
+A line is a tree in brackets, `(3 (2 It) (4 (2 's) (3 fun)))`; labels go from 0, very negative, to 4, very positive. A tree is
+stored flat, as its words and the spans of its phrases: a classifier needs no more, and deep trees need no recursion. Words are
+those of running text: `-LRB-` is read as `(`, `\\/` as `/`, and two backticks as a straight quote.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from polyseme.text.words import plain_word
 LABELS = ("0", "1", "2", "3", "4")
 """From very negative to very positive; 2 is neutral."""
 _TWO = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
-_SIGNS = re.compile(r"[()]|[^ \t()]+")  # a blank that does not break (7 1/2) belongs to its word
+_SIGNS = re.compile(r"[()]|[^ \t()]+")  # a no-break space (7 1/2) belongs to its word
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words that belong together, and what they express."""
+    """The words of a phrase and their sentiment."""
 
     words: tuple[str, ...]
     label: str
     sentence: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    """Where they stand, from the word `begin` on; the same words elsewhere are the same phrase."""
+    """The sentence around them; they begin at word `begin`. The same words elsewhere are the same phrase."""
     begin: int = field(default=0, repr=False, compare=False)
 
     def in_sentence(self) -> TextInContext:
-        """The words, to be read in their sentence."""
+        """Return the words in the context of their sentence."""
         return TextInContext((self.sentence,), 0, self.begin, self.begin + len(self.words))
 
 
@@ -45,20 +45,20 @@ class Tree:
 
     words: tuple[str, ...]
     spans: tuple[tuple[int, int, str], ...]
-    """First word, the word behind the last, label; in the order of the opening brackets, so that the whole comes first."""
+    """First word, the word after the last, label; in the order of opening brackets, so the sentence comes first."""
 
     @property
     def label(self) -> str:
-        """The label of the whole sentence."""
+        """The label of the sentence."""
         return self.spans[0][2]
 
     def phrases(self) -> list[Phrase]:
-        """All phrases, the whole first; words are phrases too."""
+        """Return all phrases, the sentence first; single words are phrases too."""
         return [Phrase(self.words[begin:end], label, self.words, begin) for begin, end, label in self.spans]
 
 
 def read_trees(path: str | Path) -> list[Tree]:
-    """All trees of a file (plain, gzip or xz), one on each line; blank lines are passed over.
+    """Read all trees of a file (plain or compressed), one per line; blank lines are skipped.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.txt"); _ = file.write_text("(3 (2 It) (4 (2 's) (3 fun)))")
     >>> [(" ".join(phrase.words), phrase.label) for phrase in read_trees(file)[0].phrases()]
@@ -66,7 +66,7 @@ def read_trees(path: str | Path) -> list[Tree]:
     """
     trees = [_tree(f"{path}:{number}", line) for number, line in numbered_lines(path) if line.strip(" \t")]
     if not trees:
-        raise FormatError(path, "holds no trees; expected one on each line, such as (3 (2 It) (3 works))")
+        raise FormatError(path, "has no trees; expected one per line, such as (3 (2 It) (3 works))")
     return trees
 
 
@@ -77,10 +77,10 @@ def examples(
     phrases: Literal["none", "all", "distinct"] = "none",
     sentence_copies: int = 1,
 ) -> list[Phrase]:
-    """What to train or test on: sentences, or all their phrases, or each phrase with its label once.
+    """Return examples: sentences ("none"), all their phrases, or each distinct phrase and label once.
 
-    Five classes are "0" to "4"; two are "negative" (0 and 1) and "positive" (3 and 4), and what is neutral is left out.
-    `sentence_copies`: how often each whole sentence is among its phrases.
+    Five classes are "0" to "4"; two are "negative" (0 and 1) and "positive" (3 and 4), without neutral phrases.
+    `sentence_copies`: how often each sentence is among its phrases.
 
     >>> examples([Tree(("so", "so"), ((0, 2, "1"), (0, 1, "2"), (1, 2, "2")))], classes=2, phrases="all")
     [Phrase(words=('so', 'so'), label='negative')]
@@ -102,34 +102,34 @@ def examples(
 def _tree(where: str, line: str) -> Tree:
     words: list[str] = []
     spans: list[tuple[int, int, str]] = []
-    open_places: list[int] = []  # in spans, of the brackets that are not closed
+    open_spans: list[int] = []  # of the brackets that are not closed
     signs = _SIGNS.findall(line)
-    place = 0
-    while place < len(signs):
-        sign = signs[place]
-        if not open_places and (sign != "(" or spans):
-            raise FormatError(where, f"has {sign[:20]!r} {'behind the tree' if spans else 'before the tree'}; {_EXPECTED}")
+    i = 0
+    while i < len(signs):
+        sign = signs[i]
+        if not open_spans and (sign != "(" or spans):
+            raise FormatError(where, f"has {sign[:20]!r} {'after the tree' if spans else 'before the tree'}; {_EXPECTED}")
         if sign == "(":
-            label = signs[place + 1] if place + 1 < len(signs) else "the end"
+            label = signs[i + 1] if i + 1 < len(signs) else "the end"
             if label not in LABELS:
-                raise FormatError(where, f"has {label[:20]!r} where a label from 0 to 4 should be; {_EXPECTED}")
-            open_places.append(len(spans))
+                raise FormatError(where, f"has {label[:20]!r} where a label from 0 to 4 is expected; {_EXPECTED}")
+            open_spans.append(len(spans))
             spans.append((len(words), -1, label))
-            place += 2
+            i += 2
         elif sign == ")":
-            begin, _, label = spans[open_places[-1]]
+            begin, _, label = spans[open_spans[-1]]
             if begin == len(words):
                 raise FormatError(where, f"has a bracket ({label}) without words; {_EXPECTED}")
-            spans[open_places.pop()] = (begin, len(words), label)
-            place += 1
+            spans[open_spans.pop()] = (begin, len(words), label)
+            i += 1
         else:
-            if signs[place - 2] != "(" or signs[place + 1 : place + 2] != [")"]:
+            if signs[i - 2] != "(" or signs[i + 1 : i + 2] != [")"]:
                 raise FormatError(where, f"has the word {sign[:20]!r} outside a bracket of its own; {_EXPECTED}")
             words.append(plain_word(sign.replace("\\/", "/").replace("\\*", "*")))
-            place += 1
-    if open_places:
-        raise FormatError(where, f"ends with {len(open_places)} brackets not closed; {_EXPECTED}")
+            i += 1
+    if open_spans:
+        raise FormatError(where, f"ends with {len(open_spans)} open brackets; {_EXPECTED}")
     return Tree(tuple(words), tuple(spans))
 
 
-_EXPECTED = "expected one whole tree on each line, a label and one word or smaller trees in each bracket: (3 (2 It) (3 works))"
+_EXPECTED = "expected one tree per line, with a label and one word or smaller trees in each bracket: (3 (2 It) (3 works))"
