@@ -86,7 +86,7 @@ def test_tsv_with_line_ends_in_quotes_is_read_as_csv(write):
         read_table(path)
     assert short(read_table(path, kind="csv")) == [('one\n"two"\tthree', None, "a"), ('four "4"', None, "b")]
     path = write('"text"\t"label"\n"a"\t"x"\n')
-    with pytest.raises(UsageError, match=r"where cells stand in quotes, add --kind csv"):
+    with pytest.raises(UsageError, match=r"for quoted cells add kind='csv'"):
         read_table(path)
     assert short(read_table(path, kind="csv")) == [("a", None, "x")]
 
