@@ -99,3 +99,12 @@ def test_too_little_text(shards: Shards) -> None:
         BpttBatches(shards, range(3), batch_size=9)
     with pytest.raises(PolysemeError, match="no sentences to train on"):
         TokenStream(shards, range(0))
+
+
+def test_positions_of_format_1(shards: Shards) -> None:
+    batches, again = (BpttBatches(shards, range(len(shards)), batch_size=2, bptt=9, seed=3) for _ in range(2))
+    next(iter(batches))
+    new = batches.position()
+    old = {"epoch": new["epoch"], "batch": new["batch"], "place": new["position"], "rows": new["batch_size"]}
+    again.seek(old)
+    np.testing.assert_array_equal(marked(next(iter(again))), marked(next(iter(batches))))

@@ -86,3 +86,13 @@ def test_processes_share_an_epoch(shards: Shards) -> None:
 def test_too_little_text(shards: Shards) -> None:
     with pytest.raises(PolysemeError, match="0 training sentences are too few for 1 processes: add text"):
         PackedBatches(shards, range(0), batch_size=2)
+
+
+def test_positions_of_format_1(shards: Shards) -> None:
+    batches, again = (PackedBatches(shards, range(len(shards)), batch_size=3, bptt=5, seed=3) for _ in range(2))
+    next(iter(batches))
+    new = batches.position()
+    rows = new["rows"]
+    lanes = {"offset": rows["offset"], "length": rows["length"], "place": rows["position"]}
+    again.seek({"epoch": new["epoch"], "next": new["next"], "lanes": lanes})
+    np.testing.assert_array_equal(next(iter(again)).inputs, next(iter(batches)).inputs)

@@ -90,7 +90,7 @@ def test_names_that_lead_nowhere(tmp_path: Path) -> None:
         read_parallel(prefix, source="en")
     with pytest.raises(FormatError, match=r"train\.fr: no such file, plain or compressed .*; there are train\.de, train\.en"):
         read_parallel(prefix, source="en", target="fr")
-    with pytest.raises(FormatError, match=r"other\.en: no such file.*nothing there begins with other\."):
+    with pytest.raises(FormatError, match=r"other\.en: no such file.*no file there begins with other\."):
         read_parallel(tmp_path / "other", source="en", target="de")
 
 
@@ -213,7 +213,7 @@ def test_names_where_there_is_no_header(tmp_path: Path) -> None:
         read_parallel(tmp_path / "a.tsv", source="en", target="de")
     assert "its columns" not in str(caught.value)
     (tmp_path / "a.csv").write_text("a dog\n")
-    with pytest.raises(FormatError, match=r"a\.csv:1: has one column, 'a dog'; expected a source and a target, divided by"):
+    with pytest.raises(FormatError, match=r"a\.csv:1: has one column, 'a dog'; expected a source and a target, separated by"):
         read_parallel(tmp_path / "a.csv")
 
 
