@@ -1,0 +1,73 @@
+"""The settings of text classification."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from polyseme.base.config import setting
+from polyseme.base.errors import arg
+from polyseme.tasks.config import SequenceTaskConfig
+from polyseme.text.labelled.tables import TableFormat
+
+TextPooling = Literal["mean", "max", "both"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableTaskConfig(SequenceTaskConfig):
+    """Of tasks whose data are tables."""
+
+    text: str | None = setting(
+        None,
+        "Column of the text, by name or number from 0.",
+        default_text="a column with a common name",
+        metavar="COLUMN",
+        group="Data",
+    )
+    label: str | None = setting(
+        None,
+        "Column of the label, by name or number from 0.",
+        default_text="a column with a common name",
+        metavar="COLUMN",
+        group="Data",
+    )
+    header: bool | None = setting(None, "Whether the first row names the columns.", default_text="detected", group="Data")
+    format: TableFormat | None = setting(None, "Table format.", default_text="detected", group="Data")
+    strict: bool = setting(True, "Reject rows without a text or with too many columns.", group="Data")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassificationConfig(TableTaskConfig):
+    """A text classifier."""
+
+    classes: Literal[2, 5] = setting(
+        5, "Classes of sentiment trees: 5, or 2 without neutral texts.", metavar="2|5", group="Data"
+    )
+    phrases: Literal["none", "distinct", "all"] = setting(
+        "none", "Phrases of sentiment trees to train on beside whole sentences.", group="Data"
+    )
+    sentence_copies: int = setting(
+        1, "Copies of each whole sentence among the phrases of sentiment trees.", min=1, group="Data"
+    )
+    phrase_context: bool = setting(
+        False, "Frozen encoders read phrases of sentiment trees within their sentence.", group="Encoders"
+    )
+    network: Literal["bcn", "pooled", "linear"] = setting(
+        "bcn",
+        "bcn: biattentive classification network. pooled: LSTM and pooling. linear: one encoder and a head.",
+        group="Training",
+    )
+    hidden_size: int = setting(300, "Units of an LSTM in each direction, and of hidden layers.", min=1, group="Training")
+    layers: int = setting(1, "LSTM layers of pooled; 0: pool word vectors.", min=0, option="network_layers", group="Training")
+    pooling: TextPooling = setting("both", "Pooling of pooled: mean, maximum, or both concatenated.", group="Training")
+    dropout: float = setting(0.25, "Dropout probability.", min=0, below=1, group="Training")
+    batch_norm: bool = setting(False, "Batch norm in the maxout layers of bcn (McCann et al. 2017).", group="Training")
+    metric: Literal["accuracy", "macro_f1", "matthews"] = setting(
+        "accuracy", "Metric that chooses the best network.", group="Training"
+    )
+
+    def problems(self) -> Iterable[str]:
+        yield from super().problems()
+        if self.phrase_context and (self.features.mode == "finetune" or self.is_linear):
+            yield f"{arg('phrase_context', True)} needs frozen encoders and a network other than linear"

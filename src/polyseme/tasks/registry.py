@@ -1,0 +1,95 @@
+"""The tasks by name, each imported when it is first needed. Imports no torch.
+
+A new task is one line here. Its config says its options, its class the rest.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from polyseme.base.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from polyseme.base.config import Config
+    from polyseme.tasks.base import Task
+    from polyseme.tasks.config import TaskConfig
+
+
+@dataclass(frozen=True)
+class TaskEntry:
+    """Where a task is defined."""
+
+    home: str
+    """Its class: `module:Class`."""
+    config: str
+    """Its config class, in a module without torch."""
+    batch_size: int = 32
+    """Default batch size in training."""
+
+
+TASKS = {
+    "tagging": TaskEntry("polyseme.tasks.tagging:Tagging", "polyseme.tasks.tagging_config:TaggingConfig"),
+    "classification": TaskEntry(
+        "polyseme.tasks.classification:Classification", "polyseme.tasks.classification_config:ClassificationConfig"
+    ),
+    "pairs": TaskEntry("polyseme.tasks.pairs:Pairs", "polyseme.tasks.pairs_config:PairsConfig"),
+    "choices": TaskEntry("polyseme.tasks.choices:Choices", "polyseme.tasks.choices_config:ChoicesConfig", batch_size=8),
+    "reading": TaskEntry("polyseme.tasks.reading:Reading", "polyseme.tasks.reading_config:ReadingConfig"),
+    "roles": TaskEntry("polyseme.tasks.roles:Roles", "polyseme.tasks.roles_config:RolesConfig"),
+    "coreference": TaskEntry(
+        "polyseme.tasks.coreference:Coreference", "polyseme.tasks.coreference_config:CoreferenceConfig", batch_size=1
+    ),
+    "generation": TaskEntry("polyseme.tasks.generation:Generation", "polyseme.tasks.generation_config:GenerationConfig"),
+}
+"""By the name in `task.json` and on the command line."""
+
+ALIASES = {
+    "ner": "tagging",
+    "pos": "tagging",
+    "chunking": "tagging",
+    "nli": "pairs",
+    "srl": "roles",
+    "squad": "reading",
+    "coref": "coreference",
+}
+"""Other names of tasks."""
+
+
+def task_name(name: str) -> str:
+    """Return the name of a task in `TASKS`, for an alias too.
+
+    >>> task_name("ner"), task_name("pairs")
+    ('tagging', 'pairs')
+    """
+    found = ALIASES.get(name, name)
+    if found not in TASKS:
+        raise UsageError(f"there is no task called {name!r}{nearest(name, [*TASKS, *ALIASES])}")
+    return found
+
+
+def task_class(name: str) -> type[Task]:
+    """Return the class of a task."""
+    return _imported(TASKS[task_name(name)].home)
+
+
+def task_config_class(name: str) -> type[TaskConfig]:
+    """Return the config class of a task, without importing torch.
+
+    >>> task_config_class("srl").__name__
+    'RolesConfig'
+    """
+    return _imported(TASKS[task_name(name)].config)
+
+
+def default_configs(name: str) -> dict[str, Config]:
+    """Return the default configs of a task and of its training: their settings are the options of `train`."""
+    from polyseme.tasks.fit_config import FitConfig
+
+    return {"task": task_config_class(name)(), "fit": FitConfig(batch_size=TASKS[task_name(name)].batch_size)}
+
+
+def _imported(home: str) -> Any:
+    module, _, attribute = home.partition(":")
+    return getattr(importlib.import_module(module), attribute)

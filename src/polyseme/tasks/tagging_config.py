@@ -1,0 +1,46 @@
+"""The settings of taggers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from polyseme.base.config import setting
+from polyseme.base.errors import arg
+from polyseme.tasks.config import TaskConfig
+
+Scheme = Literal["plain", "BIO", "IOB1", "BIOES", "BMES", "BMEWO", "BILOU"]
+"""How tags mark spans; plain: they mark none. See `polyseme.tasks.tag_scheme`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggingConfig(TaskConfig):
+    """A tagger."""
+
+    allows_between = True
+
+    column: str | None = setting(
+        None,
+        "Column of the tags: a number from 0 (-1 is the last), in CoNLL-U also a name.",
+        default_text="upos in CoNLL-U, else the last",
+        metavar="COLUMN",
+        group="Data",
+    )
+    scheme: Scheme | None = setting(None, "Tag scheme.", default_text="that of the training data", group="Data")
+    document_context: bool = setting(False, "Frozen encoders read each sentence within its document.", group="Encoders")
+    hidden_size: int = setting(200, "Units of the LSTM in each direction.", min=1, group="Training")
+    layers: int = setting(2, "LSTM layers; 0: none.", min=0, option="network_layers", group="Training")
+    dropout: float = setting(0.5, "Dropout probability.", min=0, below=1, group="Training")
+    crf: bool = setting(True, "Score the tags of a sentence together with a CRF, not each tag alone.", group="Training")
+
+    def problems(self) -> Iterable[str]:
+        yield from super().problems()
+        yield from self.between_problems(self.layers)
+        if self.document_context and (self.features.mode == "finetune" or self.features.word_features):
+            yield f"{arg('document_context', True)} needs {arg('mode', 'frozen')} and no {arg('word_features')}"
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether tags are scored from one encoder's vectors, by a layer alone."""
+        return self.layers == 0 and not self.features.words.enabled
