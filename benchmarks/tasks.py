@@ -21,7 +21,8 @@ from benchmarks.workload import turns
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
 from polyseme.tasks.data import ExampleBatches
-from polyseme.tasks.tagging import Tagging, TaggingConfig
+from polyseme.tasks.tagging import Tagging
+from polyseme.tasks.tagging_config import TaggingConfig
 from polyseme.training.optim import build_optimizer
 from polyseme.training.optim_config import OptimConfig
 

@@ -12,7 +12,7 @@ from polyseme.cli.task_options import ELSEWHERE, BleuWords, GenerationOptions
 from polyseme.metrics.translation import BleuTokenizer
 from polyseme.studies.sets import SETS
 from polyseme.studies.train import configured, option_names, task_named
-from polyseme.tasks.generation import DecodingConfig
+from polyseme.tasks.generation_config import DecodingConfig
 from tests.cli.running import one_sentence
 
 pytest.importorskip("sacrebleu", reason="sacrebleu is missing: pip install 'polyseme[generation]'")
@@ -109,10 +109,10 @@ def test_only_generation_has_a_source(run, tmp_path):
 
 def test_decoding_that_cannot_be(run, pupil):
     ask = ["predict", pupil / "run", "a dog"]
-    assert "num_return_sequences is 5, but num_beams is 4" in one_sentence(run(*ask, "--num-return-sequences", "5"), 2)
-    assert "num_beams is 0; it must be at least 1" in one_sentence(run(*ask, "--num-beams", "0"), 2)
-    assert "length_penalty is nan" in one_sentence(run(*ask, "--length-penalty", "nan"), 2)
-    assert "top_p 2.0" in one_sentence(run(*ask, "--strategy", "sample", "--top-p", "2"), 2)
+    assert "--num-return-sequences 5 exceeds --num-beams 4" in one_sentence(run(*ask, "--num-return-sequences", "5"), 2)
+    assert "--num-beams is 0; allowed: 1 or more" in one_sentence(run(*ask, "--num-beams", "0"), 2)
+    assert "--length-penalty is nan" in one_sentence(run(*ask, "--length-penalty", "nan"), 2)
+    assert "--top-p is 2.0" in one_sentence(run(*ask, "--strategy", "sample", "--top-p", "2"), 2)
     assert "'greedy' is not one of 'beam', 'sample'" in one_sentence(run(*ask, "--strategy", "greedy"), 2)
     idle = one_sentence(run(*ask, "--temperature", "2", "--top-k", "3"), 2)
     assert (

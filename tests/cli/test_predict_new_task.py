@@ -12,8 +12,10 @@ import torch
 from torch import Tensor, nn
 
 import polyseme
-from polyseme.tasks.base import TASKS, Task, TaskConfig
+from polyseme.tasks.base import Task
+from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.registry import TASKS, TaskEntry
 from polyseme.text.words import Splitter
 
 
@@ -70,7 +72,7 @@ class Lengths(Task):
 
 @pytest.fixture
 def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setitem(TASKS, "lengths", f"{__name__}:Lengths")
+    monkeypatch.setitem(TASKS, "lengths", TaskEntry(f"{__name__}:Lengths", "polyseme.tasks.config:TaskConfig"))
     (tmp_path / "a.tsv").write_text("1\tone\n2\ttwo words\n3\tnow three words\n" * 4)
     polyseme.train("lengths", tmp_path / "a.tsv", out=tmp_path / "run", encoders="none", epochs=1, word_dim=4)
     return tmp_path

@@ -55,8 +55,8 @@ def test_called_wrongly(run, files, tmp_path):
     (tmp_path / "a.tsv").write_text("text\tlabel\n")
     call = ["train", "reading", "--data", tmp_path / "a.tsv", *SMALL, "--out", tmp_path / "other"]
     assert "a.tsv:1: is no JSON" in one_sentence(run(*call))
-    call = ["train", "reading", "--data", files / "v2.json", *SMALL, "--always-answer", "--out", tmp_path / "other"]
-    assert "no_answer is False, but 4 questions of the training data have no answer" in run(*call).err
+    call = ["train", "reading", "--data", files / "v2.json", *SMALL, "--no-allow-no-answer", "--out", tmp_path / "other"]
+    assert "allow_no_answer is False, but 4 training questions have no answer" in run(*call).err
 
 
 def test_options_are_those_of_the_config():
@@ -70,7 +70,7 @@ def test_options_are_those_of_the_config():
             (path,) = known[field]
             assert float(value[1]) == functools.reduce(lambda inside, step: inside[step], path.split("."), usual), field
     given = ReadingOptions(
-        data="a", out="b", rules="cmrc", no_answer=True, max_answer_length=3, max_paragraph_length=9
+        data="a", out="b", rules="cmrc", allow_no_answer=True, max_answer_length=3, max_paragraph_length=9
     ).chosen()
     config = configured(task_named("reading"), given)[0]
-    assert (config.rules, config.no_answer, config.max_answer_length, config.max_paragraph_length) == ("cmrc", True, 3, 9)
+    assert (config.rules, config.allow_no_answer, config.max_answer_length, config.max_paragraph_length) == ("cmrc", True, 3, 9)

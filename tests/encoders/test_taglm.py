@@ -15,7 +15,7 @@ from polyseme.analysis.words import WordSpace
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.taglm import TagLm
 from polyseme.studies.train import configured, placed, task_named
-from polyseme.tasks.base import TASKS
+from polyseme.tasks.registry import TASKS
 from tests.cli.labelled import TINY, write_all
 from tests.encoders.small import TRANSFORMER, elmo, sentences
 

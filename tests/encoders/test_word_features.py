@@ -20,8 +20,9 @@ from polyseme.encoders.word_features import (
     WordFeatures,
     align_to_words,
 )
-from polyseme.tasks.features import Features, FeaturesConfig
-from polyseme.tasks.word_embeddings import TaskWordConfig, WordEmbeddings
+from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
+from polyseme.tasks.features import Features
+from polyseme.tasks.word_embeddings import WordEmbeddings
 from polyseme.text.word_vectors import WordVectors
 from polyseme.text.words import get_splitter
 from tests.encoders.small import elmo

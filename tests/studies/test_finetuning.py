@@ -9,7 +9,6 @@ import pytest
 
 from polyseme.studies.compare import Study
 from polyseme.studies.finetuning import HEADS, default_options
-from polyseme.studies.recipes import is_bare
 from polyseme.studies.sets import SETS, labelled_set
 from polyseme.studies.train import configured, task_named
 
@@ -27,7 +26,7 @@ def test_an_encoder_and_a_head_where_the_task_has_that(name: str) -> None:
     for field in ("column", "classes", "phrases", "label", "longest"):  # what the data is
         assert getattr(config, field, None) == getattr(frozen, field, None)
     if labelled.task in HEADS:
-        assert is_bare(config) and fitting.epochs == 4 and "learning_rate" not in tuned
+        assert config.is_linear and fitting.epochs == 4 and "learning_rate" not in tuned
     else:
         assert tuned == {**labelled.options, **TUNED}
 

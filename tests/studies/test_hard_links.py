@@ -10,9 +10,9 @@ import pytest
 import polyseme
 from polyseme.studies.hard_links import link_duplicates
 from polyseme.tasks import folder
-from polyseme.tasks.features import FeaturesConfig
-from polyseme.tasks.tagging import Tagging, TaggingConfig
-from polyseme.tasks.word_embeddings import TaskWordConfig
+from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
+from polyseme.tasks.tagging import Tagging
+from polyseme.tasks.tagging_config import TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence
 
 EXAMPLES = [TaggedSentence(["Anna", "saw", "Rome"], ["B-PER", "O", "B-LOC"])]

@@ -69,7 +69,7 @@ def test_fine_tuned_rows_have_folders_of_their_own() -> None:
     (["positions=inputt"], "allowed: 'input', 'between', 'output'"),
     (["column=3"], "no option 'column' for nli; for a set that has it: ner:column=VALUE"),
     (["encoder_lr_multiplier=0.5"], r"frozen.*fine-tuned rows alone: finetune:encoder_lr_multiplier=VALUE"),
-    (["word_dim=5"], r"nli: .*leave out word_dim.*for frozen rows alone: frozen:NAME=VALUE"),
+    (["word_dim=5"], r"nli: .*omit word_dim.*for frozen rows alone: frozen:NAME=VALUE"),
     (["nerr:epochs=3"], r"no 'nerr' in this comparison \(did you mean 'ner'\?\)"),
     (["ner:hiden=3"], "no option 'hiden' for ner "),
     (["hiden=3", "epochs=x"], "'hiden' for ner, nli.*; ner, nli: epochs is 'x'; expected int"),

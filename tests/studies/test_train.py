@@ -13,7 +13,7 @@ from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.formats.load import load
 from polyseme.studies import train as module
 from polyseme.studies.train import configured, encoders_of, named_in, option_names, task_named
-from polyseme.tasks.base import TASKS
+from polyseme.tasks.registry import TASKS
 from polyseme.tasks.tagging import Tagging
 from tests.cli.labelled import TINY, names, write_all
 from tests.cli.running import tiny
@@ -97,7 +97,7 @@ def test_options_reach_their_configs():
 
 
 def test_options_that_are_wrong(desk):
-    with pytest.raises(UsageError, match=r"tagging has no option 'hiden' \(did you mean 'hidden_size'\?\)"):
+    with pytest.raises(UsageError, match=r"tagging has no option hiden \(did you mean 'hidden_size'\?\)"):
         polyseme.train("tagging", "train.conll", out="run", hiden=3)
     with pytest.raises(UsageError, match=r"tagging\.hidden_size is 'many'; expected int"):
         polyseme.train("tagging", "train.conll", out="run", hidden_size="many")

@@ -10,8 +10,9 @@ import torch
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.run import Run
-from polyseme.tasks.choices import Choices, ChoicesConfig
-from polyseme.tasks.features import FeaturesConfig
+from polyseme.tasks.choices import Choices
+from polyseme.tasks.choices_config import ChoicesConfig
+from polyseme.tasks.config import FeaturesConfig
 from polyseme.tasks.fit import fit
 from polyseme.tasks.folder import load
 from polyseme.text.labelled.choices import ChoiceQuestion, read_choices

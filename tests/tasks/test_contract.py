@@ -23,21 +23,26 @@ from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.layer_cache import Kept
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.config import CharactersConfig
-from polyseme.tasks.base import TASKS, Task, TaskConfig, task_type
-from polyseme.tasks.choices import ChoicePrediction, ChoicesConfig
-from polyseme.tasks.classification import ClassificationConfig, LabelPrediction
-from polyseme.tasks.coreference import CoreferenceConfig
+from polyseme.tasks.base import Task
+from polyseme.tasks.choices import ChoicePrediction
+from polyseme.tasks.choices_config import ChoicesConfig
+from polyseme.tasks.classification import LabelPrediction
+from polyseme.tasks.classification_config import ClassificationConfig
+from polyseme.tasks.config import FeaturesConfig, LinearHeadConfig, TaskConfig, TaskWordConfig
+from polyseme.tasks.coreference_config import CoreferenceConfig
 from polyseme.tasks.data import TaskData
-from polyseme.tasks.features import FeaturesConfig
-from polyseme.tasks.fit import FitConfig, FitResult, fit
+from polyseme.tasks.fit import FitResult, fit
+from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load, save
-from polyseme.tasks.generation import GeneratedText, GenerationConfig
-from polyseme.tasks.linear_head import LinearHeadConfig
-from polyseme.tasks.pairs import PairsConfig, Score
-from polyseme.tasks.reading import Answer, ReadingConfig
-from polyseme.tasks.roles import RolesConfig
-from polyseme.tasks.tagging import TaggingConfig
-from polyseme.tasks.word_embeddings import TaskWordConfig
+from polyseme.tasks.generation import GeneratedText
+from polyseme.tasks.generation_config import GenerationConfig
+from polyseme.tasks.pairs import Score
+from polyseme.tasks.pairs_config import PairsConfig
+from polyseme.tasks.reading import Answer
+from polyseme.tasks.reading_config import ReadingConfig
+from polyseme.tasks.registry import TASKS, task_class
+from polyseme.tasks.roles_config import RolesConfig
+from polyseme.tasks.tagging_config import TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.word_vectors import WordVectors
 from polyseme.training.base import Loss
@@ -174,7 +179,7 @@ both = pytest.mark.parametrize(
 def test_every_task_is_here() -> None:
     assert {case.kind for case in CASES.values()} == set(TASKS)
     for name in TASKS:
-        assert task_type(name).kind == name
+        assert task_class(name).kind == name
 
 
 # ---- doing
@@ -201,12 +206,12 @@ def examples_of(name: str, folder: Path) -> list[Any]:
     file = folder / "data.txt"
     folder.mkdir(parents=True, exist_ok=True)
     file.write_text(case.file, encoding="utf-8")
-    return task_type(case.kind).read(file, case.config, training=True)
+    return task_class(case.kind).read(file, case.config, training=True)
 
 
 def trained(name: str, mode: str, out: Path, kind: type[Task] | None = None, fitting: FitConfig = FITTING) -> FitResult:
     examples, encoders = examples_of(name, out.with_name("data")), encoders_of(mode)
-    kind = kind or task_type(CASES[name].kind)
+    kind = kind or task_class(CASES[name].kind)
     return fit(kind, examples, examples[:5], out, config_of(name, mode), fitting, Run(seed=3), encoders=encoders, test=examples)
 
 
@@ -214,7 +219,7 @@ def built(name: str, mode: str, folder: Path) -> tuple[Task, list[Any]]:
     """A new network, and its examples."""
     examples = examples_of(name, folder)
     torch.manual_seed(1)
-    return task_type(CASES[name].kind).build(config_of(name, mode), examples, encoders_of(mode)), examples
+    return task_class(CASES[name].kind).build(config_of(name, mode), examples, encoders_of(mode)), examples
 
 
 @pytest.fixture(scope="module")
@@ -374,7 +379,7 @@ def stopping(kind: type[Task], step: int, by: int = 0) -> type[Task]:
 
 @both
 def test_a_run_that_was_stopped_goes_on_as_if_nothing_had_happened(fits: Any, name: str, mode: str, tmp_path: Path) -> None:
-    kind, out = task_type(CASES[name].kind), tmp_path / "out"
+    kind, out = task_class(CASES[name].kind), tmp_path / "out"
     outcome = trained(name, mode, out, stopping(kind, 4, signal.SIGTERM))  # in the second epoch: a best network is there
     assert (outcome.result.steps, outcome.result.ended) == (4, None)
     with pytest.raises(PowerCut):
@@ -389,7 +394,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_nothing_had_happened(fits: Any, na
 
 @pytest.mark.parametrize("name", ["tagging", "bcn", "esim"])
 def test_a_stop_before_the_first_evaluation_is_no_error(fits: Any, name: str, tmp_path: Path) -> None:
-    kind, out = task_type(CASES[name].kind), tmp_path / "out"
+    kind, out = task_class(CASES[name].kind), tmp_path / "out"
     outcome = trained(name, "alone", out, stopping(kind, 2, signal.SIGTERM))
     assert (outcome.result.steps, outcome.result.ended) == (2, None)
     trained(name, "alone", out)
@@ -402,7 +407,7 @@ def test_more_epochs_can_be_added(name: str, tmp_path: Path) -> None:
     trained(name, mode, tmp_path / "out", fitting=replace(FITTING, epochs=1))
     examples, encoders = examples_of(name, tmp_path / "data"), encoders_of(mode)
     run, config = Run(seed=3), config_of(name, mode)
-    kind = task_type(CASES[name].kind)
+    kind = task_class(CASES[name].kind)
     outcome = fit(kind, examples, examples[:5], tmp_path / "out", config, FITTING, run, encoders=encoders, accept_changes=True)
     assert (outcome.result.steps, outcome.result.ended) == (STEPS, "budget")
 
@@ -417,7 +422,7 @@ def test_a_trained_task_is_not_written_over(tmp_path: Path) -> None:
 
 def test_words_in_another_order_are_not_taken_for_the_old_ones(tmp_path: Path) -> None:
     trained("tagging", "alone", tmp_path / "out", fitting=replace(FITTING, epochs=1))
-    examples, kind = examples_of("tagging", tmp_path / "data")[::-1], task_type(CASES["tagging"].kind)
+    examples, kind = examples_of("tagging", tmp_path / "data")[::-1], task_class(CASES["tagging"].kind)
     config, run = config_of("tagging", "alone"), Run(seed=3)
     with pytest.raises(PolysemeError, match="are not those that it began with"):
         fit(kind, examples, examples[:5], tmp_path / "out", config, FITTING, run, accept_changes=True)

@@ -19,12 +19,13 @@ from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.run import Run
 from polyseme.nn.attention import MASKED_SCORE
 from polyseme.nn.networks.span_ranking import SpanRanking
-from polyseme.tasks.coreference import Coreference, CoreferenceConfig, CoreferencePrediction, MentionSpan
+from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
+from polyseme.tasks.coreference import Coreference, CoreferencePrediction, MentionSpan
+from polyseme.tasks.coreference_config import CoreferenceConfig
 from polyseme.tasks.data import ExampleBatch
-from polyseme.tasks.features import FeaturesConfig
-from polyseme.tasks.fit import FitConfig, FitResult, fit
+from polyseme.tasks.fit import FitResult, fit
+from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
-from polyseme.tasks.word_embeddings import TaskWordConfig
 from polyseme.text.labelled.coreference import CoreferenceDocument
 from polyseme.training.base import Loss
 from polyseme.training.optim_config import OptimConfig
@@ -339,10 +340,10 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
 
 def test_configs_are_checked() -> None:
     with pytest.raises(
-        ConfigError, match=r"hidden_size is 0; it must be at least 1; max_training_sentences is 0; .*; spans_per_word is 0"
+        ConfigError, match=r"hidden_size is 0; .*; dropout is 1.0; .*; spans_per_word is 0.0; .*; max_training_sentences is 0"
     ):
         small(hidden_size=0, max_training_sentences=0, dropout=1.0, spans_per_word=0.0)
-    with pytest.raises(ConfigError, match="'between', which only taggers have"):
+    with pytest.raises(ConfigError, match="only taggers and generation have 'between'"):
         small(features=FEATURES.replace(positions=("between",)))
     config = small(singletons=True, sentence_splitter="lines")
     assert CoreferenceConfig.from_dict(config.to_dict()) == config

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from polyseme.nn.stacked_bilstm import StackedBiLstm
-from polyseme.tasks.linear_head import LinearHeadConfig
+from polyseme.tasks.config import LinearHeadConfig
 from polyseme.text.labelled.conll import TaggedSentence
 from tests.fake_cuda import DEVICE, FakeCudaTensor, fake_cuda
 from tests.tasks.test_contract import BARE, CASES, COMBINED, assert_same_answers, built

@@ -3,16 +3,20 @@
 import pytest
 
 from polyseme.base.errors import FormatError
-from polyseme.tasks.base import Task, TaskConfig
-from polyseme.tasks.classification import Classification, ClassificationConfig, LabelledText
+from polyseme.tasks.base import Task
+from polyseme.tasks.classification import Classification, LabelledText
+from polyseme.tasks.classification_config import ClassificationConfig
+from polyseme.tasks.config import FeaturesConfig, TaskConfig, TaskWordConfig
 from polyseme.tasks.error_analysis import UnknownLabel
 from polyseme.tasks.errors import error_report
-from polyseme.tasks.features import FeaturesConfig
-from polyseme.tasks.pairs import LabelledPair, Pairs, PairsConfig, Score
-from polyseme.tasks.reading import Answer, Reading, ReadingConfig
-from polyseme.tasks.roles import RoleExample, Roles, RolesConfig
-from polyseme.tasks.tagging import Tagging, TaggingConfig
-from polyseme.tasks.word_embeddings import TaskWordConfig
+from polyseme.tasks.pairs import LabelledPair, Pairs, Score
+from polyseme.tasks.pairs_config import PairsConfig
+from polyseme.tasks.reading import Answer, Reading
+from polyseme.tasks.reading_config import ReadingConfig
+from polyseme.tasks.roles import RoleExample, Roles
+from polyseme.tasks.roles_config import RolesConfig
+from polyseme.tasks.tagging import Tagging
+from polyseme.tasks.tagging_config import TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion
 

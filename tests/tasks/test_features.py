@@ -11,9 +11,10 @@ import torch
 from polyseme.base.config import ConfigError
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
+from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
 from polyseme.tasks.data import ExampleBatches, TaskData
-from polyseme.tasks.features import Features, FeaturesConfig, split_encoders
-from polyseme.tasks.word_embeddings import TaskWordConfig, WordEmbeddings
+from polyseme.tasks.features import Features, split_encoders
+from polyseme.tasks.word_embeddings import WordEmbeddings
 from polyseme.training.optim import build_optimizer, set_learning_rate
 from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import elmo as small

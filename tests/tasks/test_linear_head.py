@@ -16,15 +16,18 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.studies.train import configured
 from polyseme.tasks.base import Task
-from polyseme.tasks.classification import Classification, ClassificationConfig, LabelledText
-from polyseme.tasks.features import FeaturesConfig
-from polyseme.tasks.fit import FitConfig, fit
+from polyseme.tasks.classification import Classification, LabelledText
+from polyseme.tasks.classification_config import ClassificationConfig
+from polyseme.tasks.config import FeaturesConfig, LinearHeadConfig, TaskWordConfig
+from polyseme.tasks.fit import fit
+from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
-from polyseme.tasks.linear_head import LinearHeadConfig
-from polyseme.tasks.pairs import LabelledPair, Pairs, PairsConfig
-from polyseme.tasks.reading import Reading, ReadingConfig
-from polyseme.tasks.tagging import Tagging, TaggingConfig
-from polyseme.tasks.word_embeddings import TaskWordConfig
+from polyseme.tasks.pairs import LabelledPair, Pairs
+from polyseme.tasks.pairs_config import PairsConfig
+from polyseme.tasks.reading import Reading
+from polyseme.tasks.reading_config import ReadingConfig
+from polyseme.tasks.tagging import Tagging
+from polyseme.tasks.tagging_config import TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion
 from polyseme.training.optim_config import OptimConfig
@@ -218,7 +221,7 @@ def test_spans_straight_from_a_bert(none: bool, tmp_path: Path) -> None:
     assert_same_answers([task.predict([each])[0] for each in questions], task.predict(questions), 1e-5)
     with pytest.raises(ConfigError, match=r"\(elmo\) does not read a question and a paragraph together; give a bert"):
         Reading.build(config, asked, [elmo()])
-    with pytest.raises(ConfigError, match="leave out word_dim"):
+    with pytest.raises(ConfigError, match="omit word_dim"):
         ReadingConfig(network="linear", features=FeaturesConfig(words=TaskWordConfig(dim=5)))
 
 
@@ -227,11 +230,11 @@ def test_what_cannot_be() -> None:
         with pytest.raises(ConfigError, match=text):
             ClassificationConfig(**{"network": "linear", **settings})
 
-    said("head and lm_weight are of the network 'linear'", network="bcn", linear_head=LinearHeadConfig(lm_weight=0.5))
-    said("leave out word_dim", features=FeaturesConfig(words=TaskWordConfig(dim=5)))
-    said("positions are output", features=FeaturesConfig(positions=("output",)))
-    said("lm_weight is 0.5, but the encoder is frozen", linear_head=LinearHeadConfig(lm_weight=0.5))
-    with pytest.raises(ConfigError, match="both_orders is of the network 'linear'"):
+    said("lm_weight belong to network='linear'", network="bcn", linear_head=LinearHeadConfig(lm_weight=0.5))
+    said("omit word_dim", features=FeaturesConfig(words=TaskWordConfig(dim=5)))
+    said("omit positions", features=FeaturesConfig(positions=("output",)))
+    said("lm_weight=0.5 needs mode='finetune'", linear_head=LinearHeadConfig(lm_weight=0.5))
+    with pytest.raises(ConfigError, match="both_orders=True needs network='linear'"):
         PairsConfig(both_orders=True)
     with pytest.raises(ConfigError, match="this elmo tells no next words"):
         built("classification", elmo(), linear_head=LinearHeadConfig(lm_weight=0.5))

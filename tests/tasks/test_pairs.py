@@ -16,11 +16,12 @@ from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.base.run import Run
 from polyseme.nn.config import CharactersConfig
 from polyseme.tasks.classification import LabelPrediction
-from polyseme.tasks.features import FeaturesConfig
-from polyseme.tasks.fit import FitConfig, fit
+from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
+from polyseme.tasks.fit import fit
+from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
-from polyseme.tasks.pairs import LabelledPair, Pairs, PairsConfig, Score
-from polyseme.tasks.word_embeddings import TaskWordConfig
+from polyseme.tasks.pairs import LabelledPair, Pairs, Score
+from polyseme.tasks.pairs_config import PairsConfig
 from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import elmo
 
@@ -74,19 +75,19 @@ def test_bad_files_are_told(tmp_path: Path) -> None:
 
 
 def test_configs_are_checked() -> None:
-    with pytest.raises(ConfigError, match=r"hidden_size is 0, layers 1, dropout 0.5"):
+    with pytest.raises(ConfigError, match=r"hidden_size is 0; allowed: 1 or more"):
         small(hidden_size=0)
-    with pytest.raises(ConfigError, match=r"'between', which only taggers have"):
+    with pytest.raises(ConfigError, match=r"only taggers and generation have 'between'"):
         small(features=FEATURES.replace(positions=("between",)))
-    with pytest.raises(ConfigError, match=r"main is 'pearson', but the goal is 'classes'"):
+    with pytest.raises(ConfigError, match=r"metric='pearson' does not apply to goal='classes'"):
         small(metric="pearson")
-    with pytest.raises(ConfigError, match=r"main is 'f1', but the goal is 'score'; .*; positive is 'x'"):
+    with pytest.raises(ConfigError, match=r"metric='f1' does not apply to goal='score'; positive_label='x'"):
         small(metric="f1", positive_label="x", goal="score")
-    with pytest.raises(ConfigError, match=r"low and high are given, but the goal is 'classes'"):
+    with pytest.raises(ConfigError, match=r"min_score and max_score need goal='score'"):
         small(min_score=0.0)
-    with pytest.raises(ConfigError, match=r"low is 5.0 and high 0.0; low must be below high"):
+    with pytest.raises(ConfigError, match=r"min_score=5.0 must be below max_score=0.0"):
         small(min_score=5.0, max_score=0.0, goal="score")
-    with pytest.raises(ConfigError, match=r"text and second are two columns; give both, or none"):
+    with pytest.raises(ConfigError, match=r"text and second name two columns: give both or neither"):
         small(text="a")
     config = small(goal="score", min_score=1.0, max_score=5.0, metric="spearman", format="csv")
     assert PairsConfig.from_dict(config.to_dict()) == config

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from polyseme.tasks.features import FeaturesConfig
+from polyseme.tasks.config import FeaturesConfig
 from polyseme.tasks.folder import load
-from polyseme.tasks.tagging import Tagging, TaggingConfig
+from polyseme.tasks.tagging import Tagging
+from polyseme.tasks.tagging_config import TaggingConfig
 from tests.encoders.small_subwords import bert, gpt
 
 CONLL = "Ann B-PER\nsaw O\nthe O\nbank B-LOC\n\nMoney O\nhelps O\nAnn B-PER\n"

@@ -19,11 +19,12 @@ from polyseme.base.run import Run
 from polyseme.nn.attention import MASKED_SCORE
 from polyseme.nn.config import CharactersConfig
 from polyseme.nn.networks.bidaf import AnswerScores
+from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
 from polyseme.tasks.errors import error_report
-from polyseme.tasks.features import FeaturesConfig
-from polyseme.tasks.fit import FitConfig, fit
-from polyseme.tasks.reading import Answer, Reading, ReadingConfig
-from polyseme.tasks.word_embeddings import TaskWordConfig
+from polyseme.tasks.fit import fit
+from polyseme.tasks.fit_config import FitConfig
+from polyseme.tasks.reading import Answer, Reading
+from polyseme.tasks.reading_config import ReadingConfig
 from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion
 from polyseme.text.words import get_splitter
 from polyseme.training.optim_config import OptimConfig
@@ -96,11 +97,11 @@ def test_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_configs_are_checked() -> None:
-    with pytest.raises(ConfigError, match=r"hidden_size is 0, dropout 1.0; .*; longest is 0 and max_paragraph_length 400"):
+    with pytest.raises(ConfigError, match=r"max_answer_length is 0; .*; hidden_size is 0; .*; dropout is 1.0"):
         small(hidden_size=0, dropout=1.0, max_answer_length=0)
-    with pytest.raises(ConfigError, match=r"'between', which only taggers have"):
+    with pytest.raises(ConfigError, match=r"only taggers and generation have 'between'"):
         small(features=FEATURES.replace(positions=("between",)))
-    config = small(rules="cmrc", no_answer=True)
+    config = small(rules="cmrc", allow_no_answer=True)
     assert ReadingConfig.from_dict(config.to_dict()) == config
 
 
@@ -113,11 +114,11 @@ def test_what_the_training_data_settles() -> None:
         ([chinese, english, english], "squad", False),
     ):
         task = built(examples)
-        assert (task.rules, task.config.no_answer) == (rules, no_answer)
+        assert (task.rules, task.config.allow_no_answer) == (rules, no_answer)
         assert task.labels == (["answer", "no answer"] if no_answer else ["answer"])
-    assert built([english], no_answer=True, rules="squad2").network.none is not None
-    with pytest.raises(ConfigError, match="no_answer is False, but 1 questions of the training data have no answer"):
-        built([english, none], no_answer=False)
+    assert built([english], allow_no_answer=True, rules="squad2").network.none is not None
+    with pytest.raises(ConfigError, match="allow_no_answer is False, but 1 training questions have no answer"):
+        built([english, none], allow_no_answer=False)
     with pytest.raises(UsageError, match=r"1 of 2 questions have answers without a place, such as 'Who\?'"):
         built([english, ReadingQuestion("Who?", ("Ann",), ("Tom",))])
     with pytest.raises(UsageError, match="1 of 1 questions have no answers"):

@@ -13,12 +13,13 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.run import Run
 from polyseme.metrics.spans import spans
+from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
 from polyseme.tasks.errors import error_report
-from polyseme.tasks.features import FeaturesConfig
-from polyseme.tasks.fit import FitConfig, fit
+from polyseme.tasks.fit import fit
+from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
-from polyseme.tasks.roles import RoleExample, Roles, RolesConfig, arguments, role_scores
-from polyseme.tasks.word_embeddings import TaskWordConfig
+from polyseme.tasks.roles import RoleExample, Roles, arguments, role_scores
+from polyseme.tasks.roles_config import RolesConfig
 from polyseme.text.labelled.roles import Predicate, RoleSentence
 from polyseme.training.optim_config import OptimConfig
 
@@ -174,9 +175,9 @@ def test_refusals(trained: Roles) -> None:
         with pytest.raises(UsageError, match="for the place of a predicate; expected a whole number, from 0"):
             trained.predict([("Ann saw Bob", [place])])  # type: ignore[list-item]
     assert trained.predict([("Ann saw Bob", np.array([1]))]) == trained.predict([("Ann saw Bob", [1])])
-    with pytest.raises(ConfigError, match="predicate_dim 0"):
+    with pytest.raises(ConfigError, match="predicate_dim is 0"):
         RolesConfig(predicate_dim=0)
     with pytest.raises(ConfigError, match="between"):
         RolesConfig(features=FeaturesConfig(positions=("between",)))
-    with pytest.raises(ConfigError, match="column is '1'"):
+    with pytest.raises(ConfigError, match="do not apply to roles"):
         RolesConfig(column="1")

@@ -12,11 +12,13 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.run import Run
 from polyseme.metrics.spans import spans
-from polyseme.tasks.features import FeaturesConfig, TextInputs
-from polyseme.tasks.fit import FitConfig, _sample_fraction, fit
+from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
+from polyseme.tasks.features import TextInputs
+from polyseme.tasks.fit import _sample_fraction, fit
+from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
-from polyseme.tasks.tagging import Tagging, TaggingConfig
-from polyseme.tasks.word_embeddings import TaskWordConfig
+from polyseme.tasks.tagging import Tagging
+from polyseme.tasks.tagging_config import TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.labelled.text_in_context import document_of
 from polyseme.training.optim_config import OptimConfig
@@ -239,7 +241,7 @@ def test_other_documents_are_other_data(tmp_path: Path) -> None:
     first, second = (Tagging.read(file, IN_DOCUMENTS) for file in (one, each))
     assert first == second
     fit(Tagging, first, first, tmp_path / "run", IN_DOCUMENTS, QUICK.replace(epochs=1), Run(), encoders=[elmo()])
-    with pytest.raises(PolysemeError, match=r"settings\.data.*settings\.judged"):
+    with pytest.raises(PolysemeError, match=r"settings\.data.*settings\.dev"):
         fit(Tagging, second, second, tmp_path / "run", IN_DOCUMENTS, QUICK.replace(epochs=1), Run(), encoders=[elmo()])
 
 
@@ -255,7 +257,7 @@ def test_a_file_without_documents_is_told(tmp_path: Path, caplog: pytest.LogCapt
 
 def test_refusals() -> None:
     for features in (FeaturesConfig(mode="finetune"), FeaturesConfig(word_features=True)):
-        with pytest.raises(ConfigError, match="document_context is for frozen encoders that read the words as given"):
+        with pytest.raises(ConfigError, match="document_context=True needs mode='frozen'"):
             TaggingConfig(document_context=True, features=features)
     with pytest.raises(ConfigError, match="hidden"):
         TaggingConfig(hidden_size=0)

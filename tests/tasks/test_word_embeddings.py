@@ -9,7 +9,8 @@ import torch
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.word2vec import WordVectorTable
-from polyseme.tasks.word_embeddings import UNKNOWN, TaskWordConfig, WordEmbeddings
+from polyseme.tasks.config import TaskWordConfig
+from polyseme.tasks.word_embeddings import UNKNOWN, WordEmbeddings
 from polyseme.text.word_vectors import WordVectors
 
 TABLE = {"bank": [1.0, 2.0], "river": [3.0, 4.0], "tree": [-1.0, 0.5]}
@@ -78,7 +79,7 @@ def test_known_words_are_hidden_now_and_then() -> None:
 def test_nothing_to_read_is_refused() -> None:
     with pytest.raises(ConfigError, match="neither"):
         WordEmbeddings.of(TaskWordConfig(dim=0, characters=None), SENTENCES)
-    with pytest.raises(ConfigError, match="word_dropout 1"):
+    with pytest.raises(ConfigError, match="word_dropout is 1"):
         TaskWordConfig(word_dropout=1.0)
 
 

@@ -51,7 +51,12 @@ KEYS: dict[str, dict[str, str]] = {
         "high": "max_score",
     },
     "ChoicesConfig": {"hidden": "hidden_size", "direct": "linear_head"},
-    "ReadingConfig": {"hidden": "hidden_size", "longest": "max_answer_length", "longest_paragraph": "max_paragraph_length"},
+    "ReadingConfig": {
+        "hidden": "hidden_size",
+        "longest": "max_answer_length",
+        "longest_paragraph": "max_paragraph_length",
+        "no_answer": "allow_no_answer",
+    },
     "CoreferenceConfig": {
         "hidden": "hidden_size",
         "scorer": "scorer_size",
@@ -89,6 +94,23 @@ SPLITTERS: dict[str, str] = {"likeliest": "unigram"}
 
 ENCODERS: dict[str, str] = {"covering": "word_features"}
 """Old name of a kind of encoder -> new name."""
+
+
+EXAMPLES: dict[str, str] = {
+    "TaggedSentence(": "Tagged(",
+    "CoreferenceDocument(": "Document(",
+    "ReadingQuestion(": "Question(",
+    "AnswerSpan(": "Span(",
+}
+"""What the `repr` of labelled examples has, and what it had: fingerprints of training data hash it."""
+
+
+def old_repr(example: object) -> str:
+    """Return the `repr` of a labelled example as format 1 hashed it, so that old fingerprints still match."""
+    text = repr(example)
+    for new, old in EXAMPLES.items():
+        text = text.replace(new, old)
+    return text
 
 
 def old_splitter(name: str) -> str:

@@ -64,7 +64,7 @@ def _fields(configs: Mapping[str, Config]) -> Iterator[tuple[str, Any, Any, Sett
         hints = hints_of(type(config))
         for field in dataclasses.fields(config):
             path, value = f"{above}.{field.name}", getattr(config, field.name)
-            if isinstance(value, Config):
+            if isinstance(value, Config) and setting_of(field).option is None:  # else it is one option, as a whole
                 yield from _fields({path: value})
             else:
                 yield path, hints[field.name], value, setting_of(field)
@@ -113,6 +113,8 @@ def parsed(value: Any, hint: Any) -> Any:
             value = [value]
         kinds = [inner[0]] * len(value) if len(inner) == 2 and inner[1] is Ellipsis else [*inner, *[str] * len(value)]
         return [parsed(each, kind) for each, kind in zip(value, kinds, strict=False)]
+    if typing.get_origin(hint) is typing.Literal:
+        return next((each for each in typing.get_args(hint) if str(each) == str(value).strip()), value)
     if isinstance(value, str) and hint in (int, float):
         return _number(value.strip(), hint)
     if isinstance(value, int) and not isinstance(value, bool) and hint is str:

@@ -351,10 +351,10 @@ class ReadingOptions(TrainOptions):
         Rules | None,
         _option("--rules", panel=_DATA, help="How answers are compared: as SQuAD v1.1 or v2 do, or CMRC for Chinese."),
     ] = None
-    no_answer: Annotated[
+    allow_no_answer: Annotated[
         bool | None,
         _option(
-            "--no-answer/--always-answer",
+            "--allow-no-answer/--no-allow-no-answer",
             panel=_DATA,
             help="Whether it may say that there is none; by the data, where not given.",
         ),

@@ -18,8 +18,9 @@ from typing import Any
 
 from polyseme.base.errors import UsageError, nearest
 from polyseme.studies.finetuning import FROZEN, TUNED
-from polyseme.studies.train import TUNING, configured, option_names
+from polyseme.studies.train import configured, option_names
 from polyseme.tasks.base import Task
+from polyseme.tasks.registry import FINETUNING
 
 
 def parse_option(text: str) -> tuple[str, Any]:
@@ -103,6 +104,6 @@ def _without_kind(use: OptionUse, error: UsageError) -> str:
     hint = ""
     if use.given.get("mode") == TUNED:
         hint = f" (for frozen rows alone: {FROZEN}:NAME=VALUE)"
-    elif tuning := [name for name in TUNING if name in use.given]:
+    elif tuning := [name for name in FINETUNING if name in use.given]:
         hint = f" (for fine-tuned rows alone: {TUNED}:{tuning[0]}=VALUE)"
     return str(error).removeprefix(use.kind.kind).lstrip(".: ") + hint

@@ -10,9 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polyseme.encoders.base import Encoder
-from polyseme.tasks.base import TaskConfig
-from polyseme.tasks.linear_head import LINEAR, SequenceTaskConfig
-from polyseme.tasks.tagging import TaggingConfig
+from polyseme.tasks.config import TaskConfig
 
 RECIPES: dict[str, dict[str, Any]] = {
     "bert": {"learning_rate": 5e-5, "encoder_lr_multiplier": 1.0, "warmup": 0.1},  # Devlin et al. 2019: 2e-5 to 5e-5
@@ -31,14 +29,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 def recipe_options(config: TaskConfig, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:
     """The published options that were not given, for a config that is a fine-tuned encoder and a head; else none."""
-    if config.features.mode != "finetune" or len(encoders) != 1 or not is_bare(config):
+    if config.features.mode != "finetune" or len(encoders) != 1 or not config.is_linear:
         return {}
     usual = RECIPES.get(encoders[0].kind, {})
     return {name: value for name, value in usual.items() if name not in options}
-
-
-def is_bare(config: TaskConfig) -> bool:
-    """Whether a network is an encoder and a head."""
-    if isinstance(config, TaggingConfig):
-        return config.layers == 0 and not config.features.words.enabled
-    return getattr(config, "network", LINEAR if isinstance(config, SequenceTaskConfig) else None) == LINEAR

@@ -9,49 +9,31 @@ from __future__ import annotations
 import dataclasses
 import logging
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polyseme.base.config import Config, ConfigError
-from polyseme.base.errors import PolysemeError, UsageError, nearest
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.base.options import options_of, parsed
 from polyseme.base.run import Run
 from polyseme.encoders import folder as models
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.shipped import NAMES
 from polyseme.formats.load import load
-from polyseme.studies.recipes import is_bare, recipe_options
+from polyseme.studies.recipes import recipe_options
 from polyseme.tasks import folder
-from polyseme.tasks.base import Task, TaskConfig, task_type
+from polyseme.tasks.base import Task
+from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import split_encoders
-from polyseme.tasks.fit import FitConfig, FitResult, fit
+from polyseme.tasks.fit import FitResult, fit
+from polyseme.tasks.fit_config import FitConfig
+from polyseme.tasks.registry import configure_task, default_configs, task_class
 from polyseme.text.words import Splitter, get_splitter
 
 NONE = "none"
 """The name of no encoder at all."""
-ALIASES = {
-    "ner": "tagging",
-    "pos": "tagging",
-    "chunking": "tagging",
-    "nli": "pairs",
-    "srl": "roles",
-    "squad": "reading",
-    "coref": "coreference",
-}
-"""Other names of tasks."""
-RENAMED = {
-    "task.layers": "network_layers",
-    "task.features.dropout": "mix_dropout",
-    "task.features.words.enabled": "task_embeddings",
-    "task.features.words.dim": "word_dim",
-}
-"""Fields whose own name another field has, and the options that set them."""
-TUNING = ("encoder_lr_multiplier", "layer_decay", "unfreeze")
-"""Options that say how encoders are fine-tuned."""
-COLUMNS = ("column", "text", "second", "label", "source", "target")
-"""Options that name a column, which may be a number."""
-
 PathName = str | Path
 Encoders = str | Path | Encoder | Sequence[str | Path | Encoder]
 Tell = Callable[[str], None]
@@ -146,7 +128,7 @@ class Job:
         if usual := recipe_options(config, self.options, encoders):
             tell(f"fine-tuned as published: {', '.join(f'{name} {value}' for name, value in usual.items())}")
             config, fitting = configured(self.kind, {**self.options, **usual})
-        if "positions" not in self.options and not is_bare(config):
+        if "positions" not in self.options and not config.is_linear:
             config = placed(config, encoders, tell)
         return fit(
             self.kind,
@@ -222,7 +204,7 @@ def task_named(name: str) -> type[Task]:
     >>> task_named("ner").kind
     'tagging'
     """
-    return task_type(ALIASES.get(name, name))
+    return task_class(name)
 
 
 def encoders_of(given: Encoders) -> list[Encoder]:
@@ -264,28 +246,8 @@ def _is_there(name: str) -> bool:
 
 
 def option_names(kind: type[Task]) -> dict[str, tuple[str, ...]]:
-    """Every option of a task, and the fields that it sets. `dropout` sets all dropouts; `mix_dropout` one of them apart."""
-    names: dict[str, tuple[str, ...]] = {}
-    for field in _fields(kind):
-        name = RENAMED.get(field, field.rpartition(".")[2])
-        names[name] = (*names.get(name, ()), field)
-    names["dropout"] = (*names.get("dropout", ()), "task.features.dropout")
-    return names
-
-
-def _fields(kind: type[Task]) -> dict[str, Any]:
-    """The fields of the task's config and of `FitConfig` by their paths, and the type of each."""
-    return dict([*_inside(kind.config_type, "task"), *_inside(FitConfig, "fitting")])
-
-
-def _inside(config: type[Config], above: str) -> Iterator[tuple[str, Any]]:
-    hints = typing.get_type_hints(config)
-    for field in dataclasses.fields(config):
-        hint, path = hints[field.name], f"{above}.{field.name}"
-        if isinstance(hint, type) and issubclass(hint, Config):
-            yield from _inside(hint, path)
-        else:
-            yield path, hint
+    """Every option of a task, and the fields that it sets."""
+    return {name: option.paths for name, option in options_of(default_configs(kind.kind)).items()}
 
 
 def listed(kind: type[Task], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -294,54 +256,13 @@ def listed(kind: type[Task], options: Mapping[str, Any]) -> dict[str, Any]:
     >>> listed(task_named("ner"), {"positions": "input,output", "hidden_size": 5})
     {'positions': ['input', 'output'], 'hidden_size': 5}
     """
-    fields, known = _fields(kind), option_names(kind)
-    lists = {name for name, paths in known.items() if all(_is_list(fields[path]) for path in paths)}
-    return {name: _as_list(value) if name in lists else value for name, value in options.items()}
-
-
-def _is_list(hint: Any) -> bool:
-    """Whether a field holds any number of plain values."""
-    inner = typing.get_args(hint)
-    return typing.get_origin(hint) is tuple and inner[1:] == (Ellipsis,) and typing.get_origin(inner[0]) is not tuple
-
-
-def _as_list(value: Any) -> list[Any]:
-    if isinstance(value, str):
-        return [each.strip() for each in value.split(",")]
-    return list(value) if isinstance(value, list | tuple) else [value]
+    known = options_of(default_configs(kind.kind))
+    return {
+        name: parsed(value, known[name].hint) if name in known and typing.get_origin(known[name].hint) is tuple else value
+        for name, value in options.items()
+    }
 
 
 def configured(kind: type[Task], options: Mapping[str, Any]) -> tuple[TaskConfig, FitConfig]:
-    """The configs that the options make of the usual ones."""
-    known = option_names(kind)
-    if unknown := [name for name in options if name not in known]:
-        raise UsageError("; ".join(f"{kind.kind} has no option {name!r}{nearest(name, known)}" for name in unknown))
-    options = listed(kind, options)
-    values = {"task": kind.config_type().to_dict(), "fitting": FitConfig(batch_size=kind.default_batch_size).to_dict()}
-    for name in sorted(options):  # dropout comes before mix_dropout
-        for path in known[name]:
-            *above, last = path.split(".")
-            inside: Any = values
-            for step in above:
-                inside = inside[step]
-            inside[last] = _plain(name, options[name])
-    try:
-        config, fitting = (
-            kind.config_type.from_dict(values["task"], kind.kind),
-            FitConfig.from_dict(values["fitting"], kind.kind),
-        )
-    except ConfigError as error:
-        raise UsageError(str(error)) from error
-    idle = [name for name in TUNING if name in options]
-    if idle and config.features.mode == "frozen":
-        raise UsageError(
-            f"{', '.join(idle)}: of fine-tuned encoders, but these are frozen; give mode finetune, or leave it out"
-        )
-    return config, fitting
-
-
-def _plain(name: str, value: Any) -> Any:
-    """A value as JSON has it."""
-    if name in COLUMNS and isinstance(value, int):
-        return str(value)
-    return value.to_dict() if isinstance(value, Config) else value
+    """The configs that the options make of the default ones."""
+    return configure_task(kind.kind, options)

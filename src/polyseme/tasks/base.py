@@ -13,7 +13,7 @@ import dataclasses
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
@@ -21,14 +21,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from polyseme.base.config import Config, ConfigError
-from polyseme.base.errors import UsageError, nearest
+from polyseme.base.config import ConfigError
+from polyseme.base.errors import UsageError
 from polyseme.encoders.base import Encoder, Sentence
 from polyseme.metrics.bootstrap import f1_score
 from polyseme.metrics.classes import Confusion
+from polyseme.tasks.config import POSITIONS, TaskConfig
 from polyseme.tasks.data import ExampleBatch, TaskData
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel
-from polyseme.tasks.features import POSITIONS, Features, FeaturesConfig, TextInputs, TextVectors, split_encoders
+from polyseme.tasks.features import Features, TextInputs, TextVectors, split_encoders
 from polyseme.tasks.word_embeddings import WordEmbeddings
 from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.vocabulary import Vocabulary
@@ -36,14 +37,6 @@ from polyseme.text.words import Splitter, get_splitter
 from polyseme.training.base import Learner, Loss, LrMultiplier
 
 Piece = TypeVar("Piece")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskConfig(Config):
-    """What the networks of all tasks have."""
-
-    features: FeaturesConfig = field(default_factory=FeaturesConfig)
-    """What is read of each word."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +70,6 @@ class Task(Learner):
     """The score by which models are chosen: the higher, the better, and 1 at most."""
     multi_line: ClassVar[bool] = False
     """Whether an answer is printed as a block of lines, with a blank line between two."""
-    default_batch_size: ClassVar[int] = 32
-    """ExampleBatch of a batch in training, where nobody says otherwise."""
     score_name = "error"
 
     def __init__(self, config: TaskConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
@@ -310,27 +301,3 @@ def as_words(text: Iterable[Piece]) -> list[Piece]:
 def as_text(given: Sentence) -> str | list[str]:
     """A text as it is asked about: a string that is to be split, or its words."""
     return given if isinstance(given, str) else as_words(given)
-
-
-TASKS = {
-    "tagging": "polyseme.tasks.tagging:Tagging",
-    "classification": "polyseme.tasks.classification:Classification",
-    "pairs": "polyseme.tasks.pairs:Pairs",
-    "choices": "polyseme.tasks.choices:Choices",
-    "reading": "polyseme.tasks.reading:Reading",
-    "roles": "polyseme.tasks.roles:Roles",
-    "coreference": "polyseme.tasks.coreference:Coreference",
-    "generation": "polyseme.tasks.generation:Generation",
-}
-"""Names, and where each is defined."""
-
-
-def task_type(name: str) -> type[Task]:
-    """The task of that name."""
-    import importlib
-
-    if name not in TASKS:
-        raise UsageError(f"there is no task called {name!r}{nearest(name, TASKS)}")
-    module, _, attribute = TASKS[name].partition(":")
-    found: type[Task] = getattr(importlib.import_module(module), attribute)
-    return found

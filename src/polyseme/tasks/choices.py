@@ -17,39 +17,21 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Sentence
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import TaskConfig, as_text, to_words
+from polyseme.tasks.base import as_text, to_words
+from polyseme.tasks.choices_config import ChoicesConfig
+from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatch, TaskData
 from polyseme.tasks.error_analysis import ExampleError, location
 from polyseme.tasks.features import Features
-from polyseme.tasks.linear_head import LinearHead, SequenceInputs, SequenceTask, SequenceTaskConfig, SequenceVectors
+from polyseme.tasks.linear_head import LinearHead, SequenceInputs, SequenceTask, SequenceVectors
 from polyseme.text.labelled.choices import ChoiceQuestion, read_choices
 from polyseme.text.words import Splitter
 
 LOWEST = -1e9  # the score of a choice that is not there
 _LABEL = "answer"  # what stands in labels.txt: the choices are each question's own
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChoicesConfig(SequenceTaskConfig):
-    """A chooser."""
-
-    hidden_size: int = 50
-    """Units of a head that has a hidden layer."""
-    dropout: float = 0.1
-    """Below the head."""
-
-    def __post_init__(self) -> None:
-        problems = self.head_problems(True)
-        if self.hidden_size < 1 or not 0 <= self.dropout < 1:
-            problems.append(
-                f"hidden_size is {self.hidden_size}, dropout {self.dropout}; allowed: at least 1, and from 0 to below 1"
-            )
-        if problems:
-            raise ConfigError("; ".join(problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +85,6 @@ class Choices(SequenceTask):
     config_type = ChoicesConfig
     config: ChoicesConfig
     main_metric = "accuracy"
-    default_batch_size = 8
 
     def __init__(self, config: ChoicesConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
         super().__init__(config, features, labels, cut)

@@ -21,7 +21,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.base import Sentence
 from polyseme.metrics.classes import Confusion, confusion
@@ -30,72 +29,21 @@ from polyseme.nn.networks.bcn import Bcn
 from polyseme.nn.pooling import pool
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import TaskConfig, as_text, check_texts, to_words
+from polyseme.tasks.base import as_text, check_texts, to_words
+from polyseme.tasks.classification_config import ClassificationConfig
+from polyseme.tasks.classification_config import TextPooling as Pooling
+from polyseme.tasks.config import TaskConfig, column_number
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
 from polyseme.tasks.features import Features, TextInputs, TextVectors
-from polyseme.tasks.linear_head import LINEAR, LinearHead, SequenceTask, SequenceTaskConfig
+from polyseme.tasks.linear_head import LinearHead, SequenceTask
 from polyseme.text.labelled.numbered_lines import numbered_lines
-from polyseme.text.labelled.tables import TableFormat, TableRow, read_table
+from polyseme.text.labelled.tables import TableRow, read_table
 from polyseme.text.labelled.trees import examples as tree_examples
 from polyseme.text.labelled.trees import read_trees
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
-Pooling = Literal["mean", "max", "both"]
 _TREE = re.compile(r"\s*\([0-9]+\s")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClassificationConfig(SequenceTaskConfig):
-    """A classifier of texts."""
-
-    network: Literal["bcn", "pooled", "linear"] = "bcn"
-    """The biattentive classification network; a light one: LSTM layers, pooling, one hidden layer; or one encoder and a head
-    (`polyseme.tasks.linear_head`)."""
-    hidden_size: int = 300
-    """Units of an LSTM in each direction, and of the hidden layer; the others of `bcn` follow from it."""
-    layers: int = 1
-    """LSTM layers of `pooled`; 0: the words' own vectors are pooled."""
-    pooling: Pooling = "both"
-    """How `pooled` makes one vector of many: their mean, their maximum, or both side by side."""
-    dropout: float = 0.25
-    """On the network's input and between its parts."""
-    batch_norm: bool = False
-    """Whether the maxout layers of `bcn` have batch norm, as in McCann et al. 2017. In training a text is then scaled by the
-    mean and spread of its batch, in answers by running ones. On SST-5 (three seeds) word vectors have 46.7 with it and 47.4
-    without, and 48.8 both ways with an ELMo beside them (`docs/results/tasks.md`)."""
-    metric: Literal["accuracy", "macro_f1", "matthews"] = "accuracy"
-    """The score by which the best network is chosen."""
-    text: str | None = None
-    """The column of the text in tables: a name, or a number from 0; None: one with a well-known name."""
-    label: str | None = None
-    """The column of the label, likewise."""
-    header: bool | None = None
-    """Whether the first row of a table names its columns; None: told by its content."""
-    format: TableFormat | None = None
-    """The kind of table: tsv, csv, jsonl or lines; None: told by content, and then a file that begins with (0 to (4 holds
-    trees, unless columns are named."""
-    strict: bool = True
-    """Whether a row without a text, or longer than the others, is an error."""
-    classes: Literal[2, 5] = 5
-    """Of trees: 0 to 4, or negative and positive without what is neutral."""
-    phrases: Literal["none", "distinct", "all"] = "none"
-    """Of trees, in training: sentences alone, or each phrase with its label once, or all phrases."""
-    sentence_copies: int = 1
-    """Of trees, in training: how often each whole sentence is among the phrases, which are many and mostly neutral."""
-    phrase_context: bool = False
-    """Of trees, in training: whether frozen encoders read a phrase in the sentence where it stands first, and not alone. Its
-    vectors are then such as whole sentences have."""
-
-    def __post_init__(self) -> None:
-        problems = common_problems(self, self.hidden_size, self.layers, self.dropout)
-        if self.sentence_copies < 1:
-            problems.append(f"sentence_copies is {self.sentence_copies}; it must be at least 1")
-        if self.phrase_context and (self.features.mode == "finetune" or self.network == LINEAR):
-            problems.append("phrase_context is for frozen encoders under a network that reads vectors of words; leave it out")
-        problems += self.head_problems(self.network == LINEAR)
-        if problems:
-            raise ConfigError("; ".join(problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +135,7 @@ class Classification(SequenceTask):
         super().__init__(config, features, labels, cut)
         self._ids = {label: number for number, label in enumerate(self.labels)}
         self.network: nn.Module
-        if config.network == LINEAR:
+        if config.is_linear:
             self.network = LinearHead(
                 config.linear_head, features, len(self.labels), texts=1, hidden=config.hidden_size, dropout=config.dropout
             )
@@ -226,8 +174,8 @@ class Classification(SequenceTask):
             ]
         table = read_table(
             path,
-            text=column(config.text),
-            label=column(config.label),
+            text=column_number(config.text),
+            label=column_number(config.label),
             header=config.header,
             kind=config.format,
             strict=config.strict,
@@ -296,23 +244,6 @@ def _holds_trees(path: str | Path) -> bool:
 
 
 # ---- what `pairs` shares
-
-
-def common_problems(config: TaskConfig, hidden: int, layers: int, dropout: float) -> list[str]:
-    """What is wrong with the sizes of a network that reads whole texts."""
-    problems = []
-    if hidden < 1 or layers < 0 or not 0 <= dropout < 1:
-        problems.append(
-            f"hidden_size is {hidden}, layers {layers}, dropout {dropout}; allowed: from 1, from 0, and from 0 to below 1"
-        )
-    if "between" in config.features.positions:
-        problems.append("positions hold 'between', which only taggers have; allowed here: input, output")
-    return problems
-
-
-def column(name: str | None) -> str | int | None:
-    """A column as a config writes it: digits are a number."""
-    return int(name) if name is not None and name.removeprefix("-").isdecimal() else name
 
 
 def warn_skipped(path: str | Path, skipped: Sequence[TableRow], kept: int) -> None:

@@ -46,7 +46,7 @@ class TaskWordConfig(Config):
         0.05, "Probability of reading a known word as unknown in training.", min=0, below=1, group="Word features"
     )
     characters: CharactersConfig | None = setting(
-        factory=lambda: CharactersConfig(filters=((3, 128),), highways=0),
+        factory=lambda: CharactersConfig(filters=((3, 128),), highway_layers=0),
         help="The character network; None: no characters.",
         option="characters",
         group="Word features",

@@ -18,21 +18,22 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.metrics.coreference import conll_score, coreference_scores_from_sums, coreference_statistics
 from polyseme.metrics.spans import PRFScore
 from polyseme.nn.networks.span_ranking import DocumentWords, SpanRanker, SpanRanking
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import Task, TaskBatch, TaskConfig, check_texts
+from polyseme.tasks.base import Task, TaskBatch, check_texts
+from polyseme.tasks.config import TaskConfig
+from polyseme.tasks.coreference_config import CoreferenceConfig
 from polyseme.tasks.data import ExampleBatch, TaskData
 from polyseme.tasks.error_analysis import ExampleError, PredictionError, location
 from polyseme.tasks.features import Features, TextInputs, TextVectors
@@ -51,62 +52,6 @@ _TOGETHER = 4096  # words of documents, and of sentences, that are read together
 Clusters = list[list[Mention]]
 Text = str | Sequence[str] | Sequence[Sequence[str]] | CoreferenceDocument
 """A text to be split, the words of a sentence, sentences of words, or a document whose clusters are not looked at."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CoreferenceConfig(TaskConfig):
-    """A network that finds what means the same."""
-
-    hidden_size: int = 200
-    """Units of the LSTM in each direction."""
-    layers: int = 1
-    """Its layers."""
-    dropout: float = 0.3
-    """On the input and output of each layer."""
-    scorer_size: int = 150
-    """Units of the two layers that score spans, and of those that score pairs of them."""
-    scorer_dropout: float = 0.2
-    """Behind each of these layers."""
-    feature_dim: int = 20
-    """Size of the vectors of widths, distances and speakers."""
-    max_span_width: int = 20
-    """Words of a mention, at most."""
-    spans_per_word: float = 0.4
-    """Spans that are looked at closely, times the number of words."""
-    max_antecedents: int = 50
-    """Earlier spans with which each of these is compared, at most: the best by a coarse score."""
-    max_training_sentences: int = 50
-    """Sentences of a document in training, at most. Answers are given for whole documents, whatever their length."""
-    truncation: Literal["random", "first"] = "random"
-    """Which sentences of a longer document are trained on: others each time, or the first ones."""
-    mention_loss: bool = False
-    """Whether training tells which spans are mentions, and always looks at those; else, as published, the network finds out by
-    what helps to link them. It helps where data is tiny; on 24 books of LitBank it did not (one run each)."""
-    singletons: bool = False
-    """Whether what is mentioned once is given and counted, too; mentions are then `taught`. OntoNotes has no such mentions."""
-    sentence_splitter: Literal["english", "chinese", "lines"] | None = None
-    """How new text is cut into sentences; None: by the training data."""
-
-    def __post_init__(self) -> None:
-        counts = (
-            "hidden_size",
-            "layers",
-            "scorer_size",
-            "feature_dim",
-            "max_span_width",
-            "max_antecedents",
-            "max_training_sentences",
-        )
-        problems = [f"{name} is {getattr(self, name)}; it must be at least 1" for name in counts if getattr(self, name) < 1]
-        if not 0 <= self.dropout < 1 or not 0 <= self.scorer_dropout < 1:
-            given = f"dropout is {self.dropout}, scorer_dropout {self.scorer_dropout}"
-            problems.append(f"{given}; allowed: from 0 to below 1")
-        if not self.spans_per_word > 0:
-            problems.append(f"spans_per_word is {self.spans_per_word}; it must be above 0, such as 0.4 spans to a word")
-        if "between" in self.features.positions:
-            problems.append("positions hold 'between', which only taggers have; allowed here: input, output")
-        if problems:
-            raise ConfigError("; ".join(problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +150,6 @@ class Coreference(Task):
 
     kind = "coreference"
     main_metric = "f1"
-    default_batch_size = 1
     multi_line = True
     config_type = CoreferenceConfig
     config: CoreferenceConfig

@@ -10,98 +10,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from polyseme.base.config import Config, ConfigError
+from polyseme.base.config import ConfigError
 from polyseme.encoders.base import Batch, Encoder
-from polyseme.encoders.config import Unfreeze
 from polyseme.encoders.lr_multipliers import lr_multipliers
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.encoders.word_features import WordFeatures
 from polyseme.nn.mix import Mix
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.word_embeddings import DistinctWordInputs, TaskWordConfig, WordEmbeddings
+from polyseme.tasks.config import FeaturesConfig, Position
+from polyseme.tasks.word_embeddings import DistinctWordInputs, WordEmbeddings
 from polyseme.text.labelled.text_in_context import document_of, start_in_document
 from polyseme.training.base import LrMultiplier
-
-Position = Literal["input", "between", "output"]
-POSITIONS: tuple[Position, ...] = ("input", "between", "output")
-LayerNorm = Literal["words", "bilm", "none"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FeaturesConfig(Config):
-    """What a network reads of each word."""
-
-    words: TaskWordConfig = field(default_factory=TaskWordConfig)
-    """The task's own vectors."""
-    mode: Literal["frozen", "finetune"] = "frozen"
-    """Encoders as features that stay, or as parts that learn."""
-    positions: tuple[Position, ...] = ("input",)
-    """Where the encoders' vectors stand: at the network's input, between its layers, at its output. None: nowhere, for
-    networks that read whole examples (`polyseme.tasks.linear_head`)."""
-    layers: Literal["mix", "top", "all"] = "mix"
-    """A learned mix of all layers, the top one alone, or all side by side, each with a scale that is learned."""
-    norm: LayerNorm = "words"
-    """Layer norm before the mix, so that layers, and encoders, are alike in size: of each word for itself, or as published,
-    over all words of a batch (bilm), or none."""
-    word_features: bool = False
-    """Whether encoders and loaded vectors read the words that cover the given ones, as each cuts the text: for data that is
-    cut into single characters (`polyseme.encoders.word_features`)."""
-    l2: float = 0.001
-    """Strength of the pull of the mix's weights towards equal ones."""
-    dropout: float = 0.5
-    """Share of the mixed vectors' numbers that are dropped in training."""
-    encoder_lr_multiplier: float = 0.1
-    """Rate of a fine-tuned encoder, times the task's."""
-    layer_decay: float = 1.0
-    """Each part of it moves so many times slower than the one above (2.6 in ULMFiT)."""
-    unfreeze: Unfreeze = "all"
-    """What is fine-tuned: all parts, the top one alone, or from the top down, a further part each tenth of the run."""
-
-    def __post_init__(self) -> None:
-        problems = []
-        if len(set(self.positions)) != len(self.positions):
-            problems.append(f"positions are {list(self.positions)}; give at least one of {', '.join(POSITIONS)}, each once")
-        if self.norm not in get_args(LayerNorm):
-            problems.append(f"norm is {self.norm!r}; allowed: {', '.join(get_args(LayerNorm))}")
-        if not 0 <= self.dropout < 1 or self.l2 < 0:
-            problems.append(f"dropout is {self.dropout} and l2 {self.l2}; allowed: from 0 to below 1, and 0 or more")
-        if self.word_features and self.mode == "finetune":
-            problems.append("word_features is for frozen encoders; give mode frozen, or leave it out")
-        if not self.encoder_lr_multiplier > 0 or not self.layer_decay >= 1:
-            problems.append(
-                f"encoder_lr_multiplier is {self.encoder_lr_multiplier}, layer_decay {self.layer_decay}; above 0, and from 1"
-            )
-        if problems:
-            raise ConfigError("; ".join(problems))
-
-    def for_linear_head(self) -> FeaturesConfig:
-        """For a network that is an encoder and a head (`linear`): nothing of the task's own, and nothing mixed."""
-        return self.replace(positions=(), words=TaskWordConfig(enabled=False))
-
-    def linear_problems(self) -> list[str]:
-        """What is said here that such a network has no use for."""
-        problems, usual = [], FeaturesConfig()
-        words = (TaskWordConfig(), TaskWordConfig(enabled=False))
-        if (
-            self.words not in words
-            or self.layers != usual.layers
-            or self.norm not in (usual.norm, "none")
-            or self.word_features
-        ):
-            what = "which has no words of its own, and no mix of layers"
-            problems.append(f"network is 'linear', {what}: leave out word_dim and the like, layers, norm and word_features")
-        if self.positions not in ((), usual.positions):
-            given = ", ".join(self.positions)
-            problems.append(f"positions are {given}, but the network 'linear' reads no vectors of words; leave them out")
-        return problems
 
 
 @dataclass(frozen=True)

@@ -10,26 +10,27 @@ import hashlib
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from polyseme.base.config import Config, ConfigError
+from polyseme.base import format1
 from polyseme.base.errors import PolysemeError
 from polyseme.base.files import atomic, write_text
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
-from polyseme.tasks.base import Task, TaskConfig
+from polyseme.tasks.base import Task
+from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatches, TaskData
+from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import is_task, load, save
 from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.words import Splitter
 from polyseme.training.checkpoint import CheckpointManager
 from polyseme.training.config import TrainConfig
-from polyseme.training.optim_config import OptimConfig
 from polyseme.training.resume import ConfigValues
 from polyseme.training.trainer import Trainer, TrainOutput
 
@@ -37,36 +38,6 @@ _log = logging.getLogger(__name__)
 RESULT = "result.json"
 TALLIES = "test-tallies.npy"
 """Counts of each test example, from which two systems are compared."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitConfig(Config):
-    """How a task is trained."""
-
-    batch_size: int = 32
-    """ExampleBatch of a batch."""
-    epochs: int = 50
-    """Passes over the training data, at most."""
-    min_steps: int = 0
-    """Steps, at least, where nothing stops them earlier: little data is passed over more often, and looked at as often."""
-    patience: int = 10
-    """Stop after so many epochs without a better score on the dev data."""
-    optim: OptimConfig = field(
-        default_factory=lambda: OptimConfig(learning_rate=3e-3, weight_decay=0.0, warmup=0.0, clip_norm=5.0)
-    )
-    """How the weights move."""
-    train_fraction: float = 1.0
-    """Of the training data, drawn by the seed: what less labelled data gives."""
-
-    def __post_init__(self) -> None:
-        counts = {"batch_size": self.batch_size, "epochs": self.epochs, "patience": self.patience}
-        problems = [f"{name} is {value}; it must be at least 1" for name, value in counts.items() if value < 1]
-        if self.min_steps < 0:
-            problems.append(f"min_steps is {self.min_steps}; it must be 0 or more")
-        if not 0 < self.train_fraction <= 1:
-            problems.append(f"train_fraction is {self.train_fraction}; allowed: above 0, and 1 at most")
-        if problems:
-            raise ConfigError("; ".join(problems))
 
 
 @dataclass(frozen=True)
@@ -126,7 +97,7 @@ def fit(
         "data": _fingerprint(chosen, *_contexts(data)),
         "dev": _fingerprint(dev, *_contexts(judged)),
         "vocabulary": _fingerprint(task.features.words.words, task.labels),
-        "splitter": [task.splitter.name, getattr(task.splitter, "fingerprint", None)],
+        "splitter": [format1.old_splitter(task.splitter.name), getattr(task.splitter, "fingerprint", None)],
     }
     result = Trainer(_loop(fitting, batches), run).fit(
         task, batches, judged, out, settings=settings, accept_changes=accept_changes
@@ -177,7 +148,7 @@ def _fingerprint(*parts: Sequence[Any]) -> str:
     whole = hashlib.sha256()
     for examples in parts:
         for example in examples:
-            whole.update(repr(example).encode("utf-8", "surrogatepass") + b"\n")
+            whole.update(format1.old_repr(example).encode("utf-8", "surrogatepass") + b"\n")
         whole.update(b"\n")
     return whole.hexdigest()
 

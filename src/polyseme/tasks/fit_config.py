@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from polyseme.base.config import Config, setting
-from polyseme.training.optim import OptimConfig
+from polyseme.training.optim_config import OptimConfig
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,8 +33,9 @@ from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.shipped import NAMES
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.weight_version import WeightVersion, weight_version
-from polyseme.tasks.base import Task, task_type
+from polyseme.tasks.base import Task
 from polyseme.tasks.features import Features
+from polyseme.tasks.registry import task_class
 from polyseme.tasks.word_embeddings import WordEmbeddings
 from polyseme.text.splitting.unigram import UNIGRAM, UnigramSegmenter
 from polyseme.text.vocabulary import Vocabulary
@@ -137,7 +138,7 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Task:
     missing = {"task", "config", "splitter", "encoders", "vectors"} - set(head)
     if missing:
         raise FormatError(folder / HEAD, f"lacks {', '.join(sorted(missing))}")
-    kind = task_type(head["task"])
+    kind = task_class(head["task"])
     config = _config(kind.config_type, head["config"], folder, version)
     encoders = [_read_encoder(entry, folder) for entry in head["encoders"]]
     vectors = None if head["vectors"] is None else _read_encoder(head["vectors"], folder)

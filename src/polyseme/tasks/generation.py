@@ -17,28 +17,28 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders import folder as models
 from polyseme.encoders.base import Encoder, Sentence
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.metrics.translation import BleuTokenizer, bleu, bleu_score, bleu_statistics, chrf, sacrebleu_metrics
-from polyseme.nn.config import AttentionScore
 from polyseme.nn.networks.beam import Hypothesis, beam_search
 from polyseme.nn.networks.sampling import sample
 from polyseme.nn.networks.seq2seq import DecoderConfig, DecoderState, Seq2Seq, WordLosses
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import Task, TaskConfig, as_text, check_texts, to_words
+from polyseme.tasks.base import Task, as_text, check_texts, to_words
+from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatch, TaskData
 from polyseme.tasks.error_analysis import ExampleError, location
 from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.generation_config import DecodingConfig, GenerationConfig, TargetSplitter
 from polyseme.text.labelled.parallel import TextPair, read_parallel
 from polyseme.text.splitting.characters import CJK, unspaced_letter
 from polyseme.text.splitting.joiners import JOINER, detokenize, tokenize_with_joiners
@@ -56,107 +56,6 @@ _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff
 _KANA = re.compile("[\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f]")  # without the dot of foreign names
 _HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc]")
 _FOREIGN = 0.05  # of kana and Hangul in Chinese, at most; in Japanese there are about as many kana as Chinese characters
-TargetSplitter = Literal["whitespace", "english", "chinese", "characters"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DecodingConfig(Config):
-    """How answers are made of what the network holds likely."""
-
-    strategy: Literal["beam", "sample"] = "beam"
-    """The likeliest answers that a beam search finds, or answers drawn at random."""
-    num_beams: int = 5
-    """Sequences that are followed at a time; 1: greedy."""
-    length_penalty: float = 1.0
-    """The power of the length by which log-probabilities are divided: 0 prefers short answers, above 1 long ones."""
-    max_length: int = 200
-    """Words of an answer, at most."""
-    num_return_sequences: int = 1
-    """For each text; of a beam search at most `beam`. Where fewer are found, or the text is blank, empty ones fill up."""
-    temperature: float = 1.0
-    """Of samples: below 1 the likely becomes likelier."""
-    top_k: int = 0
-    """Of samples: so many of the likeliest words are drawn from; 0: all."""
-    top_p: float = 1.0
-    """Of samples: the fewest words that together have this probability are drawn from."""
-    sampling_seed: int = 0
-    """Of samples: the seed; the same text with the same seed gives the same."""
-
-    def __post_init__(self) -> None:
-        problems = [
-            f"{name} is {getattr(self, name)}; it must be at least 1"
-            for name in ("num_beams", "max_length", "num_return_sequences")
-            if getattr(self, name) < 1
-        ]
-        if self.strategy == "beam" and self.num_return_sequences > self.num_beams >= 1:
-            problems.append(f"num_return_sequences is {self.num_return_sequences}, but num_beams is {self.num_beams}")
-        if not 0 <= self.length_penalty < math.inf or not 0 < self.temperature < math.inf:
-            problems.append(
-                f"length_penalty is {self.length_penalty} and temperature {self.temperature}; allowed: 0 or more, and above 0"
-            )
-        if self.top_k < 0 or not 0 < self.top_p <= 1 or self.sampling_seed < 0:
-            given = f"top_k is {self.top_k}, top_p {self.top_p}, sampling_seed {self.sampling_seed}"
-            problems.append(f"{given}; allowed: 0 (all) or more, above 0 to 1, and 0 or more")
-        if problems:
-            raise ConfigError("; ".join(problems))
-
-
-@dataclass(frozen=True, kw_only=True)
-class GenerationConfig(TaskConfig):
-    """A generator."""
-
-    hidden_size: int = 256
-    """Units of the reading LSTM in each direction; the writing one has as many as both."""
-    layers: int = 1
-    """Layers that read."""
-    decoder_layers: int = 1
-    """Layers that write."""
-    target_dim: int = 256
-    """Size of the vector of a target word; one of `target_encoder` brings its own."""
-    target_encoder: str | None = None
-    """Where the vectors of target words start from: a model folder of the target language, its word vectors or the first layer
-    of its ELMo; None: random numbers."""
-    attention: AttentionScore = "general"
-    """How states and source words are compared: a product (Luong), or a hidden layer (Bahdanau: additive)."""
-    input_feeding: bool = False
-    """Whether each step is given what the one before read out; training then goes word by word."""
-    tied: bool = False
-    """Whether target words are scored by the vectors that they are read by."""
-    label_smoothing: float = 0.0
-    """Share of the probability that all words have in common in training."""
-    dropout: float = 0.3
-    """On the input of all layers, and on what is read out."""
-    source: str | None = None
-    """The ending of the files of sources (en), or their column in a table, by name or number; None: as `read_parallel` says,
-    the column with a well-known name, else the first."""
-    target: str | None = None
-    """The same of targets; None: the column whose name belongs to that of the source, else the second."""
-    header: bool | None = None
-    """Whether the first row of a table names its columns; None: where two well-known names stand there."""
-    target_splitter: TargetSplitter | None = None
-    """How raw targets become words; None: `characters` where most hold Chinese, Japanese or Korean, else `english`."""
-    bleu_tokenizer: BleuTokenizer | None = None
-    """How BLEU cuts words, as sacrebleu calls it; None: zh for Chinese, char for Japanese and for Thai, Lao, Khmer and Burmese
-    that `target_splitter` splits into characters, else 13a (for Korean too, which has blanks)."""
-    min_count: int = 2
-    """Target words that are rarer in the training data are unknown."""
-    max_vocabulary: int = 50_000
-    """Target words that are known, at most."""
-    copy_unknown: bool = True
-    """Whether an unknown word of an answer is replaced by the source word that was looked at most."""
-    decoding: DecodingConfig = field(default_factory=DecodingConfig)
-    """How answers are made."""
-
-    def __post_init__(self) -> None:
-        sizes = ("hidden_size", "layers", "decoder_layers", "target_dim", "min_count", "max_vocabulary")
-        problems = [f"{name} is {getattr(self, name)}; it must be at least 1" for name in sizes if getattr(self, name) < 1]
-        if not 0 <= self.dropout < 1 or not 0 <= self.label_smoothing < 1:
-            given = f"dropout is {self.dropout} and label_smoothing {self.label_smoothing}"
-            problems.append(f"{given}; allowed: from 0 to below 1")
-        if "between" in self.features.positions and self.layers < 2:
-            problems.append("position 'between' needs at least 2 layers")
-        if problems:
-            raise ConfigError("; ".join(problems))
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,7 @@ class DecodingConfig(Config):
 
     def problems(self) -> Iterable[str]:
         if self.strategy == "beam" and self.num_return_sequences > self.num_beams:
-            given = arg("num_return_sequences", self.num_return_sequences)
-            yield f"{given} needs {arg('num_beams', self.num_return_sequences)} or more; num_beams is {self.num_beams}"
+            yield f"{arg('num_return_sequences', self.num_return_sequences)} exceeds {arg('num_beams', self.num_beams)}"
 
 
 @dataclass(frozen=True, kw_only=True)

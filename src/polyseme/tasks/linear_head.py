@@ -17,67 +17,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from polyseme.base.config import Config, ConfigError
+from polyseme.base.config import ConfigError
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.bert import Bert
 from polyseme.encoders.gpt import Gpt
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.config import AwdDropout
 from polyseme.nn.maxout import BatchNorm
-from polyseme.tasks.base import Task, TaskConfig
+from polyseme.tasks.base import Task
+from polyseme.tasks.config import LinearHeadConfig, SequenceTaskConfig, TaskConfig
 from polyseme.tasks.data import ExampleBatch
 from polyseme.tasks.features import Features
 from polyseme.training.base import LrMultiplier
 
-LINEAR = "linear"
-"""The name of the network."""
-Head = Literal["linear", "tanh", "hidden"]
 _FIRST_SPREAD = 0.02  # of new weights above a pre-trained network, as in both papers
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinearHeadConfig(Config):
-    """What stands above an encoder that reads whole examples."""
-
-    head: Head | None = None
-    """linear, tanh or hidden; None: tanh for a BERT, linear for a GPT, hidden for what is pooled."""
-    encoder_dropout: float = 0.5
-    """Of a fine-tuned ULMFiT: all shares of dropout of its pre-training times this; other encoders bring their own."""
-    lm_weight: float = 0.0
-    """Weight of the encoder's language-model loss on the same texts, beside the task's; 0: none."""
-
-    def __post_init__(self) -> None:
-        if not self.lm_weight >= 0 or not 0 <= self.encoder_dropout < 2:
-            given = f"lm_weight is {self.lm_weight}, encoder_dropout {self.encoder_dropout}"
-            raise ConfigError(f"{given}; allowed: 0 (none) or more, and from 0 to below 2")
-
-
-@dataclass(frozen=True, kw_only=True)
-class SequenceTaskConfig(TaskConfig):
-    """Of tasks whose network can be nothing but an encoder and a head."""
-
-    linear_head: LinearHeadConfig = field(default_factory=LinearHeadConfig)
-    """That network's head."""
-
-    def head_problems(self, linear: bool) -> list[str]:
-        """What cannot be with that network, or without it."""
-        if not linear:
-            return (
-                []
-                if self.linear_head == LinearHeadConfig()
-                else ["head and lm_weight are of the network 'linear'; leave them out"]
-            )
-        problems = self.features.linear_problems()
-        if self.linear_head.lm_weight and self.features.mode == "frozen":
-            given = f"lm_weight is {self.linear_head.lm_weight}, but the encoder is frozen"
-            problems.append(f"{given}; give mode finetune, or leave it out")
-        return problems
 
 
 @dataclass(frozen=True)
@@ -169,19 +128,14 @@ class SequenceTask(Task):
     config: SequenceTaskConfig
     network: Any
 
-    @staticmethod
-    def is_linear(config: TaskConfig) -> bool:
-        """Whether a config is of that network."""
-        return getattr(config, "network", LINEAR) == LINEAR
-
     @property
     def reads_words(self) -> bool:
-        return not self.is_linear(self.config)
+        return not self.config.is_linear
 
     @classmethod
     def resolve_defaults(cls, config: TaskConfig, examples: Sequence[Any]) -> TaskConfig:
         assert isinstance(config, SequenceTaskConfig)
-        return config.replace(features=config.features.for_linear_head()) if cls.is_linear(config) else config
+        return config.replace(features=config.features.for_linear_head()) if config.is_linear else config
 
     def _inputs(self, batch: ExampleBatch) -> list[Any]:
         if self.reads_words:

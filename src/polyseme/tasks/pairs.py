@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,14 +28,11 @@ from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.correlation import pearson, spearman
 from polyseme.nn.networks.esim import Esim
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import TaskConfig, as_text, to_words
+from polyseme.tasks.base import as_text, to_words
 from polyseme.tasks.classification import (
     LabelPrediction,
-    Pooling,
     TextPooling,
     choices,
-    column,
-    common_problems,
     distinct_labels,
     gold_labels,
     hidden_layer,
@@ -45,76 +42,18 @@ from polyseme.tasks.classification import (
     right_counts,
     warn_skipped,
 )
+from polyseme.tasks.config import TaskConfig, column_number
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
 from polyseme.tasks.features import Features, TextInputs, TextVectors
-from polyseme.tasks.linear_head import LINEAR, LinearHead, SequenceTask, SequenceTaskConfig
+from polyseme.tasks.linear_head import LinearHead, SequenceTask
+from polyseme.tasks.pairs_config import PairsConfig
 from polyseme.tasks.sentence_pair import SentencePairTask
-from polyseme.text.labelled.tables import TableFormat, read_table
+from polyseme.text.labelled.tables import read_table
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
 SCORE = "score"
 """What stands in labels.txt where the goal is a score."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairsConfig(SequenceTaskConfig):
-    """A judge of pairs of texts."""
-
-    network: Literal["esim", "siamese", "linear"] = "esim"
-    """ESIM, in which the texts look at each other; a light one: a vector of each text, compared by one hidden layer; or one
-    encoder and a head (`polyseme.tasks.linear_head`)."""
-    both_orders: bool = False
-    """Of `linear`: read each pair in both orders and add their vectors, as GPT has it for similarity, which has no order."""
-    goal: Literal["classes", "score"] = "classes"
-    """A label for each pair, or a number."""
-    hidden_size: int = 300
-    """Units of an LSTM in each direction, and of the hidden layer."""
-    layers: int = 1
-    """LSTM layers of `siamese`, the same for both texts; 0: the words' own vectors are pooled."""
-    pooling: Pooling = "both"
-    """How `siamese` makes one vector of many: their mean, their maximum, or both side by side."""
-    dropout: float = 0.5
-    """On the network's input and between its parts."""
-    metric: Literal["accuracy", "macro_f1", "f1", "pearson", "spearman"] | None = None
-    """The score by which the best network is chosen; None: accuracy, and pearson for scores."""
-    positive_label: str | None = None
-    """With two classes, the one that `f1` is of; None: the last in order that does not begin with "not" or "non"."""
-    min_score: float | None = None
-    """The score that the network learns as 0; None: the training data's lowest."""
-    max_score: float | None = None
-    """The score that it learns as 1; None: the training data's highest."""
-    text: str | None = None
-    """The column of the first text: a name, or a number from 0; None: columns with well-known names."""
-    second: str | None = None
-    """The column of the second text, likewise; given together with `text`."""
-    label: str | None = None
-    """The column of the label or the score, likewise."""
-    header: bool | None = None
-    """Whether the first row names the columns; None: told by its content."""
-    format: TableFormat | None = None
-    """The kind of table: tsv, csv, jsonl or lines; None: told by content."""
-    strict: bool = True
-    """Whether a row without a text, or longer than the others, is an error."""
-
-    def __post_init__(self) -> None:
-        problems = common_problems(self, self.hidden_size, self.layers, self.dropout)
-        problems += self.head_problems(self.network == LINEAR)
-        if self.both_orders and self.network != LINEAR:
-            problems.append(f"both_orders is of the network 'linear', and this one is {self.network!r}; leave it out")
-        of_scores = ("pearson", "spearman")
-        if self.metric is not None and (self.metric in of_scores) != (self.goal == "score"):
-            problems.append(f"main is {self.metric!r}, but the goal is {self.goal!r}; pearson and spearman are of scores")
-        if self.positive_label is not None and self.goal == "score":
-            problems.append(f"positive is {self.positive_label!r}, but the goal is 'score'; leave it out")
-        if self.goal == "classes" and (self.min_score is not None or self.max_score is not None):
-            problems.append("low and high are given, but the goal is 'classes'; leave them out, or give goal 'score'")
-        if self.min_score is not None and self.max_score is not None and not self.min_score < self.max_score:
-            problems.append(f"low is {self.min_score} and high {self.max_score}; low must be below high")
-        if (self.text is None) != (self.second is None):
-            problems.append("text and second are two columns; give both, or none")
-        if problems:
-            raise ConfigError("; ".join(problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +134,7 @@ class Pairs(SequenceTask, SentencePairTask):
         self._ids = {label: number for number, label in enumerate(self.labels)}
         outputs = len(self.labels)  # a score is one number, and has one label
         self.network: nn.Module
-        if config.network == LINEAR:
+        if config.is_linear:
             self.network = LinearHead(
                 config.linear_head,
                 features,
@@ -220,9 +159,9 @@ class Pairs(SequenceTask, SentencePairTask):
         assert isinstance(config, PairsConfig)
         table = read_table(
             path,
-            text=column(config.text),
-            second=column(config.second),
-            label=column(config.label),
+            text=column_number(config.text),
+            second=column_number(config.second),
+            label=column_number(config.label),
             header=config.header,
             kind=config.format,
             strict=config.strict,

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,10 +32,12 @@ from polyseme.metrics.reading import ScoringRules, answer_f1, exact_match
 from polyseme.nn.attention import MASKED_SCORE
 from polyseme.nn.networks.bidaf import AnswerScores, Bidaf, best_spans, shared_log_total
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import TaskBatch, TaskConfig, as_text, as_words, to_words
+from polyseme.tasks.base import TaskBatch, as_text, as_words, to_words
+from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatch, TaskData
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
 from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.reading_config import ReadingConfig
 from polyseme.tasks.reading_data import Paragraph, ReadingData, TokenizedQuestion, in_words, paragraph_of, shortened
 from polyseme.tasks.sentence_pair import SentencePairTask
 from polyseme.tasks.span_head import SpanHead
@@ -47,42 +49,6 @@ _log = logging.getLogger(__name__)
 _CHINESE = re.compile(f"[{CJK}]")
 Paragraphs = str | Sequence[Sentence]
 """One text, or several; each of several may be words."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadingConfig(TaskConfig):
-    """A reader that answers questions."""
-
-    network: Literal["bidaf", "linear"] = "bidaf"
-    """BiDAF with self-attention, or spans straight from a BERT."""
-    hidden_size: int = 100
-    """Units of each LSTM in each direction."""
-    dropout: float = 0.2
-    """On the input of each LSTM and of the attention; the same places of all words of a text."""
-    max_answer_length: int = 30
-    """Words of an answer, at most."""
-    max_paragraph_length: int = 400
-    """Words of a paragraph in training: a longer one is cut to so many around an answer, which stands anywhere among them.
-    Answers are looked for in whole paragraphs, whatever their length."""
-    no_answer: bool | None = None
-    """Whether it may say that there is no answer; None: where the training data has such questions."""
-    rules: ScoringRules | None = None
-    """How answers are compared: as SQuAD v1.1 or v2 does it, or CMRC for Chinese; None: by the training data."""
-
-    def __post_init__(self) -> None:
-        problems = []
-        if self.hidden_size < 1 or not 0 <= self.dropout < 1:
-            problems.append(
-                f"hidden_size is {self.hidden_size}, dropout {self.dropout}; allowed: at least 1, and from 0 to below 1"
-            )
-        if self.max_answer_length < 1 or self.max_paragraph_length < 1:
-            given = f"longest is {self.max_answer_length} and max_paragraph_length {self.max_paragraph_length}"
-            problems.append(f"{given}; both are words, and at least 1")
-        if "between" in self.features.positions:
-            problems.append("positions hold 'between', which only taggers have; allowed here: input, output")
-        problems += self.features.linear_problems() if self.network == "linear" else []
-        if problems:
-            raise ConfigError("; ".join(problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +107,7 @@ class Reading(SentencePairTask):
         self.rules: ScoringRules = config.rules
         self.network: Bidaf | SpanHead
         if config.network == "linear":
-            self.network = SpanHead(features, dropout=config.dropout, none=bool(config.no_answer))
+            self.network = SpanHead(features, dropout=config.dropout, none=bool(config.allow_no_answer))
             return
         self.network = Bidaf(
             features.width("input"),
@@ -149,7 +115,7 @@ class Reading(SentencePairTask):
             hidden=config.hidden_size,
             dropout=config.dropout,
             output_inputs=features.width("output"),
-            none=bool(config.no_answer),
+            none=bool(config.allow_no_answer),
         )
 
     @property
@@ -181,9 +147,9 @@ class Reading(SentencePairTask):
             given = f"{len(lost)} of {len(examples)} questions have answers without a place, such as {lost[0].text!r}"
             raise UsageError(f"{given}; give their spans, or leave them out of the training data")
         without = sum(not answers for answers in gold)
-        if config.no_answer is False and without:
-            raise ConfigError(f"no_answer is False, but {without} questions of the training data have no answer; leave it out")
-        config = config.replace(no_answer=bool(without) if config.no_answer is None else config.no_answer)
+        if config.allow_no_answer is False and without:
+            raise ConfigError(f"allow_no_answer is False, but {without} training questions have no answer")
+        config = config.replace(allow_no_answer=bool(without) if config.allow_no_answer is None else config.allow_no_answer)
         if config.network == "linear":
             config = config.replace(features=config.features.for_linear_head())
         return config if config.rules is not None else config.replace(rules=_rules(gold))
@@ -191,7 +157,7 @@ class Reading(SentencePairTask):
     @classmethod
     def collect_labels(cls, examples: Sequence[ReadingQuestion], config: TaskConfig) -> list[str]:
         assert isinstance(config, ReadingConfig)
-        return [ANSWER, NO_ANSWER] if config.no_answer else [ANSWER]
+        return [ANSWER, NO_ANSWER] if config.allow_no_answer else [ANSWER]
 
     @classmethod
     def example_texts(cls, example: ReadingQuestion, cut: Splitter) -> list[list[str]]:
@@ -233,10 +199,10 @@ class Reading(SentencePairTask):
         start, end = (torch.zeros(inputs[-1].mask.shape, dtype=torch.bool) for _ in range(2))
         spans, row = [], 0
         for asked in examples:
-            if not asked.gold and (asked.question.answers or not self.config.no_answer):
+            if not asked.gold and (asked.question.answers or not self.config.allow_no_answer):
                 raise UsageError(
                     f"the question {asked.question.text!r} has no span to learn; give spans, or answers=() where there is "
-                    "no answer and the network was built for that (no_answer)"
+                    "no answer and the network was built for that (allow_no_answer)"
                 )
             gold = [[row + paragraph, first, last] for paragraph, first, last in asked.gold]
             spans.append(torch.tensor(gold, dtype=torch.int64).reshape(-1, 3))
@@ -338,7 +304,7 @@ class Reading(SentencePairTask):
 
     def confusion_matrix(self, examples: Sequence[ReadingQuestion], answers: Sequence[Answer]) -> Confusion | None:
         """Whether there is an answer, where the network may say that there is none."""
-        if not self.config.no_answer:
+        if not self.config.allow_no_answer:
             return None
         return confusion([str(example.label) for example in examples], [answer.label for answer in answers])
 

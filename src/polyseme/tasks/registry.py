@@ -6,13 +6,16 @@ A new task is one line here. Its config says its options, its class the rest.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from polyseme.base.errors import UsageError, nearest
+from polyseme.base.config import Config
+from polyseme.base.errors import UsageError, arg, nearest
+from polyseme.base.options import build
+from polyseme.tasks.fit_config import FitConfig
 
 if TYPE_CHECKING:
-    from polyseme.base.config import Config
     from polyseme.tasks.base import Task
     from polyseme.tasks.config import TaskConfig
 
@@ -56,6 +59,9 @@ ALIASES = {
 }
 """Other names of tasks."""
 
+FINETUNING = ("encoder_lr_multiplier", "layer_decay", "unfreeze")
+"""Options of fine-tuned encoders."""
+
 
 def task_name(name: str) -> str:
     """Return the name of a task in `TASKS`, for an alias too.
@@ -85,9 +91,16 @@ def task_config_class(name: str) -> type[TaskConfig]:
 
 def default_configs(name: str) -> dict[str, Config]:
     """Return the default configs of a task and of its training: their settings are the options of `train`."""
-    from polyseme.tasks.fit_config import FitConfig
-
     return {"task": task_config_class(name)(), "fit": FitConfig(batch_size=TASKS[task_name(name)].batch_size)}
+
+
+def configure_task(name: str, options: Mapping[str, Any]) -> tuple[TaskConfig, FitConfig]:
+    """Build the configs of a task and of its training from options; `polyseme train TASK --help` lists them."""
+    task, fit = build(default_configs(name), options, task_name(name)).values()
+    idle = [option for option in FINETUNING if option in options]
+    if idle and task.features.mode == "frozen":  # type: ignore[attr-defined]
+        raise UsageError(f"{', '.join(map(arg, idle))} need {arg('mode', 'finetune')}: the encoders are frozen")
+    return task, fit  # type: ignore[return-value]
 
 
 def _imported(home: str) -> Any:

@@ -26,7 +26,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.base import Sentence, whole_number
 from polyseme.metrics.classes import Confusion
@@ -34,7 +33,8 @@ from polyseme.metrics.spans import PRFScore, spans
 from polyseme.nn.crf import Crf
 from polyseme.nn.highway_lstm import HighwayLstm
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import Task, TaskConfig
+from polyseme.tasks.base import Task
+from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.error_analysis import (
     ExampleError,
     PredictionError,
@@ -46,8 +46,8 @@ from polyseme.tasks.error_analysis import (
     unknown_span_types,
 )
 from polyseme.tasks.features import Features, TextInputs, TextVectors
-from polyseme.tasks.tag_scheme import Scheme, allowed_transitions, collect_labels, from_bioes, to_bioes
-from polyseme.tasks.tagging import TaggingConfig
+from polyseme.tasks.roles_config import RolesConfig
+from polyseme.tasks.tag_scheme import allowed_transitions, collect_labels, from_bioes, to_bioes
 from polyseme.text.labelled.roles import VERB, Predicate, RoleSentence, read_roles
 from polyseme.text.words import Splitter
 
@@ -58,38 +58,6 @@ Argument = tuple[str, Pieces]
 Question = tuple[Sentence, Sequence[int]]
 """A sentence, and the places of its predicates among its words, from 0."""
 _NUMBERED = re.compile(r"(\d+(?:,\d+)*)[ \t]+(.*)")
-
-
-@dataclass(frozen=True, kw_only=True)
-class RolesConfig(TaggingConfig):
-    """A labeller of roles: a tagger that knows of which predicate it is asked."""
-
-    hidden_size: int = 300
-    """Units of each LSTM layer."""
-    layers: int = 8
-    """They alternate directions. 8 are the paper's, for CoNLL; 4 cost half as much, for smaller data."""
-    dropout: float = 0.1
-    """On the input of each layer, and on the output."""
-    crf: bool = False
-    """Learn scores of moves from tag to tag, and train sentences as a whole; without it, moves are only allowed or not."""
-    predicate_dim: int = 100
-    """Size of the vector that tells whether a word is the predicate."""
-    scheme: Scheme | None = "BIO"
-    """How tags are written: always BIO."""
-
-    def __post_init__(self) -> None:
-        problems = []
-        if self.hidden_size < 1 or self.layers < 1 or self.predicate_dim < 1 or not 0 <= self.dropout < 1:
-            problems.append(
-                f"hidden_size is {self.hidden_size}, layers {self.layers}, predicate_dim {self.predicate_dim}; "
-                "from 1 each, dropout from 0 to below 1"
-            )
-        if "between" in self.features.positions:
-            problems.append("positions hold 'between', which only taggers have; allowed here: input, output")
-        if self.column is not None or self.scheme != "BIO":
-            problems.append(f"column is {self.column!r}, scheme {self.scheme!r}; roles are read by their file's form, as BIO")
-        if problems:
-            raise ConfigError("; ".join(problems))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,19 +15,18 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from polyseme.base.errors import FormatError
 from polyseme.metrics.spans import TypedSpan, are_span_tags, spans
+from polyseme.tasks.tagging_config import Scheme
 from polyseme.text.labelled.conll import TaggedSentence
 
 _log = logging.getLogger(__name__)
 _OTHER_SPELLING = re.compile(r"[BIMESWLU][-_].+", re.IGNORECASE)
 SLIPS = 0.01  # of the spans may begin with the other letter
-Scheme = Literal["plain", "BIO", "IOB1", "BIOES", "BMES", "BMEWO", "BILOU"]
 _LETTERS: dict[Scheme, str] = {
     "BIO": "BI",
     "IOB1": "BI",

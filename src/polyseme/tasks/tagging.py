@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from polyseme.base.config import ConfigError
 from polyseme.encoders.base import Sentence
 from polyseme.metrics.accuracy import accuracy
 from polyseme.metrics.bootstrap import span_statistics
@@ -30,7 +29,8 @@ from polyseme.metrics.spans import span_scores, spans
 from polyseme.nn.crf import Crf
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import Task, TaskConfig, check_texts
+from polyseme.tasks.base import Task, check_texts
+from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import TaskData
 from polyseme.tasks.error_analysis import (
     ExampleError,
@@ -44,47 +44,13 @@ from polyseme.tasks.error_analysis import (
     unknown_span_types,
 )
 from polyseme.tasks.features import Features, TextInputs, TextVectors
-from polyseme.tasks.tag_scheme import Scheme, allowed_transitions, collect_labels, from_bioes, scheme_of, to_bioes
+from polyseme.tasks.tag_scheme import allowed_transitions, collect_labels, from_bioes, scheme_of, to_bioes
+from polyseme.tasks.tagging_config import Scheme, TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence, read_conll, refuse_one_tag
 from polyseme.text.labelled.text_in_context import TextInContext, document_of, in_documents
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaggingConfig(TaskConfig):
-    """A tagger."""
-
-    hidden_size: int = 200
-    """Units of the LSTM in each direction."""
-    layers: int = 2
-    """Its layers; 0: none, tags are scored from what the network reads."""
-    dropout: float = 0.5
-    """Between the layers, and on their input and output."""
-    crf: bool = True
-    """Score the tags of a sentence as a whole; without it each word's for itself."""
-    column: str | None = None
-    """Of the files: a name (upos) or a number; None: upos in CoNLL-U, else the last."""
-    scheme: Scheme | None = None
-    """How the tags of spans are written; None: as the training file has them."""
-    document_context: bool = False
-    """Whether frozen encoders read a sentence in its document, and not alone: what was said before tells a club from its town.
-    The network itself, and the word vectors, read sentences."""
-
-    def __post_init__(self) -> None:
-        if self.hidden_size < 1 or self.layers < 0 or not 0 <= self.dropout < 1:
-            raise ConfigError(
-                f"hidden_size is {self.hidden_size}, layers {self.layers}, dropout {self.dropout}; allowed: from 1, "
-                "from 0, and from 0 to below 1"
-            )
-        if "between" in self.features.positions and self.layers < 2:
-            raise ConfigError("position 'between' needs at least 2 layers")
-        if self.document_context and (self.features.mode == "finetune" or self.features.word_features):
-            raise ConfigError(
-                "document_context is for frozen encoders that read the words as given; leave out mode finetune, "
-                "word_features, or document_context"
-            )
 
 
 class Tagging(Task):

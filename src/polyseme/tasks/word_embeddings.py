@@ -11,48 +11,21 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from polyseme.base.config import Config, ConfigError
+from polyseme.base.config import ConfigError
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.char_cnn import CharCnn
-from polyseme.nn.config import CharactersConfig
 from polyseme.nn.to_device import to_device
+from polyseme.tasks.config import TaskWordConfig
 from polyseme.text.characters import Utf8Characters
 from polyseme.text.vocabulary import Vocabulary
 
 UNKNOWN = 0  # the row of all words that are in no table
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskWordConfig(Config):
-    """A task's own vectors of words."""
-
-    enabled: bool = True
-    """Whether there are any; without them, and all that is said of them here, encoders alone read the words."""
-    dim: int = 100
-    """Size of a row of the table; loaded vectors bring their own. 0: no table."""
-    freeze_word_vectors: bool = False
-    """Whether a table that starts from loaded vectors goes on learning; one that starts at random always does."""
-    unknown_words: Literal["shared", "random"] = "shared"
-    """What a word outside all tables gets: one vector for all, or a random one of its own, the same in every run."""
-    word_dropout: float = 0.05
-    """Share of the known words that are read as unknown in training, so that the unknown vector learns."""
-    characters: CharactersConfig | None = field(default_factory=lambda: CharactersConfig(filters=((3, 128),), highway_layers=0))
-    """The character network; None: none."""
-
-    def __post_init__(self) -> None:
-        if self.dim < 0 or not 0 <= self.word_dropout < 1:
-            raise ConfigError(
-                f"dim is {self.dim} and word_dropout {self.word_dropout}; allowed: 0 or more, and from 0 to below 1"
-            )
-        if self.characters is not None and self.characters.alphabet != "utf8":
-            raise ConfigError("a task spells words in utf8; code_points are for models that bring their alphabet")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ why `Trainer.fit` takes configs among its settings and not their plain values.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping
 from typing import Any
 
@@ -59,9 +60,9 @@ def _translate_config(config: type[Config], old: Any) -> Any:
         return old
     values, hints = format1.translate(config.__name__, old), hints_of(config)
     for name, value in values.items():
-        hint = hints.get(name)
-        if isinstance(hint, type) and issubclass(hint, Config):
-            values[name] = _translate_config(hint, value)
+        for hint in (hints.get(name), *typing.get_args(hints.get(name))):  # the config itself, or an optional one
+            if isinstance(hint, type) and issubclass(hint, Config):
+                values[name] = _translate_config(hint, value)
     return values
 
 
