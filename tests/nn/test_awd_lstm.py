@@ -90,7 +90,7 @@ def test_weights_lie_in_one_piece_in_cudnns_order() -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_cudnn_does_not_warn() -> None:
-    lstm = AwdLstm(dim=8, hidden=12, layers=3).cuda()
+    lstm = AwdLstm(dim=8, hidden_size=12, layers=3).cuda()
     lstm.set_dropout(AwdDropout())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -105,7 +105,7 @@ def test_cudnn_does_not_warn() -> None:
 
 def test_layers_and_their_dropout() -> None:
     torch.manual_seed(4)
-    lstm = AwdLstm(dim=40, hidden=60, layers=2)
+    lstm = AwdLstm(dim=40, hidden_size=60, layers=2)
     vectors = torch.randn(2, 5, 40)
     plain = lstm.eval()(vectors, lstm.zero_state(2))
     assert [tuple(each.shape) for each in plain.layers] == [(2, 5, 60), (2, 5, 40)]

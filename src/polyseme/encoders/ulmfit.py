@@ -77,7 +77,7 @@ class Ulmfit(LeftToRight):
         super().__init__(config, vocabulary=vocabulary, splitter=splitter)
         self.table = nn.Embedding(config.size, config.dim)
         nn.init.uniform_(self.table.weight, -0.1, 0.1)
-        self.lstm = AwdLstm(dim=config.dim, hidden=config.hidden_size, layers=config.layers)
+        self.lstm = AwdLstm(dim=config.dim, hidden_size=config.hidden_size, layers=config.layers)
         self.output = TiedSoftmax(self.table)
         self._words_dropped = 0.0
         self._carried: AwdLstmState | None = None

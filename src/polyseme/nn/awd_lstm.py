@@ -104,14 +104,14 @@ class AwdLstmOutput:
 class AwdLstm(nn.Module):
     """The layers over the words' vectors; `dropout` may be set anew at any time (`set_dropout`).
 
-    >>> lstm = AwdLstm(dim=4, hidden=6, layers=3)
+    >>> lstm = AwdLstm(dim=4, hidden_size=6, layers=3)
     >>> [each.shape[2] for each in lstm(torch.ones(1, 2, 4), lstm.zero_state(1)).layers]
     [6, 6, 4]
     """
 
-    def __init__(self, *, dim: int, hidden: int, layers: int) -> None:
+    def __init__(self, *, dim: int, hidden_size: int, layers: int) -> None:
         super().__init__()
-        sizes = [dim] + [hidden] * (layers - 1) + [dim]
+        sizes = [dim] + [hidden_size] * (layers - 1) + [dim]
         self.layers = nn.ModuleList(WeightDropLstm(a, b) for a, b in itertools.pairwise(sizes))
         self.input, self.between, self.output = (VariationalDropout(0.0) for _ in range(3))
 

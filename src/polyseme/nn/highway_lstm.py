@@ -24,22 +24,22 @@ from polyseme.nn.to_device import to_device
 
 
 class HighwayLstm(nn.Module):
-    """`layers` LSTM layers of `hidden` units, each in one direction: the first forward, the second backward, and so on.
+    """`layers` LSTM layers of `hidden_size` units, each in one direction: the first forward, the second backward, and so on.
 
     Words (batch, words, inputs) under a mask (batch, words), true on the words of a text and false behind them, give
-    (batch, words, hidden), zero on padding; texts without words are no special case. Lengths (batch,) on the CPU spare a GPU
-    the wait for them; without them they are counted from the mask.
+    (batch, words, hidden_size), zero on padding; a text may be empty. Lengths (batch,) on the CPU save a wait for the GPU;
+    without them they are counted from the mask.
 
     >>> HighwayLstm(4, 8, 3)(torch.ones(1, 3, 4), torch.tensor([[True, True, False]])).shape
     torch.Size([1, 3, 8])
     """
 
-    def __init__(self, inputs: int, hidden: int, layers: int = 8, *, dropout: float = 0.0) -> None:
+    def __init__(self, inputs: int, hidden_size: int, layers: int = 8, *, dropout: float = 0.0) -> None:
         super().__init__()
         if layers < 1:
             raise UsageError(f"layers are {layers}; there must be at least 1")
-        self.dim = hidden  # of a vector that comes out
-        self.layers = nn.ModuleList(_Layer(hidden if number else inputs, hidden) for number in range(layers))
+        self.dim = hidden_size  # of a vector that comes out
+        self.layers = nn.ModuleList(_Layer(hidden_size if number else inputs, hidden_size) for number in range(layers))
         self.dropout = VariationalDropout(dropout)
 
     def forward(self, vectors: Tensor, mask: Tensor, lengths: Tensor | None = None) -> Tensor:
@@ -68,13 +68,13 @@ class HighwayLstm(nn.Module):
 
 
 class _Layer(nn.Module):
-    """An LSTM of one direction and the highway around it: packed words (packed, inputs) -> (packed, hidden)."""
+    """An LSTM of one direction and the highway around it: packed words (packed, inputs) -> (packed, hidden_size)."""
 
-    def __init__(self, inputs: int, hidden: int) -> None:
+    def __init__(self, inputs: int, hidden_size: int) -> None:
         super().__init__()
-        self.lstm = nn.LSTM(inputs, hidden)
-        self.gate = nn.Linear(inputs + hidden, hidden)
-        self.passed = nn.Linear(inputs, hidden, bias=False) if inputs != hidden else None
+        self.lstm = nn.LSTM(inputs, hidden_size)
+        self.gate = nn.Linear(inputs + hidden_size, hidden_size)
+        self.passed = nn.Linear(inputs, hidden_size, bias=False) if inputs != hidden_size else None
         _initialise(self)
 
     def forward(self, vectors: Tensor, sizes: Tensor, turned: Tensor | None) -> Tensor:

@@ -11,17 +11,19 @@ from torch import Tensor, nn
 
 
 class Maxout(nn.Module):
-    """(batch, inputs) -> (batch, outputs): for each output the highest of `pieces` linear maps, then dropout."""
+    """(batch, inputs) -> (batch, outputs): for each output the highest of `pool_size` linear maps, then dropout."""
 
-    def __init__(self, inputs: int, outputs: int, pieces: int = 4, *, dropout: float = 0.0, batch_norm: bool = False) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, pool_size: int = 4, *, dropout: float = 0.0, batch_norm: bool = False
+    ) -> None:
         super().__init__()
-        self.pieces = pieces
-        self.maps = nn.Linear(inputs, outputs * pieces, bias=not batch_norm)  # batch norm has a bias
-        self.norm = BatchNorm(outputs * pieces) if batch_norm else nn.Identity()
+        self.pool_size = pool_size
+        self.maps = nn.Linear(inputs, outputs * pool_size, bias=not batch_norm)  # batch norm has a bias
+        self.norm = BatchNorm(outputs * pool_size) if batch_norm else nn.Identity()
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        maps = self.norm(self.maps(vectors)).unflatten(1, (-1, self.pieces))  # (batch, outputs, pieces)
+        maps = self.norm(self.maps(vectors)).unflatten(1, (-1, self.pool_size))  # (batch, outputs, pool_size)
         return self.dropout(maps.amax(2))
 
 

@@ -41,7 +41,7 @@ class StackedBiLstm(nn.Module):
     def __init__(
         self,
         inputs: int,
-        hidden: int,
+        hidden_size: int,
         layers: int = 1,
         *,
         dropout: float = 0.0,
@@ -49,7 +49,7 @@ class StackedBiLstm(nn.Module):
         between: Sequence[int] | None = None,
     ) -> None:
         super().__init__()
-        self.dim = 2 * hidden  # of a vector that comes out
+        self.dim = 2 * hidden_size  # of a vector that comes out
         self.extra_inputs = extra_inputs
         self.between = frozenset((1,) if between is None else between) if extra_inputs else frozenset()
         if any(not 1 <= layer < layers for layer in self.between):
@@ -57,7 +57,7 @@ class StackedBiLstm(nn.Module):
                 f"further vectors are to enter behind layers {sorted(self.between)} of {layers}; a layer must follow"
             )
         sizes = [inputs] + [self.dim + (extra_inputs if layer in self.between else 0) for layer in range(1, layers)]
-        self.layers = nn.ModuleList(nn.LSTM(size, hidden, bidirectional=True, batch_first=True) for size in sizes)
+        self.layers = nn.ModuleList(nn.LSTM(size, hidden_size, bidirectional=True, batch_first=True) for size in sizes)
         self.dropout = VariationalDropout(dropout)
         for lstm in self.layers:
             _initialise(lstm)

@@ -113,7 +113,7 @@ class _Bcn(nn.Module):
         self.bcn = Bcn(
             features.width("input"),
             classes,
-            hidden=config.hidden_size,
+            hidden_size=config.hidden_size,
             dropout=config.dropout,
             batch_norm=config.batch_norm,
             output_inputs=features.width("output"),

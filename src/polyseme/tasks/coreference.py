@@ -28,7 +28,7 @@ from torch.nn import functional as F
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.metrics.coreference import conll_score, coreference_scores_from_sums, coreference_statistics
 from polyseme.metrics.spans import PRFScore
-from polyseme.nn.networks.span_ranking import DocumentWords, SpanRanker, SpanRanking
+from polyseme.nn.networks.span_ranking import DocumentWords, SpanRanker, SpanRankerConfig, SpanRanking
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.nn.to_device import to_device
 from polyseme.tasks.base import Task, TaskBatch, check_texts
@@ -160,12 +160,14 @@ class Coreference(Task):
         self.ranker = SpanRanker(
             self.recurrent.dim + features.width("output"),
             features.words.dim,
-            hidden=config.scorer_size,
-            feature=config.feature_dim,
-            longest=config.max_span_width,
-            kept=config.spans_per_word,
-            antecedents=config.max_antecedents,
-            dropout=config.scorer_dropout,
+            SpanRankerConfig(
+                hidden_size=config.scorer_size,
+                feature_size=config.feature_dim,
+                max_span_width=config.max_span_width,
+                spans_per_word=config.spans_per_word,
+                max_antecedents=config.max_antecedents,
+                dropout=config.scorer_dropout,
+            ),
         )
 
     # ---- data

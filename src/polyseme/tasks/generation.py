@@ -29,7 +29,7 @@ from polyseme.encoders.base import Encoder, Sentence
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.metrics.translation import BleuTokenizer, bleu, bleu_score, bleu_statistics, chrf, sacrebleu_metrics
 from polyseme.nn.networks.beam import Hypothesis, beam_search
-from polyseme.nn.networks.sampling import sample
+from polyseme.nn.networks.sampling import SamplingConfig, sample
 from polyseme.nn.networks.seq2seq import DecoderConfig, DecoderState, Seq2Seq, WordLosses
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.nn.to_device import to_device
@@ -139,12 +139,12 @@ class Generation(Task):
         )
         sizes = DecoderConfig(
             vocabulary=len(self.labels),
-            words=config.target_dim,
-            hidden=reader.dim,
-            memory=reader.dim + features.width("output"),
+            word_dim=config.target_dim,
+            hidden_size=reader.dim,
+            memory_dim=reader.dim + features.width("output"),
             layers=config.decoder_layers,
             dropout=config.dropout,
-            scoring=config.attention,
+            score=config.attention,
             input_feeding=config.input_feeding,
             tied=config.tied,
         )
@@ -284,21 +284,19 @@ class Generation(Task):
         seeds = [[chosen.sampling_seed, _hash(asked.words), number] for asked in examples for number in range(count)]
         drawn = sample(
             step,
-            state.spread(count),
+            state.repeat(count),
             limits.repeat_interleave(count),
             seeds,
             begin=BEGIN,
             end=END,
-            temperature=chosen.temperature,
-            top_k=chosen.top_k,
-            top_p=chosen.top_p,
+            config=SamplingConfig(temperature=chosen.temperature, top_k=chosen.top_k, top_p=chosen.top_p),
         )
         return [drawn[begin : begin + count] for begin in range(0, len(drawn), count)]
 
     def _generated(self, hypotheses: Sequence[Hypothesis], source: Sequence[str]) -> GeneratedText:
         """The first answer, with the others in it."""
         first, *others = hypotheses
-        words = [self._word(number, place, source) for number, place in zip(first.words, first.places, strict=True)]
+        words = [self._word(number, place, source) for number, place in zip(first.words, first.source_positions, strict=True)]
         plain = [word.removeprefix(JOINER) for word in words]
         return GeneratedText(detokenize(words), plain, first.score, [self._generated([each], source) for each in others])
 

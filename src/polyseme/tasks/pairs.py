@@ -89,7 +89,7 @@ class _Esim(nn.Module):
         self.esim = Esim(
             features.width("input"),
             outputs,
-            hidden=config.hidden_size,
+            hidden_size=config.hidden_size,
             dropout=config.dropout,
             output_inputs=features.width("output"),
         )

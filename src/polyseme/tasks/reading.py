@@ -112,10 +112,10 @@ class Reading(SentencePairTask):
         self.network = Bidaf(
             features.width("input"),
             own=features.words.dim,
-            hidden=config.hidden_size,
+            hidden_size=config.hidden_size,
             dropout=config.dropout,
             output_inputs=features.width("output"),
-            none=bool(config.allow_no_answer),
+            no_answer=bool(config.allow_no_answer),
         )
 
     @property

@@ -102,14 +102,14 @@ def test_clips_fire_in_these_tests() -> None:
     assert bool((end.cell.abs() >= 0.4 - 1e-7).any())
 
 
-@pytest.mark.parametrize("curve", ["tanh", "sigmoid"])
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
 @pytest.mark.parametrize("table", [lstm_cpu.DISTINCT, 0], ids=["distinct words", "block by block"])
-def test_cpu(lstm: ElmoLstm, curve: str, table: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cpu(lstm: ElmoLstm, activation: str, table: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lstm_cpu, "DISTINCT", table)
     monkeypatch.setattr(lstm_cpu, "BLOCK", 6)
     task = Task(lstm)
     with torch.inference_mode():
-        check(task.run(lstm_cpu.CpuLstm(lstm.stacks(), "fp32", curve)), independent(lstm, task))
+        check(task.run(lstm_cpu.CpuLstm(lstm.stacks(), "fp32", activation)), independent(lstm, task))
 
 
 def test_cpu_directions_in_parallel(lstm: ElmoLstm) -> None:

@@ -92,7 +92,7 @@ def test_gradient_of_the_layer_by_differences() -> None:
     clips = (config.cell_clip, config.projection_clip)
 
     def value(tensors: list[Tensor]) -> Tensor:
-        return (bptt.Bptt.apply(*tensors, begins, clips)[0] * target).sum()
+        return (bptt.Bptt.apply(begins, clips, *tensors)[0] * target).sum()
 
     grads = torch.autograd.grad(value(parts), parts)
     for place, grad in enumerate(grads):

@@ -21,7 +21,7 @@ def words(dim: int = 4) -> Tensor:
 def network(**options: object) -> Bcn:
     """A small one whose batch norm has seen something."""
     torch.manual_seed(0)
-    bcn = Bcn(4, 3, hidden=6, **options)  # type: ignore[arg-type]
+    bcn = Bcn(4, 3, hidden_size=6, **options)  # type: ignore[arg-type]
     extra = words(bcn.output_inputs) if bcn.output_inputs else None
     bcn(words(), MASK, at_output=extra)
     return bcn
@@ -94,7 +94,7 @@ def test_few_bits() -> None:
 
 def test_learns_whether_a_word_comes_twice() -> None:
     torch.manual_seed(0)
-    bcn = Bcn(6, 2, hidden=16, dropout=0.0)
+    bcn = Bcn(6, 2, hidden_size=16, dropout=0.0)
     rows = torch.stack([torch.randperm(6)[:4] for _ in range(64)])
     rows[::2, 3] = rows[::2, 0]
     vectors, wanted = torch.eye(6)[rows], torch.arange(64) % 2
@@ -109,6 +109,6 @@ def test_learns_whether_a_word_comes_twice() -> None:
 
 def test_mistakes() -> None:
     with pytest.raises(UsageError, match="takes 2 further numbers a word at its output; 0 came in"):
-        Bcn(4, 3, hidden=6, output_inputs=2)(words(), MASK)
+        Bcn(4, 3, hidden_size=6, output_inputs=2)(words(), MASK)
     with pytest.raises(UsageError, match="takes 0 further numbers a word at its output; 2 came in"):
-        Bcn(4, 3, hidden=6)(words(), MASK, at_output=words(2))
+        Bcn(4, 3, hidden_size=6)(words(), MASK, at_output=words(2))

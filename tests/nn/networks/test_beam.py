@@ -14,7 +14,7 @@ from torch import Tensor
 
 from polyseme.base.errors import UsageError
 from polyseme.nn.networks.beam import DecoderStep, Hypothesis, beam_search
-from polyseme.nn.networks.sampling import draw, sample
+from polyseme.nn.networks.sampling import SamplingConfig, draw, sample
 
 BEGIN, END, WORDS = 0, 1, 4
 MARKS = {"begin": BEGIN, "end": END}
@@ -27,7 +27,7 @@ class Seen:
     text: Tensor
     words: Tensor
 
-    def spread(self, count: int) -> Seen:
+    def repeat(self, count: int) -> Seen:
         return Seen(self.text.repeat_interleave(count), self.words.repeat_interleave(count, dim=0))
 
     def take(self, rows: Tensor) -> Seen:
@@ -126,7 +126,7 @@ def test_scores_are_those_of_the_words() -> None:
         written = each.words + ([END] if len(each.words) < 5 else [])
         total = sum(float(decoder.chances(0, written[:place])[word]) for place, word in enumerate(written))
         assert each.score == pytest.approx(total / len(written) ** 0.5, abs=1e-5)
-        assert each.places == [10 * word for word in [BEGIN, *each.words][: len(each.words)]]
+        assert each.source_positions == [10 * word for word in [BEGIN, *each.words][: len(each.words)]]
 
 
 def test_texts_do_not_see_each_other() -> None:
@@ -149,7 +149,7 @@ def test_a_draw_follows_the_distribution() -> None:
     rows, numbers = chances.log().expand(20_000, -1), torch.rand(20_000, generator=torch.Generator().manual_seed(0))
 
     def shares(**options: Any) -> list[float]:
-        counts = Counter(draw(rows, numbers, **options).tolist())
+        counts = Counter(draw(rows, numbers, SamplingConfig(**options)).tolist())
         return [counts[word] / len(rows) for word in range(4)]
 
     assert shares() == pytest.approx(chances.tolist(), abs=0.015)
@@ -158,13 +158,13 @@ def test_a_draw_follows_the_distribution() -> None:
     assert shares(top_k=2) == pytest.approx([4 / 7, 0, 3 / 7, 0], abs=0.015)
     assert shares(top_p=0.75) == pytest.approx([4 / 9, 0, 3 / 9, 2 / 9], abs=0.015)
     assert shares(top_p=0.1) == shares(top_k=1) == [1, 0, 0, 0]
-    with pytest.raises(UsageError, match=r"temperature is 0\.0, top_k 0, top_p 1\.0; allowed: above 0"):
-        draw(rows, numbers, temperature=0.0)
+    with pytest.raises(UsageError, match=r"temperature is 0\.0, top_k 0, top_p 1\.0; allowed: temperature above 0"):
+        SamplingConfig(temperature=0.0)
 
 
 def sampled(decoder: Random, texts: list[int], limits: list[int], seeds: list[Any], **options: Any) -> list[Hypothesis]:
     start = Seen(torch.tensor(texts), torch.zeros(len(texts), 0, dtype=torch.int64))
-    return sample(decoder, start, torch.tensor(limits), seeds, **MARKS, **options)
+    return sample(decoder, start, torch.tensor(limits), seeds, **MARKS, config=SamplingConfig(**options))
 
 
 def test_samples_follow_the_decoder() -> None:

@@ -27,7 +27,7 @@ def words(dim: int = 4) -> Pair:
 
 def network(**options: object) -> Bidaf:
     torch.manual_seed(0)
-    return Bidaf(4, hidden=3, **options)  # type: ignore[arg-type]
+    return Bidaf(4, hidden_size=3, **options)  # type: ignore[arg-type]
 
 
 def trilinear(score: Trilinear, a: Tensor, b: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ def plain(net: Bidaf, question: Tensor, paragraph: Tensor, extra: Pair | None) -
 @pytest.mark.parametrize("cells", [1 << 24, 70])  # self-attention at once, and two words at a time
 def test_as_the_equations_say(none: bool, own: int, output_inputs: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CELLS", cells)
-    net = network(own=own, output_inputs=output_inputs, none=none).eval()
+    net = network(own=own, output_inputs=output_inputs, no_answer=none).eval()
     extra = words(output_inputs) if output_inputs else None
     with torch.no_grad():
         found = net(words(), MASKS, OWNER, LENGTHS, extra)
@@ -101,7 +101,7 @@ def test_as_the_equations_say(none: bool, own: int, output_inputs: int, cells: i
 
 
 def test_gradients_reach_everything_but_padding() -> None:
-    net = network(own=3, output_inputs=2, none=True)
+    net = network(own=3, output_inputs=2, no_answer=True)
     pairs = [words(), words(2)]
     for text in (text for pair in pairs for text in pair):
         text.requires_grad_()
@@ -147,7 +147,7 @@ def test_equal_words_find_each_other_before_anything_is_learned(scale: float) ->
     question, paragraph = torch.tensor([[3, 7, 11, 19]]), torch.tensor([[30, 7, 31, 19, 3, 32, 11]])
     masks = torch.ones(1, 4, dtype=torch.bool), torch.ones(1, 7, dtype=torch.bool)
     torch.manual_seed(0)
-    net, scores = Bidaf(200, own=200, hidden=10).eval(), []
+    net, scores = Bidaf(200, own=200, hidden_size=10).eval(), []
     net.biattention.score.register_forward_hook(lambda _module, _inputs, found: scores.append(found))
     with torch.no_grad():
         net((table[question], table[paragraph]), masks, torch.tensor([0]))

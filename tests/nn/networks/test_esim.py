@@ -22,7 +22,7 @@ def words(dim: int = 4) -> Pair:
 
 def network(**options: object) -> Esim:
     torch.manual_seed(0)
-    return Esim(4, 3, hidden=6, **options)  # type: ignore[arg-type]
+    return Esim(4, 3, hidden_size=6, **options)  # type: ignore[arg-type]
 
 
 def plain(esim: Esim, texts: list[Tensor], at_output: list[Tensor] | None) -> Tensor:
@@ -89,7 +89,7 @@ def test_few_bits() -> None:
 
 def test_learns_whether_texts_share_their_words() -> None:
     torch.manual_seed(0)
-    esim = Esim(8, 2, hidden=16, dropout=0.1)
+    esim = Esim(8, 2, hidden_size=16, dropout=0.1)
     orders = torch.stack([torch.randperm(8) for _ in range(64)])
     first, wanted = orders[:, :3], torch.arange(64) % 2
     second = torch.where(wanted[:, None] == 1, first.flip(1), orders[:, 3:6])

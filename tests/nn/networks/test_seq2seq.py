@@ -15,14 +15,14 @@ from polyseme.nn.networks.beam import beam_search
 from polyseme.nn.networks.seq2seq import DecoderAttention, DecoderConfig, DecoderState, Seq2Seq
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 
-SIZES = DecoderConfig(vocabulary=11, words=6, hidden=8, memory=8)
+SIZES = DecoderConfig(vocabulary=11, word_dim=6, hidden_size=8, memory_dim=8)
 LENGTHS = torch.tensor([5, 3, 0, 1])
 TARGETS = torch.tensor([[4, 5, 6, 1], [7, 1, 1, 1], [1, 1, 1, 1], [8, 9, 1, 1]])
 COUNTS = torch.tensor([4, 2, 1, 3])
 PLACES = torch.cat([4 * row + torch.arange(count) for row, count in enumerate(COUNTS.tolist())])
 kinds = pytest.mark.parametrize(
     "changes",
-    [{}, {"scoring": "additive"}, {"input_feeding": True}, {"tied": True}, {"layers": 2}, {"layers": 2, "input_feeding": True}],
+    [{}, {"score": "additive"}, {"input_feeding": True}, {"tied": True}, {"layers": 2}, {"layers": 2, "input_feeding": True}],
     ids=str,
 )
 
@@ -74,7 +74,7 @@ def test_beams_of_a_batch_are_those_of_each_text(changes: dict[str, Any]) -> Non
         some = slice(row, row + 1)
         (alone,) = beam_search(model.decoder.step, model.read(*texts(some)), limits[some], begin=0, end=1, beam=3)
         assert [each.words for each in alone] == [each.words for each in together[row]]
-        assert [each.places for each in alone] == [each.places for each in together[row]]
+        assert [each.source_positions for each in alone] == [each.source_positions for each in together[row]]
         assert [each.score for each in alone] == pytest.approx([each.score for each in together[row]], abs=1e-5)
         assert not any(0 in each.words for each in alone)  # the begin mark
 
@@ -135,7 +135,7 @@ def test_an_unknown_way_to_look() -> None:
 
 @torch.no_grad()
 def test_vectors_beside_the_memory() -> None:
-    model = network({"memory": 10})
+    model = network({"memory_dim": 10})
     vectors, mask, lengths = texts()
     states = [model.read(vectors, mask, lengths, at_output=torch.full((4, 5, 2), number)) for number in (0.0, 1.0)]
     assert states[0].memory.values.shape == (4, 5, 10)

@@ -16,6 +16,7 @@ from polyseme.nn.networks import span_ranking
 from polyseme.nn.networks.span_ranking import (
     DocumentWords,
     SpanRanker,
+    SpanRankerConfig,
     SpanRanking,
     best_antecedents,
     chosen_spans,
@@ -36,8 +37,15 @@ def document(*lengths: int, seed: int = 0) -> DocumentWords:
 
 def ranker(**changes: Any) -> SpanRanker:
     torch.manual_seed(1)
-    options: dict[str, Any] = {"hidden": 7, "feature": 4, "longest": 4, "kept": 0.8, "antecedents": 5, "dropout": 0.3}
-    network = SpanRanker(DIM, OWN, **(options | changes)).eval()
+    options: dict[str, Any] = {
+        "hidden_size": 7,
+        "feature_size": 4,
+        "max_span_width": 4,
+        "spans_per_word": 0.8,
+        "max_antecedents": 5,
+        "dropout": 0.3,
+    }
+    network = SpanRanker(DIM, OWN, SpanRankerConfig(**(options | changes))).eval()
     with torch.no_grad():
         network.prior.normal_()
     return network
@@ -92,7 +100,7 @@ def test_spans_are_chosen_as_brute_force_does(count: int) -> None:
 
 
 def test_what_is_wanted_is_kept() -> None:
-    words, network = document(5, 7, 2), ranker(kept=0.3)
+    words, network = document(5, 7, 2), ranker(spans_per_word=0.3)
     before = network(words)
     wanted = torch.tensor([[0, 2], [2, 4], [5, 10], [4, 5], [13, 13]])  # crosses the first; too long; leaves its sentence
     found = network(words, wanted)
@@ -134,7 +142,7 @@ def test_antecedents_are_the_best_of_all(monkeypatch: pytest.MonkeyPatch, block:
 
 @pytest.mark.parametrize("lengths", [(), (1,), (2,), (1, 1), (0, 3)])
 def test_little_documents(lengths: tuple[int, ...]) -> None:
-    network = ranker(kept=1.0)
+    network = ranker(spans_per_word=1.0)
     found = network(document(*lengths))
     words = sum(lengths)
     assert len(found.first) == len(found.links()) == words and found.scores.shape == (words, max(words - 1, 0))
@@ -244,7 +252,7 @@ def test_gradients_go_where_they_belong() -> None:
 
 def test_gradients_are_those_of_the_loss() -> None:
     """Against small differences."""
-    words, network = document(5, 4, seed=2), ranker(dropout=0.0, antecedents=50)
+    words, network = document(5, 4, seed=2), ranker(dropout=0.0, max_antecedents=50)
     found = network(words)
     cluster = torch.arange(len(found.first)) % 2 + 1
     weight = network.pair[0].weight
@@ -266,7 +274,8 @@ def test_a_document_is_learned() -> None:
     kinds = torch.tensor([1, 0, 2, 0, 1, 0, 2, 1, 0, 2])
     states = torch.eye(3)[kinds] @ torch.randn(3, DIM) + 0.05 * torch.randn(10, DIM)
     words = DocumentWords(states, states[:, :OWN], torch.arange(10) // 5, torch.zeros(10, dtype=torch.int64))
-    network = SpanRanker(DIM, OWN, hidden=12, feature=4, longest=2, kept=2.0, dropout=0.0)
+    config = SpanRankerConfig(hidden_size=12, feature_size=4, max_span_width=2, spans_per_word=2.0, dropout=0.0)
+    network = SpanRanker(DIM, OWN, config)
     optimizer = torch.optim.Adam(network.parameters(), 0.02)
     for _ in range(80):
         found = network(words)
@@ -290,7 +299,7 @@ def test_a_gpu_gives_the_same() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(UsageError, match="longest 0"):
-        ranker(longest=0)
-    with pytest.raises(UsageError, match=r"kept 0\.0"):
-        ranker(kept=0.0)
+    with pytest.raises(UsageError, match="max_span_width is 0; allowed: 1 or more"):
+        ranker(max_span_width=0)
+    with pytest.raises(UsageError, match=r"spans_per_word is 0\.0; allowed: above 0"):
+        ranker(spans_per_word=0.0)

@@ -1,7 +1,7 @@
-"""What a step of `bptt` is made of, on a GPU: Triton kernels, one launch each where PyTorch needs some ten.
+"""The kernels of one step of `bptt` on a GPU, in Triton: one launch each where PyTorch needs about ten.
 
-`bptt_torch` says in plain words what each does. Imported only where CUDA is, or where `TRITON_INTERPRET=1` runs the
-same kernels on a CPU in tests. A tensor's two directions lie `..._stride` numbers apart; its rows lie one after another.
+`bptt_torch` says what each does. Imported only with CUDA, or where `TRITON_INTERPRET=1` runs the kernels on a CPU in tests. The
+two directions of a tensor lie `..._stride` numbers apart; its rows are contiguous.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from polyseme.nn.lstm.bptt_torch import PreviousCell
+
 BLOCK = 1024
 
 
 @triton.jit
 def _hidden_forward(  # type: ignore[no-untyped-def]
-    given, start, anew, out, following, given_stride, out_stride, following_stride, numbers, clip,
-    WIDTH: tl.constexpr, CLIP: tl.constexpr, ANEW: tl.constexpr, OUT: tl.constexpr, FOLLOWING: tl.constexpr,
+    given, start, restart, out, following, given_stride, out_stride, following_stride, numbers, clip,
+    WIDTH: tl.constexpr, CLIP: tl.constexpr, RESTART: tl.constexpr, OUT: tl.constexpr, FOLLOWING: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)  # within one direction: row * WIDTH + column
@@ -30,8 +32,8 @@ def _hidden_forward(  # type: ignore[no-untyped-def]
         tl.store(out + direction * out_stride + place, value.to(out.dtype.element_ty), mask=inside)
     if FOLLOWING:
         value = value.to(tl.float32)
-        if ANEW:
-            begins = tl.load(anew + place // WIDTH, mask=inside, other=0)
+        if RESTART:
+            begins = tl.load(restart + place // WIDTH, mask=inside, other=0)
             first = tl.load(start + direction * WIDTH + place % WIDTH, mask=inside).to(tl.float32)
             value = tl.where(begins != 0, first, value)
         tl.store(following + direction * following_stride + place, value.to(following.dtype.element_ty), mask=inside)
@@ -39,8 +41,8 @@ def _hidden_forward(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _cell_forward(  # type: ignore[no-untyped-def]
-    gates, previous, start, anew, cell, out, rows, gates_stride, previous_stride, cell_stride, out_stride, clip,
-    DIM: tl.constexpr, CLIP: tl.constexpr, ANEW: tl.constexpr, BLOCK: tl.constexpr,
+    gates, previous, start, restart, cell, out, rows, gates_stride, previous_stride, cell_stride, out_stride, clip,
+    DIM: tl.constexpr, CLIP: tl.constexpr, RESTART: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64) % rows
     direction = tl.program_id(0).to(tl.int64) // rows
@@ -52,8 +54,8 @@ def _cell_forward(  # type: ignore[no-untyped-def]
     g = 2 * tl.sigmoid(2 * tl.load(a + 2 * DIM, mask=inside).to(tl.float32)) - 1
     o = tl.sigmoid(tl.load(a + 3 * DIM, mask=inside).to(tl.float32))
     c = tl.load(previous + direction * previous_stride + row * DIM + column, mask=inside)
-    if ANEW:
-        begins = tl.full([BLOCK], 0, tl.int32) + tl.load(anew + row).to(tl.int32) != 0
+    if RESTART:
+        begins = tl.full([BLOCK], 0, tl.int32) + tl.load(restart + row).to(tl.int32) != 0
         c = tl.where(begins, tl.load(start + direction * DIM + column, mask=inside & begins, other=0.0), c)
     c = f * c + i * g
     if CLIP:
@@ -70,8 +72,8 @@ def _cell_forward(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _hidden_backward(  # type: ignore[no-untyped-def]
-    above, later, anew, value, out, above_stride, later_stride, value_stride, out_stride, numbers, clip,
-    WIDTH: tl.constexpr, CLIP: tl.constexpr, ANEW: tl.constexpr, LATER: tl.constexpr, BLOCK: tl.constexpr,
+    above, later, restart, value, out, above_stride, later_stride, value_stride, out_stride, numbers, clip,
+    WIDTH: tl.constexpr, CLIP: tl.constexpr, RESTART: tl.constexpr, LATER: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     direction = tl.program_id(1).to(tl.int64)
@@ -79,8 +81,8 @@ def _hidden_backward(  # type: ignore[no-untyped-def]
     grad = tl.load(above + direction * above_stride + place, mask=inside).to(tl.float32)
     if LATER:
         more = tl.load(later + direction * later_stride + place, mask=inside).to(tl.float32)
-        if ANEW:
-            more = tl.where(tl.load(anew + place // WIDTH, mask=inside, other=0) != 0, 0.0, more)
+        if RESTART:
+            more = tl.where(tl.load(restart + place // WIDTH, mask=inside, other=0) != 0, 0.0, more)
         grad += more
     if CLIP:
         h = tl.load(value + direction * value_stride + place, mask=inside).to(tl.float32)
@@ -90,9 +92,9 @@ def _hidden_backward(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _cell_backward(  # type: ignore[no-untyped-def]
-    gates, previous, start, anew, cell, above, grad_cell, grad_start, rows,
+    gates, previous, start, restart, cell, above, grad_cell, grad_start, rows,
     gates_stride, previous_stride, cell_stride, above_stride, clip,
-    DIM: tl.constexpr, CLIP: tl.constexpr, ANEW: tl.constexpr, BLOCK: tl.constexpr,
+    DIM: tl.constexpr, CLIP: tl.constexpr, RESTART: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64) % rows
     direction = tl.program_id(0).to(tl.int64) // rows
@@ -108,8 +110,8 @@ def _cell_backward(  # type: ignore[no-untyped-def]
     place = (direction * rows + row) * DIM + column
     dc = tl.load(grad_cell + place, mask=inside)
     before = tl.load(previous + direction * previous_stride + row * DIM + column, mask=inside)
-    if ANEW:
-        begins = tl.full([BLOCK], 0, tl.int32) + tl.load(anew + row).to(tl.int32) != 0
+    if RESTART:
+        begins = tl.full([BLOCK], 0, tl.int32) + tl.load(restart + row).to(tl.int32) != 0
         first = tl.load(start + direction * DIM + column, mask=inside & begins, other=0.0)
         before = tl.where(begins, first, before)
     curve = 2 * tl.sigmoid(2 * c) - 1
@@ -122,7 +124,7 @@ def _cell_backward(  # type: ignore[no-untyped-def]
     tl.store(a + 2 * DIM, (dc * i * (1 - g * g)).to(kind), mask=inside)
     tl.store(a + 3 * DIM, (dm * curve * o * (1 - o)).to(kind), mask=inside)
     dc = dc * f
-    if ANEW:
+    if RESTART:
         known = tl.load(grad_start + place, mask=inside & begins, other=0.0)
         tl.store(grad_start + place, known + dc, mask=inside & begins)
         dc = tl.where(begins, 0.0, dc)
@@ -130,83 +132,80 @@ def _cell_backward(  # type: ignore[no-untyped-def]
 
 
 def input_matmul(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """inputs @ weight + bias, for both directions at once."""
+    """Return inputs @ weight + bias for both directions at once."""
     return torch.baddbmm(bias, inputs, weight)
 
 
 def matmul(a: Tensor, b: Tensor, out: Tensor) -> Tensor:
-    """a @ b for both directions at once."""
+    """Write a @ b for both directions at once."""
     return torch.bmm(a, b, out=out)
 
 
 def add_matmul(a: Tensor, b: Tensor, out: Tensor) -> None:
-    """Adds a @ b for both directions at once."""
+    """Add a @ b for both directions at once."""
     torch.baddbmm(out, a, b, out=out)
 
 
-def begin(hidden: Tensor, start: Tensor, anew: Tensor | None, out: Tensor) -> None:
-    """The state that the first step begins from: carried, or the start state."""
-    hidden_forward(hidden.contiguous(), start, anew, hidden, out, None)
+def begin(hidden: Tensor, start: Tensor, restart: Tensor | None, out: Tensor) -> None:
+    """Write the hidden state before the first step: carried over, or the start state."""
+    hidden_forward(hidden.contiguous(), start, restart, hidden, out, None)
 
 
 def hidden_forward(
-    given: Tensor, start: Tensor, anew: Tensor | None, out: Tensor, following: Tensor | None, clip: float | None
+    given: Tensor, start: Tensor, restart: Tensor | None, out: Tensor, following: Tensor | None, clip: float | None
 ) -> None:
-    """Clips what the cell or the projection gave to `out` (which it may be), and makes the next step's state."""
+    """Clip a step's output to `out` (which it may be), and write the hidden state before the next step."""
     rows, width = given.shape[1:]
     to_out = clip is not None or out.data_ptr() != given.data_ptr()
     if not to_out and following is None:
         return
     target = out if following is None else following
     _hidden_forward[(triton.cdiv(rows * width, BLOCK), 2)](
-        given, start, start if anew is None else anew, out, target,
+        given, start, start if restart is None else restart, out, target,
         given.stride(0), out.stride(0), target.stride(0), rows * width, float(clip or 0.0),
-        WIDTH=width, CLIP=clip is not None, ANEW=anew is not None, OUT=to_out, FOLLOWING=following is not None, BLOCK=BLOCK,
+        WIDTH=width, CLIP=clip is not None, RESTART=restart is not None, OUT=to_out, FOLLOWING=following is not None,
+        BLOCK=BLOCK,
     )  # fmt: skip
 
 
-def cell_forward(
-    gates: Tensor, previous: Tensor, start: Tensor, anew: Tensor | None, cell: Tensor, out: Tensor, clip: float | None
-) -> None:
-    """Turns `gates` (2, rows, 4 dim) into activations in place; writes `cell` and `out` (2, rows, dim)."""
+def cell_forward(gates: Tensor, previous: PreviousCell, cell: Tensor, out: Tensor, clip: float | None) -> None:
+    """Turn `gates` (2, rows, 4 dim) into activations in place; write `cell` and `out` (2, rows, dim)."""
     rows, dim = cell.shape[1:]
     block = min(BLOCK, triton.next_power_of_2(dim))
     _cell_forward[(2 * rows, triton.cdiv(dim, block))](
-        gates, previous, start, start if anew is None else anew, cell, out, rows,
-        gates.stride(0), previous.stride(0), cell.stride(0), out.stride(0), float(clip or 0.0),
-        DIM=dim, CLIP=clip is not None, ANEW=anew is not None, BLOCK=block,
+        gates, *previous.tensors(), cell, out, rows,
+        gates.stride(0), previous.carried.stride(0), cell.stride(0), out.stride(0), float(clip or 0.0),
+        DIM=dim, CLIP=clip is not None, RESTART=previous.restart is not None, BLOCK=block,
     )  # fmt: skip
 
 
 def hidden_backward(
-    above: Tensor, later: Tensor | None, anew: Tensor | None, value: Tensor, out: Tensor, clip: float | None
+    above: Tensor, later: Tensor | None, restart: Tensor | None, value: Tensor, out: Tensor, clip: float | None
 ) -> None:
-    """The gradient of a step's output: from above and from the step after it, unless a sentence begins there."""
+    """Write the gradient of a step's output: from above and from the next step, unless a sentence begins there."""
     rows, width = out.shape[1:]
     other = above if later is None else later
     _hidden_backward[(triton.cdiv(rows * width, BLOCK), 2)](
-        above, other, above if anew is None else anew, value, out,
+        above, other, above if restart is None else restart, value, out,
         above.stride(0), other.stride(0), value.stride(0), out.stride(0), rows * width, float(clip or 0.0),
-        WIDTH=width, CLIP=clip is not None, ANEW=anew is not None, LATER=later is not None, BLOCK=BLOCK,
+        WIDTH=width, CLIP=clip is not None, RESTART=restart is not None, LATER=later is not None, BLOCK=BLOCK,
     )  # fmt: skip
 
 
 def cell_backward(
     gates: Tensor,
-    previous: Tensor,
-    start: Tensor,
-    anew: Tensor | None,
+    previous: PreviousCell,
     cell: Tensor,
     above: Tensor,
     grad_cell: Tensor,
     grad_start: Tensor,
     clip: float | None,
 ) -> None:
-    """Turns activations into the gradients of the gates in place; brings `grad_cell` from this step to the one before."""
+    """Turn activations into the gradients of the gates in place; take `grad_cell` back by one step."""
     rows, dim = cell.shape[1:]
     block = min(BLOCK, triton.next_power_of_2(dim))
     _cell_backward[(2 * rows, triton.cdiv(dim, block))](
-        gates, previous, start, start if anew is None else anew, cell, above, grad_cell, grad_start, rows,
-        gates.stride(0), previous.stride(0), cell.stride(0), above.stride(0), float(clip or 0.0),
-        DIM=dim, CLIP=clip is not None, ANEW=anew is not None, BLOCK=block,
+        gates, *previous.tensors(), cell, above, grad_cell, grad_start, rows,
+        gates.stride(0), previous.carried.stride(0), cell.stride(0), above.stride(0), float(clip or 0.0),
+        DIM=dim, CLIP=clip is not None, RESTART=previous.restart is not None, BLOCK=block,
     )  # fmt: skip

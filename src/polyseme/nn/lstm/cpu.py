@@ -1,9 +1,13 @@
-"""The two LSTM stacks on the CPU, many times faster than the plain loop and equal to it within float noise.
+"""The two LSTM stacks on the CPU: many times faster than the plain loop, and equal to it within rounding.
 
-What it does differently, each measured: input products for many steps at once, in layer 0 only for distinct words; ended
-sentences drop out of a step; all large buffers are made once and written in place (fresh pages cost more than the
-arithmetic on them); one kind of curve for all gates, with the factors folded into the weights; one thread for each direction,
-since they never meet, where two threads inside every small product would wait for each other at each one.
+What differs from the plain loop, each measured:
+
+- The input matmul runs for many steps at once, and in layer 0 only for distinct words.
+- Finished sentences drop out of a step.
+- Large buffers are allocated once and written in place: fresh memory pages cost more than the arithmetic on them.
+- All gates use one activation function; the factors that this needs are folded into the weights.
+- Each direction has its own thread (see `threads`).
+
 Forward only: gradients take the plain path.
 """
 
@@ -11,6 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -22,18 +27,20 @@ from polyseme.nn.matmul import ARM, prepare_matmul
 from polyseme.nn.packing import blocks, last_words
 from polyseme.nn.threads import run_parallel
 
-BLOCK = 256  # words whose input products are made at once
-DISTINCT = 1 << 25  # numbers in the table of input products of distinct words (128 MiB); beyond it, block by block
-Curve = Literal["tanh", "sigmoid"]
-CURVE: Curve = "sigmoid" if ARM else "tanh"  # tanh costs three times sigmoid on ARM, and three quarters of it on x86
+BLOCK = 256  # words per input matmul
+DISTINCT = 1 << 25  # numbers in the table of distinct words times input weights (128 MiB); larger ones go block by block
+Activation = Literal["tanh", "sigmoid"]
+ACTIVATION: Activation = "sigmoid" if ARM else "tanh"  # tanh costs three times sigmoid on ARM, and three quarters of it on x86
 
 
 class CpuLstm:
-    """The weights of an `ElmoLstm`, prepared; call it like one. It must be made anew when they change."""
+    """The weights of an `ElmoLstm`, prepared for fast inference; called like one. Build a new one when the weights change."""
 
-    def __init__(self, stacks: list[list[LstmLayer]], precision: Precision = "fp32", curve: Curve = CURVE) -> None:
+    def __init__(
+        self, stacks: list[list[LstmLayer]], precision: Precision = "fp32", activation: Activation = ACTIVATION
+    ) -> None:
         self._stacks = [
-            _Stack([_Prepared(layer, precision, curve) for layer in layers], layers[0].config.residual, curve)
+            _Stack([_PreparedLayer(layer, precision, activation) for layer in layers], layers[0].config.residual, activation)
             for layers in stacks
         ]
         self._lock = threading.Lock()  # the buffers serve one call at a time
@@ -44,28 +51,38 @@ class CpuLstm:
         end = LstmState(torch.empty_like(state.hidden), state.cell.clone(memory_format=torch.contiguous_format))
 
         def run(d: int) -> None:
-            with torch.inference_mode(), torch.autocast("cpu", enabled=False):  # the buffers are of 32 bits
-                self._stacks[d](distinct, index[d], sizes, state.hidden[d], outputs[:, d], end.hidden[d], end.cell[d])
+            with torch.inference_mode(), torch.autocast("cpu", enabled=False):  # the buffers are float32
+                words = _Words(distinct, index[d], sizes)
+                self._stacks[d](words, (state.hidden[d], end.cell[d]), outputs[:, d], end.hidden[d])
 
         with self._lock:
             run_parallel([lambda: run(0), lambda: run(1)])
         return outputs, end
 
 
-class _Prepared:
-    """One layer's weights with the curve's factors folded in; gates in the order input, forget, output, candidate."""
+@dataclass(frozen=True)
+class _Words:
+    """What one direction reads: distinct words (distinct, inputs), packed index into them (words,), rows of each step."""
 
-    def __init__(self, layer: LstmLayer, precision: Precision, curve: Curve) -> None:
+    distinct: Tensor
+    index: Tensor
+    sizes: list[int]
+
+
+class _PreparedLayer:
+    """One layer's weights with the activation's factors folded in; gate order: input, forget, output, candidate."""
+
+    def __init__(self, layer: LstmLayer, precision: Precision, activation: Activation) -> None:
         with torch.no_grad():
             i, f, g, o = torch.arange(len(layer.bias)).chunk(4)
             order = torch.cat([i, f, o, g])
             # tanh: sigmoid(x) = (1 + tanh(x / 2)) / 2; sigmoid: tanh(x) = 2 sigmoid(2 x) - 1
             factor = torch.ones(len(order), 1)
-            factor[: 3 * len(i)] = 0.5 if curve == "tanh" else 1.0
-            factor[3 * len(i) :] = 1.0 if curve == "tanh" else 2.0
+            factor[: 3 * len(i)] = 0.5 if activation == "tanh" else 1.0
+            factor[3 * len(i) :] = 1.0 if activation == "tanh" else 2.0
             self.input = prepare_matmul(layer.input_weight[order] * factor, precision, layer.bias[order] * factor[:, 0])
             self.recurrent = prepare_matmul(layer.recurrent_weight[order] * factor, precision)
-            last = 0.5 if curve == "tanh" else 2.0
+            last = 0.5 if activation == "tanh" else 2.0
             self.scale = last if layer.projection_weight is None else 1.0
             self.projection = (
                 prepare_matmul(layer.projection_weight * last, precision) if layer.projection_weight is not None else None
@@ -77,45 +94,29 @@ class _Prepared:
 class _Stack:
     """All layers of one direction, and their buffers."""
 
-    def __init__(self, layers: list[_Prepared], residual: bool, curve: Curve) -> None:
+    def __init__(self, layers: list[_PreparedLayer], residual: bool, activation: Activation) -> None:
         self.layers, self.residual = layers, residual
-        self._cell = _tanh_cell if curve == "tanh" else _sigmoid_cell
+        self._cell = _tanh_cell if activation == "tanh" else _sigmoid_cell
         self._buffers: dict[str, Tensor] = {}
 
-    def __call__(
-        self,
-        distinct: Tensor,
-        index: Tensor,
-        sizes: list[int],
-        hidden: Tensor,
-        outputs: Tensor,
-        end_hidden: Tensor,
-        cells: Tensor,
-    ) -> None:
-        """Fills outputs (layers, words, output) and end_hidden; brings `cells` from the start to the end state."""
-        last = last_words(sizes)
+    def __call__(self, words: _Words, start: tuple[Tensor, Tensor], outputs: Tensor, end_hidden: Tensor) -> None:
+        """Fill outputs (layers, words, output) and end_hidden; advance the cells of `start` (hidden, cells) to the end."""
+        last = last_words(words.sizes)
         for level, layer in enumerate(self.layers):
             below = outputs[level - 1] if level else None
-            self._layer(layer, distinct, index, below, sizes, hidden[level], outputs[level], cells[level])
+            self._layer(layer, words, below, (start[0][level], start[1][level]), outputs[level])
             torch.index_select(outputs[level], 0, last, out=end_hidden[level])
             if level and self.residual:
                 outputs[level] += outputs[level - 1]
 
     def _layer(
-        self,
-        layer: _Prepared,
-        distinct: Tensor,
-        index: Tensor,
-        below: Tensor | None,
-        sizes: list[int],
-        hidden: Tensor,
-        out: Tensor,
-        cell: Tensor,
+        self, layer: _PreparedLayer, words: _Words, below: Tensor | None, start: tuple[Tensor, Tensor], out: Tensor
     ) -> None:
+        hidden, cell = start
         dim = layer.dim
-        y = self._buffer("y", sizes[0], dim)
+        y = self._buffer("y", words.sizes[0], dim)
         size, offset = 0, 0
-        for gates in self._gates(layer, distinct, index, below, sizes):
+        for gates in self._gates(layer, words, below):
             if len(gates) != size:
                 size = len(gates)
                 c, m, h = cell[:size], y[:size], hidden[:size]
@@ -134,30 +135,27 @@ class _Stack:
             offset += size
             hidden = h
 
-    def _gates(
-        self, layer: _Prepared, distinct: Tensor, index: Tensor, below: Tensor | None, sizes: list[int]
-    ) -> Iterator[Tensor]:
-        """The input products of each step, (rows, 4 dim), free to be overwritten."""
-        wide = 4 * layer.dim
-        offset = 0
-        if below is None and len(distinct) * wide <= DISTINCT:
-            table = self._products(layer, distinct, "table")
-            gates = self._buffer("gates", sizes[0], wide)
-            for size in sizes:
-                yield torch.index_select(table, 0, index[offset : offset + size], out=gates[:size])
+    def _gates(self, layer: _PreparedLayer, words: _Words, below: Tensor | None) -> Iterator[Tensor]:
+        """The input matmul of each step, (rows, 4 dim); the caller may overwrite it."""
+        width, offset = 4 * layer.dim, 0
+        if below is None and len(words.distinct) * width <= DISTINCT:
+            table = self._input(layer, words.distinct, "table")
+            gates = self._buffer("gates", words.sizes[0], width)
+            for size in words.sizes:
+                yield torch.index_select(table, 0, words.index[offset : offset + size], out=gates[:size])
                 offset += size
             return
-        for steps in blocks(sizes, BLOCK):
-            places = slice(offset, offset + sum(steps))
-            rows = distinct.index_select(0, index[places]) if below is None else below[places]
-            yield from self._products(layer, rows, "gates").split(steps)
-            offset = places.stop
+        for steps in blocks(words.sizes, BLOCK):
+            span = slice(offset, offset + sum(steps))
+            rows = words.distinct.index_select(0, words.index[span]) if below is None else below[span]
+            yield from self._input(layer, rows, "gates").split(steps)
+            offset = span.stop
 
-    def _products(self, layer: _Prepared, rows: Tensor, name: str) -> Tensor:
+    def _input(self, layer: _PreparedLayer, rows: Tensor, name: str) -> Tensor:
         return layer.input.multiply(rows, self._buffer(name, len(rows), 4 * layer.dim))
 
     def _buffer(self, name: str, rows: int, width: int) -> Tensor:
-        """(rows, width) of a buffer that grows and is never given back."""
+        """(rows, width) of a buffer that grows and is never freed."""
         buffer = self._buffers.get(name)
         if buffer is None or len(buffer) < rows or buffer.shape[1] != width:
             buffer = self._buffers[name] = torch.empty(rows, width)
@@ -165,11 +163,11 @@ class _Stack:
 
 
 def _tanh_cell(gates: Tensor, c: Tensor, y: Tensor, dim: int, clip: float | None) -> None:
-    """Gates -> the new cell in `c`, and twice the layer's output in `y`."""
+    """Write the new cell to `c` and twice the layer's output to `y`."""
     gates.tanh_()
     z = gates[:, 3 * dim :]
-    c.addcmul_(c, gates[:, dim : 2 * dim])  # twice the cell kept
-    z.addcmul_(z, gates[:, :dim])  # twice the candidate let in
+    c.addcmul_(c, gates[:, dim : 2 * dim])  # twice the part of the cell that is kept
+    z.addcmul_(z, gates[:, :dim])  # twice the part of the candidate that is added
     c.lerp_(z, 0.5)
     if clip is not None:
         c.clamp_(-clip, clip)
@@ -178,7 +176,7 @@ def _tanh_cell(gates: Tensor, c: Tensor, y: Tensor, dim: int, clip: float | None
 
 
 def _sigmoid_cell(gates: Tensor, c: Tensor, y: Tensor, dim: int, clip: float | None) -> None:
-    """Gates -> the new cell in `c`, and half the layer's output in `y`."""
+    """Write the new cell to `c` and half the layer's output to `y`."""
     gates.sigmoid_()
     i = gates[:, :dim]
     c.mul_(gates[:, dim : 2 * dim]).addcmul_(i, gates[:, 3 * dim :], value=2.0).sub_(i)

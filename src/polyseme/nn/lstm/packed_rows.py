@@ -56,6 +56,8 @@ def fused_layer(
         return None if weights[0] is None else torch.stack(weights).to(inputs.dtype)
 
     found: tuple[Tensor, Tensor, Tensor] = Bptt.apply(
+        begins,
+        (pair[0].cell_clip, pair[0].projection_clip),
         inputs,
         both("input_weight"),
         both("recurrent_weight"),
@@ -65,8 +67,6 @@ def fused_layer(
         state.cell.float(),
         start.hidden.to(inputs.dtype),
         start.cell.float(),
-        begins,
-        (pair[0].cell_clip, pair[0].projection_clip),
     )
     return found
 

@@ -2,7 +2,7 @@
 
 McCann et al. 2017, "Learned in translation", for a single text, which then looks at itself; it is the network behind the SST
 row of Peters et al. 2018. Sizes follow those papers where the default stands: 300 units a direction, maxout layers of 1200
-and 600 with four pieces each. Chosen here: the classes are scored by a plain linear layer behind the two maxout layers.
+and 600 with four pool_size each. Chosen here: the classes are scored by a plain linear layer behind the two maxout layers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Bcn(nn.Module):
     what leaves the last recurrent layer, before pooling: the output position of the ELMo paper. A text without words is
     classified too, from zeros.
 
-    >>> Bcn(4, 5, hidden=8).eval()(torch.ones(2, 3, 4), torch.ones(2, 3, dtype=torch.bool)).shape
+    >>> Bcn(4, 5, hidden_size=8).eval()(torch.ones(2, 3, 4), torch.ones(2, 3, dtype=torch.bool)).shape
     torch.Size([2, 5])
     """
 
@@ -33,24 +33,24 @@ class Bcn(nn.Module):
         inputs: int,
         classes: int,
         *,
-        hidden: int = 300,
-        pieces: int = 4,
+        hidden_size: int = 300,
+        pool_size: int = 4,
         dropout: float = 0.25,
         batch_norm: bool = True,
         output_inputs: int = 0,
     ) -> None:
         super().__init__()
         self.output_inputs = output_inputs
-        self.before = nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(dropout))
-        self.encoder = StackedBiLstm(hidden, hidden)
-        self.integrator = StackedBiLstm(3 * self.encoder.dim, hidden)
+        self.before = nn.Sequential(nn.Linear(inputs, hidden_size), nn.ReLU(), nn.Dropout(dropout))
+        self.encoder = StackedBiLstm(hidden_size, hidden_size)
+        self.integrator = StackedBiLstm(3 * self.encoder.dim, hidden_size)
         pooled = self.integrator.dim + output_inputs
         self.attentive = SelfAttentivePooling(pooled)
         self.classifier = nn.Sequential(
             nn.Dropout(dropout),
-            Maxout(4 * pooled, 4 * hidden, pieces, dropout=dropout, batch_norm=batch_norm),
-            Maxout(4 * hidden, 2 * hidden, pieces, dropout=dropout, batch_norm=batch_norm),
-            nn.Linear(2 * hidden, classes),
+            Maxout(4 * pooled, 4 * hidden_size, pool_size, dropout=dropout, batch_norm=batch_norm),
+            Maxout(4 * hidden_size, 2 * hidden_size, pool_size, dropout=dropout, batch_norm=batch_norm),
+            nn.Linear(2 * hidden_size, classes),
         )
 
     def forward(self, vectors: Tensor, mask: Tensor, lengths: Tensor | None = None, at_output: Tensor | None = None) -> Tensor:

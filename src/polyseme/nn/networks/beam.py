@@ -24,7 +24,7 @@ class Hypothesis:
 
     words: list[int]
     """Their numbers, without the end mark."""
-    places: list[int]
+    source_positions: list[int]
     """For each of them the word of the source that was looked at most."""
     score: float
     """Its log-probability, divided by a power of its length (the end mark counted)."""
@@ -33,7 +33,7 @@ class Hypothesis:
 class BeamState(Protocol):
     """What a decoder carries from word to word, a row for each sequence."""
 
-    def spread(self, count: int) -> Self:
+    def repeat(self, count: int) -> Self:
         """Each row `count` times, one behind the other."""
 
     def take(self, rows: Tensor) -> Self:
@@ -49,7 +49,7 @@ class DecoderStep:
 
     log_probs: Tensor
     """(rows, vocabulary)."""
-    places: Tensor
+    source_positions: Tensor
     """(rows,): the word of the source that is looked at most."""
     state: Any
     """The `BeamState` behind this word."""
@@ -120,7 +120,7 @@ def beam_search(
     if beam < 1:
         raise UsageError(f"beam is {beam}; it must be at least 1")
     search = _Search(limits, beam=beam, end=end, length_penalty=length_penalty)
-    state = state.spread(beam)
+    state = state.repeat(beam)
     last = torch.full((len(limits) * beam,), begin, device=limits.device)
     for length in range(1, search.longest + 1):
         made = step(last, state)
@@ -173,7 +173,7 @@ class _Search:
         parents = flat // vocabulary
         found = self.opened.take(sums, parents)
         found.words[:, :, length - 1] = flat % vocabulary
-        found.places[:, :, length - 1] = made.places.view(texts, beam).gather(1, parents)
+        found.places[:, :, length - 1] = made.source_positions.view(texts, beam).gather(1, parents)
         return found, parents
 
     def put_away(self) -> Tensor | None:

@@ -116,12 +116,12 @@ class Bidaf(nn.Module):
     `owner` (paragraphs,): the question of each paragraph. Lengths, each on the CPU, spare a GPU a wait. The first `own`
     numbers of a vector are the word itself, out of context: they are normalised and laid beside what leaves the encoder,
     before question and paragraph look at each other. There, too, stand further vectors `at_output`, each (rows, words,
-    output_inputs): the output position of the ELMo paper. With `none` each paragraph also gets a score that it holds
+    output_inputs): the output position of the ELMo paper. With `no_answer` each paragraph also gets a score that it holds
     no answer (the paper's no-answer option). An empty question or paragraph is taken, too.
 
     >>> mask = torch.ones(2, 3, dtype=torch.bool)
     >>> vectors = torch.ones(2, 3, 4)
-    >>> Bidaf(4, hidden=8)((vectors, vectors), (mask, mask), torch.tensor([0, 1])).start.shape
+    >>> Bidaf(4, hidden_size=8)((vectors, vectors), (mask, mask), torch.tensor([0, 1])).start.shape
     torch.Size([2, 3])
     """
 
@@ -130,26 +130,26 @@ class Bidaf(nn.Module):
         inputs: int,
         *,
         own: int = 0,
-        hidden: int = 100,
+        hidden_size: int = 100,
         dropout: float = 0.2,
         output_inputs: int = 0,
-        none: bool = False,
+        no_answer: bool = False,
     ) -> None:
         super().__init__()
         if not 0 <= own <= inputs:
             raise UsageError(f"{own} of {inputs} numbers are the word itself; allowed: from 0 to all of them")
         self.own, self.output_inputs = own, output_inputs
         self.dropout = VariationalDropout(dropout)
-        self.encoder = StackedBiLstm(inputs, hidden)
-        encoded, dim = self.encoder.dim + own + output_inputs, 2 * hidden
+        self.encoder = StackedBiLstm(inputs, hidden_size)
+        encoded, dim = self.encoder.dim + own + output_inputs, 2 * hidden_size
         self.biattention = Biattention(encoded)
         self.projection = nn.Sequential(nn.Linear(4 * encoded, dim), nn.ReLU())
-        self.modelling = StackedBiLstm(dim, hidden)
+        self.modelling = StackedBiLstm(dim, hidden_size)
         self.self_attention = SelfAttention(dim)
         self.self_projection = nn.Sequential(nn.Linear(3 * dim, dim), nn.ReLU())
-        self.start_states, self.end_states = StackedBiLstm(dim, hidden), StackedBiLstm(2 * dim, hidden)
+        self.start_states, self.end_states = StackedBiLstm(dim, hidden_size), StackedBiLstm(2 * dim, hidden_size)
         self.start, self.end = (nn.Linear(dim, 1) for _ in range(2))
-        self.none = _NoAnswer(dim, hidden) if none else None
+        self.none = _NoAnswer(dim, hidden_size) if no_answer else None
 
     def forward(
         self, vectors: Pair, masks: Pair, owner: Tensor, lengths: Pair | None = None, at_output: Pair | None = None
@@ -190,10 +190,10 @@ class Bidaf(nn.Module):
 class _NoAnswer(nn.Module):
     """The score that a paragraph holds no answer, from three means of its words: by start, by end, by weights of its own."""
 
-    def __init__(self, dim: int, hidden: int) -> None:
+    def __init__(self, dim: int, hidden_size: int) -> None:
         super().__init__()
         self.pool = SelfAttentivePooling(dim)
-        self.score = nn.Sequential(nn.Linear(3 * dim, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+        self.score = nn.Sequential(nn.Linear(3 * dim, hidden_size), nn.ReLU(), nn.Linear(hidden_size, 1))
 
     def forward(self, x: Tensor, first: Tensor, second: Tensor, start: Tensor, end: Tensor, mask: Tensor) -> Tensor:
         """(paragraphs, words, dim) three times, (paragraphs, words) three times -> (paragraphs,)."""
@@ -219,10 +219,10 @@ def shared_log_total(scores: Tensor, counts: Sequence[int]) -> Tensor:
     return torch.stack([torch.logsumexp(some, dim=0) for some in each.split(list(counts))])
 
 
-def best_spans(start: Tensor, end: Tensor, longest: int) -> tuple[Tensor, Tensor, Tensor]:
+def best_spans(start: Tensor, end: Tensor, max_answer_length: int) -> tuple[Tensor, Tensor, Tensor]:
     """The best span of each paragraph: scores (paragraphs, words) -> its score, first and last word, (paragraphs,) each.
 
-    No span has more than `longest` words. Of equal ones the shortest is taken, and of these the first.
+    No span has more than `max_answer_length` words. Of equal ones the shortest is taken, and of these the first.
 
     >>> score, first, last = best_spans(torch.tensor([[0.0, 2.0, 1.0]]), torch.tensor([[3.0, 0.0, 2.0]]), 2)
     >>> score.tolist(), first.tolist(), last.tolist()
@@ -231,7 +231,7 @@ def best_spans(start: Tensor, end: Tensor, longest: int) -> tuple[Tensor, Tensor
     words = start.shape[1]
     best, first = (start + end).max(dim=1)
     length = torch.zeros_like(first)
-    for more in range(1, min(longest, words)):
+    for more in range(1, min(max_answer_length, words)):
         score, place = (start[:, : words - more] + end[:, more:]).max(dim=1)
         better = score > best
         best, first = torch.where(better, score, best), torch.where(better, place, first)

@@ -29,23 +29,25 @@ class Esim(nn.Module):
     without words is taken too: the other one then sees zeros.
 
     >>> mask = torch.ones(2, 3, dtype=torch.bool)
-    >>> Esim(4, 3, hidden=8)((torch.ones(2, 3, 4), torch.ones(2, 3, 4)), (mask, mask)).shape
+    >>> Esim(4, 3, hidden_size=8)((torch.ones(2, 3, 4), torch.ones(2, 3, 4)), (mask, mask)).shape
     torch.Size([2, 3])
     """
 
-    def __init__(self, inputs: int, classes: int, *, hidden: int = 300, dropout: float = 0.5, output_inputs: int = 0) -> None:
+    def __init__(
+        self, inputs: int, classes: int, *, hidden_size: int = 300, dropout: float = 0.5, output_inputs: int = 0
+    ) -> None:
         super().__init__()
         self.output_inputs = output_inputs
         self.dropout = VariationalDropout(dropout)
-        self.encoder = StackedBiLstm(inputs, hidden)
-        self.projection = nn.Sequential(nn.Linear(4 * (self.encoder.dim + output_inputs), hidden), nn.ReLU())
-        self.composition = StackedBiLstm(hidden, hidden)
+        self.encoder = StackedBiLstm(inputs, hidden_size)
+        self.projection = nn.Sequential(nn.Linear(4 * (self.encoder.dim + output_inputs), hidden_size), nn.ReLU())
+        self.composition = StackedBiLstm(hidden_size, hidden_size)
         self.classifier = nn.Sequential(
             nn.Dropout(dropout),
-            nn.Linear(4 * self.composition.dim, hidden),
+            nn.Linear(4 * self.composition.dim, hidden_size),
             nn.Tanh(),
             nn.Dropout(dropout),
-            nn.Linear(hidden, classes),
+            nn.Linear(hidden_size, classes),
         )
 
     def forward(self, vectors: Pair, masks: Pair, lengths: Pair | None = None, at_output: Pair | None = None) -> Tensor:

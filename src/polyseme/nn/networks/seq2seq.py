@@ -9,7 +9,7 @@ on attention, and training runs over all words at once; with it, word by word.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -47,7 +47,7 @@ class DecoderState:
     feed: Tensor
     """(rows, readout): the readout before, zero at the beginning."""
 
-    def spread(self, count: int) -> DecoderState:
+    def repeat(self, count: int) -> DecoderState:
         """Each row `count` times, one behind the other."""
         parts = (self.memory.keys, self.memory.values, self.memory.mask)
         memory = AttentionMemory(*(part.repeat_interleave(count, dim=0) for part in parts))
@@ -77,13 +77,13 @@ class WordLosses(NamedTuple):
 class DecoderAttention(nn.Module):
     """How well states and memory match: by a bilinear product (Luong's general), or a hidden layer (Bahdanau's additive)."""
 
-    def __init__(self, dim: int, memory: int, scoring: AttentionScore = "general") -> None:
+    def __init__(self, dim: int, memory: int, score: AttentionScore = "general") -> None:
         super().__init__()
-        if scoring not in ("general", "additive"):
-            raise UsageError(f"attention is {scoring!r}; allowed: general, additive")
+        if score not in get_args(AttentionScore):
+            raise UsageError(f"attention is {score!r}; allowed: {', '.join(get_args(AttentionScore))}")
         self.key = nn.Linear(memory, dim, bias=False)
-        self.query = nn.Linear(dim, dim) if scoring == "additive" else None
-        self.score = nn.Linear(dim, 1, bias=False) if scoring == "additive" else None
+        self.query = nn.Linear(dim, dim) if score == "additive" else None
+        self.score = nn.Linear(dim, 1, bias=False) if score == "additive" else None
 
     def remember(self, states: Tensor, mask: Tensor) -> AttentionMemory:
         """The states of a text (rows, words, size) as a memory."""
@@ -102,40 +102,40 @@ class DecoderAttention(nn.Module):
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderConfig:
-    """The sizes of a decoder, and its kind."""
+    """Sizes and variant of a decoder."""
 
     vocabulary: int
-    """Words that it can give, marks among them."""
-    words: int
-    """Size of a word's vector, and of a readout."""
-    hidden: int
+    """Words that it can generate, with special tokens."""
+    word_dim: int
+    """Size of a word vector, and of a readout."""
+    hidden_size: int
     """Units of its LSTM."""
-    memory: int
+    memory_dim: int
     """Size of a vector of the memory."""
     layers: int = 1
     dropout: float = 0.0
-    scoring: AttentionScore = "general"
+    score: AttentionScore = "general"
     input_feeding: bool = False
     tied: bool = False
-    """Whether words are scored by the vectors that they are read by."""
+    """Score words with the vectors of the input table."""
 
 
 class Decoder(nn.Module):
     """Words so far, and a memory -> readouts (rows, steps, size of a word's vector), which `output` turns into chances."""
 
-    def __init__(self, sizes: DecoderConfig, begin: int) -> None:
+    def __init__(self, config: DecoderConfig, begin: int) -> None:
         super().__init__()
-        self.begin, self.input_feeding = begin, sizes.input_feeding
-        self.table = nn.Embedding(sizes.vocabulary, sizes.words)
-        bound = (3 / sizes.words) ** 0.5
+        self.begin, self.input_feeding = begin, config.input_feeding
+        self.table = nn.Embedding(config.vocabulary, config.word_dim)
+        bound = (3 / config.word_dim) ** 0.5
         nn.init.uniform_(self.table.weight, -bound, bound)
-        fed = sizes.words if sizes.input_feeding else 0
-        between = sizes.dropout if sizes.layers > 1 else 0.0
-        self.lstm = nn.LSTM(sizes.words + fed, sizes.hidden, sizes.layers, batch_first=True, dropout=between)
-        self.attention = DecoderAttention(sizes.hidden, sizes.memory, sizes.scoring)
-        self.readout = nn.Linear(sizes.hidden + sizes.memory, sizes.words, bias=False)
-        self.dropout = VariationalDropout(sizes.dropout)
-        self.output = TiedSoftmax(self.table) if sizes.tied else FullSoftmax(sizes.vocabulary, sizes.words)
+        fed = config.word_dim if config.input_feeding else 0
+        between = config.dropout if config.layers > 1 else 0.0
+        self.lstm = nn.LSTM(config.word_dim + fed, config.hidden_size, config.layers, batch_first=True, dropout=between)
+        self.attention = DecoderAttention(config.hidden_size, config.memory_dim, config.score)
+        self.readout = nn.Linear(config.hidden_size + config.memory_dim, config.word_dim, bias=False)
+        self.dropout = VariationalDropout(config.dropout)
+        self.output = TiedSoftmax(self.table) if config.tied else FullSoftmax(config.vocabulary, config.word_dim)
 
     def start(self, hidden: Tensor, cell: Tensor, memory: AttentionMemory) -> DecoderState:
         """The state before the first word."""
@@ -177,11 +177,11 @@ class Seq2Seq(nn.Module):
     Beside the reader's states further vectors can stand in the memory. The writer begins with where both directions ended.
     """
 
-    def __init__(self, reader: StackedBiLstm, sizes: DecoderConfig, *, begin: int, label_smoothing: float = 0.0) -> None:
+    def __init__(self, reader: StackedBiLstm, config: DecoderConfig, *, begin: int, label_smoothing: float = 0.0) -> None:
         super().__init__()
         self.reader, self.label_smoothing = reader, label_smoothing
-        self.bridge = nn.Linear(reader.dim, 2 * sizes.layers * sizes.hidden)
-        self.decoder = Decoder(sizes, begin)
+        self.bridge = nn.Linear(reader.dim, 2 * config.layers * config.hidden_size)
+        self.decoder = Decoder(config, begin)
 
     def read(
         self, vectors: Tensor, mask: Tensor, lengths: Tensor, between: Tensor | None = None, at_output: Tensor | None = None

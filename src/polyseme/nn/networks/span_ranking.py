@@ -99,40 +99,50 @@ class _Kept:
     by_antecedent: Tensor
 
 
-class SpanRanker(nn.Module):
-    """The words of a document -> the spans that are kept, and their antecedents.
+@dataclass(frozen=True, kw_only=True)
+class SpanRankerConfig:
+    """Sizes and limits of a `SpanRanker`."""
 
-    Spans have `longest` words at most; `kept` times the number of words are kept, and `antecedents` of each are looked at.
-    Networks have two layers of `hidden` units, features (width, distance, speaker) `feature` numbers.
+    hidden_size: int = 150
+    """Units of both layers of its networks."""
+    feature_size: int = 20
+    """Size of a feature vector (width, distance, speaker)."""
+    max_span_width: int = 20
+    """Maximum number of words in a span."""
+    spans_per_word: float = 0.4
+    """Spans that are kept, per word of the document."""
+    max_antecedents: int = 50
+    """Candidate antecedents of each span."""
+    dropout: float = 0.2
+
+    def __post_init__(self) -> None:
+        counts = ("hidden_size", "feature_size", "max_span_width", "max_antecedents")
+        problems = [f"{name} is {getattr(self, name)}; allowed: 1 or more" for name in counts if getattr(self, name) < 1]
+        if not self.spans_per_word > 0:
+            problems.append(f"spans_per_word is {self.spans_per_word}; allowed: above 0")
+        if problems:
+            raise UsageError("; ".join(problems))
+
+
+class SpanRanker(nn.Module):
+    """Keep the best spans of a document's words, and rank the antecedents of each.
+
+    `dim`: size of a word in context; `own`: size of a word vector out of context.
 
     >>> words = DocumentWords(torch.ones(5, 8), torch.ones(5, 4), torch.tensor([0, 0, 0, 1, 1]), torch.zeros(5).long())
-    >>> SpanRanker(8, 4, hidden=6, longest=2, kept=0.8)(words).scores.shape
+    >>> SpanRanker(8, 4, SpanRankerConfig(hidden_size=6, max_span_width=2, spans_per_word=0.8))(words).scores.shape
     torch.Size([4, 3])
     """
 
-    def __init__(
-        self,
-        dim: int,
-        own: int,
-        *,
-        hidden: int = 150,
-        feature: int = 20,
-        longest: int = 20,
-        kept: float = 0.4,
-        antecedents: int = 50,
-        dropout: float = 0.2,
-    ) -> None:
+    def __init__(self, dim: int, own: int, config: SpanRankerConfig) -> None:
         super().__init__()
-        if min(hidden, feature, longest, antecedents) < 1 or not kept > 0:
-            raise UsageError(
-                f"hidden is {hidden}, feature {feature}, longest {longest}, antecedents {antecedents}, kept {kept}; "
-                "allowed: at least 1 each, and above 0"
-            )
-        self.longest, self.kept, self.antecedents = longest, kept, antecedents
-        self.pieces = [dim, dim, own, feature]  # of a span's vector: first word, last word, head, width
-        self.dim = sum(self.pieces)
+        self.max_span_width, self.spans_per_word = config.max_span_width, config.spans_per_word
+        self.max_antecedents = config.max_antecedents
+        feature, hidden, dropout = config.feature_size, config.hidden_size, config.dropout
+        self.sizes = [dim, dim, own, feature]  # of a span's vector: first word, last word, head, width
+        self.dim = sum(self.sizes)
         self.head = nn.Linear(dim, 1, bias=False)  # the softmax would take a bias out again
-        self.width, self.distance = nn.Embedding(longest, feature), nn.Embedding(len(_STEPS) + 1, feature)
+        self.width, self.distance = nn.Embedding(config.max_span_width, feature), nn.Embedding(len(_STEPS) + 1, feature)
         self.speaker = nn.Embedding(_SPEAKERS, feature)
         self.mention = _network(self.dim, hidden, dropout)
         self.pair = _network(3 * self.dim + 2 * feature, hidden, dropout)
@@ -144,13 +154,13 @@ class SpanRanker(nn.Module):
 
         The best of the others are kept all the same: of wanted ones alone, nothing would be learned of what is no mention.
         """
-        scores, room = self.candidates(words), math.ceil(self.kept * len(words.states))
+        scores, room = self.candidates(words), math.ceil(self.spans_per_word * len(words.states))
         if wanted is not None:
             scores, room = self._raised(scores, wanted), room + len(wanted)
         first, last = chosen_spans(scores, room)
         begin = first.to(scores.device)
         kept = self._kept(self.vectors(words, begin, last.to(scores.device)), words.speakers[begin])
-        near, there = best_antecedents(kept.left, kept.right, kept.mention, self.prior, self.antecedents)
+        near, there = best_antecedents(kept.left, kept.right, kept.mention, self.prior, self.max_antecedents)
         found = [kept.mention.new_zeros(0, near.shape[1])]
         found += [self._pairs(kept, some, near[some]) for some in _slices(len(near), near.shape[1] * self.dim, near.device)]
         return SpanRanking(first, last, kept.mention, near, torch.cat(found).masked_fill(~there, MASKED_SCORE))
@@ -159,24 +169,24 @@ class SpanRanker(nn.Module):
 
     @torch.no_grad()
     def candidates(self, words: DocumentWords) -> Tensor:
-        """(words, longest): how good a mention begins at each word, by its length; `MASKED_SCORE` where its sentence is over.
+        """(words, width): how good a mention begins at each word, by its length; `MASKED_SCORE` where its sentence is over.
 
         The same as `mention(vectors(...))` without dropout, for every span.
         """
-        count, places = len(words.states), torch.arange(self.longest, device=words.states.device)
+        count, places = len(words.states), torch.arange(self.max_span_width, device=words.states.device)
         inward, *rest = [layer for layer in self.mention if not isinstance(layer, nn.Dropout)]
         assert isinstance(inward, nn.Linear)
-        weights = inward.weight.split(self.pieces, dim=1)
+        weights = inward.weight.split(self.sizes, dim=1)
         by_first, by_last = words.states @ weights[0].T, words.states @ weights[1].T  # (words, hidden)
         by_head, by_width = words.own @ weights[2].T, self.width.weight @ weights[3].T + inward.bias
         attention = self.head(words.states).squeeze(1)
-        within = places[:, None] >= places  # (longest, longest): a span of this length has this word
-        found = [words.states.new_zeros(0, self.longest, dtype=torch.float32)]
-        for some in _slices(count, self.longest * max(by_width.shape[1], self.longest), places.device):
+        within = places[:, None] >= places  # (width, width): a span of this length has this word
+        found = [words.states.new_zeros(0, self.max_span_width, dtype=torch.float32)]
+        for some in _slices(count, self.max_span_width * max(by_width.shape[1], self.max_span_width), places.device):
             begin = torch.arange(count, device=places.device)[some]
-            near = (begin[:, None] + places).clamp(max=count - 1)  # (some, longest)
+            near = (begin[:, None] + places).clamp(max=count - 1)  # (some, width)
             inside = (begin[:, None] + places < count) & (words.sentences[near] == words.sentences[begin, None])
-            heads = masked_softmax(attention[near].unsqueeze(1), within) @ _rows(by_head, near)  # (some, longest, hidden)
+            heads = masked_softmax(attention[near].unsqueeze(1), within) @ _rows(by_head, near)  # (some, width, hidden)
             score = heads + by_first[begin, None] + _rows(by_last, near) + by_width
             for layer in rest:
                 score = layer(score)
@@ -185,17 +195,17 @@ class SpanRanker(nn.Module):
 
     def _raised(self, scores: Tensor, wanted: Tensor) -> Tensor:
         """Scores of candidates with those that are wanted above all others; what is too long stays out."""
-        wanted = wanted[wanted[:, 1] - wanted[:, 0] < self.longest].to(scores.device)
+        wanted = wanted[wanted[:, 1] - wanted[:, 0] < self.max_span_width].to(scores.device)
         places = wanted[:, 0], wanted[:, 1] - wanted[:, 0]
         return scores.index_put(places, scores[places].masked_fill(scores[places] > MASKED_SCORE / 2, math.inf))
 
     def vectors(self, words: DocumentWords, first: Tensor, last: Tensor) -> Tensor:
         """(spans, dim): first and last word, what lies between as the network sees its head, and how wide it is."""
-        places = torch.arange(self.longest, device=first.device)
+        places = torch.arange(self.max_span_width, device=first.device)
         attention = self.head(words.states).squeeze(1)
         heads = [words.own.new_zeros(0, words.own.shape[1])]
-        for some in _slices(len(first), self.longest * words.own.shape[1], places.device):
-            near = first[some, None] + places  # (some, longest)
+        for some in _slices(len(first), self.max_span_width * words.own.shape[1], places.device):
+            near = first[some, None] + places  # (some, width)
             inside = near <= last[some, None]
             near = torch.minimum(near, last[some, None])
             heads.append((masked_softmax(attention[near], inside).unsqueeze(1) @ _rows(words.own, near)).squeeze(1))
@@ -270,22 +280,22 @@ def _bounds(device: torch.device) -> Tensor:
 
 
 def chosen_spans(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The best spans, at most `count`, none of which cross: scores (words, longest) -> first and last words, on the CPU.
+    """The best spans, at most `count`, none of which cross: scores (words, width) -> first and last words, on the CPU.
 
     The best comes first, then the next best that crosses none of those before it. Given back in the order of the text.
 
     >>> chosen_spans(torch.tensor([[1.0, 9.0], [2.0, 8.0], [3.0, MASKED_SCORE]]), 3)   # words 0 and 1; they cross words 1 and 2
     (tensor([0, 1, 2]), tensor([1, 1, 2]))
     """
-    words, longest = scores.shape
+    words, width_limit = scores.shape
     flat = scores.flatten()
     order = flat.argsort(descending=True, stable=True)[: int((flat > MASKED_SCORE / 2).sum())].cpu()
     furthest, nearest = [-1] * words, [words] * words  # of chosen spans: by first word the last, by last word the first one
     found: list[tuple[int, int]] = []
-    for place in (place for some in order.split(1 << 16) for place in some.tolist()):
+    for position in (position for some in order.split(1 << 16) for position in some.tolist()):
         if len(found) == count:
             break
-        first, width = divmod(place, longest)
+        first, width = divmod(position, width_limit)
         last = first + width
         if width and (max(furthest[first + 1 : last + 1]) > last or min(nearest[first:last]) < first):
             continue
