@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from polyseme.base.config import Config
-from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Batch, Layers, Sentence
 from polyseme.text.words import get_splitter
 
 Vectors = Callable[[list[str], int], list[list[float]]]

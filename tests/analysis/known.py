@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 from polyseme.base.config import Config
-from polyseme.encoders.base import Batch, Encoder, Layers
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Batch, Layers
 from polyseme.text.words import get_splitter
 
 

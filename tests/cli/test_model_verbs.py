@@ -153,7 +153,7 @@ def test_verify_reads_a_single_layer_without_its_axis(run, model, tmp_path):
     text, vectors = tmp_path / "t.txt", tmp_path / "v.hdf5"
     text.write_text("The bank\n")
     with h5py.File(vectors, "w") as file:
-        file["0"] = polyseme.load(model).embed(["The bank"], layers="top")[0][0]
+        file["0"] = polyseme.load(model).embed(["The bank"], layers="top")[0]
     assert run("verify", model, "--vectors", vectors, "--input", text, "--layers", "top").code == 0
 
 

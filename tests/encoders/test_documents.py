@@ -76,7 +76,7 @@ def test_layers_can_be_chosen_and_batches_are_told() -> None:
     (whole,) = model.embed_documents([DOCUMENT])
     assert told == [1]
     for top, every in zip(found, whole, strict=True):
-        np.testing.assert_allclose(top, every[-1:], atol=1e-6)
+        np.testing.assert_allclose(top, every[-1], atol=1e-6)
 
 
 def test_systems_without_such_marks_read_the_words_alone() -> None:

@@ -6,6 +6,7 @@ import copy
 import io
 import subprocess
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -113,12 +114,34 @@ def test_a_long_text_needs_little_beyond_its_vectors() -> None:
     assert float(found) < 1.5
 
 
-@pytest.mark.parametrize("choice", ["top", "mean", 0, 1, 2])
-def test_layer_choice(choice: str | int) -> None:
+@pytest.mark.parametrize("choice", ["top", "mean", 0, 1, 2, [2, 0], (1,)])
+def test_layer_choice(choice: str | int | list[int]) -> None:
     model = elmo()
     full, chosen = model.embed(TEXTS), model.embed(TEXTS, layers=choice)  # type: ignore[arg-type]
-    pick = {"top": lambda a: a[2:], "mean": lambda a: a.mean(0, keepdims=True)}.get(str(choice), lambda a: a[[choice]])
+    pick = {"top": lambda a: a[2], "mean": lambda a: a.mean(0)}.get(
+        str(choice), lambda a: a[list(choice) if isinstance(choice, list | tuple) else choice]
+    )
     assert_close(chosen, [pick(array) for array in full])
+    (document,) = model.embed_documents([TEXTS[:2]], layers=choice)  # type: ignore[arg-type]
+    assert [array.ndim for array in document] == [chosen[0].ndim] * 2
+
+
+def test_single_words_as_sentences_get_a_warning() -> None:
+    model = elmo()
+    with pytest.warns(UserWarning, match=r"each of the 2 sentences is a single word; .* \[\['the', 'cat', \.\.\.\]\]") as seen:
+        model.encode(["the", "cat"])
+    assert len(seen) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.embed(["the cat", "cat"])
+        model.embed([["the"], ["cat"]])
+        model.embed(["cat"])
+
+
+def test_calling_a_model_with_texts() -> None:
+    for texts in (["the cat"], "the cat", None):
+        with pytest.raises(UsageError, match=r"call model\.embed\(\[\.\.\.\]\) for arrays"):
+            elmo()(texts)
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
@@ -236,7 +259,7 @@ def test_long_words_are_remembered_by_what_is_read_of_them() -> None:
     model = elmo()
     words = ["x" * 2000, "\ud800" * 2000 + "cat", "x" * 50 + "y" * 2000]
     expected = model.tokens(model.word_inputs(words)).detach().numpy()
-    np.testing.assert_allclose(model.embed([words], layers=0)[0][0, :, :8], expected, atol=1e-6)
+    np.testing.assert_allclose(model.embed([words], layers=0)[0][:, :8], expected, atol=1e-6)
     assert max(map(len, model.cache._rows)) <= 50
 
 
@@ -288,17 +311,22 @@ def test_a_full_device_goes_on_with_half_the_batch(monkeypatch: pytest.MonkeyPat
         (lambda m: m.embed(["cat"], layers=1.0), "layers is 1.0"),
         (lambda m: m.embed(["cat"], layers=True), "layers is True"),
         (lambda m: m.embed(["cat"], start=""), "unknown start ''"),
-        (lambda m: m.embed(["cat"], layers=3), "layers is 3; allowed: all, top, mean, or a number from 0 to 2"),
+        (
+            lambda m: m.embed(["cat"], layers=3),
+            "layers is 3; allowed: all, top, mean, a number from 0 to 2, or a list",
+        ),
         (lambda m: m.embed(["cat"], layers="last"), "layers is 'last'"),
+        (lambda m: m.embed(["cat"], layers=[]), r"layers is \[\]"),
+        (lambda m: m.embed(["cat"], layers=[0, 3]), r"layers is \[0, 3\]"),
         (lambda m: m.embed(["cat"], start="wram"), r"unknown start 'wram' \(did you mean 'warm'\?\)"),
         (lambda m: m.embed(["cat"], start=3), r"unknown start 3 \(known: .*zero"),
         (lambda m: m.encode(["cat"], pooling=None), r"unknown pooling None \(known: .*mean"),
-        (lambda m: m.embed(["cat"], start="learned"), "has not learned a start state; allowed: zero, warm, carry"),
-        (lambda m: m(m.prepare(["cat"]), start="carry"), "'carry' belongs to embed"),
+        (lambda m: m.embed(["cat"], start="learned"), "no learned state\\); allowed: zero, warm, carry"),
+        (lambda m: m(m.prepare(["cat"]), start="carry"), "start='carry' applies only to embed"),
         (lambda m: m.embed(["cat"], batch_words=0), "batch_words is 0"),
-        (lambda m: m.embed(["cat"], batch_words="x"), "batch_words is 'x' and batch_size 128; both must be whole numbers"),
-        (lambda m: m.embed(["cat"], batch_size=1.5), "batch_size 1.5; both must be whole numbers of at least 1"),
-        (lambda m: m.embed(["cat"], start="carry", batch_size=0), "batch_size 0"),
+        (lambda m: m.embed(["cat"], batch_words="x"), "batch_words is 'x' and batch_size is 128; allowed: whole numbers"),
+        (lambda m: m.embed(["cat"], batch_size=1.5), "batch_size is 1.5; allowed: whole numbers of 1 or more"),
+        (lambda m: m.embed(["cat"], start="carry", batch_size=0), "batch_size is 0"),
         (lambda m: m.freeze("layer3"), r"unknown layer group 'layer3' \(did you mean 'layer"),
         (lambda m: m.freeze(3), r"unknown layer group 3 \(known: "),
         (lambda m: setattr(m, "precision", "fp8"), r"unknown precision 'fp8'"),
@@ -311,7 +339,7 @@ def test_mistakes(call: object, said: str) -> None:
 
 
 def test_a_model_needs_an_input() -> None:
-    with pytest.raises(ConfigError, match="neither characters nor words"):
+    with pytest.raises(ConfigError, match="characters and words are both missing"):
         ElmoConfig(characters=None)
     with pytest.raises(ConfigError, match="set project to true"):
         ElmoConfig(characters=CHARACTERS, dim=8, project=False)

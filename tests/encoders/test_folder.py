@@ -85,14 +85,14 @@ def test_saving_over_a_folder_and_failing_to_save(tmp_path: Path, monkeypatch: p
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("polyseme.encoders.folder.save_file", full)
+    monkeypatch.setattr("polyseme.base.tensor_files.save_file", full)
     with pytest.raises(PolysemeError, match=r"cannot write .*other: No space left on device"):
         elmo().save_pretrained(tmp_path / "other")
 
     def full_in_its_own_voice(*_: object) -> None:
         raise SafetensorError("no space")
 
-    monkeypatch.setattr("polyseme.encoders.folder.save_file", full_in_its_own_voice)
+    monkeypatch.setattr("polyseme.base.tensor_files.save_file", full_in_its_own_voice)
     with pytest.raises(PolysemeError) as caught:
         elmo().save_pretrained(tmp_path / "other")
     assert str(caught.value) == f"cannot write {tmp_path}/other/model.safetensors: no space"

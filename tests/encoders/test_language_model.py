@@ -97,7 +97,7 @@ def test_carried_questions_keep_the_order_of_arrival() -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(UsageError, match="allowed starts: learned, zero, warm"):
+    with pytest.raises(UsageError, match="start='carry' does not apply to substitutes"):
         elmo(output=True).substitutes(TEXT, 1, start="carry")
     with pytest.raises(UsageError, match="count is 0"):
         elmo(output=True).substitutes(TEXT, 1, count=0)
@@ -107,3 +107,46 @@ def test_mistakes() -> None:
         elmo(output=True).substitutes(TEXT, 5)
     with pytest.raises(UsageError, match="at least one sentence"):
         elmo(output=True).perplexity([])
+
+
+def test_substitutes_by_word() -> None:
+    model = elmo(output=True)
+    found = model.substitutes("the cat sat", word="cat", count=3)
+    assert found == model.substitutes("the cat sat", 1, count=3) and (found.words, found.position) == (["the", "cat", "sat"], 1)
+    for call, said in (
+        ({"word": "dog"}, "'dog' is not in the sentence; its words are 0: the, 1: cat, 2: the"),
+        ({"word": "the"}, "'the' occurs at positions 0, 2: choose one with position"),
+        ({"word": "ca"}, "'ca' is not a word of its own: the model splits the sentence into 0: the"),
+        ({}, "give word or position; the words are 0: the"),
+        ({"word": "cat", "position": 1}, "give word or position"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            model.substitutes("the cat the", **call)
+
+
+def test_results_print_and_render() -> None:
+    model = elmo(output=True)
+    found = model.substitutes(["the", "<b>", "sat"], word="<b>", count=2)
+    assert str(found).splitlines()[0] == "the [<b>] sat" and "<b>" not in found._repr_html_()
+    assert [*found.to_json()] == ["words", "position", "substitutes"]
+    log_probs = model.log_probs([["the", "<b>"]])
+    assert "not in the vocabulary" in str(log_probs[0]) and "&lt;b&gt;" in log_probs._repr_html_()
+    assert [*log_probs[0].to_json()] == ["forward", "backward", "mean", "perplexity"]
+    total = model.perplexity(["the cat", "the <b>"])
+    assert total.sentences == 2 and total.words == 4 and total.unknown == 0.25 and "perplexity backward" in str(total)
+    assert "<table>" in total._repr_html_() and [*total.to_json()] == ["sentences", "words", "unknown", "perplexity"]
+
+
+def test_the_chain_rule_multiplies_to_the_score() -> None:
+    model = elmo(output=True)
+    (found,), steps = model.log_probs(["the cat"]), model.chain_rule("the cat")
+    assert [step.word for step in steps] == ["the", "cat", "</S>", "cat", "the", "<S>"]
+    sides = steps.directions()
+    np.testing.assert_allclose(sides["forward"][-1].product, found.forward.sum())
+    np.testing.assert_allclose(sides["backward"][-1].product, found.backward.sum())
+    assert steps.to_json() == model.chain_rule(found).to_json() and "right to left" in str(steps)
+
+
+def test_other_models_say_what_to_use() -> None:
+    with pytest.raises(PolysemeError, match=r"kind elmo, which has no masked-word prediction: give a BERT"):
+        elmo(output=True).fill("the [MASK]")

@@ -14,7 +14,6 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.encoders.config import NgramConfig
 from polyseme.encoders.fingerprint import model_fingerprint
-from polyseme.encoders.language_model import LanguageModel
 from polyseme.encoders.ngram import NgramModel
 from polyseme.encoders.ngram_table import Level, NgramTable
 from polyseme.text.vocabulary import Vocabulary
@@ -54,12 +53,12 @@ def test_by_hand() -> None:
 
 
 def test_step_by_step() -> None:
-    *_, last = small().steps(["a", "b", "b"])
+    *_, last = small().chain_rule(["a", "b", "b"])
     assert (last.word, last.order, last.context) == ("</s>", 1, ("b", "b")) and last.known
     assert [each.context for each in last.backoffs] == [("b", "b"), ("b",)]
     np.testing.assert_allclose(np.exp([each.weight for each in last.backoffs]), [1, 0.6], rtol=1e-6)
     assert np.exp(last.found) == pytest.approx(0.2) and np.exp(last.log_prob) == pytest.approx(0.12)
-    first, second, _ = small().steps("x a")
+    first, second, _ = small().chain_rule("x a")
     assert (first.word, first.known, first.context, first.order) == ("x", False, ("<s>",), 1)
     assert second.order == 1 and second.context == ("<s>", "x")
     assert [(each.context, each.weight) for each in second.backoffs] == [(("x",), 0.0)]  # `<s> x` was never seen
@@ -81,7 +80,7 @@ def test_sentences_do_not_touch_each_other() -> None:
     texts = [["a", "b"], [], ["b"], ["a", "b", "b"]]
     for text, found in zip(texts, model.log_probs(texts), strict=True):
         np.testing.assert_array_equal(found.forward, model.log_probs([text])[0].forward)
-    assert model.log_probs([]) == [] and isinstance(model, LanguageModel)
+    assert model.log_probs([]) == [] and model.predicts_words
     with pytest.raises(UsageError, match="at least one sentence"):
         model.perplexity([])
 

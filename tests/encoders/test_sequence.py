@@ -212,7 +212,7 @@ def test_what_cannot_be() -> None:
     with pytest.raises(UsageError, match="with 3"):
         bert().prepare_sequence([[A, B, A]])
     for model in (elmo(), bert()):
-        assert not model.predicts
-        with pytest.raises(UsageError, match="leave `predict` out"):
+        assert not model.predicts_next_word
+        with pytest.raises(UsageError, match="predict=True needs a left-to-right language model"):
             model.encode_sequence(model.prepare_sequence([[A]]), predict=True)
-    assert gpt().predicts and ulmfit().predicts and not gpt(head="GPT2Model").predicts
+    assert gpt().predicts_next_word and ulmfit().predicts_next_word and not gpt(head="GPT2Model").predicts_next_word

@@ -16,7 +16,6 @@ from polyseme.base.errors import FormatError, MissingExtraError, PolysemeError, 
 from polyseme.encoders.bert import Bert
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.gpt import Gpt
-from polyseme.encoders.language_model import LanguageModel
 from polyseme.encoders.subword_windows import windows
 from tests.encoders.small_subwords import bert, byte_pairs, gpt, library, wordpieces
 
@@ -122,7 +121,7 @@ def test_a_window_is_read_as_the_library_reads_it() -> None:
     assert wordpieces().unk_token_id not in ids
     with torch.no_grad():
         middle = model.network.base_model(torch.tensor([[cls, *ids[4:12], sep]])).last_hidden_state[0]
-    found = model.embed([words], layers="top")[0][0]
+    found = model.embed([words], layers="top")[0]
     np.testing.assert_allclose(found[6:10], middle[3:7], atol=1e-6)  # windows begin at 0, 4, 8, ...: 6 to 9 are its own
     summary = model(model.prepare([words])).summary
     assert summary is not None and summary.shape == (1, 8)
@@ -281,7 +280,7 @@ def test_other_mistakes() -> None:
         Bert(bert().config, network=bert().network, tokenizer=byte_pairs())
     with pytest.raises(UsageError, match="at least one sentence"):
         bert().prepare([])
-    with pytest.raises(UsageError, match="bert has no choice of start state"):
+    with pytest.raises(UsageError, match="start does not apply to embed for models of kind bert"):
         bert().embed(["a"], start="warm")
 
 
@@ -306,19 +305,24 @@ def test_fill_is_the_masked_language_model() -> None:
         logs = torch.log_softmax(model.network(**ids).prediction_logits[0], -1)
     for place, answers in zip((ids["input_ids"][0] == wordpieces().mask_token_id).nonzero()[:, 0], found, strict=True):
         best = logs[place].topk(3)
-        assert [answer.piece for answer in answers] == wordpieces().convert_ids_to_tokens(best.indices.tolist())
+        assert [answer.subword for answer in answers] == wordpieces().convert_ids_to_tokens(best.indices.tolist())
         np.testing.assert_allclose([answer.log_prob for answer in answers], best.values, atol=1e-5)
     with pytest.raises(UsageError, match=r"the text has no \[MASK\]"):
         model.fill("the bank")
-    with pytest.raises(UsageError, match="reads 24: give less text"):
+    with pytest.raises(UsageError, match="reads 24: shorten it"):
         model.fill("[MASK] " + "the " * 30)
-    with pytest.raises(PolysemeError, match="has no head for masked words"):
+    with pytest.raises(PolysemeError, match="has no masked-word head"):
         bert(head="BertModel").fill("[MASK]")
+    masked = model.fill("the [MASK] of the river", count=3)
+    assert model.fill("the bank of the river", word="bank", count=3) == masked and len(str(masked).splitlines()) == 4
+    assert [*masked.to_json()] == ["text", "fillings"] and "piece" in masked.to_json()["fillings"][0][0]
+    with pytest.raises(PolysemeError, match=r"kind bert, which has no substitutes: .*call fill"):
+        model.substitutes("the bank", word="bank")
 
 
 def test_gpt_is_a_language_model() -> None:
     model = gpt()
-    assert isinstance(model, LanguageModel)
+    assert model.predicts_words
     words = ["the", "banks", "of", "zebras"]
     end = byte_pairs().eos_token_id
     pieces = [byte_pairs()(" " + word)["input_ids"] for word in words] + [[end]]

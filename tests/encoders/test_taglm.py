@@ -26,7 +26,7 @@ TEXTS = [*sentences(4, seed=2), ["a"], []]
 def test_its_vectors_are_the_top_layer_of_the_elmo_with_the_same_weights(options: dict[str, object]) -> None:
     whole, top = elmo(**options), elmo(**options, kind=TagLm)  # type: ignore[arg-type]
     assert top.layers == 1 and top.dim == whole.dim
-    for one, other in zip(whole.embed(TEXTS, layers="top"), top.embed(TEXTS), strict=True):
+    for one, other in zip(whole.embed(TEXTS, layers="top"), top.embed(TEXTS, layers="top"), strict=True):
         np.testing.assert_array_equal(one, other)
     for mine, its in zip(top.embed(TEXTS, layers="mean"), top.embed(TEXTS, layers=0), strict=True):
         np.testing.assert_array_equal(mine, its)

@@ -13,7 +13,6 @@ import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
 from polyseme.encoders.config import UlmfitConfig
-from polyseme.encoders.language_model import LanguageModel
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.config import AwdDropout
 from polyseme.text.vocabulary import Vocabulary
@@ -65,7 +64,7 @@ def numbers(text: list[str]) -> list[int]:
 @pytest.mark.parametrize("layers", [1, 3])
 def test_layers_and_probabilities_are_those_of_the_definition(layers: int) -> None:
     model = small(layers, seed=layers)
-    assert isinstance(model, LanguageModel) and model.layers == layers + 1 and model.dim == (5 if layers > 1 else 3)
+    assert model.predicts_words and model.layers == layers + 1 and model.dim == (5 if layers > 1 else 3)
     for text, vectors, found in zip(TEXTS, model.embed(TEXTS), model.log_probs(TEXTS), strict=True):
         ids = numbers(text)
         stacks, logs = oracle(model, [1, *ids])
@@ -92,7 +91,7 @@ def test_carried_from_sentence_to_sentence() -> None:
     assert said.mean == pytest.approx(np.exp(-expected.mean()), rel=1e-5) and said.predictions == len(expected)
     assert model.log_probs([], start="carry") == []
     assert model.score(TEXTS)[0] == pytest.approx(found[0].forward.sum(), abs=1e-5)  # the first one begins alike
-    with pytest.raises(UsageError, match="unknown start 'warm'; allowed: zero, carry"):
+    with pytest.raises(UsageError, match="start is 'warm'; allowed: zero, carry"):
         model.score(TEXTS, start="warm")  # type: ignore[arg-type]
 
 

@@ -152,8 +152,8 @@ def test_embed_is_lookup_in_any_batch(unknown: str) -> None:
     texts = [["the", "oak", "bank"], [], ["elm"], ["oak", "River", "oak"], ["漢字"] * 9]
     for settings in ({}, {"batch_words": 1}, {"batch_size": 1}, {"layers": "mean"}, {"layers": 0}):
         for words, found in zip(texts, model.embed(texts, **settings), strict=True):  # type: ignore[arg-type]
-            assert found.shape == (1, len(words), 4)
-            np.testing.assert_array_equal(found[0], model.lookup(words).vectors)
+            assert found.shape == ((len(words), 4) if "layers" in settings else (1, len(words), 4))
+            np.testing.assert_array_equal(found.reshape(-1, 4), model.lookup(words).vectors)
     backwards = model.embed(texts[::-1])[::-1]
     for one, other in zip(model.embed(texts), backwards, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -164,7 +164,7 @@ def test_text_is_split_as_the_splitter_says() -> None:
     assert model.words("the bank's river") == ["the", "bank's", "river"]
     model.splitter = get_splitter("english")
     assert model.embed(["the bank's river"])[0].shape == (1, 4, 4)
-    with pytest.raises(UsageError, match="word2vec has no choice of start state"):
+    with pytest.raises(UsageError, match="start does not apply to embed for models of kind word2vec"):
         model.embed(["a"], start="warm")
     with pytest.raises(UsageError, match="from 0 to 0"):
         model.embed(["a"], layers=1)
@@ -250,7 +250,7 @@ def test_one_kind_in_the_place_of_another(tmp_path: Path) -> None:
     table().save_pretrained(tmp_path / "m")
     assert not (tmp_path / "m" / "output.safetensors").exists()
     assert isinstance(polyseme.load(tmp_path / "m"), WordVectorTable)
-    with pytest.raises(PolysemeError, match=r"m holds a word2vec, which is no Elmo: polyseme.load reads every kind"):
+    with pytest.raises(PolysemeError, match=r"m holds a model of kind word2vec, not Elmo: polyseme.load reads every kind"):
         Elmo.from_pretrained(tmp_path / "m")
 
 

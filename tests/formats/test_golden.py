@@ -47,7 +47,7 @@ def test_top_layer_with_carried_state(name, sentences, path, record_property):
     folder = golden(name)
     model = load(folder)
     words = interleaved(folder, sentences)
-    got = [layers[0] for layers in model.embed(words, start="carry", batch_size=3, layers="top")]
+    got = model.embed(words, start="carry", batch_size=3, layers="top")
     expected = top_layers(folder)
     worst(record_property, got, expected)
     for a, b in zip(got, expected, strict=True):
@@ -59,7 +59,7 @@ def test_token_embeddings(record_property):
     vocabulary = lines(folder / "vocab_test.txt")
     with h5py.File(folder / "elmo_token_embeddings.hdf5", "r") as file:
         expected = file["embedding"][...]  # (458, 16)
-    got = load(folder).embed([vocabulary], layers=0)[0][0]
+    got = load(folder).embed([vocabulary], layers=0)[0]
     worst(record_property, [got[:, :16]], [expected])
     np.testing.assert_allclose(got, np.hstack([expected, expected]), atol=1e-6, rtol=1e-5)
 
@@ -72,7 +72,7 @@ def test_a_model_by_word_ids_gives_the_same_vectors(path, record_property):
     assert model.config.words.size == 458
     sentences = interleaved(folder, "sentences.json")
     assert all(word in model.vocabulary for sentence in sentences for word in sentence)
-    got = [layers[0] for layers in model.embed(sentences, start="carry", batch_size=3, layers="top")]
+    got = model.embed(sentences, start="carry", batch_size=3, layers="top")
     expected = top_layers(folder)
     worst(record_property, got, expected)
     for a, b in zip(got, expected, strict=True):

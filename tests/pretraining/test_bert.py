@@ -332,7 +332,7 @@ def test_it_learns_where_nouns_stand(tmp_path: Path) -> None:
     result = config.fit(Corpus(tmp_path / "t.txt", workers=0), Run(seed=1), tmp_path / "m")
     assert result.scores["masked_perplexity"] < 3  # by frequencies alone it is 9
     filled = polyseme.load(tmp_path / "m").fill("The cat likes the [MASK] . The dog likes the fur .", count=4)[0]
-    assert {each.piece for each in filled} <= {word for topic in topics for word in topic}
+    assert {each.subword for each in filled} <= {word for topic in topics for word in topic}
 
 
 def test_mistakes(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_sunday(tmp_path: Path) -> None:
         right, wrong = model.score(["今天是周日", "今天周日是"])
         assert right > wrong + 1
         assert polyseme.load(tmp_path / f"m{order}").score(["今天是周日"])[0] == right
-        steps = model.steps("今天是周日")
+        steps = model.chain_rule("今天是周日")
         assert [step.word for step in steps] == [*"今天是周日", "</s>"]
         assert sum(step.log_prob for step in steps) == pytest.approx(right)
 

@@ -85,7 +85,7 @@ def test_all_layers_side_by_side() -> None:
 def test_the_top_layer_alone() -> None:
     elmo = encoder()
     made = features(elmo, layers="top")
-    top = torch.from_numpy(elmo.embed([TEXTS[1]], layers="top")[0][0])
+    top = torch.from_numpy(elmo.embed([TEXTS[1]], layers="top")[0])
     torch.testing.assert_close(made(made.prepare(TEXTS)).at_input[1, :, 5:], top)
 
 

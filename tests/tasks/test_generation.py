@@ -165,7 +165,7 @@ def test_target_words_start_from_the_first_layer_of_a_model(tmp_path: Path) -> N
     model.save_pretrained(tmp_path / "elmo")
     task = built(PAIRS, target_encoder=str(tmp_path / "elmo"))
     assert task.config.target_dim == model.dim
-    expected = np.stack([model.embed([[word]], layers=0)[0][0, 0] for word in ("Ein", "läuft", ".", "Hund", "Kater")])
+    expected = np.stack([model.embed([[word]], layers=0)[0][0] for word in ("Ein", "läuft", ".", "Hund", "Kater")])
     expected /= np.linalg.norm(expected, axis=1).mean()
     np.testing.assert_allclose(task.network.decoder.table.weight[len(MARKS) :].detach(), expected, atol=1e-5)
 

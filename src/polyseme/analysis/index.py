@@ -30,7 +30,8 @@ from polyseme.analysis.index_files import (
 from polyseme.analysis.search import SearchResult, nearest_rows
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
 from polyseme.base.progress import Advance
-from polyseme.encoders.base import Encoder, Sentence
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Sentence
 from polyseme.encoders.fingerprint import model_fingerprint, text_fingerprint
 from polyseme.nn.weight_version import WeightVersion, weight_version
 from polyseme.text.shards.files import build_once

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from polyseme.analysis.search import normalised
 from polyseme.base.progress import Advance
-from polyseme.encoders.base import Encoder, Sentence
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Sentence
 
 EMBEDDED = 8192  # words whose layers are in memory at a time: 100 MB for three layers of 1,024 numbers
 Keep = Callable[[NDArray[np.float16]], None]

@@ -26,7 +26,6 @@ from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder, Sentence
 from polyseme.encoders.positions import find_position
-from polyseme.encoders.static_vectors import has_vector
 from polyseme.formats.load import as_encoder
 from polyseme.text.config import TextConfig
 
@@ -209,10 +208,10 @@ def nearest_words(
     searched = Searched(
         len(index), index.manifest.sentences, layers, index.layer, same_word, static=static_layer, folder=index.folder
     )
-    known = bool(has_vector(encoder, [words[position]])[0])
+    known = bool(encoder.known([words[position]])[0])
     static: list[StaticNeighbour] = []
     if static_layer and known:
-        rows = index.search_static(stack[0], count, ~same & has_vector(encoder, index.types)).pairs()
+        rows = index.search_static(stack[0], count, ~same & encoder.known(index.types)).pairs()
         static = [StaticNeighbour(index.types[row], cosine, int(index.counts[row])) for row, cosine in rows]
     return Neighbours(words, position, others[:count], static, searched, known)
 

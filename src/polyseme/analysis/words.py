@@ -6,20 +6,19 @@ nearest to b - a + c, of vectors of length 1, other than those three.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.analysis.search import normalised
-from polyseme.base.display import html_table, short
 from polyseme.base.errors import PolysemeError, UsageError, arg, nearest
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
-from polyseme.encoders.static_vectors import has_closed_vocabulary, has_vector, static_vectors, vocabulary_words
-from polyseme.encoders.word2vec import Similar, WordVectorTable
+from polyseme.encoders.results import Similar, SimilarWords
+from polyseme.encoders.static_vectors import static_vectors, vocabulary_words
+from polyseme.encoders.word2vec import WordVectorTable
 
 _QUESTIONS_PER_BATCH = 256
 
@@ -32,34 +31,6 @@ class WordVector:
     """As the model knows it: perhaps in another case."""
     vector: NDArray[np.float32]
     """(dim,), of length 1."""
-
-
-@dataclass(frozen=True)
-class SimilarWords(Sequence[Similar]):
-    """The words nearest to a word or to the answer of an analogy, nearest first."""
-
-    question: Mapping[str, Any]
-    """What was asked: `word`, or the three `words` of an analogy."""
-    words: tuple[Similar, ...]
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.words[index]
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    def __iter__(self) -> Iterator[Similar]:
-        return iter(self.words)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {**self.question, "similar": [{"word": each.word, "cosine": each.cosine} for each in self.words]}
-
-    def __str__(self) -> str:
-        return "\n".join(f" {each.cosine:6.3f}  {short(each.word)}" for each in self.words)
-
-    def _repr_html_(self) -> str:
-        return html_table(["cosine", "word"], [[f"{each.cosine:.3f}", each.word] for each in self.words])
 
 
 class WordList:
@@ -107,7 +78,7 @@ class WordSpace:
         row = self.row(word)
         if row is not None:
             return WordVector(self.words[row], self.vectors[row])
-        if not has_vector(self.encoder, [word])[0]:
+        if not self.encoder.known([word])[0]:
             return None
         return WordVector(word, normalised(self.encoder.embed([[word]], layers=0)[0].reshape(-1)))
 
@@ -123,13 +94,13 @@ class WordSpace:
     def similar(self, word: str, count: int = 10) -> SimilarWords:
         """Find the words nearest to a word, without itself."""
         vector = self.get(word)
-        return SimilarWords({"word": word}, self._nearest(vector.vector, count, [vector.word]))
+        return SimilarWords(self._nearest(vector.vector, count, [vector.word]), word)
 
     def analogy(self, first: str, second: str, third: str, count: int = 10) -> SimilarWords:
         """Find the words that are to `third` as `second` is to `first`, best first."""
         a, b, c = (self.get(word) for word in (first, second, third))
         words = self._nearest(b.vector - a.vector + c.vector, count, [a.word, b.word, c.word])
-        return SimilarWords({"words": [first, second, third]}, words)
+        return SimilarWords(words, [first, second, third])
 
     def answers(self, questions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Solve analogies: rows (questions, 3) -> rows (questions,)."""
@@ -166,7 +137,7 @@ def isolated_word_vectors(encoder: Encoder, words: Sequence[str]) -> dict[str, N
 
 def _known_spelling(encoder: Encoder, words: Sequence[str]) -> dict[str, str]:
     """Return the words that a model knows, in the case in which a closed vocabulary has them."""
-    if not has_closed_vocabulary(encoder):
+    if not encoder.closed_vocabulary:
         return {word: word for word in words}
     vocabulary = vocabulary_words(encoder)
     rows = WordList(vocabulary)

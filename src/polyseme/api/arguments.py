@@ -14,7 +14,9 @@ from polyseme.base.config import Setting
 from polyseme.base.errors import UsageError, arg
 
 if TYPE_CHECKING:
-    from polyseme.encoders.base import Encoder, LayerChoice, Sentence
+    from polyseme.encoders.base import Encoder
+    from polyseme.encoders.batch import Sentence
+    from polyseme.encoders.layer_choice import LayerChoice
     from polyseme.tasks.base import Task
     from polyseme.text.corpus import Corpus
 

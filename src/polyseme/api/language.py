@@ -25,8 +25,9 @@ from polyseme.api.models import loaded
 from polyseme.base.config import Setting
 
 if TYPE_CHECKING:
-    from polyseme.encoders.bert import Filled
-    from polyseme.encoders.language_model import CorpusPerplexity, ScoredText, Substitutes, TotalScore
+    from polyseme.encoders.results import MaskFillings, Substitutes
+    from polyseme.encoders.scoring import ScoredText, TotalScore
+    from polyseme.metrics.perplexity import Perplexity
 
 Sources = Annotated[
     AnyCorpus,
@@ -69,7 +70,7 @@ def perplexity(
     sentences: SentencesOption = None,
     field: Field = None,
     workers: Workers = None,
-) -> CorpusPerplexity:
+) -> Perplexity:
     """Measure how well a language model predicts a text that it was not trained on.
 
     Words are split as in the model's training. Each sentence is read alone from the model's initial state, unless `carry`. Ends
@@ -102,7 +103,7 @@ def substitutes(
     probabilities of all words of the vocabulary sum to 1.
     """
     words: Any = text.split() if split_on_spaces and isinstance(text, str) else text
-    return loaded(model).substitutes(words, position=position, word=word, count=count, start=start)  # type: ignore[attr-defined]
+    return loaded(model).substitutes(words, position=position, word=word, count=count, start=start)
 
 
 def fill(
@@ -110,10 +111,10 @@ def fill(
     *,
     model: MaskedModel,
     count: Count = 10,
-) -> Filled:
+) -> MaskFillings:
     """Fill in the hidden words of a text with a BERT or similar model.
 
     Each [MASK] stands for one subword of the model's vocabulary: a word, or with ## before it the end of one. Several are
     filled independently. For ELMo, use `substitutes`.
     """
-    return loaded(model).fill(text, count=count)  # type: ignore[attr-defined]
+    return loaded(model).fill(text, count=count)

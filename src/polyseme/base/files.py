@@ -14,7 +14,7 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,27 +59,36 @@ def atomic(path: str | Path, *, part: Path | None = None) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def atomic_folder(folder: str | Path, *, last: str) -> Iterator[Path]:
-    """A new folder beside `folder` to write files to; they get their place when the block ends well, `last` as the last.
+def atomic_folder(folder: str | Path, *, last: str, remove: Iterable[str] = ()) -> Iterator[Path]:
+    """Yield a new folder beside `folder` to write to; its content moves there when the block ends without an error.
 
-    What else a folder that is there already holds stays.
+    A folder that exists keeps what else it holds, except the files named in `remove`. Its file `last`, without which the
+    folder is not valid, goes first and comes back last.
     """
     folder = Path(folder)
     with wrap_os_errors(folder, "write"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
-    try:
-        with replace_path_in_errors(folder, part):
-            yield part
-        with wrap_os_errors(folder, "write"):
+        try:
+            with replace_path_in_errors(folder, part):
+                yield part
             part.chmod(0o755)
-            if not folder.exists():
+            if folder.exists():
+                _move_content(part, folder, last, set(remove))
+            else:
                 part.replace(folder)
-                return
-            for file in sorted(part.iterdir(), key=lambda file: file.name == last):
-                file.replace(folder / file.name)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _move_content(part: Path, folder: Path, last: str, remove: set[str]) -> None:
+    new = sorted(part.iterdir(), key=lambda file: file.name == last)
+    for name in [last, *sorted(remove - {file.name for file in new} - {last})]:
+        (folder / name).unlink(missing_ok=True)
+    for file in new:
+        if file.is_dir():
+            shutil.rmtree(folder / file.name, ignore_errors=True)
+        file.replace(folder / file.name)
 
 
 @contextlib.contextmanager

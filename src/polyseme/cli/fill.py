@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated
 
 import typer
 
-from polyseme.base.errors import UsageError
 from polyseme.cli import show
 from polyseme.cli.options import Device, Json, SplitterOption, open_model
 
@@ -33,27 +31,5 @@ def fill(
 
         polyseme fill "The [MASK] of the river." --model my-bert
     """
-    from polyseme.encoders.bert import Bert
-
-    loaded = open_model(model, splitter=splitter, device=device)
-    if not isinstance(loaded, Bert):
-        raise UsageError(
-            f"{model} is of kind {loaded.kind}, which fills in no hidden words: give a BERT (for ELMos: substitutes)"
-        )
-    found = loaded.fill(text, count=count)
-    if json:
-        show.as_json(
-            {
-                "text": text,
-                "fillings": [
-                    [{"piece": each.piece, "probability": math.exp(each.log_prob), "log_prob": each.log_prob} for each in place]
-                    for place in found
-                ],
-            }
-        )
-        return
-    for number, place in enumerate(found, start=1):
-        if len(found) > 1:
-            show.line(f"[MASK] {number}")
-        for each in place:
-            show.line(f"{math.exp(each.log_prob):10.4%}  {show.short(each.piece)}")
+    found = open_model(model, splitter=splitter, device=device).fill(text, count=count)
+    show.show_result(found, json=json)

@@ -11,9 +11,10 @@ import typer
 from polyseme.base.errors import PolysemeError, UsageError
 
 if TYPE_CHECKING:
-    from polyseme.encoders.base import Encoder, LayerChoice
+    from polyseme.encoders.base import Encoder
     from polyseme.encoders.elmo import Elmo
     from polyseme.encoders.gpt import Gpt
+    from polyseme.encoders.layer_choice import LayerChoice
     from polyseme.encoders.left_to_right import LeftToRight
     from polyseme.encoders.ngram import NgramModel
     from polyseme.encoders.ulmfit import Ulmfit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated
 
 import typer
@@ -22,7 +21,6 @@ from polyseme.cli.options import (
     check_splitting,
     open_elmo,
 )
-from polyseme.cli.places import find_place
 
 Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="A sentence, in quotes.")]
 Word = Annotated[str | None, typer.Option("--word", "-w", metavar="WORD", help="The word to replace.")]
@@ -56,14 +54,6 @@ def substitutes(
     """
     check_splitting(split_on_spaces, splitter)
     loaded = open_elmo(model, options=options, vocabulary=vocabulary, device=device, precision=precision, splitter=splitter)
-    words = sentence.split() if split_on_spaces else loaded.words(sentence)
-    place = find_place(sentence, words, word, position)
-    found = loaded.substitutes(words, place, count=count, start=start.value if start else None)
-    if json:
-        answers = [{"word": each.word, "probability": math.exp(each.log_prob), "log_prob": each.log_prob} for each in found]
-        show.as_json({"words": words, "position": place, "substitutes": answers})
-        return
-    marked = [f"[{each}]" if number == place else each for number, each in enumerate(words)]
-    show.line(show.short(" ".join(marked), 100))
-    for each in found:
-        show.line(f"{math.exp(each.log_prob):10.4%}  {show.short(each.word)}")
+    given = sentence.split() if split_on_spaces else sentence
+    found = loaded.substitutes(given, position, word=word, count=count, start=start.value if start else None)
+    show.show_result(found, json=json)

@@ -1,69 +1,47 @@
-"""What every system shares: sentences of words go in, a stack of vectors for each word comes out.
+"""What all encoders share: sentences of words go in, a stack of vectors for each word comes out.
 
-A new system subclasses `Encoder` and says how a batch is prepared and run, and how its files are written and read back;
-embedding, pooling and freezing come from here, the rest of a model folder from `folder`. Words are the unit everywhere,
-whatever pieces a system cuts them into.
+A new encoder subclasses `Encoder` and says how a batch is prepared and run, and how its files are written and read.
+Embedding, pooling, freezing and the rest of a model folder come from here. Words are the unit everywhere, whatever subwords
+an encoder splits them into. What an encoder can do is asked of its properties (`predicts_words`, `start_states`, `static`
+...), not of its class.
 """
 
 from __future__ import annotations
 
-import operator
 import tempfile
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from polyseme.base.config import Config
-from polyseme.base.errors import PolysemeError, UsageError, nearest
+from polyseme.base.errors import PolysemeError, UsageError, arg, nearest
 from polyseme.base.hub import upload_folder
 from polyseme.base.progress import progress
+from polyseme.encoders import folder as folders
+from polyseme.encoders.batch import Batch, Layers, Sentence, whole_number
+from polyseme.encoders.language_model import LanguageModelApi
+from polyseme.encoders.layer_choice import LayerChoice, LayerSelection, select_layers, to_arrays
 from polyseme.encoders.sequence import SequenceOutput, combine_pair, split_texts
 from polyseme.nn.config import Pooling
 from polyseme.nn.pooling import concat_pool, pool
 from polyseme.text.batching.batches import batch_by_words
+from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 
-Sentence = str | Sequence[str]
-LayerChoice = Literal["all", "top", "mean"] | int
-ENCODED = 4096  # texts whose words' vectors stand in memory while `encode` pools them
+ENCODED = 4096  # texts whose word vectors are in memory while `encode` pools them
 BATCH_CPU, BATCH_CUDA = (4096, 128), (32768, 1024)  # words and sentences of a batch
 
 
-@dataclass(frozen=True)
-class Batch:
-    """What an encoder eats."""
-
-    inputs: Any
-    """The system's own tensors."""
-    mask: Tensor
-    """(batch, words): True where a word is."""
-    lengths: Tensor
-    """(batch,): words of each sentence."""
-
-
-@dataclass(frozen=True)
-class Layers:
-    """What an encoder gives."""
-
-    states: Tensor
-    """(layers, batch, words, dim), zero on padding."""
-    mask: Tensor
-    """(batch, words): True where a word is."""
-    ends: Tensor | None = None
-    """(layers, batch, 2, dim): the vectors of the begin and end marks, where the system has them."""
-    summary: Tensor | None = None
-    """(batch, dim): one vector a text, where the system has one."""
-
-
-class Encoder(nn.Module, ABC):
-    """A system that turns words into layers of vectors that depend on their sentence.
+class Encoder(LanguageModelApi, nn.Module, ABC):
+    """A model that turns words into layers of vectors.
 
     >>> import polyseme                                               # doctest: +SKIP
     >>> model = polyseme.load("my-model")                             # doctest: +SKIP
@@ -75,10 +53,37 @@ class Encoder(nn.Module, ABC):
     kind: ClassVar[str]
     """The name in `config.json`."""
     config_type: ClassVar[type[Config]]
+
+    # ---- what it can do: subclasses override what differs
+
     default_position: ClassVar[Literal["input", "between", "output"]] = "input"
-    """Where its vectors stand in a task's network, where nobody says otherwise and the network has such a place."""
+    """Where its vectors enter a task's network by default."""
+    default_head: ClassVar[Literal["hidden", "tanh", "linear"]] = "hidden"
+    """The head of its paper, for tasks that are an encoder and a head."""
     has_own_vectors: ClassVar[bool] = True
     """Whether layer 0 is the word's own vector, whatever its sentence."""
+    static: ClassVar[bool] = False
+    """Whether it is a table of word vectors, the same in every sentence."""
+    can_adapt: ClassVar[bool] = False
+    """Whether `polyseme adapt` can train it further."""
+    reads_pairs: ClassVar[bool] = False
+    """Whether it reads two texts together (`prepare_pair`)."""
+    bidirectional: ClassVar[bool] = False
+    """Whether its log-probabilities have two directions."""
+    predicts_words: bool = False
+    """Whether it is a language model with an output layer."""
+    predicts_next_word: bool = False
+    """Whether `encode_sequence` can return a language-model loss."""
+    can_fill: bool = False
+    """Whether it predicts masked words."""
+    closed_vocabulary: bool = False
+    """Whether words outside its vocabulary all share one vector."""
+    start_states: tuple[str, ...] = ()
+    """The allowed values of `start`."""
+    separator_tokens: tuple[str, ...] = ()
+    """The tokens between two sentences of a document."""
+    vocabulary: Vocabulary | None = None
+    """Its words, where it has a list of them."""
 
     def __init__(self, config: Config, splitter: Splitter) -> None:
         super().__init__()
@@ -87,12 +92,12 @@ class Encoder(nn.Module, ABC):
         self.card: str | None = None
         """The model card (README.md) that came with the weights."""
         self.source: str | None = None
-        """Where the weights came from, for people to read."""
+        """Where the weights came from."""
 
     @property
     @abstractmethod
     def layers(self) -> int:
-        """Layers in the stack, the word's own vector (layer 0) counted."""
+        """Layers in the stack, including the word's own vector (layer 0)."""
 
     @property
     @abstractmethod
@@ -101,54 +106,73 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
-        """Sentences -> the tensors that `forward` eats, on the model's device."""
+        """Turn sentences into the input of `forward`, on the model's device."""
 
     @abstractmethod
     def forward(self, batch: Batch) -> Layers:
-        """Run a batch, with gradients where they are asked for."""
+        """Run a batch, with gradients where they are enabled."""
 
     @abstractmethod
     def layer_groups(self) -> dict[str, nn.Module]:
-        """The parts that can be frozen one by one, from the bottom up."""
+        """Return the groups that can be frozen one by one, from the bottom up."""
 
-    # ---- whole examples: a subclass that can do better than by words says so
+    def __call__(self, batch: Batch, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(batch, Batch):
+            raise UsageError(
+                f"a model is called with a prepared batch, got {type(batch).__name__}: call model.embed([...]) for arrays, "
+                "or model(model.prepare([...])) for tensors with gradients"
+            )
+        return super().__call__(batch, *args, **kwargs)
 
-    @property
-    def predicts(self) -> bool:
-        """Whether `whole` can tell the loss of predicting the texts that it reads, word by word."""
-        return False
+    # ---- sequences: one vector for an example of one or two texts
 
     def sequence_dim(self, texts: int) -> int:
-        """Size of the vector of an example that has so many texts."""
+        """Size of the vector of an example of so many texts."""
         return 3 * self.dim * (1 if texts == 1 else 4)
 
     def sequence_tokens(self) -> Tensor | None:
-        """Vectors of marks (marks, dim) that `whole` needs beside the model's own, as they begin; who reads examples keeps
-        them, and may let them learn. None: it needs none."""
+        """Initial vectors (tokens, dim) of special tokens that `encode_sequence` needs besides the model's own.
+
+        The task keeps them, and may train them. None: it needs none.
+        """
         return None
 
     def prepare_sequence(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> Any:
-        """Examples of one text each, or of two each -> what `whole` eats, on the model's device.
+        """Turn examples of one text each, or of two each, into the input of `encode_sequence`.
 
-        Where a network has a longest text, the longer one of an example loses its end, or with `keep_end` a first one its
-        beginning: here are no windows.
+        Where a network has a maximum length, the longer text of an example is truncated at its end, or with `keep_end` a
+        first one at its beginning.
         """
         return [self.prepare(texts) for texts in split_texts(examples)]
 
-    def encode_sequence(self, inputs: Any, marks: Tensor | None = None, *, predict: bool = False) -> SequenceOutput:
-        """One vector for each example, with gradients where they are asked for; `predict`: the loss of its words, too.
+    def encode_sequence(self, inputs: Any, tokens: Tensor | None = None, *, predict: bool = False) -> SequenceOutput:
+        """Return one vector per example, with gradients where they are enabled; `predict`: a language-model loss, too.
 
-        Here concat pooling of the top layer, [last; max; mean], each text read alone; of two u and v [u; v; |u - v|; u * v].
+        Here by concat pooling of the top layer, [last; max; mean], each text read alone; for a pair u, v
+        [u; v; |u - v|; u * v].
         """
         if predict:
-            raise UsageError(f"a {self.kind} does not tell the next word of what it reads here; leave `predict` out")
-        found = [self(batch) for batch in inputs]
-        pooled = [concat_pool(each.states[-1], each.mask, self.final_state(each)) for each in found]
+            raise UsageError(f"{arg('predict', True)} needs a left-to-right language model; {self.kind} is none")
+        outputs = [self(batch) for batch in inputs]
+        pooled = [concat_pool(each.states[-1], each.mask, self.final_state(each)) for each in outputs]
         return SequenceOutput(combine_pair(pooled))
 
     def final_state(self, layers: Layers) -> Tensor:
-        """What the top layer knows at the end of each text, (batch, dim)."""
+        """The top layer at the end of each text, (batch, dim)."""
         return pool(layers.states[-1], layers.mask, "last")
+
+    def pooler(self) -> nn.Linear | None:
+        """The pre-trained layer above the first token, where the network has one."""
+        return None
+
+    def prepare_pair(self, firsts: Sequence[Sentence], seconds: Sequence[Sentence]) -> Batch:
+        """Prepare pairs of texts that are read together; `forward` then gives the words of the second ones."""
+        raise UsageError(f"encoders of kind {self.kind} do not read two texts together: give a BERT or the like")
+
+    def scale_dropout(self, factor: float) -> None:
+        """Train with the dropout of pre-training times `factor`, where the encoder has its own dropout settings."""
+
+    # ---- embedding
 
     @property
     def device(self) -> torch.device:
@@ -156,7 +180,7 @@ class Encoder(nn.Module, ABC):
         return next(self.parameters()).device
 
     def words(self, sentence: Sentence) -> list[str]:
-        """The words of a sentence: a string is split the way the model was trained, a list is taken as it is."""
+        """Return the words of a sentence: a string is split as in training, a list is taken as it is."""
         if isinstance(sentence, str):
             return self.splitter(sentence)
         if not isinstance(sentence, Iterable):
@@ -166,6 +190,13 @@ class Encoder(nn.Module, ABC):
             if not isinstance(word, str):
                 raise UsageError(f"a sentence is a string or a list of words; this one holds {word!r}")
         return words
+
+    def known(self, words: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each word has a vector of its own, (words,): by the vocabulary, by characters or by subwords."""
+        if not self.closed_vocabulary:
+            return np.ones(len(words), dtype=bool)
+        special = {getattr(self.config, name, None) for name in ("begin", "end", "unknown")}
+        return np.array([word in (self.vocabulary or ()) and word not in special for word in words], dtype=bool)
 
     def embed(
         self,
@@ -177,14 +208,14 @@ class Encoder(nn.Module, ABC):
         batch_size: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> list[np.ndarray]:
-        """Vectors of every word of every sentence: float32 arrays (layers, words, dim), in the order given.
+        """Return the vectors of every word of every sentence, a float32 array for each, in the order given.
 
-        `layers`: "all", "top", "mean", or the number of one; one layer, or the mean, is still (1, words, dim).
-        `start`: how the model begins a sentence, for systems that have a choice. Batches hold at most `batch_words` words
-        and `batch_size` sentences (by default what suits the device); neither changes the vectors. `progress` is told how
-        many sentences each batch held.
+        `layers`: "all" or a list of numbers gives (layers, words, dim); "top", "mean" or a number gives (words, dim).
+        `start`: the start state of a sentence, for models that have a choice (`start_states`). Batches hold at most
+        `batch_words` words and `batch_size` sentences (by default what suits the device); neither changes the vectors.
+        `progress` is called with the number of sentences of each batch.
         """
-        choose = choose_layers(layers, self.layers)
+        selection = select_layers(layers, self.layers)
         texts = self._texts(sentences)
         results: list[np.ndarray] = [np.zeros(0)] * len(texts)
         words, rows = self._batch_limits(batch_words, batch_size, start)
@@ -194,7 +225,7 @@ class Encoder(nn.Module, ABC):
         def collect() -> None:
             batch, arrays = waiting.pop(0)
             for row, array in zip(batch, arrays(), strict=True):
-                results[row] = array
+                results[row] = array[0] if selection.single else array
             if progress is not None:
                 progress(len(batch))
 
@@ -202,23 +233,18 @@ class Encoder(nn.Module, ABC):
             while queue:
                 batch = queue.pop()
                 try:
-                    waiting.append((batch, self._embed_batch([texts[row] for row in batch], choose, start, words)))
+                    waiting.append((batch, self._embed_batch([texts[row] for row in batch], selection, start, words)))
                 except torch.OutOfMemoryError:
                     if len(batch) == 1 or start == "carry":
                         raise
-                    half = len(batch) // 2  # the device is smaller than the batch: go on with half of it at a time
+                    half = len(batch) // 2  # the device is smaller than the batch: continue with half of it at a time
                     queue += [batch[half:], batch[:half]]
                     continue
-                if len(waiting) > 1:  # one batch behind, so that a GPU computes while the vectors before are copied
+                if len(waiting) > 1:  # one batch behind, so that a GPU computes while the last vectors are copied
                     collect()
             while waiting:
                 collect()
         return results
-
-    @property
-    def separator_tokens(self) -> tuple[str, ...]:
-        """The words that stand between two sentences of a document, where the system has marks for that."""
-        return ()
 
     def embed_documents(
         self,
@@ -228,29 +254,26 @@ class Encoder(nn.Module, ABC):
         batch_words: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> list[list[np.ndarray]]:
-        """Vectors as `embed` gives them, of sentences that are read in their documents: for each document a list of arrays.
+        """Return vectors as `embed` does, of sentences that are read in their documents: a list of arrays per document.
 
-        A document is a list of sentences, which are read as one text (an ELMo has its marks between them, other systems read
-        on); so each is known with all that stands before and behind it, and not alone. `progress` is told how many documents
-        each batch held.
+        The sentences of a document are read as one text, with `separator_tokens` between them, so that each sees all
+        before and after it. `progress` is called with the number of documents of each batch.
         """
         if isinstance(documents, str) or not isinstance(documents, Iterable):
             raise UsageError(f"expected a list of documents, each a list of sentences; got {documents!r}")
         texts = [self._texts(document) for document in documents]
-        joined = [
-            [word for sentence in text for word in (*self.separator_tokens, *sentence)][len(self.separator_tokens) :]
-            for text in texts
-        ]
+        between = self.separator_tokens
+        joined = [[word for sentence in text for word in (*between, *sentence)][len(between) :] for text in texts]
         arrays = self.embed(joined, layers=layers, batch_words=batch_words, progress=progress)
-        return [self._apart(array, text) for array, text in zip(arrays, texts, strict=True)]
+        return [self._by_sentence(array, text) for array, text in zip(arrays, texts, strict=True)]
 
-    def _apart(self, array: np.ndarray, sentences: list[list[str]]) -> list[np.ndarray]:
-        """The vectors of a joined document (layers, words with marks, dim) by sentences."""
-        found, begin = [], 0
+    def _by_sentence(self, array: np.ndarray, sentences: list[list[str]]) -> list[np.ndarray]:
+        """Split the vectors of a joined document (..., words with separators, dim) by sentences."""
+        arrays, begin = [], 0
         for sentence in sentences:
-            found.append(array[:, begin : begin + len(sentence)])
+            arrays.append(array[..., begin : begin + len(sentence), :])
             begin += len(sentence) + len(self.separator_tokens)
-        return found
+        return arrays
 
     def encode(
         self,
@@ -265,53 +288,58 @@ class Encoder(nn.Module, ABC):
         pooling: Pooling = "mean",
         start: str | None = None,
     ) -> np.ndarray | Tensor:
-        """One vector a text, (texts, dim), or (dim,) for a single string; names as in sentence-transformers.
+        """Return one vector per text, (texts, dim), or (dim,) for a single string; names as in sentence-transformers.
 
-        The words' vectors (of the chosen layer, or the mean of all) are pooled under their mask. Several layers ("all")
-        are laid side by side. Texts go through some at a time, so that only their pooled vectors are kept.
+        The word vectors (of the chosen layer, or the mean of all) are pooled. Several layers are concatenated.
         """
-        texts: Sequence[Sentence] = [sentences] if isinstance(sentences, str) else _listed(sentences)
+        texts = self._texts([sentences] if isinstance(sentences, str) else sentences)
         vectors: list[Tensor] = []
         with progress("encoding", len(texts), "texts") if show_progress_bar is not False else nullcontext() as advance:
             for begin in range(0, len(texts), ENCODED):
-                some = self.embed(texts[begin : begin + ENCODED], layers=layers, start=start, batch_size=batch_size)
-                vectors += [_pooled(array, pooling) for array in some]
+                arrays = self.embed(texts[begin : begin + ENCODED], layers=layers, start=start, batch_size=batch_size)
+                vectors += [_pooled(array, pooling) for array in arrays]
                 if advance is not None:
-                    advance(len(some))
-        width = self.dim * (self.layers if layers == "all" else 1) * (2 if pooling == "ends" else 1)
-        result = torch.stack(vectors) if vectors else torch.zeros(0, width)
+                    advance(len(arrays))
+        if vectors:
+            result = torch.stack(vectors)
+        else:
+            chosen = select_layers(layers, self.layers).stack(torch.zeros(self.layers, 1))
+            result = torch.zeros(0, self.dim * len(chosen) * (2 if pooling == "ends" else 1))
         if normalize_embeddings:
             result = torch.nn.functional.normalize(result, dim=-1)
         result = result[0] if isinstance(sentences, str) else result
         return result if convert_to_tensor or not convert_to_numpy else result.numpy()
 
+    def reset_state(self) -> None:
+        """Forget the state that `start="carry"` carries from call to call."""
+
+    # ---- model folders
+
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
-        """Read a model folder of ours, or a hub id; `polyseme.load` reads every other format too."""
-        from polyseme.encoders.folder import load
-
-        model = load(folder)
+        """Read a polyseme model folder, a shipped name or a hub id; `polyseme.load` reads every other format, too."""
+        model = folders.load(folder)
         if not isinstance(model, cls):
-            raise PolysemeError(f"{folder} holds a {model.kind}, which is no {cls.__name__}: polyseme.load reads every kind")
+            raise PolysemeError(
+                f"{folder} holds a model of kind {model.kind}, not {cls.__name__}: polyseme.load reads every kind"
+            )
         return model
 
     def save_pretrained(self, folder: str | Path, *, precision: str = "fp32", card: str | None = None) -> Path:
-        """Write a model folder, whole or not at all; `precision="fp16"` halves it, `card` is its README.md."""
-        from polyseme.encoders.folder import save
-
-        return save(self, folder, precision=precision, card=card)
+        """Write a model folder atomically; `precision="fp16"` halves its size, `card` is its README.md."""
+        return folders.save(self, folder, precision=precision, card=card)
 
     def write_files(self, folder: Path, dtype: torch.dtype) -> None:
-        """Write weights and words into a folder; what all kinds share (config.json, the card) is written by `folder`."""
-        raise PolysemeError(f"a {self.kind} cannot be kept in a folder")
+        """Write weights and words into a folder; `folder` writes what all kinds share (config.json, the card)."""
+        raise PolysemeError(f"encoders of kind {self.kind} cannot be saved")
 
     @classmethod
     def read_files(cls, folder: Path, config: Any, splitter: Splitter) -> Self:
-        """The encoder of that config whose weights and words `write_files` wrote."""
-        raise PolysemeError(f"a {cls.kind} cannot be read from a folder")
+        """Read what `write_files` wrote."""
+        raise PolysemeError(f"encoders of kind {cls.kind} cannot be loaded")
 
     def info(self) -> dict[str, Any]:
-        """What the model is, as plain values: for its card and for `polyseme info`."""
+        """Return what the model is, as plain values: for its card and for `polyseme info`."""
         return {
             "encoder": self.kind,
             "layers": self.layers,
@@ -321,9 +349,11 @@ class Encoder(nn.Module, ABC):
         }
 
     def push_to_hub(self, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
-        """Upload the model folder to the Hugging Face Hub; gives the address of the commit."""
+        """Upload the model folder to the Hugging Face Hub; returns the address of the commit."""
         with tempfile.TemporaryDirectory() as folder:
             return upload_folder(self.save_pretrained(Path(folder) / "model"), repo_id, private=private, token=token)
+
+    # ---- training
 
     def freeze(self, group: str | None = None) -> None:
         """Turn gradients off for a layer group (see `layer_groups`), or for all."""
@@ -341,97 +371,60 @@ class Encoder(nn.Module, ABC):
         for parameter in module.parameters():
             parameter.requires_grad_(on)
 
+    # ---- for subclasses
+
     def _texts(self, sentences: Sequence[Sentence]) -> list[list[str]]:
+        """Return the words of each sentence; a list of single words, probably one sentence, gets a warning."""
         if isinstance(sentences, str):
             raise UsageError("expected a list of sentences, got one string: put it into a list")
-        return [self.words(sentence) for sentence in _listed(sentences)]
+        try:
+            given = list(sentences)
+        except TypeError:
+            raise UsageError(f"expected a list of sentences (strings, or lists of words), got {sentences!r}") from None
+        texts = [self.words(sentence) for sentence in given]
+        if len(given) > 1 and all(isinstance(each, str) and len(words) == 1 for each, words in zip(given, texts, strict=True)):
+            warnings.warn(
+                f"each of the {len(given)} sentences is a single word; pass one sentence as a list in a list, "
+                f"[[{given[0]!r}, {given[1]!r}, ...]], or as one string",
+                stacklevel=3,
+            )
+        return texts
+
+    def _some_texts(self, sentences: Sequence[Sentence]) -> list[list[str]]:
+        """The same, where no sentence at all is an error."""
+        texts = self._texts(sentences)
+        if not texts:
+            raise UsageError("a batch needs at least one sentence; got none")
+        return texts
 
     def _batch_limits(self, batch_words: int | None, batch_size: int | None, start: str | None) -> tuple[int, int]:
-        """The most words and sentences of a batch, as asked for or as suits the device."""
-        usual = BATCH_CUDA if self.device.type == "cuda" else BATCH_CPU
+        """The most words and sentences of a batch, as given or as suits the device."""
+        default = BATCH_CUDA if self.device.type == "cuda" else BATCH_CPU
         if batch_words is None:
-            batch_words = usual[0]
+            batch_words = default[0]
         if batch_size is None:  # carried states depend on it, so there it must not depend on the device
-            batch_size = BATCH_CPU[1] if start == "carry" else usual[1]
+            batch_size = BATCH_CPU[1] if start == "carry" else default[1]
         words, rows = whole_number(batch_words), whole_number(batch_size)
         if words is None or rows is None or min(words, rows) < 1:
-            given = f"batch_words is {batch_words!r} and batch_size {batch_size!r}"
-            raise UsageError(f"{given}; both must be whole numbers of at least 1")
+            given = f"{arg('batch_words')} is {batch_words!r} and {arg('batch_size')} is {batch_size!r}"
+            raise UsageError(f"{given}; allowed: whole numbers of 1 or more")
         return words, rows
 
     def _batches(self, texts: list[list[str]], start: str | None, batch_words: int, batch_size: int) -> list[np.ndarray]:
         return batch_by_words([len(text) for text in texts], words=batch_words, batch_size=batch_size)
 
     def _embed_batch(
-        self, texts: list[list[str]], choose: slice | Literal["mean"], start: str | None, batch_words: int
+        self, texts: list[list[str]], selection: LayerSelection, start: str | None, batch_words: int
     ) -> Callable[[], list[np.ndarray]]:
-        """Begin a batch; the result gives its arrays when called."""
+        """Start a batch; the result returns its arrays (layers, words, dim) when called."""
         if start is not None:
-            raise UsageError(f"{self.kind} has no choice of start state; leave `start` out")
-        states = pick(self(self.prepare(texts)).states, choose)
+            raise UsageError(f"{arg('start')} does not apply to embed for models of kind {self.kind}: leave it out")
+        states = selection.stack(self(self.prepare(texts)).states)
         return to_arrays(states, [slice(0, len(text)) for text in texts])
 
 
-def _listed(sentences: Iterable[Sentence]) -> list[Sentence]:
-    try:
-        found = iter(sentences)
-    except TypeError:
-        raise UsageError(f"expected a list of sentences (strings, or lists of words), got {sentences!r}") from None
-    return list(found)
-
-
-def whole_number(value: object) -> int | None:
-    """A whole number of any library as Python's own; None for another thing."""
-    try:
-        return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        return None
-
-
 def _pooled(array: np.ndarray, how: Pooling) -> Tensor:
-    """A text's words (layers, words, dim) -> one vector, layers side by side."""
-    words = torch.from_numpy(array).transpose(0, 1).flatten(1).unsqueeze(0)  # (1, words, layers * dim)
+    """Pool a text's words (layers, words, dim) or (words, dim) into one vector, layers concatenated."""
+    stack = array[None] if array.ndim == 2 else array
+    words = torch.from_numpy(stack).transpose(0, 1).flatten(1).unsqueeze(0)  # (1, words, layers * dim)
     return pool(words, torch.ones(words.shape[:2], dtype=torch.bool), how)[0]
-
-
-def choose_layers(choice: LayerChoice, count: int) -> slice | Literal["mean"]:
-    """A choice of layers as a slice of the stack, or "mean".
-
-    >>> choose_layers("top", 3), choose_layers(0, 3)
-    (slice(2, 3, None), slice(0, 1, None))
-    """
-    if choice == "mean":
-        return "mean"
-    if choice == "all":
-        return slice(0, count)
-    number = count - 1 if choice == "top" else whole_number(choice)
-    if number is None or not 0 <= number < count:
-        raise UsageError(f"layers is {choice!r}; allowed: all, top, mean, or a number from 0 to {count - 1}")
-    return slice(number, number + 1)
-
-
-def pick(states: Tensor, choice: slice | Literal["mean"]) -> Tensor:
-    """The chosen layers of a stack (layers, ...); the mean is a stack of one."""
-    return states.mean(0, keepdim=True) if choice == "mean" else states[choice]
-
-
-def to_arrays(states: Tensor, places: list[slice]) -> Callable[[], list[np.ndarray]]:
-    """Begin to bring states (layers, batch, words, dim) to the host; the result cuts out each row's places when called."""
-    if states.is_cuda:
-        host = torch.empty(states.shape, dtype=torch.float32, pin_memory=True)
-        host.copy_(states, non_blocking=True)
-        done = torch.cuda.Event()
-        done.record()
-    else:
-        host, done = states.float(), None
-    whole = host.untyped_storage().nbytes() == host.nbytes  # and not some of many layers
-
-    def arrays() -> list[np.ndarray]:
-        if done is not None:
-            done.synchronize()
-        array = host.numpy()
-        if done is None and len(places) == 1 and whole:  # a long text: no second copy of it
-            return [array[:, 0, places[0]]]
-        return [array[:, row, place].copy() for row, place in enumerate(places)]
-
-    return arrays

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.encoders.base import Batch, Sentence
+from polyseme.base.errors import PolysemeError, UsageError, arg
+from polyseme.encoders.batch import Batch, Sentence
+from polyseme.encoders.language_model import check_count
+from polyseme.encoders.positions import find_position
+from polyseme.encoders.results import Filling, Fillings, MaskFillings
 from polyseme.encoders.sequence import SequenceOutput, truncate
 from polyseme.encoders.subword_library import part_of
 from polyseme.encoders.subword_model import SubwordModel, typed
@@ -35,20 +38,13 @@ class BertSequenceInputs:
     types: Tensor | None
 
 
-@dataclass(frozen=True)
-class Filling:
-    """A piece that could stand in the place of a hidden one."""
-
-    piece: str
-    """A word, or with `##` before it the end of one."""
-    log_prob: float
-
-
 class Bert(SubwordModel):
     """A bidirectional Transformer over pieces; see `polyseme.load` for how to get one."""
 
     kind = "bert"
     causal = False
+    default_head = "tanh"
+    reads_pairs = True
 
     def _marks(self) -> tuple[list[int], list[int]]:
         return [self.subwords.special_token_id("cls", "bos")], [self.subwords.special_token_id("sep", "eos")]
@@ -103,45 +99,64 @@ class Bert(SubwordModel):
         return BertSequenceInputs(ids, attention, types)
 
     def encode_sequence(
-        self, inputs: BertSequenceInputs, marks: Tensor | None = None, *, predict: bool = False
+        self, inputs: BertSequenceInputs, tokens: Tensor | None = None, *, predict: bool = False
     ) -> SequenceOutput:
         """The top layer's vector of the mark that begins the example."""
         if predict:
-            raise UsageError("a bert sees all of a text at once, so it predicts no next word; leave `predict` out")
+            raise UsageError(f"{arg('predict', True)} needs a left-to-right language model; {self.kind} is none")
         types = {} if inputs.types is None else {"token_type_ids": inputs.types}
         found = self.body(input_ids=inputs.ids, attention_mask=inputs.attention, **types)
         return SequenceOutput(found.last_hidden_state[:, 0])
 
-    # ---- what it can be asked
+    # ---- masked words
 
-    def fill(self, text: str, *, count: int = 10) -> list[list[Filling]]:
-        """For each [MASK] of a text the likeliest pieces, all of them hidden at once.
+    @property
+    def can_fill(self) -> bool:  # type: ignore[override]
+        return self.network.get_output_embeddings() is not None
 
-        >>> import polyseme                                                       # doctest: +SKIP
-        >>> polyseme.load("my-bert").fill("The [MASK] of the river.")[0][0].piece  # doctest: +SKIP
+    def fill(self, text: Sentence, position: int | None = None, *, word: str | None = None, count: int = 10) -> MaskFillings:
+        """Return the most probable subwords for each [MASK] of a text, all masked at once, or for a word that is masked.
+
+        >>> import polyseme                                                         # doctest: +SKIP
+        >>> model = polyseme.load("my-bert")                                        # doctest: +SKIP
+        >>> model.fill("The [MASK] of the river.")[0][0].subword                    # doctest: +SKIP
+        'bank'
+        >>> model.fill("The shore of the river.", word="shore")[0][0].subword       # doctest: +SKIP
         'bank'
         """
-        if self.network.get_output_embeddings() is None:
-            raise PolysemeError(f"{self.source} has no head for masked words, so it cannot fill them in: take a model that has")
-        if count < 1:
-            raise UsageError(f"count is {count}; it must be at least 1")
-        mask = self.subwords.special_token_id("mask")
-        parts = re.split(f"{re.escape(MASK)}|{re.escape(str(self.subwords.tokenizer.mask_token))}", text)
-        if len(parts) < 2:
-            raise UsageError(f"the text has no {MASK}, the place to fill: write it where a word is hidden")
-        ids, places = list(self.before), []
-        for number, part in enumerate(parts):
-            ids += [piece for word in self.subwords.encode_words(self.words(part)) for piece in word]
-            if number < len(parts) - 1:
-                places.append(len(ids))
-                ids.append(mask)
-        ids += self.after
+        if not self.can_fill:
+            raise PolysemeError(f"{self.source} has no masked-word head, so it cannot fill: give a model that has one")
+        check_count(count)
+        ids, masked = self._masked(text, word, position)
         if len(ids) > self.window:
-            raise UsageError(f"the text has {len(ids)} pieces, this model reads {self.window}: give less text around {MASK}")
+            raise UsageError(f"the text has {len(ids)} subwords, but this model reads {self.window}: shorten it")
         with torch.inference_mode():
-            found = self.network(**dict(zip(("input_ids", "attention_mask"), self.padded([ids]), strict=True)))
-            logits = found.logits if hasattr(found, "logits") else found.prediction_logits
-            size = len(self.subwords)  # a published table may have more rows, which are no pieces
-            best = torch.log_softmax(logits[0, places, :size].float(), dim=-1).topk(min(count, size))
-        rows = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        return [[Filling(self.subwords.token_text(piece), value) for piece, value in zip(*row, strict=True)] for row in rows]
+            output = self.network(**dict(zip(("input_ids", "attention_mask"), self.padded([ids]), strict=True)))
+            logits = output.logits if hasattr(output, "logits") else output.prediction_logits
+            size = len(self.subwords)  # a published table may have more rows, which are no subwords
+            best = torch.log_softmax(logits[0, masked, :size].float(), dim=-1).topk(min(count, size))
+        fillings = [
+            Fillings(Filling(self.subwords.token_text(subword), value) for subword, value in zip(*row, strict=True))
+            for row in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        ]
+        return MaskFillings(fillings, text=text if isinstance(text, str) else " ".join(text))
+
+    def _masked(self, text: Sentence, word: str | None, position: int | None) -> tuple[list[int], list[int]]:
+        """The subwords of a text with its masks, and where these are."""
+        if word is not None or position is not None:
+            words = self.words(text)
+            place = find_position(text, words, word, position)
+            parts: list[Sentence] = [words[:place], words[place + 1 :]]
+        else:
+            joined = text if isinstance(text, str) else " ".join(text)
+            tokens = (MASK, str(self.subwords.tokenizer.mask_token))
+            parts = list(re.split("|".join(map(re.escape, tokens)), joined))
+            if len(parts) < 2:
+                raise UsageError(f"the text has no {MASK}: write it where a word is missing, or give {arg('word')}")
+        ids, masked = list(self.before), []
+        for number, part in enumerate(parts):
+            if number:
+                masked.append(len(ids))
+                ids.append(self.subwords.special_token_id("mask"))
+            ids += [subword for word in self.subwords.encode_words(self.words(part)) for subword in word]
+        return [*ids, *self.after], masked

@@ -9,68 +9,44 @@ Causal Transformers may stand in the place of the LSTMs; they read a sentence wh
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from polyseme.base.config import ConfigError
-from polyseme.base.errors import UsageError, nearest
-from polyseme.encoders.base import Batch, Encoder, Layers, Sentence, pick, to_arrays
+from polyseme.base.errors import FormatError, UsageError, arg, nearest
+from polyseme.base.files import write_text
+from polyseme.base.tensor_files import load_weights, read_tensors, write_tensors
+from polyseme.encoders import elmo_files
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Batch, Layers, Sentence
+from polyseme.encoders.bidirectional import BidirectionalLanguageModel
+from polyseme.encoders.carried_state import CarriedState
 from polyseme.encoders.elmo_config import ElmoConfig, Start
-from polyseme.encoders.language_model import BidirectionalLanguageModel
+from polyseme.encoders.elmo_words import WordEncoder, WordInputs, character_encoder
+from polyseme.encoders.layer_choice import LayerSelection, to_arrays
 from polyseme.encoders.word_cache import WordCache
-from polyseme.nn.char_cnn import CharCnn
 from polyseme.nn.config import Precision
 from polyseme.nn.lstm.elmo_lstm import ElmoLstm
 from polyseme.nn.lstm.layers import LstmState
+from polyseme.nn.meta_init import meta_init
 from polyseme.nn.output.full import OutputLayer, TiedSoftmax
 from polyseme.nn.packing import Packing
 from polyseme.nn.stacked_bilstm import final_states
 from polyseme.nn.transformer import BiTransformer
 from polyseme.nn.weight_version import weight_version
 from polyseme.text.batching.batches import batch_in_order
-from polyseme.text.characters import CodePointCharacters, Utf8Characters
+from polyseme.text.characters import Utf8Characters
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter, normalise_quotes, plain_word
 
-WARM_UP = 50  # times that the model reads "<S> . </S>" until its state hardly moves
-
-
-class WordEncoder(nn.Module):
-    """A word's own vector: the character network, the word table, or both, and the projection."""
-
-    def __init__(self, config: ElmoConfig) -> None:
-        super().__init__()
-        self.characters = CharCnn(config.characters) if config.characters else None
-        self.words = nn.Embedding(config.words.size, config.words.dim) if config.words else None
-        self.projection = nn.Linear(config.inputs, config.dim) if config.project else None
-
-    def forward(self, inputs: WordInputs) -> Tensor:
-        """Distinct words -> (distinct, dim)."""
-        found = []
-        if self.words is not None:
-            found.append(self.words(inputs.words))
-        if self.characters is not None:
-            found.append(self.characters(inputs.characters, inputs.lengths))
-        vectors = torch.cat(found, dim=1)
-        return self.projection(vectors) if self.projection is not None else vectors
-
-
-@dataclass(frozen=True)
-class WordInputs:
-    """Distinct words as tensors."""
-
-    characters: Tensor | None
-    """(distinct, max_length): character ids."""
-    lengths: Tensor | None
-    """(distinct,): characters used, marks counted; on the CPU, where the cut is chosen."""
-    words: Tensor | None
-    """(distinct,): rows of the word table."""
+WARM_UP = 50  # times that the model reads "<S> . </S>" until its state hardly changes
 
 
 @dataclass(frozen=True)
@@ -102,6 +78,8 @@ class Elmo(BidirectionalLanguageModel, Encoder):
     kind = "elmo"
     config_type = ElmoConfig
     config: ElmoConfig
+    can_adapt = True
+    bidirectional = True
 
     def __init__(
         self,
@@ -117,7 +95,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
             raise ConfigError("a word table or an output layer needs a vocabulary")
         self.vocabulary = vocabulary
         self.alphabet = list(alphabet) if alphabet is not None else None
-        self.speller = _speller(config, self.alphabet)
+        self.speller = character_encoder(config, self.alphabet)
         self.tokens = WordEncoder(config)
         if config.transformer is None:  # a model has one of the two: `trunk` is the one that it has
             self.lstm = ElmoLstm(config.dim, config.lstm)
@@ -132,11 +110,11 @@ class Elmo(BidirectionalLanguageModel, Encoder):
             )
         self.cache = WordCache()
         self._warm: tuple[Any, LstmState] | None = None
-        self._carried: LstmState | None = None
+        self._carried = CarriedState()
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies compute the warm state anew and carry nothing over."""
-        return {**super().__getstate__(), "_warm": None, "_carried": None}
+        return {**super().__getstate__(), "_warm": None, "_carried": CarriedState()}
 
     def refresh(self) -> None:
         """Forget all that was derived from the weights: for those who write them behind PyTorch's back, through `.data`."""
@@ -149,6 +127,20 @@ class Elmo(BidirectionalLanguageModel, Encoder):
     def contextualizer(self) -> ElmoLstm | BiTransformer:
         """What reads the words' vectors: the two stacks of LSTMs, or the two Transformers."""
         return self.lstm if self.config.architecture == "lstm" else self.transformer
+
+    @property
+    def predicts_words(self) -> bool:  # type: ignore[override]
+        return self.output is not None and self.vocabulary is not None
+
+    @property
+    def closed_vocabulary(self) -> bool:  # type: ignore[override]
+        return self.config.characters is None
+
+    @property
+    def start_states(self) -> tuple[str, ...]:  # type: ignore[override]
+        if self.config.architecture == "transformer":
+            return ("zero",)
+        return get_args(Start) if self.learned is not None else get_args(Start)[1:]
 
     @property
     def layers(self) -> int:
@@ -206,31 +198,105 @@ class Elmo(BidirectionalLanguageModel, Encoder):
             parts["output"] = self.output
         return parts
 
-    # ---- in a folder
+    # ---- model folders
+
+    @classmethod
+    def from_weights(
+        cls,
+        config: ElmoConfig,
+        weights: dict[str, Tensor],
+        *,
+        where: str | Path,
+        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
+        vocabulary: Vocabulary | None = None,
+        alphabet: Sequence[str] | None = None,
+        output: OutputLayer | None = None,
+    ) -> Self:
+        """Build a model from its config and weights, in evaluation mode; `where` names the source in errors."""
+        with meta_init():  # no time for random weights that are replaced at once
+            model = cls(config, splitter=splitter, vocabulary=vocabulary, alphabet=alphabet)
+        load_weights(model, weights, where)
+        if output is not None:
+            model.set_output(output, where)
+        if config.words is not None and vocabulary is not None and len(vocabulary) > config.words.size:
+            raise FormatError(where, f"has a word table of {config.words.size} rows for {len(vocabulary)} words")
+        return model.eval()
+
+    def set_output(self, output: OutputLayer, where: str | Path) -> None:
+        """Give the model an output layer, which must fit."""
+        if self.vocabulary is None or output.size != len(self.vocabulary):
+            have = "none" if self.vocabulary is None else f"{len(self.vocabulary)} words"
+            raise FormatError(where, f"has an output layer of {output.size} rows, but its vocabulary has {have}")
+        if output.dim != self.config.output:
+            raise FormatError(where, f"has an output layer of width {output.dim}; the encoder gives {self.config.output}")
+        self.output = output.train(self.training)
 
     def write_files(self, folder: Path, dtype: torch.dtype) -> None:
-        from polyseme.encoders.elmo_folder import write_elmo
+        weights = {name: value for name, value in self.state_dict().items() if not name.startswith("output.")}
+        exact: dict[str, Tensor] = {}
+        if self.config.architecture == "lstm":
+            warm = self._converted(dtype).warm_state()
+            exact = {"warm.hidden": warm.hidden, "warm.cell": warm.cell}
+        write_tensors(weights, folder / elmo_files.WEIGHTS, dtype, exact=exact)
+        if self.output is not None:
+            write_tensors(self.output.state_dict(), folder / elmo_files.OUTPUT, dtype)
+        if self.vocabulary is not None:
+            write_text(folder / elmo_files.VOCABULARY, self.vocabulary.to_text())
+        if self.alphabet is not None:
+            write_text(folder / elmo_files.CHARACTERS, "".join(f"{symbol}\n" for symbol in self.alphabet))
 
-        write_elmo(self, folder, dtype)
+    def _converted(self, dtype: torch.dtype) -> Elmo:
+        """The model with its weights as they will be read: in fewer bits they have a warm state of their own."""
+        if dtype == torch.float32:
+            return self
+        model = copy.deepcopy(self)
+        for parameter in model.parameters():
+            parameter.data = parameter.data.to(dtype).float()
+        model.refresh()
+        return model
 
     @classmethod
     def read_files(cls, folder: Path, config: ElmoConfig, splitter: Splitter) -> Self:
-        from polyseme.encoders.elmo_folder import read_elmo
-
-        found = read_elmo(folder, config, splitter, cls)
-        assert isinstance(found, cls)
-        return found
+        alphabet, vocabulary = elmo_files.read_alphabet(folder, config), elmo_files.read_vocabulary(folder, config)
+        where = folder / elmo_files.WEIGHTS
+        weights = read_tensors(where)
+        warm: dict[str, Tensor] = {}
+        if config.architecture == "lstm":
+            warm = {name: weights.pop(f"warm.{name}") for name in ("hidden", "cell") if f"warm.{name}" in weights}
+        model = cls.from_weights(config, weights, where=where, splitter=splitter, vocabulary=vocabulary, alphabet=alphabet)
+        if (folder / elmo_files.OUTPUT).exists():
+            path = folder / elmo_files.OUTPUT
+            model.set_output(elmo_files.read_output(path, model.tie_output), path)
+        if len(warm) == 2:
+            zero = model.lstm.zero_state(1)
+            if warm["hidden"].shape != zero.hidden.shape or warm["cell"].shape != zero.cell.shape:
+                raise FormatError(where, "has a warm state of another size than its LSTMs")
+            model.set_warm_state(LstmState(warm["hidden"], warm["cell"]))
+        return model
 
     def info(self) -> dict[str, Any]:
-        from polyseme.encoders.elmo_folder import elmo_info
-
-        return elmo_info(self)
+        config, blocks = self.config, self.config.transformer
+        return {
+            "encoder": self.kind,
+            "layers": self.layers,
+            "dim": self.dim,
+            "parameters": sum(p.numel() for name, p in self.named_parameters() if not name.startswith("output.")),
+            "trunk": config.architecture,
+            "lstm": f"{config.lstm.cell_size}/{config.lstm.output_size}" if blocks is None else None,
+            "transformer": f"{blocks.heads} heads, {blocks.feedforward_size}/{config.dim}" if blocks is not None else None,
+            "characters": config.characters.alphabet if config.characters else None,
+            "word_table": config.words.size if config.words else None,
+            "vocabulary": len(self.vocabulary) if self.vocabulary else None,
+            "language_model": self.output is not None,
+            "start": config.start,
+            "splitter": self.splitter.name,
+        }
 
     # ---- words -> tensors
 
     @property
-    def separator_tokens(self) -> tuple[str, ...]:
-        """The marks of an end and a begin, as in running text."""
+    def separator_tokens(self) -> tuple[str, ...]:  # type: ignore[override]
+        """End and begin, as in running text."""
         return (self.config.end, self.config.begin)
 
     def words(self, sentence: Sentence) -> list[str]:
@@ -264,9 +330,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         return word[: self.speller.max_length]
 
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
-        texts = self._texts(sentences)
-        if not texts:
-            raise UsageError("a batch needs at least one sentence; got none")
+        texts = self._some_texts(sentences)
         words, index, lengths = self._number(texts)
         mask = torch.arange(index.shape[1] - 2) < (lengths - 2)[:, None]
         inputs = ElmoInputs(self.word_inputs(words), index)
@@ -355,28 +419,29 @@ class Elmo(BidirectionalLanguageModel, Encoder):
     # ---- start states
 
     def start_state(self, start: Start | None, rows: int) -> LstmState:
-        """The state from which every one of `rows` sentences begins."""
+        """Return the state from which each of `rows` sentences starts."""
         start = self.config.start if start is None else start
-        if start not in get_args(Start):
-            raise UsageError(f"unknown start {start!r}{nearest(start, get_args(Start))}")
         if start == "zero":
             return self.contextualizer.zero_state(rows)
-        self._needs_states(start)
+        self._check_start(start)
         if start == "carry":
-            raise UsageError("start 'carry' belongs to embed, which keeps its rows in order")
+            raise UsageError(f"{arg('start', 'carry')} applies only to embed and log_probs, which keep the order of sentences")
         if start == "warm":
             return self.warm_state().expand(rows)
-        if self.learned is None:
-            raise UsageError("this model has not learned a start state; allowed: zero, warm, carry")
+        assert self.learned is not None
         return LstmState(self.learned["hidden"], self.learned["cell"]).expand(rows)
 
-    def _needs_states(self, start: Start) -> None:
-        if self.config.architecture == "transformer":
-            raise UsageError(f"start is {start!r}, but this model's Transformers have no state to start from; allowed: zero")
+    def _check_start(self, start: Start) -> None:
+        if start not in get_args(Start):
+            raise UsageError(f"unknown start {start!r}{nearest(start, get_args(Start))}")
+        if start not in self.start_states:
+            why = "Transformers have no state" if self.config.architecture == "transformer" else "it has no learned state"
+            allowed = ", ".join(self.start_states)
+            raise UsageError(f"{arg('start')} is {start!r}, which this model lacks ({why}); allowed: {allowed}")
 
     def warm_state(self) -> LstmState:
-        """The state after reading "<S> . </S>" fifty times, computed once for given weights."""
-        self._needs_states("warm")
+        """Return the state after reading "<S> . </S>" fifty times, computed once for given weights."""
+        self._check_start("warm")
         now = weight_version(self)
         if self._warm is None or self._warm[0] != now:
             with torch.no_grad():
@@ -389,33 +454,11 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         return self._warm[1]
 
     def set_warm_state(self, state: LstmState) -> None:
-        """Take a warm state that was computed before with the weights as they are now."""
+        """Set a warm state that was computed before from these weights."""
         self._warm = (weight_version(self), state)
 
     def reset_state(self) -> None:
-        """Forget what `start="carry"` has carried; the next batch begins from zeros."""
-        self._carried = None
-
-    def _carry(self, rows: int) -> LstmState:
-        """The first `rows` rows of the carried state, grown by zeros where there were fewer."""
-        self._needs_states("carry")
-        zero = self.lstm.zero_state(0)
-        carried = self._carried or zero
-        carried = LstmState(carried.hidden.to(zero.hidden), carried.cell.to(zero.cell))  # the model may have moved
-        have = carried.cell.shape[2]
-        if have < rows:
-            more = self.lstm.zero_state(rows - have)
-            carried = LstmState(torch.cat([carried.hidden, more.hidden], 2), torch.cat([carried.cell, more.cell], 2))
-        self._carried = carried
-        return LstmState(carried.hidden[:, :, :rows], carried.cell[:, :, :rows])
-
-    def _keep(self, state: LstmState) -> None:
-        assert self._carried is not None
-        rows = state.cell.shape[2]
-        self._carried = LstmState(
-            torch.cat([state.hidden, self._carried.hidden[:, :, rows:]], 2),
-            torch.cat([state.cell, self._carried.cell[:, :, rows:]], 2),
-        )
+        self._carried.reset()
 
     # ---- embedding
 
@@ -425,10 +468,10 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         return super()._batches(texts, start, batch_words, batch_size)
 
     def _embed_batch(
-        self, texts: list[list[str]], choose: slice | Literal["mean"], start: str | None, batch_words: int
+        self, texts: list[list[str]], selection: LayerSelection, start: str | None, batch_words: int
     ) -> Callable[[], list[np.ndarray]]:
         states, _ = self.read(texts, start=start, chunk=batch_words)  # type: ignore[arg-type]
-        return to_arrays(pick(states, choose), [slice(1, len(text) + 1) for text in texts])
+        return to_arrays(selection.stack(states), [slice(1, len(text) + 1) for text in texts])
 
     @torch.no_grad()
     def read(self, texts: list[list[str]], *, start: Start | None, chunk: int = 4096) -> tuple[Tensor, Tensor]:
@@ -443,18 +486,12 @@ class Elmo(BidirectionalLanguageModel, Encoder):
             wanted = [self._read_part(words[number]) for number in numbers.tolist()]
             return self.cache.lookup(wanted, now, lambda missing: self.tokens(self.word_inputs(missing)))
 
-        state = self._carry(len(texts)) if start == "carry" else self.start_state(start, len(texts))
+        if start == "carry":
+            self._check_start(start)
+            state = self._carried.take(self.lstm, len(texts))
+        else:
+            state = self.start_state(start, len(texts))
         states, end = self._run(vectors, index, lengths, state, chunk)
         if start == "carry":
-            self._keep(end)
+            self._carried.keep(end)
         return states, lengths
-
-
-def _speller(config: ElmoConfig, alphabet: list[str] | None) -> Utf8Characters | CodePointCharacters | None:
-    if config.characters is None:
-        return None
-    if config.characters.alphabet == "utf8":
-        return Utf8Characters(config.characters.max_length)
-    if alphabet is None:
-        raise ConfigError("a model over code points needs its alphabet (characters.txt)")
-    return CodePointCharacters(alphabet, config.characters.max_length)

@@ -48,7 +48,7 @@ def embed_lines(
 ) -> Iterator[list[EmbeddedLine]]:
     """Embed lines, a chunk at a time; the first line has the number `first`. `progress` gets the number of lines done."""
     number = first
-    if config.start == "carry" and hasattr(model, "reset_state"):  # models without a state refuse any start
+    if config.start == "carry":
         model.reset_state()
     for texts in chunked((words_of(model, line, config) for line in lines), config):
         arrays = model.embed(
@@ -59,8 +59,6 @@ def embed_lines(
             batch_size=config.batch_size,
             progress=progress,
         )
-        if config.single_layer:
-            arrays = [array[0] if array.ndim == 3 else array for array in arrays]
         if config.fp16:
             with np.errstate(over="ignore"):
                 arrays = [array.astype(np.float16) for array in arrays]

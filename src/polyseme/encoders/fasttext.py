@@ -19,8 +19,8 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from polyseme.base.files import write_text
+from polyseme.base.tensor_files import write_tensors
 from polyseme.encoders.config import FastTextConfig
-from polyseme.encoders.folder import write_tensors
 from polyseme.encoders.word2vec import WordVectorTable, moments
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import WordVectors

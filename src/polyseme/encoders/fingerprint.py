@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from polyseme.base import format1
-from polyseme.encoders.base import Encoder, Sentence
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Sentence
 from polyseme.text.corpus import Corpus
 
 

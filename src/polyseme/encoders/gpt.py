@@ -17,13 +17,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from polyseme.base.errors import PolysemeError
-from polyseme.encoders.base import Sentence
+from polyseme.encoders.batch import Sentence
 from polyseme.encoders.config import SubwordConfig
-from polyseme.encoders.language_model import WordLogProbs, perplexity_of
+from polyseme.encoders.language_model import check_start
+from polyseme.encoders.results import LogProbs, WordLogProbs
 from polyseme.encoders.sequence import SequenceOutput, truncate
 from polyseme.encoders.subword_model import SubwordModel
 from polyseme.encoders.subword_windows import Window, windows
-from polyseme.metrics.perplexity import Perplexity
 from polyseme.text.batching.batches import batch_by_words
 
 _AT_A_TIME = 1024  # pieces whose scores, one for each piece of the vocabulary, stand in memory
@@ -55,6 +55,7 @@ class Gpt(SubwordModel):
 
     kind = "gpt"
     causal = True
+    default_head = "linear"
 
     @classmethod
     def default_config(cls) -> SubwordConfig:
@@ -66,8 +67,12 @@ class Gpt(SubwordModel):
     # ---- whole examples
 
     @property
-    def predicts(self) -> bool:
+    def predicts_words(self) -> bool:  # type: ignore[override]
         return self.network.get_output_embeddings() is not None
+
+    @property
+    def predicts_next_word(self) -> bool:  # type: ignore[override]
+        return self.predicts_words
 
     def sequence_tokens(self) -> Tensor:
         """The delimiter and the mark at the end, (2, dim). Both begin as the mark that stood between texts in training.
@@ -100,15 +105,15 @@ class Gpt(SubwordModel):
         return GptSequenceInputs(ids, attention, *(each.to(self.device) for each in tensors))
 
     def encode_sequence(
-        self, inputs: GptSequenceInputs, marks: Tensor | None = None, *, predict: bool = False
+        self, inputs: GptSequenceInputs, tokens: Tensor | None = None, *, predict: bool = False
     ) -> SequenceOutput:
-        """The top layer's vector at the last mark; `marks` as `sequence_tokens` gives them.
+        """The top layer's vector at the last mark; `tokens` as `sequence_tokens` returns them.
 
         The loss of `predict` is the mean over all pieces of the texts; the marks are read, and not predicted.
         """
-        marks = self.sequence_tokens() if marks is None else marks
+        tokens = self.sequence_tokens() if tokens is None else tokens
         own: Tensor = self.network.get_input_embeddings()(inputs.ids)
-        laid = F.embedding(inputs.kinds, F.pad(marks, (0, 0, 1, 0)))  # zeros where there is no mark
+        laid = F.embedding(inputs.kinds, F.pad(tokens, (0, 0, 1, 0)))  # zeros where there is no mark
         vectors = torch.where((inputs.kinds > 0).unsqueeze(-1), laid.to(own.dtype), own)
         found = self.body(inputs_embeds=vectors, attention_mask=inputs.attention, use_cache=False)
         states = found.last_hidden_state.flatten(0, 1)
@@ -124,9 +129,15 @@ class Gpt(SubwordModel):
 
     # ---- as a language model
 
-    def log_probs(self, sentences: Sequence[Sentence]) -> list[WordLogProbs]:
-        """Log-probability of each word given all to its left (the sum of its pieces'), then of the end mark."""
-        if self.network.get_output_embeddings() is None:
+    @property
+    def boundary_tokens(self) -> tuple[str, str]:  # type: ignore[override]
+        token = self.subwords.token_text(self.subwords.special_token_id("eos", "bos"))
+        return token, token
+
+    def log_probs(self, sentences: Sequence[Sentence], *, start: str | None = None) -> LogProbs:
+        """Return the log-probability of each word given all to its left (the sum over its subwords), then of the end."""
+        check_start(self.kind, start)
+        if not self.predicts_words:
             raise PolysemeError(f"{self.source} has no head for the next word, so it cannot score words: take a model that has")
         texts = self._texts(sentences)
         marked = [[*pieces, [self.subwords.special_token_id("eos", "bos")]] for pieces in self._cut(texts)]
@@ -139,15 +150,8 @@ class Gpt(SubwordModel):
                 some = [spans[place] for place in places]
                 for span, logs in zip(some, self._logs(some, flat), strict=True):
                     np.add.at(found[span.row], owners[span.row][span.first : span.last], logs)
-        return [WordLogProbs(text, each, None, np.ones(len(text), dtype=bool)) for text, each in zip(texts, found, strict=True)]
-
-    def score(self, sentences: Sequence[Sentence]) -> np.ndarray:
-        """Log-probability of each sentence: (sentences,)."""
-        return np.array([found.score for found in self.log_probs(sentences)])
-
-    def perplexity(self, sentences: Sequence[Sentence]) -> Perplexity:
-        """Perplexity over all sentences, a word and not a piece being the unit."""
-        return perplexity_of(self.log_probs(sentences))
+        pairs = zip(texts, found, strict=True)
+        return LogProbs(WordLogProbs(text, each, None, np.ones(len(text), dtype=bool)) for text, each in pairs)
 
     def _windows(self, pieces: list[list[int]]) -> list[Window]:
         return windows(sum(map(len, pieces)), self.window - len(self.before), self.config.overlap, causal=True)

@@ -1,164 +1,105 @@
-"""The language-model API: probabilities of words and sentences, perplexity, and substitutes for a word.
+"""The language-model API of encoders: log-probabilities, scores, perplexity, the chain rule, and words for a position.
 
-`LanguageModel` is the protocol of all language models. `BidirectionalLanguageModel` implements it for an encoder with two
-directions and an output layer. Probabilities are over the full vocabulary, never a sample. Words outside the vocabulary count
-as its unknown word.
+Every encoder has these methods; one that predicts no words raises an error that says which models do. Probabilities are over
+the full vocabulary, never a sample. Words outside the vocabulary count as its unknown token.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.base.errors import PolysemeError, UsageError, arg
+from polyseme.encoders.batch import Sentence
+from polyseme.encoders.chain_rule import ChainRule, chain_rule
+from polyseme.encoders.results import LogProbs, MaskFillings, Substitutes, WordLogProbs
 from polyseme.metrics.perplexity import Perplexity, PerplexityMeter
-from polyseme.text.batching.batches import batch_by_words, batch_in_order
 
-if TYPE_CHECKING:
-    from polyseme.encoders.base import Sentence
-    from polyseme.encoders.elmo_config import ElmoConfig, Start
-    from polyseme.nn.output.full import OutputLayer
-    from polyseme.text.vocabulary import Vocabulary
+LANGUAGE_MODELS = "elmo, taglm, ngram, nnlm, ulmfit or gpt"
+_CHUNK = 1024  # sentences whose log-probabilities are in memory at a time
 
 
-@dataclass(frozen=True)
-class WordLogProbs:
-    """Natural-log probabilities of a sentence's words."""
+class LanguageModelApi:
+    """A language model implements `log_probs` and gets the rest."""
 
-    words: list[str]
-    forward: np.ndarray
-    """(words + 1,): of each word given all to its left, then of the end mark."""
-    backward: np.ndarray | None
-    """(words + 1,): of each word given all to its right, then of the begin mark; None: the model reads from left to right."""
-    known: np.ndarray
-    """(words,): False where the vocabulary lacks the word and its unknown word was asked instead."""
+    kind: str
+    source: str | None
+    boundary_tokens: tuple[str, str] = ("<s>", "</s>")
+    """The tokens before and after a sentence, as `chain_rule` shows them."""
 
-    @property
-    def score(self) -> float:
-        """The sentence's log-probability, mean of the directions that there are."""
-        forward = float(self.forward.sum())
-        return forward if self.backward is None else (forward + float(self.backward.sum())) / 2
+    def log_probs(self, sentences: Sequence[Sentence], *, start: str | None = None) -> LogProbs:
+        """Return the natural-log probability of each word of each sentence, and of the sentence boundary.
 
+        `start`: the start state, for models that have a choice (`start_states`).
+        """
+        raise self._lacks("no language model", f"give a model of kind {LANGUAGE_MODELS}")
 
-@dataclass(frozen=True)
-class Substitute:
-    """A word that could stand in a place."""
+    def score(self, sentences: Sequence[Sentence], *, start: str | None = None) -> np.ndarray:
+        """Return the log-probability of each sentence, the mean of the directions: (sentences,)."""
+        return np.array([each.score for each in self.log_probs(sentences, start=start)])
 
-    word: str
-    log_prob: float
-    """Log of the product of both directions' probabilities, brought to sum to one over the vocabulary."""
+    def perplexity(
+        self, sentences: Iterable[Sentence], *, start: str | None = None, progress: Callable[[int], None] | None = None
+    ) -> Perplexity:
+        """Return the perplexity over all sentences. Sentence boundaries are predicted, too.
 
+        The sentences may be a stream. `progress` is called with the number of sentences that are done.
+        """
+        if isinstance(sentences, str):
+            raise UsageError("expected a list of sentences, got one string: put it into a list")
+        self.log_probs([], start=start)  # what the model lacks is reported before any text is read
+        meter, waiting = PerplexityMeter(), iter(sentences)
+        while chunk := list(islice(waiting, _CHUNK)):
+            for each in self.log_probs(chunk, start=start):
+                meter.add(each.forward, each.backward, unknown=int((~each.known).sum()))
+            if progress is not None:
+                progress(len(chunk))
+        result = meter.result()
+        if result is None:
+            raise UsageError("perplexity needs at least one sentence; got none")
+        return result
 
-@runtime_checkable
-class LanguageModel(Protocol):
-    """Any model that gives sentences probabilities."""
+    def chain_rule(self, sentence: Sentence | WordLogProbs, *, start: str | None = None) -> ChainRule:
+        """Return the factors of a sentence's probability, one for each word and boundary, with the product so far.
 
-    def log_probs(self, sentences: Sequence[Sentence]) -> list[WordLogProbs]:
-        """Of each word of each sentence."""
-
-    def score(self, sentences: Sequence[Sentence]) -> np.ndarray:
-        """Of each sentence."""
-
-    def perplexity(self, sentences: Sequence[Sentence]) -> Perplexity:
-        """Of all sentences together."""
-
-
-def perplexity_of(found: Sequence[WordLogProbs]) -> Perplexity:
-    """Return the perplexity of all sentences of one model together."""
-    meter = PerplexityMeter()
-    for sentence in found:
-        meter.add(sentence.forward, sentence.backward)
-    result = meter.result()
-    if result is None:
-        raise UsageError("perplexity needs at least one sentence")
-    return result
-
-
-class BidirectionalLanguageModel:
-    """Answers for an encoder that reads from both sides and has an output layer."""
-
-    config: ElmoConfig
-    output: OutputLayer | None
-    vocabulary: Vocabulary | None
-
-    if TYPE_CHECKING:
-
-        def read(self, texts: list[list[str]], *, start: Start | None) -> tuple[Tensor, Tensor]: ...
-        def _texts(self, sentences: Sequence[Sentence]) -> list[list[str]]: ...
-
-    def log_probs(self, sentences: Sequence[Sentence], *, start: Start | None = None) -> list[WordLogProbs]:
-        """Log-probability of each word, from the left and from the right."""
-        output, vocabulary = self._language_model()
-        texts = self._texts(sentences)
-        results: list[WordLogProbs | None] = [None] * len(texts)
-        with torch.inference_mode():
-            carry = start == "carry"  # which goes on from row to row, so it keeps the order of arrival
-            for rows in batch_in_order(len(texts), 128) if carry else batch_by_words([len(text) for text in texts]):
-                states, _ = self.read([texts[row] for row in rows], start=start)
-                for place, row in enumerate(rows.tolist()):
-                    results[row] = self._sentence(states[-1, place], texts[row], output, vocabulary)
-        return results  # type: ignore[return-value]
-
-    def score(self, sentences: Sequence[Sentence], *, start: Start | None = None) -> np.ndarray:
-        """Log-probability of each sentence, mean of both directions: (sentences,)."""
-        return np.array([found.score for found in self.log_probs(sentences, start=start)])
-
-    def perplexity(self, sentences: Sequence[Sentence], *, start: Start | None = None) -> Perplexity:
-        """Perplexity over all sentences, by the full distribution."""
-        return perplexity_of(self.log_probs(sentences, start=start))
+        Takes a sentence, or what `log_probs` returned for one.
+        """
+        found = sentence if isinstance(sentence, WordLogProbs) else self.log_probs([sentence], start=start)[0]
+        begin, end = self.boundary_tokens
+        return chain_rule(found, begin=begin, end=end)
 
     def substitutes(
-        self, sentence: Sentence, position: int, *, count: int = 10, start: Start | None = None
-    ) -> list[Substitute]:
-        """The likeliest words for the place `position` (from 0) of a sentence, both sides combined.
+        self,
+        sentence: Sentence,
+        position: int | None = None,
+        *,
+        word: str | None = None,
+        count: int = 10,
+        start: str | None = None,
+    ) -> Substitutes:
+        """Return the most probable words for the position of `word`, or for a position counted from 0."""
+        raise self._lacks("no substitutes", "give an ELMo with its output layer; for a BERT call fill")
 
-        The word that stands there is not looked at: the forward model has read all before it, the backward one all after.
-        """
-        output, vocabulary = self._language_model()
-        if start == "carry":
-            raise UsageError("substitutes are asked of a sentence alone; allowed starts: learned, zero, warm")
-        if count < 1:
-            raise UsageError(f"count is {count}; it must be at least 1")
-        text = self._texts([sentence])[0]
-        if not 0 <= position < len(text):
-            raise UsageError(f"position is {position}; the sentence has {len(text)} words, counted from 0")
-        with torch.inference_mode():
-            states, _ = self.read([text], start=start)
-            left, right = self._halves(states[-1, 0])
-            both = output(torch.stack([left[position], right[position + 2]])).sum(0)  # (vocabulary,)
-            for mark in (self.config.begin, self.config.end, self.config.unknown):
-                if mark in vocabulary:
-                    both[int(vocabulary.ids([mark])[0])] = -torch.inf
-            best = torch.log_softmax(both, dim=0).topk(min(count, len(both)))
-        pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        return [Substitute(vocabulary[row], value) for row, value in pairs if value > -np.inf]
+    def fill(self, text: Sentence, position: int | None = None, *, word: str | None = None, count: int = 10) -> MaskFillings:
+        """Return the most probable subwords for each [MASK] of a text, or for a word that is masked."""
+        raise self._lacks("no masked-word prediction", "give a BERT or the like; for an ELMo call substitutes")
 
-    def _language_model(self) -> tuple[OutputLayer, Vocabulary]:
-        if self.output is None or self.vocabulary is None:
-            raise PolysemeError(
-                "this model has no output layer, so it cannot score words: load it together with its softmax weights "
-                "and vocabulary (for bilm-tf: *_softmax_weights.hdf5 and the training vocabulary beside the weights)"
-            )
-        return self.output, self.vocabulary
+    def _lacks(self, what: str, advice: str) -> PolysemeError:
+        return PolysemeError(f"{self.source or 'this model'} is of kind {self.kind}, which has {what}: {advice}")
 
-    def _halves(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """One text's top layer (words + 2, dim) -> forward and backward states."""
-        width, half = self.config.output, self.config.half
-        return states[:, :width], states[:, half : half + width]
 
-    def _sentence(self, states: Tensor, words: list[str], output: OutputLayer, vocabulary: Vocabulary) -> WordLogProbs:
-        left, right = self._halves(states[: len(words) + 2])
-        limit = self.config.words.max_characters if self.config.words is not None else None
-        known_by = [word[:limit] for word in words]  # a model whose table cuts words knows them by no more
-        marked = [self.config.begin, *known_by, self.config.end]
-        ids = torch.from_numpy(vocabulary.ids(marked)).to(states.device)
-        # a word is predicted from the state one place before it, in the direction of reading
-        forward = output.log_probs(left[:-1], ids[1:])
-        backward = output.log_probs(right[1:], ids[:-1]).roll(-1)  # the begin mark goes last
-        known = np.array([word in vocabulary for word in known_by], dtype=bool)
-        return WordLogProbs(words, forward.cpu().double().numpy(), backward.cpu().double().numpy(), known)
+def check_start(kind: str, start: str | None, allowed: Sequence[str] = ()) -> None:
+    """Raise an error where a model lacks a start state."""
+    if start is None or start in allowed:
+        return
+    if not allowed:
+        raise UsageError(f"{arg('start')} is {start!r}, but models of kind {kind} have no start states: leave it out")
+    raise UsageError(f"{arg('start')} is {start!r}; allowed: {', '.join(allowed)}")
+
+
+def check_count(count: int) -> None:
+    """Raise an error where a number of results is below 1."""
+    if count < 1:
+        raise UsageError(f"{arg('count')} is {count}; allowed: 1 or more")

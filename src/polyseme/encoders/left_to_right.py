@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from polyseme.base.config import ConfigError
-from polyseme.base.errors import FormatError, UsageError
+from polyseme.base.errors import FormatError
 from polyseme.base.files import write_text
-from polyseme.encoders.base import Batch, Encoder, Sentence
+from polyseme.base.tensor_files import load_weights, read_tensors, write_tensors
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Batch, Sentence
 from polyseme.encoders.config import LeftToRightConfig
-from polyseme.encoders.folder import load_weights, read_tensors, write_tensors
-from polyseme.encoders.language_model import WordLogProbs, perplexity_of
-from polyseme.metrics.perplexity import Perplexity
+from polyseme.encoders.language_model import check_start
+from polyseme.encoders.results import LogProbs, WordLogProbs
 from polyseme.nn.meta_init import meta_init
 from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.batching.batches import batch_by_words
@@ -39,6 +40,8 @@ class LeftToRight(Encoder):
 
     config: LeftToRightConfig
     output: FullSoftmax
+    predicts_words = True
+    closed_vocabulary = True
 
     def __init__(
         self,
@@ -90,17 +93,19 @@ class LeftToRight(Encoder):
         return torch.from_numpy(found), torch.from_numpy(lengths)
 
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
-        texts = self._texts(sentences)
-        if not texts:
-            raise UsageError("a batch needs at least one sentence; got none")
+        texts = self._some_texts(sentences)
         rows, lengths = self.padded(texts)
         mask = torch.arange(rows.shape[1]) < lengths[:, None]
         return Batch(rows.to(self.device), mask.to(self.device), lengths.to(self.device))
 
     # ---- what it can be asked
 
-    def log_probs(self, sentences: Sequence[Sentence]) -> list[WordLogProbs]:
-        """Log-probability of each word given those before it in its sentence, and of the end mark."""
+    @property
+    def boundary_tokens(self) -> tuple[str, str]:  # type: ignore[override]
+        return self.config.begin, self.config.end
+
+    def log_probs(self, sentences: Sequence[Sentence], *, start: str | None = None) -> LogProbs:
+        check_start(self.kind, start, self.start_states)
         texts = self._texts(sentences)
         results: list[WordLogProbs | None] = [None] * len(texts)
         with torch.inference_mode():
@@ -108,15 +113,7 @@ class LeftToRight(Encoder):
                 values = self._sentences([texts[row] for row in some])
                 for row, forward in zip(some.tolist(), values, strict=True):
                     results[row] = self._answer(texts[row], forward)
-        return results  # type: ignore[return-value]
-
-    def score(self, sentences: Sequence[Sentence]) -> np.ndarray:
-        """Log-probability of each sentence, its end mark counted: (sentences,)."""
-        return np.array([found.score for found in self.log_probs(sentences)])
-
-    def perplexity(self, sentences: Sequence[Sentence]) -> Perplexity:
-        """Perplexity over all sentences; their end marks are predicted too, and words outside the vocabulary as `<unk>`."""
-        return perplexity_of(self.log_probs(sentences))
+        return LogProbs(results)  # type: ignore[arg-type]
 
     def _sentences(self, texts: list[list[str]]) -> list[np.ndarray]:
         """Natural logs for each text alone, (words + 1,) each."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,46 +28,17 @@ from torch import nn
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import wrap_os_errors, write_text
-from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Batch, Layers, Sentence
+from polyseme.encoders.chain_rule import BackoffWeight, ChainRule, NgramStep
 from polyseme.encoders.config import NgramConfig
-from polyseme.encoders.language_model import WordLogProbs, perplexity_of
+from polyseme.encoders.language_model import check_start
 from polyseme.encoders.ngram_table import ZERO, Level, NgramMatches, NgramTable
-from polyseme.metrics.perplexity import Perplexity
+from polyseme.encoders.results import LogProbs, WordLogProbs
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter
 
 LEAST = -30.0  # a log that is lower says no more, in a vector
-
-
-@dataclass(frozen=True)
-class BackoffWeight:
-    """A context whose n-gram was not found, and by what the lower order counts."""
-
-    context: tuple[str, ...]
-    weight: float
-    """A natural log."""
-
-
-@dataclass(frozen=True)
-class ChainRuleStep:
-    """One factor of the chain rule: P(word | context)."""
-
-    word: str
-    known: bool
-    """False where the vocabulary lacks the word and its unknown word was asked instead."""
-    context: tuple[str, ...]
-    """The words before it that the model looks at."""
-    order: int
-    """Of the n-gram that was found."""
-    found: float
-    """Natural log of that n-gram's probability."""
-    backoffs: tuple[BackoffWeight, ...]
-    """Longest context first; a context that the model has never seen has no weight and costs nothing."""
-
-    @property
-    def log_prob(self) -> float:
-        """Natural log of P(word | context)."""
-        return self.found + sum(each.weight for each in self.backoffs)
 
 
 class NgramModel(Encoder):
@@ -82,6 +52,8 @@ class NgramModel(Encoder):
     """
 
     kind = "ngram"
+    predicts_words = True
+    closed_vocabulary = True
     has_own_vectors = False
     config_type = NgramConfig
     config: NgramConfig
@@ -108,30 +80,32 @@ class NgramModel(Encoder):
 
     # ---- what it can be asked
 
-    def log_probs(self, sentences: Sequence[Sentence]) -> list[WordLogProbs]:
-        """Log-probability of each word given those before it, and of the end mark."""
+    @property
+    def boundary_tokens(self) -> tuple[str, str]:  # type: ignore[override]
+        return self.config.begin, self.config.end
+
+    def log_probs(self, sentences: Sequence[Sentence], *, start: str | None = None) -> LogProbs:
+        check_start(self.kind, start)
         texts = self._texts(sentences)
-        reading, begins = self._read(texts)
-        found, results = reading.log_probs, []
+        matches, begins = self._read(texts)
+        values, results = matches.log_probs, LogProbs()
         for text, begin in zip(texts, begins.tolist(), strict=True):
             known = np.array([self._is_known(word) for word in text], dtype=bool)
-            results.append(WordLogProbs(text, found[begin + 1 : begin + len(text) + 2], None, known))
+            results.append(WordLogProbs(text, values[begin + 1 : begin + len(text) + 2], None, known))
         return results
 
-    def score(self, sentences: Sequence[Sentence]) -> np.ndarray:
-        """Log-probability of each sentence, its end mark counted: (sentences,)."""
-        return np.array([found.score for found in self.log_probs(sentences)])
-
-    def perplexity(self, sentences: Sequence[Sentence]) -> Perplexity:
-        """Perplexity over all sentences; their end marks are predicted too, and words outside the vocabulary as `<unk>`."""
-        return perplexity_of(self.log_probs(sentences))
-
-    def steps(self, sentence: Sentence) -> list[ChainRuleStep]:
-        """The chain rule step by step: a factor for each word and one for the end mark, and how each came about."""
-        (text,) = self._texts([sentence])
-        reading, _ = self._read([text])
-        marked = [self.config.begin, *text, self.config.end]
-        return [self._step(reading, marked, place) for place in range(1, len(marked))]
+    def chain_rule(self, sentence: Sentence | WordLogProbs, *, start: str | None = None) -> ChainRule:
+        """Return a factor for each word and one for the end of the sentence, with the n-gram and back-off weights used."""
+        check_start(self.kind, start)
+        (text,) = self._texts([sentence.words if isinstance(sentence, WordLogProbs) else sentence])
+        matches, _ = self._read([text])
+        tokens = [self.config.begin, *text, self.config.end]
+        steps, product = ChainRule(), 0.0
+        for position in range(1, len(tokens)):
+            step = self._step(matches, tokens, position, product)
+            product = step.product
+            steps.append(step)
+        return steps
 
     def distribution(self, context: Sequence[str], *, begin: bool = True) -> NDArray[np.float64]:
         """Log-probabilities of every word of the vocabulary after some words, (words,); the begin mark has none to speak of.
@@ -143,18 +117,21 @@ class NgramModel(Encoder):
         found[self._begin] = ZERO  # files of others give it any number, for nobody asks for it
         return found
 
-    def _step(self, reading: NgramMatches, marked: list[str], place: int) -> ChainRuleStep:
-        longest = min(place, self.config.order - 1)
-        lengths = [n for n in range(longest, 0, -1) if not np.isnan(reading.weights[n - 1, place])]
-        return ChainRuleStep(
-            word=marked[place],
-            known=place == len(marked) - 1 or self._is_known(marked[place]),
-            context=tuple(marked[place - longest : place]),
-            order=int(reading.order[place]),
-            found=float(reading.found[place]),
-            backoffs=tuple(
-                BackoffWeight(tuple(marked[place - n : place]), float(reading.weights[n - 1, place])) for n in lengths
-            ),
+    def _step(self, matches: NgramMatches, tokens: list[str], position: int, product: float) -> NgramStep:
+        longest = min(position, self.config.order - 1)
+        lengths = [n for n in range(longest, 0, -1) if not np.isnan(matches.weights[n - 1, position])]
+        contexts = [(tuple(tokens[position - n : position]), float(matches.weights[n - 1, position])) for n in lengths]
+        found = float(matches.found[position])
+        log_prob = found + sum(weight for _, weight in contexts)
+        return NgramStep(
+            word=tokens[position],
+            log_prob=log_prob,
+            product=product + log_prob,
+            known=position == len(tokens) - 1 or self._is_known(tokens[position]),
+            context=tuple(tokens[position - longest : position]),
+            order=int(matches.order[position]),
+            found=found,
+            backoffs=tuple(BackoffWeight(context, weight) for context, weight in contexts),
         )
 
     def _read(self, texts: list[list[str]]) -> tuple[NgramMatches, NDArray[np.int64]]:
@@ -214,9 +191,7 @@ class NgramModel(Encoder):
         return whole.hexdigest()
 
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
-        texts = self._texts(sentences)
-        if not texts:
-            raise UsageError("a batch needs at least one sentence; got none")
+        texts = self._some_texts(sentences)
         lengths = torch.tensor([len(text) for text in texts])
         vectors = torch.zeros(len(texts), int(lengths.max()), self.dim)
         known, begins = self._by_order(texts)

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from polyseme.encoders.base import Batch, Layers
+from polyseme.encoders.batch import Batch, Layers
 from polyseme.encoders.config import NnlmConfig
 from polyseme.encoders.left_to_right import LeftToRight
 from polyseme.nn.output.full import FullSoftmax

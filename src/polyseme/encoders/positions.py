@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from polyseme.base.display import short
 from polyseme.base.errors import UsageError, arg
-from polyseme.encoders.base import Sentence, whole_number
+from polyseme.encoders.batch import Sentence, whole_number
 
 _SHOWN = 30  # words in a message
 

@@ -19,8 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.base.config import Config, ConfigError
-from polyseme.base.errors import FormatError, PolysemeError, UsageError
-from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
+from polyseme.base.errors import FormatError, PolysemeError
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Batch, Layers, Sentence
 from polyseme.encoders.config import SubwordConfig
 from polyseme.encoders.sequence import split_texts
 from polyseme.encoders.subword_library import FAMILIES, family_of, part_of, read_network, read_tokenizer, write_network
@@ -136,9 +137,7 @@ class SubwordModel(Encoder):
     # ---- words -> pieces
 
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
-        texts = self._texts(sentences)
-        if not texts:
-            raise UsageError("a batch needs at least one sentence; got none")
+        texts = self._some_texts(sentences)
         return self._prepare(texts, [self.before] * len(texts), self.after)
 
     def _prepare(

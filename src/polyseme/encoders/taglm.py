@@ -9,13 +9,13 @@ characters and the output layer, which in the paper were each one's own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 
-from polyseme.encoders.base import Batch, Layers, pick, to_arrays
+from polyseme.encoders.batch import Batch, Layers
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import Start
+from polyseme.encoders.layer_choice import LayerSelection, to_arrays
 
 
 class TagLm(Elmo):
@@ -36,7 +36,7 @@ class TagLm(Elmo):
         return Layers(states=found.states[-1:], mask=found.mask, ends=found.ends[-1:])
 
     def _embed_batch(
-        self, texts: list[list[str]], choose: slice | Literal["mean"], start: str | None, batch_words: int
+        self, texts: list[list[str]], selection: LayerSelection, start: str | None, batch_words: int
     ) -> Callable[[], list[np.ndarray]]:
         states, _ = self.read(texts, start=start, chunk=batch_words)  # type: ignore[arg-type]
-        return to_arrays(pick(states[-1:], choose), [slice(1, len(text) + 1) for text in texts])
+        return to_arrays(selection.stack(states[-1:]), [slice(1, len(text) + 1) for text in texts])

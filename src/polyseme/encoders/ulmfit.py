@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,13 +21,11 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from polyseme.base.errors import UsageError
-from polyseme.encoders.base import Batch, Layers, Sentence
+from polyseme.encoders.batch import Batch, Layers, Sentence
 from polyseme.encoders.config import UlmfitConfig
-from polyseme.encoders.language_model import WordLogProbs, perplexity_of
 from polyseme.encoders.left_to_right import LeftToRight
+from polyseme.encoders.results import LogProbs
 from polyseme.encoders.sequence import SequenceOutput, split_texts
-from polyseme.metrics.perplexity import Perplexity
 from polyseme.nn.awd_lstm import AwdLstm, AwdLstmOutput, AwdLstmState, drop_words
 from polyseme.nn.config import AwdDropout
 from polyseme.nn.output.full import TiedSoftmax
@@ -35,7 +33,6 @@ from polyseme.nn.pooling import concat_pool
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter
 
-Start = Literal["zero", "carry"]
 _CARRIED = 1024  # words that are read at a time, where the state is carried
 
 
@@ -63,6 +60,9 @@ class Ulmfit(LeftToRight):
     """
 
     kind = "ulmfit"
+    can_adapt = True
+    predicts_next_word = True
+    start_states = ("zero", "carry")
     config_type = UlmfitConfig
     config: UlmfitConfig
     output: TiedSoftmax
@@ -85,6 +85,9 @@ class Ulmfit(LeftToRight):
     def __getstate__(self) -> dict[str, Any]:
         """Copies carry nothing over."""
         return {**super().__getstate__(), "_carried": None}
+
+    def scale_dropout(self, factor: float) -> None:
+        self.set_dropout(AwdDropout().times(factor))
 
     def set_dropout(self, dropout: AwdDropout) -> None:
         """Drop so much from now on, in training; a model that was just read drops nothing."""
@@ -119,10 +122,6 @@ class Ulmfit(LeftToRight):
 
     # ---- whole examples
 
-    @property
-    def predicts(self) -> bool:
-        return True
-
     def sequence_dim(self, texts: int) -> int:
         return 3 * self.config.dim
 
@@ -145,7 +144,7 @@ class Ulmfit(LeftToRight):
         return np.append(self.rows(text), self.end)
 
     def encode_sequence(
-        self, inputs: UlmfitSequenceInputs, marks: Tensor | None = None, *, predict: bool = False
+        self, inputs: UlmfitSequenceInputs, tokens: Tensor | None = None, *, predict: bool = False
     ) -> SequenceOutput:
         """Concat pooling of the last layer, [last; max; mean], over all that was read behind the first mark."""
         first = inputs.rows.new_full((len(inputs.rows), 1), self.first)
@@ -167,27 +166,17 @@ class Ulmfit(LeftToRight):
 
     # ---- what it can be asked
 
-    def log_probs(self, sentences: Sequence[Sentence], *, start: Start | None = None) -> list[WordLogProbs]:
-        """Log-probability of each word given those before it, and of the end mark; `start`: "zero" (the usual) or "carry"."""
-        if start in (None, "zero"):
-            return super().log_probs(sentences)
+    def log_probs(self, sentences: Sequence[Sentence], *, start: str | None = None) -> LogProbs:
+        """Return log-probabilities; `start`: "zero" (default), or "carry" to read on from the sentence before."""
         if start != "carry":
-            raise UsageError(f"unknown start {start!r}; allowed: zero, carry")
+            return super().log_probs(sentences, start=start)
         texts = self._texts(sentences)
         lengths = np.array([len(text) + 1 for text in texts], dtype=np.int64)
         stream = np.full(int(lengths.sum()), self.end, dtype=np.int64)
         for text, stop in zip(texts, np.cumsum(lengths).tolist(), strict=True):
             stream[stop - len(text) - 1 : stop - 1] = self.rows(text)
         values = np.split(self._read_on(stream), np.cumsum(lengths)[:-1])
-        return [self._answer(text, forward) for text, forward in zip(texts, values if texts else [], strict=True)]
-
-    def score(self, sentences: Sequence[Sentence], *, start: Start | None = None) -> np.ndarray:
-        """Log-probability of each sentence, its end mark counted: (sentences,)."""
-        return np.array([found.score for found in self.log_probs(sentences, start=start)])
-
-    def perplexity(self, sentences: Sequence[Sentence], *, start: Start | None = None) -> Perplexity:
-        """Perplexity over all sentences; with "carry" as published, each after the one before."""
-        return perplexity_of(self.log_probs(sentences, start=start))
+        return LogProbs(self._answer(text, forward) for text, forward in zip(texts, values if texts else [], strict=True))
 
     def reset_state(self) -> None:
         """Forget what `start="carry"` has carried."""

@@ -23,9 +23,12 @@ from torch import Tensor, nn
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import write_text
-from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
+from polyseme.base.tensor_files import load_weights, read_tensors, write_tensors
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Batch, Layers, Sentence
 from polyseme.encoders.config import WordVectorConfig
-from polyseme.encoders.folder import load_weights, read_tensors, write_tensors
+from polyseme.encoders.language_model import check_count
+from polyseme.encoders.results import Similar, SimilarWords
 from polyseme.nn.meta_init import meta_init
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import WordVectors
@@ -55,13 +58,6 @@ class Lookup(NamedTuple):
     """(words,): whether the table has the word."""
 
 
-class Similar(NamedTuple):
-    """A word of the table, and how near it is."""
-
-    word: str
-    cosine: float
-
-
 class WordVectorTable(Encoder):
     """A table word -> vector, one layer; `polyseme.load` reads one from a file of vectors.
 
@@ -73,6 +69,7 @@ class WordVectorTable(Encoder):
     """
 
     kind = "word2vec"
+    static = True
     config_type: ClassVar[type[Config]] = WordVectorConfig
     config: WordVectorConfig
 
@@ -148,13 +145,12 @@ class WordVectorTable(Encoder):
             vectors = self._vectors(rows.to(self.device), others)[0]
         return Lookup(vectors.float().cpu().numpy(), self.known(listed))
 
-    def most_similar(self, word: str, count: int = 10) -> list[Similar]:
+    def most_similar(self, word: str, count: int = 10) -> SimilarWords:
         """The words of the table nearest to one of it by the cosine, nearest first; the word itself is left out."""
         row = self._find(word)
         if row is None:
             raise UsageError(f"{word!r} is not among the {len(self.vocabulary):,} words of the table; `known` tells which are")
-        if count < 1:
-            raise UsageError(f"count is {count}; it must be at least 1")
+        check_count(count)
         with torch.no_grad():
             weight = self.table.weight
             lengths = torch.linalg.vector_norm(weight, dim=1).clamp_min(torch.finfo(weight.dtype).tiny)
@@ -162,12 +158,10 @@ class WordVectorTable(Encoder):
             cosines[row] = -torch.inf
             best = cosines.topk(min(count, len(cosines) - 1))
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        return [Similar(self.vocabulary[place], cosine) for place, cosine in pairs]
+        return SimilarWords((Similar(self.vocabulary[row], cosine) for row, cosine in pairs), word)
 
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
-        texts = self._texts(sentences)
-        if not texts:
-            raise UsageError("a batch needs at least one sentence; got none")
+        texts = self._some_texts(sentences)
         rows, others = self._number(texts)
         lengths = torch.tensor([len(text) for text in texts])
         mask = torch.arange(rows.shape[1]) < lengths[:, None]

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from polyseme.encoders.base import Batch, Encoder, Layers, Sentence
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Batch, Layers, Sentence
 from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.encoders.layer_choice import LayerSelection
 from polyseme.text.splitting.alignment import join, overlaps
 
 SINGLE, BEGIN, INSIDE, END = range(4)
@@ -104,10 +105,10 @@ class WordFeatures(Encoder):
         return Layers(states.masked_fill(~batch.mask[..., None], 0.0), batch.mask)
 
     def _embed_batch(
-        self, texts: list[list[str]], choose: slice | Literal["mean"], start: str | None, batch_words: int
+        self, texts: list[list[str]], selection: LayerSelection, start: str | None, batch_words: int
     ) -> Callable[[], list[np.ndarray]]:
         covers = [align_to_words(text, self.inner) for text in texts]
-        begun = self.inner._embed_batch([each.words for each in covers], choose, start, batch_words)
+        begun = self.inner._embed_batch([each.words for each in covers], selection, start, batch_words)
         marks = np.eye(POSITION_TAGS, dtype=np.float32)
 
         def arrays() -> list[np.ndarray]:

@@ -19,7 +19,6 @@ from polyseme.base.errors import FormatError
 from polyseme.base.files import read_json
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
-from polyseme.encoders.elmo_folder import assemble
 from polyseme.formats import weight_names
 from polyseme.formats.model_files import is_options
 from polyseme.formats.options import BilmOptions, bilm_options, naming_config_file
@@ -52,7 +51,7 @@ def read(weights: Path, *, options: Path | None = None, folder: Path | None = No
     mappings = weight_names.torch_words(weight_names.ALLENNLP, config, _TOKENS) + weight_names.torch_lstm(config, _LSTM)
     check_shapes(mappings, shapes, weights, thing="tensor")
     tensors = to_polyseme(mappings, state.__getitem__)
-    model = assemble(config, tensors, where=weights, splitter=get_splitter("whitespace"))
+    model = Elmo.from_weights(config, tensors, where=weights, splitter=get_splitter("whitespace"))
     model.source = ASSUMED if chosen is None else None
     return model
 

@@ -18,10 +18,10 @@ from torch import Tensor
 
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import atomic_folder, write_text
+from polyseme.base.tensor_files import load_weights
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
-from polyseme.encoders.elmo_folder import assemble
-from polyseme.encoders.folder import is_folder, load_weights
+from polyseme.encoders.folder import is_folder
 from polyseme.formats import hdf5, weight_names
 from polyseme.formats.options import BilmOptions, bilm_options, naming_config_file
 from polyseme.formats.weight_layout import Shape, WeightMapping, check_shapes, to_foreign, to_polyseme
@@ -29,7 +29,6 @@ from polyseme.nn.config import CharactersConfig, LstmConfig
 from polyseme.nn.meta_init import meta_init
 from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import get_splitter
 
 log = logging.getLogger(__name__)
 OPTIONS, WEIGHTS, SOFTMAX, VOCABULARY = "options.json", "weights.hdf5", "softmax_weights.hdf5", "vocab.txt"
@@ -69,7 +68,7 @@ def read(
         words, output = _output(softmax, words, vocabulary, config.lstm.output_size)
     elif words is None and vocabulary is not None:  # words to look among, which need no rows
         words = Vocabulary.read(vocabulary)
-    return assemble(config, tensors, where=weights, splitter=get_splitter("whitespace"), vocabulary=words, output=output)
+    return Elmo.from_weights(config, tensors, where=weights, vocabulary=words, output=output)
 
 
 def elmo_config(options: BilmOptions, found: Mapping[str, Shape], words: int | None, where: str | Path) -> ElmoConfig:

@@ -20,14 +20,12 @@ from polyseme.base.errors import FormatError
 from polyseme.base.files import read_bytes, read_json
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
-from polyseme.encoders.elmo_folder import assemble
 from polyseme.formats import weight_names
 from polyseme.formats.options import ManyLangsOptions, naming_config_file, parse
 from polyseme.formats.pickles import read_tensors
 from polyseme.formats.weight_layout import Shape, WeightMapping, check_shapes, to_polyseme
 from polyseme.nn.config import ORIGINAL_FILTERS, CharactersConfig, LstmConfig
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import get_splitter
 
 log = logging.getLogger(__name__)
 TOKENS, ENCODER = "token_embedder.pkl", "encoder.pkl"
@@ -79,7 +77,7 @@ def read(folder: Path) -> Elmo:
     for mappings, state, file in parts:
         check_shapes(mappings, {name: tuple(value.shape) for name, value in state.items()}, folder / file, thing="tensor")
         tensors |= to_polyseme(mappings, state.__getitem__)
-    return assemble(config, tensors, where=folder, splitter=get_splitter("whitespace"), vocabulary=words, alphabet=characters)
+    return Elmo.from_weights(config, tensors, where=folder, vocabulary=words, alphabet=characters)
 
 
 def read_dictionary(path: Path, rows: int, marks: Sequence[str]) -> list[str]:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from polyseme.base.display import columns, count, html_table
 
 MAX_LOSS = 700.0
 """The mean loss is capped here, because exp of more overflows a float."""
@@ -36,6 +39,41 @@ class Perplexity:
     """exp of the mean loss over the directions (not the mean of the two perplexities)."""
     predictions: int
     """Words and sentence boundaries predicted in each direction."""
+    sentences: int = 0
+    unknown: float = 0.0
+    """Fraction of the words that are outside the vocabulary."""
+
+    @property
+    def words(self) -> int:
+        """Words predicted in each direction."""
+        return self.predictions - self.sentences
+
+    def directions(self) -> dict[str, float]:
+        """Perplexities by name, `mean` last; of a left-to-right model `mean` alone."""
+        values = {"mean": self.mean}
+        return values if self.backward is None else {"forward": self.forward, "backward": self.backward, **values}
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        values = {"forward": self.forward, "backward": self.backward, "mean": self.mean}
+        return {"sentences": self.sentences, "words": self.words, "unknown": self.unknown, "perplexity": values}
+
+    def __str__(self) -> str:
+        head = f"{count(self.sentences, 'sentence')}, {self.words:,} words, {self.unknown:.2%} outside the vocabulary"
+        return head + "\n" + columns([(f"perplexity {name}", format_perplexity(v)) for name, v in self.directions().items()])
+
+    def _repr_html_(self) -> str:
+        rows = [(name, format_perplexity(value)) for name, value in self.directions().items()]
+        return html_table(["direction", "perplexity"], rows, caption=f"{self.sentences:,} sentences, {self.words:,} words")
+
+
+def format_perplexity(value: float) -> str:
+    """Two digits after the point; huge values as a power of ten.
+
+    >>> format_perplexity(1234.5), format_perplexity(3e66)
+    ('1,234.50', '3.000e+66')
+    """
+    return f"{value:,.2f}" if value < 1e9 else f"{value:.3e}"
 
 
 class PerplexityMeter:
@@ -52,14 +90,20 @@ class PerplexityMeter:
         self.sentences = 0
         self.predictions = 0
         """In each direction."""
+        self.unknown = 0
+        """Words outside the vocabulary."""
         self.forward = 0.0
         self.backward: float | None = 0.0
         """Summed log-likelihoods; backward is None where the model reads only from left to right."""
 
-    def add(self, forward: ArrayLike, backward: ArrayLike | None = None) -> None:
-        """Add a sentence: the natural-log probability of each prediction, (predictions,), from the left and the right."""
+    def add(self, forward: ArrayLike, backward: ArrayLike | None = None, *, unknown: int = 0) -> None:
+        """Add a sentence: the natural-log probability of each prediction, (predictions,), from the left and the right.
+
+        `unknown`: how many of its words are outside the vocabulary.
+        """
         values = np.asarray(forward)
         self.sentences += 1
+        self.unknown += unknown
         self.predictions += values.size
         self.forward += float(values.sum())
         if backward is None or self.backward is None:
@@ -73,5 +117,6 @@ class PerplexityMeter:
             return None
         mean = self.forward if self.backward is None else (self.forward + self.backward) / 2
         back = None if self.backward is None else perplexity(self.backward, self.predictions)
-        count = self.predictions
-        return Perplexity(perplexity(self.forward, count), back, perplexity(mean, count), count)
+        total = self.predictions
+        unknown = self.unknown / max(total - self.sentences, 1)
+        return Perplexity(perplexity(self.forward, total), back, perplexity(mean, total), total, self.sentences, unknown)

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from polyseme.encoders.base import Batch
+from polyseme.encoders.batch import Batch
 from polyseme.encoders.elmo import Elmo, ElmoInputs
 from polyseme.nn.output.sampled import SampledSoftmax
 from polyseme.pretraining.word_lookup import WordLookup

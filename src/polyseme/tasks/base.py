@@ -23,7 +23,8 @@ from torch import Tensor
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
-from polyseme.encoders.base import Encoder, Sentence
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Sentence
 from polyseme.metrics.bootstrap import f1_score
 from polyseme.metrics.classes import Confusion
 from polyseme.tasks.config import POSITIONS, TaskConfig

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from polyseme.base.errors import FormatError, UsageError
-from polyseme.encoders.base import Sentence
+from polyseme.encoders.batch import Sentence
 from polyseme.nn.to_device import to_device
 from polyseme.tasks.base import as_text, to_words
 from polyseme.tasks.choices_config import ChoicesConfig

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
-from polyseme.encoders.base import Sentence
+from polyseme.encoders.batch import Sentence
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.nn.dropout import VariationalDropout
 from polyseme.nn.networks.bcn import Bcn

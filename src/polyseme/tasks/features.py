@@ -19,7 +19,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from polyseme.base.config import ConfigError
-from polyseme.encoders.base import Batch, Encoder
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Batch
 from polyseme.encoders.lr_multipliers import lr_multipliers
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.encoders.word_features import WordFeatures
@@ -203,7 +204,7 @@ def _at_least_one_word(layers: Tensor) -> Tensor:
 
 def split_encoders(encoders: Sequence[Encoder]) -> tuple[WordVectorTable | None, list[Encoder]]:
     """Loaded word vectors, which start the task's own table, and encoders that know sentences."""
-    tables = [encoder for encoder in encoders if isinstance(encoder, WordVectorTable)]
+    tables: list[Any] = [encoder for encoder in encoders if encoder.static]
     if len(tables) > 1:
         raise ConfigError(f"{len(tables)} tables of word vectors were given; a task has one: choose, or join their files")
-    return (tables[0] if tables else None), [encoder for encoder in encoders if not isinstance(encoder, WordVectorTable)]
+    return (tables[0] if tables else None), [encoder for encoder in encoders if not encoder.static]

@@ -27,7 +27,7 @@ from polyseme.base import format1
 from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import FormatError
 from polyseme.base.files import read_json, wrap_os_errors, write_text
-from polyseme.encoders import folder as models
+from polyseme.base.tensor_files import read_tensors, write_tensors
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.shipped import NAMES
@@ -62,7 +62,7 @@ def save(task: Task, folder: Path) -> None:
         try:
             encoders = [_encoder(task, number, folder, part) for number in range(1, len(task.features.contextual) + 1)]
             weights = {name: value for name, value in task.state_dict().items() if not name.startswith(_TUNED)}
-            models.write_tensors(weights, part / WEIGHTS, torch.float32)
+            write_tensors(weights, part / WEIGHTS)
             write_text(part / LABELS, Vocabulary(task.labels).to_text())
             write_text(part / WORDS, Vocabulary(task.features.words.words).to_text())
             if isinstance(task.splitter, UnigramSegmenter):
@@ -122,7 +122,7 @@ def _content(encoder: Encoder) -> str:
 
 @functools.cache
 def _shipped(name: str) -> str:
-    return model_fingerprint(models.load(name))
+    return model_fingerprint(Encoder.from_pretrained(name))
 
 
 def load(path: str | Path, *, device: str | torch.device = "cpu") -> Task:
@@ -154,7 +154,7 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Task:
 
 
 def _fill(task: Task, folder: Path) -> None:
-    weights = models.read_tensors(folder / WEIGHTS)
+    weights = read_tensors(folder / WEIGHTS)
     own = {name: value for name, value in task.state_dict().items() if not name.startswith(_TUNED)}
     wrong = sorted(set(own) ^ set(weights)) or [name for name in own if own[name].shape != weights[name].shape]
     if wrong:
@@ -170,7 +170,7 @@ def _config(kind: type[Config], values: dict[str, Any], folder: Path, version: i
 
 
 def _read_encoder(entry: dict[str, Any], folder: Path) -> Encoder:
-    encoder = models.load(entry["shipped"] if "shipped" in entry else folder / entry["folder"])
+    encoder = Encoder.from_pretrained(entry["shipped"] if "shipped" in entry else folder / entry["folder"])
     if model_fingerprint(encoder) != entry["sha256"]:
         which = entry.get("shipped") or folder / entry["folder"]
         raise FormatError(

@@ -24,9 +24,8 @@ import torch
 from torch import Tensor
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.encoders import folder as models
-from polyseme.encoders.base import Encoder, Sentence
-from polyseme.encoders.word2vec import WordVectorTable
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Sentence
 from polyseme.metrics.translation import BleuTokenizer, bleu, bleu_score, bleu_statistics, chrf, sacrebleu_metrics
 from polyseme.nn.networks.beam import Hypothesis, beam_search
 from polyseme.nn.networks.sampling import SamplingConfig, sample
@@ -179,12 +178,9 @@ class Generation(Task):
     def start_words(self, encoder: Encoder) -> None:
         """Let the vectors of target words begin as those of an encoder, all scaled alike to a mean length of 1."""
         words = [word.removeprefix(JOINER) or JOINER for word in self.labels[len(MARKS) :]]
-        if isinstance(encoder, WordVectorTable):
-            vectors, known = encoder.lookup(words)
-        else:
-            sentences = [words[begin : begin + _WORDS_AT_A_TIME] for begin in range(0, len(words), _WORDS_AT_A_TIME)]
-            vectors = np.concatenate([array[0] for array in encoder.embed(sentences, layers=0)])
-            known = np.ones(len(words), dtype=bool)
+        sentences = [words[begin : begin + _WORDS_AT_A_TIME] for begin in range(0, len(words), _WORDS_AT_A_TIME)]
+        vectors = np.concatenate(encoder.embed(sentences, layers=0))
+        known = encoder.known(words) if encoder.static else np.ones(len(words), dtype=bool)
         if not known.any():
             raise PolysemeError(f"the target encoder has none of the {len(words)} target words; is it of that language?")
         length = float(np.linalg.norm(vectors[known], axis=1).mean())
@@ -397,4 +393,4 @@ def _hash(words: Sequence[str]) -> int:
 def _target_encoder(name: str) -> Encoder:
     if Path(name).expanduser().is_file():
         raise UsageError(f"target_encoder is {name}, a file; give a model folder: `polyseme convert` makes one of word vectors")
-    return models.load(Path(name).expanduser() if Path(name).expanduser().exists() else name)
+    return Encoder.from_pretrained(Path(name).expanduser() if Path(name).expanduser().exists() else name)

@@ -25,10 +25,6 @@ from torch import Tensor, nn
 
 from polyseme.base.config import ConfigError
 from polyseme.encoders.base import Encoder
-from polyseme.encoders.bert import Bert
-from polyseme.encoders.gpt import Gpt
-from polyseme.encoders.ulmfit import Ulmfit
-from polyseme.nn.config import AwdDropout
 from polyseme.nn.maxout import BatchNorm
 from polyseme.tasks.base import Task
 from polyseme.tasks.config import LinearHeadConfig, SequenceTaskConfig, TaskConfig
@@ -77,16 +73,16 @@ class LinearHead(nn.Module):
     ) -> None:
         super().__init__()
         encoder = only_encoder(features)
-        if config.lm_weight and not encoder.predicts:
+        if config.lm_weight and not encoder.predicts_next_word:
             given = f"lm_weight is {config.lm_weight}, but this {encoder.kind} tells no next words"
             raise ConfigError(f"{given}; it is for a gpt with its output layer, and for a ulmfit: leave it out")
         self.config, self.both_orders, self.keep_end, self.tuned = config, both_orders, keep_end, bool(features.tuned)
         self._encoder = [encoder]  # in a list: its weights are the features'
-        if isinstance(encoder, Ulmfit) and self.tuned:
-            encoder.set_dropout(AwdDropout().times(config.encoder_dropout))
+        if self.tuned:
+            encoder.scale_dropout(config.encoder_dropout)
         marks = encoder.sequence_tokens()
         self.marks = None if marks is None else nn.Parameter(marks, requires_grad=self.tuned)
-        kind = config.head or ("tanh" if isinstance(encoder, Bert) else "linear" if isinstance(encoder, Gpt) else "hidden")
+        kind = config.head or encoder.default_head
         dim = encoder.sequence_dim(texts)
         self.dense = _dense(encoder, dim) if kind == "tanh" else None
         self.head = _hidden(dim, hidden, outputs, dropout) if kind == "hidden" else _linear(dim, outputs, dropout)
@@ -118,7 +114,7 @@ class LinearHead(nn.Module):
 
     def lr_multipliers(self, prefix: str, rate: float) -> list[LrMultiplier]:
         """What was learned before goes on at the encoder's rate."""
-        learned = {"dense.": self.dense is not None and _pooler(self.encoder) is not None, "marks": self.marks is not None}
+        learned = {"dense.": self.dense is not None and self.encoder.pooler() is not None, "marks": self.marks is not None}
         return [LrMultiplier(prefix + name, rate) for name, is_so in learned.items() if is_so and self.tuned]
 
 
@@ -170,13 +166,9 @@ def only_encoder(features: Features) -> Encoder:
     return encoder
 
 
-def _pooler(encoder: Encoder) -> nn.Linear | None:
-    return encoder.pooler() if isinstance(encoder, Bert) else None
-
-
 def _dense(encoder: Encoder, dim: int) -> nn.Linear:
     """The layer with tanh: as it was pre-trained, else new."""
-    layer, learned = new_layer(dim, dim), _pooler(encoder)
+    layer, learned = new_layer(dim, dim), encoder.pooler()
     if learned is not None:
         with torch.no_grad():
             layer.weight.copy_(learned.weight)

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
-from polyseme.encoders.base import Sentence
+from polyseme.encoders.batch import Sentence
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.correlation import pearson, spearman
 from polyseme.nn.networks.esim import Esim

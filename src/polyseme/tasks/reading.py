@@ -26,7 +26,7 @@ from torch import Tensor
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
-from polyseme.encoders.base import Sentence
+from polyseme.encoders.batch import Sentence
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.reading import ScoringRules, answer_f1, exact_match
 from polyseme.nn.attention import MASKED_SCORE

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from polyseme.base.errors import FormatError, UsageError
-from polyseme.encoders.base import Sentence, whole_number
+from polyseme.encoders.batch import Sentence, whole_number
 from polyseme.metrics.classes import Confusion
 from polyseme.metrics.spans import PRFScore, spans
 from polyseme.nn.crf import Crf

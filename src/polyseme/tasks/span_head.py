@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.base.config import ConfigError
-from polyseme.encoders.base import Batch
-from polyseme.encoders.bert import Bert
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.batch import Batch
 from polyseme.nn.attention import MASKED_SCORE
 from polyseme.nn.networks.bidaf import AnswerScores
 from polyseme.tasks.features import Features
@@ -51,7 +51,7 @@ class SpanHead(nn.Module):
     def __init__(self, features: Features, *, dropout: float, none: bool) -> None:
         super().__init__()
         encoder = only_encoder(features)
-        if not isinstance(encoder, Bert):
+        if not encoder.reads_pairs:
             given = f"network is 'linear', but the encoder ({encoder.kind}) does not read a question and a paragraph together"
             raise ConfigError(f"{given}; give a bert, or the network 'bidaf'")
         self.tuned = bool(features.tuned)
@@ -61,7 +61,7 @@ class SpanHead(nn.Module):
         self.none = new_layer(encoder.dim, 1) if none else None
 
     @property
-    def encoder(self) -> Bert:
+    def encoder(self) -> Encoder:
         """What reads the texts."""
         return self._encoder[0]
 

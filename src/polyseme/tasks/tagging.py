@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from polyseme.encoders.base import Sentence
+from polyseme.encoders.batch import Sentence
 from polyseme.metrics.accuracy import accuracy
 from polyseme.metrics.bootstrap import span_statistics
 from polyseme.metrics.classes import Confusion, confusion

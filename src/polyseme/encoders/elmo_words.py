@@ -1,0 +1,57 @@
+"""The input of an ELMo: a word's own vector from its characters, from a table, or from both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from polyseme.base.config import ConfigError
+from polyseme.encoders.elmo_config import ElmoConfig
+from polyseme.nn.char_cnn import CharCnn
+from polyseme.text.characters import CodePointCharacters, Utf8Characters
+
+
+@dataclass(frozen=True)
+class WordInputs:
+    """Distinct words as tensors."""
+
+    characters: Tensor | None
+    """(distinct, max_length): character ids."""
+    lengths: Tensor | None
+    """(distinct,): characters used, begin and end included; on the CPU, where the width of a batch is chosen."""
+    words: Tensor | None
+    """(distinct,): rows of the word table."""
+
+
+class WordEncoder(nn.Module):
+    """A word's own vector: the character network, the word table, or both, and the projection."""
+
+    def __init__(self, config: ElmoConfig) -> None:
+        super().__init__()
+        self.characters = CharCnn(config.characters) if config.characters else None
+        self.words = nn.Embedding(config.words.size, config.words.dim) if config.words else None
+        self.projection = nn.Linear(config.inputs, config.dim) if config.project else None
+
+    def forward(self, inputs: WordInputs) -> Tensor:
+        """Distinct words -> (distinct, dim)."""
+        vectors = []
+        if self.words is not None:
+            vectors.append(self.words(inputs.words))
+        if self.characters is not None:
+            vectors.append(self.characters(inputs.characters, inputs.lengths))
+        concatenated = torch.cat(vectors, dim=1)
+        return self.projection(concatenated) if self.projection is not None else concatenated
+
+
+def character_encoder(config: ElmoConfig, alphabet: Sequence[str] | None) -> Utf8Characters | CodePointCharacters | None:
+    """Return what turns words into character ids; None: the model has no characters."""
+    if config.characters is None:
+        return None
+    if config.characters.alphabet == "utf8":
+        return Utf8Characters(config.characters.max_length)
+    if alphabet is None:
+        raise ConfigError("a model over code points needs its alphabet (characters.txt)")
+    return CodePointCharacters(list(alphabet), config.characters.max_length)
