@@ -110,10 +110,10 @@ def embed(
 
         writer_for(out)
     loaded = open_model(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
-    from polyseme.encoders.base import choose_layers
     from polyseme.encoders.embed_config import EmbedConfig
+    from polyseme.encoders.layer_choice import select_layers
 
-    choose_layers(choice, loaded.layers)
+    select_layers(choice, loaded.layers)
     settings = EmbedConfig(
         layers=choice,
         start=start.value if start else None,
