@@ -67,7 +67,7 @@ def test_neighbours(run, vectors, tmp_path):
     shown = run(*call).out.splitlines()
     assert shown[:3] == ["The [bank]", "", "by its static vector (9 words in 2 sentences)"] and len(shown) == 5
     for more in (["--layer", "mean"], ["--same-word"], ["--other-words"], ["--layer", "0"]):
-        assert "a word2vec has one layer, which knows no sentence" in one_sentence(run(*call, *more), 2)
+        assert "a word2vec has only static vectors" in one_sentence(run(*call, *more), 2)
 
 
 def test_what_needs_a_language_model_says_so(run, vectors, tmp_path):

@@ -185,7 +185,7 @@ def test_published_folders(tmp_path: Path, make) -> None:
     assert polyseme.load(tmp_path, subword_pooling="mean", splitter="english").config.subword_pooling == "mean"
     with pytest.raises(ConfigError, match="subword_pooling is 'middle'; allowed: first, last, mean"):
         polyseme.load(tmp_path, subword_pooling="middle")
-    with pytest.raises(UsageError, match="vocabulary was given, but a model of the transformers library has no use for it"):
+    with pytest.raises(UsageError, match="vocabulary does not apply to a model of the transformers library"):
         polyseme.load(tmp_path, vocabulary=tmp_path / "config.json")
 
 

@@ -85,7 +85,7 @@ def test_options_of_the_user_go_first(inside, tmp_path, caplog):
 def test_options_of_another_model_are_refused(tmp_path):
     path = write_allennlp_archive(tmp_path / "model.tar.gz", options_inside=False)
     options = write_bilm(tmp_path / "other", dim=30, layers=1) / "options.json"
-    with pytest.raises(FormatError, match=r"is of another model: lstm.dim is 30, the weights have 24; lstm.n_layers"):
+    with pytest.raises(FormatError, match=r"belongs to another model: lstm.dim is 30, the weights have 24; lstm.n_layers"):
         load(path, options=options)
 
 
@@ -122,13 +122,13 @@ def test_the_same_elmo_twice_is_one(tmp_path):
 def test_two_different_elmos_are_an_error(tmp_path):
     state = state_of(write_allennlp_archive(tmp_path / "model.tar.gz", options_inside=False))
     twice = state | {f"other.{name}": value + 1 for name, value in state.items()}
-    with pytest.raises(FormatError, match=r"holds 2 different ELMos, under other\.text_field_embedder.*, text_field"):
+    with pytest.raises(FormatError, match=r"has 2 different ELMos, under other\.text_field_embedder.*, text_field"):
         load(pack(tmp_path / "twice.tar.gz", {"weights.th": saved(twice)}))
 
 
 def test_an_archive_without_an_elmo(tmp_path):
     path = pack(tmp_path / "model.tar.gz", {"weights.th": saved({"encoder.weight": torch.zeros(3)})})
-    with pytest.raises(FormatError, match=r"model.tar.gz: weights.th: holds no ELMo"):
+    with pytest.raises(FormatError, match=r"model.tar.gz: weights.th: has no ELMo"):
         load(path)
 
 
@@ -141,5 +141,5 @@ def test_a_missing_tensor_is_named(tmp_path):
 
 def test_arguments_without_a_use_are_refused(tmp_path):
     path = write_allennlp_archive(tmp_path / "model.tar.gz", options_inside=False)
-    with pytest.raises(UsageError, match="vocabulary was given, but an AllenNLP archive has no use for it"):
+    with pytest.raises(UsageError, match="vocabulary does not apply to an AllenNLP archive"):
         load(path, vocabulary=path)

@@ -126,11 +126,11 @@ def test_variants(tmp_path: Path) -> None:
     ("old", "new", "said"),
     [
         ("ngram 2=3", "ngram 3=3", ":5: counts 3-grams; expected 2-grams"),
-        ("ngram 2=3", "ngram 2=4", "4 2-grams were promised"),
+        ("ngram 2=3", "ngram 2=4", "4 2-grams were announced"),
         ("ngram 2=3", "ngram 2=2", r"has '-0.1\\triver </s>'; expected \\3-grams:"),
         ("ngram 3=1", "ngram 3=2", r"has '\\\\end\\\\'; expected a log-probability, 3 words"),
         ("\\end\\", "", "expected \\\\end"),
-        ("\n\\end\\\nwhat follows is not read\n", "", "ends: is the file whole?"),
+        ("\n\\end\\\nwhat follows is not read\n", "", "ends: is the file complete?"),
         ("-0.3\t<s> bank\t-0.1", "-0.3\t<s> tree\t-0.1", ":16: has 'tree', which is not among the 1-grams"),
         ("-0.3\t<s> bank\t-0.1", "high\t<s> bank\t-0.1", "expected numbers around the words"),
         ("-0.3\t<s> bank\t-0.1", "0.3\t<s> bank\t-0.1", "log-probability above 0"),
@@ -158,7 +158,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
 def test_what_it_is_not(tmp_path: Path) -> None:
     assert not arpa.is_arpa(write(tmp_path / "t", "the \\data\\ of ngram 1\n"))
     assert arpa.is_arpa(write(tmp_path / "m"))
-    with pytest.raises(UsageError, match="vocabulary was given, but an ARPA file has no use for it"):
+    with pytest.raises(UsageError, match="vocabulary does not apply to an ARPA file"):
         polyseme.load(tmp_path / "m", vocabulary=tmp_path / "t")
     with pytest.raises(FormatError, match="has no line"):
         arpa.read(tmp_path / "t")
@@ -168,7 +168,7 @@ def test_words_that_cannot_be_written(tmp_path: Path) -> None:
     words = ["<s>", "</s>", "<unk>", "New York"]
     table = NgramTable(4, [level(dict.fromkeys(range(4), (0.25, 1)))])
     model = NgramModel(NgramConfig(order=1), vocabulary=Vocabulary(words, unknown="<unk>"), table=table)
-    with pytest.raises(PolysemeError, match="'New York' cannot stand in an ARPA file"):
+    with pytest.raises(PolysemeError, match="'New York' cannot be in an ARPA file"):
         arpa.write(model, tmp_path / "m.arpa")
     assert not list(tmp_path.iterdir())
 

@@ -60,7 +60,7 @@ def test_cut_weights(share, tmp_path):
     path = write_bilm(tmp_path) / "weights.hdf5"
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
-    refused(tmp_path, r"weights.hdf5: is a cut or damaged HDF5 file \(.+\)")
+    refused(tmp_path, r"weights.hdf5: is a truncated or damaged HDF5 file \(.+\)")
 
 
 def test_damaged_weights(tmp_path):
@@ -84,7 +84,7 @@ def test_damaged_weights(tmp_path):
 def test_a_file_that_only_begins_like_hdf5(tmp_path):
     write_bilm(tmp_path)
     (tmp_path / "weights.hdf5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(2000))
-    refused(tmp_path, r"weights.hdf5: is a cut or damaged HDF5 file")
+    refused(tmp_path, r"weights.hdf5: is a truncated or damaged HDF5 file")
 
 
 def test_wrong_shape(tmp_path):
@@ -115,7 +115,7 @@ def test_many_problems_are_counted(tmp_path):
 def test_weights_of_another_model(tmp_path):
     folder = write_bilm(tmp_path)
     options(folder, lambda values: values["lstm"].update(n_layers=1))
-    refused(folder, "holds RNN_0/RNN/MultiRNNCell/Cell1/.*, for which the options have no place")
+    refused(folder, "has RNN_0/RNN/MultiRNNCell/Cell1/.*, which the options do not mention")
 
 
 def test_a_model_of_one_direction(tmp_path):
@@ -123,9 +123,9 @@ def test_a_model_of_one_direction(tmp_path):
     with h5py.File(folder / "weights.hdf5", "r+") as file:
         file.move("RNN_0", "RNN")
         del file["RNN_1"]
-    refused(folder, "weights.hdf5: holds a language model of one direction")
+    refused(folder, "weights.hdf5: has a unidirectional language model")
     options(folder, lambda values: values.update(bidirectional=False))
-    refused(folder, r"options.json: describes a model of one direction")
+    refused(folder, r"options.json: describes a unidirectional model")
 
 
 def test_numbers_kept_in_another_file_are_not_read(tmp_path):
@@ -135,7 +135,7 @@ def test_numbers_kept_in_another_file_are_not_read(tmp_path):
     change(folder, "CNN_proj/b_proj")
     with h5py.File(folder / "weights.hdf5", "r+") as file:
         file.create_dataset("CNN_proj/b_proj", (8,), "f4", external=[(str(secret), 0, 32)])
-    refused(folder, "dataset CNN_proj/b_proj keeps its numbers in another file; refused")
+    refused(folder, "dataset CNN_proj/b_proj refers to another file")
     change(folder, "CNN_proj/b_proj", h5py.ExternalLink(str(secret), "/x"))
     refused(folder, "lacks the dataset CNN_proj/b_proj")
 
@@ -210,7 +210,7 @@ def test_vocabulary_of_another_length(settings, table, tmp_path):
 def test_word_models_need_a_vocabulary_and_a_table(tmp_path):
     folder = write_bilm(tmp_path, words_only=True)
     (folder / "vocab.txt").unlink()
-    refused(folder, r"weights.hdf5: has a word table, but there is no vocabulary")
+    refused(folder, r"weights.hdf5: has word embeddings, but there is no vocabulary")
     change(folder, "embedding")
     refused(folder, r"weights.hdf5: lacks the dataset embedding")
 
@@ -223,14 +223,12 @@ def test_pickles_with_code_are_refused_and_not_run(tmp_path):
     for legacy in (False, True):
         folder = write_manylangs(tmp_path / "model", word_dim=6, char_dim=5)
         torch.save({"a": Trap(trap)}, folder / "encoder.pkl", _use_new_zipfile_serialization=not legacy)
-        refused(folder, "encoder.pkl: holds code or objects besides tensors; it was refused, and nothing in it was executed")
+        refused(folder, "encoder.pkl: has code or objects besides tensors: it was rejected, and nothing in it was executed")
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         (folder / "encoder.pkl").write_bytes(pickle.dumps(Trap(trap), protocol=protocol))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            refused(
-                folder, "encoder.pkl: holds code or objects besides tensors; it was refused, and nothing in it was executed"
-            )
+            refused(folder, "encoder.pkl: has code or objects besides tensors: it was rejected, and nothing in it was executed")
     assert not trap.exists()
 
 
@@ -241,7 +239,7 @@ def test_archives_with_code_are_refused_and_not_run(tmp_path):
         entry = tarfile.TarInfo("weights.th")
         entry.size = buffer.tell()
         archive.addfile(entry, io.BytesIO(buffer.getvalue()))
-    refused(tmp_path / "model.tar.gz", r"model.tar.gz: weights.th: holds code .* nothing in it was executed")
+    refused(tmp_path / "model.tar.gz", r"model.tar.gz: weights.th: has code .* nothing in it was executed")
     assert not trap.exists()
 
 
@@ -251,7 +249,7 @@ def test_cut_pickles(share, legacy, tmp_path):
     folder = write_manylangs(tmp_path, word_dim=6, char_dim=5, legacy=legacy)
     content = (folder / "encoder.pkl").read_bytes()
     (folder / "encoder.pkl").write_bytes(content[: int(len(content) * share)])
-    refused(folder, "encoder.pkl: is a cut or damaged PyTorch file")
+    refused(folder, "encoder.pkl: is a truncated or damaged PyTorch file")
 
 
 def test_flipped_bits_are_found_by_checksums(tmp_path):
@@ -259,7 +257,7 @@ def test_flipped_bits_are_found_by_checksums(tmp_path):
     content = bytearray((folder / "encoder.pkl").read_bytes())
     content[len(content) // 2] ^= 1
     (folder / "encoder.pkl").write_bytes(bytes(content))
-    refused(folder, r"encoder.pkl: is a cut or damaged PyTorch file \(wrong checksum of .+\)")
+    refused(folder, r"encoder.pkl: is a truncated or damaged PyTorch file \(wrong checksum of .+\)")
     path = write_allennlp_archive(tmp_path / "model.tar.gz", options_inside=False)
     content = bytearray(path.read_bytes())
     content[-8] ^= 1  # in the checksum itself: the end of a stream must be read too
@@ -270,7 +268,7 @@ def test_flipped_bits_are_found_by_checksums(tmp_path):
 def test_pickles_of_something_else(tmp_path):
     folder = write_manylangs(tmp_path, word_dim=6, char_dim=5)
     torch.save([torch.zeros(3)], folder / "encoder.pkl")
-    refused(folder, "encoder.pkl: holds a list that is not a table of named tensors")
+    refused(folder, "encoder.pkl: has a list; expected a dictionary of tensors")
 
 
 # ---- archives and paths

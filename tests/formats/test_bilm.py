@@ -145,7 +145,7 @@ def test_cached_word_vectors_with_an_output_layer(tmp_path, caplog):
     short = write_token_embeddings(tmp_path / "short", oracle, VOCABULARY[:5])
     model = load(folder, token_embeddings=short, vocabulary=tmp_path / "short" / "vocab.txt")
     assert model.output is None
-    assert "its 12 rows are not the 5 words of the table" in caplog.text
+    assert "its 12 rows are not the 5 words of the vocabulary" in caplog.text
 
 
 def test_other_precisions_are_read(tmp_path):
@@ -187,14 +187,14 @@ def test_models_that_the_format_cannot_hold_are_refused(tmp_path):
     points = CharactersConfig(alphabet="code_points", symbols=6, dim=4, filters=((1, 4),))
     refused = {
         "code points": elmo(points, alphabet=marks, dim=6, lstm=LSTM),
-        "at once": elmo(SMALL, WordTableConfig(size=12, dim=4), Vocabulary(VOCABULARY), dim=6, lstm=LSTM),
+        "both characters and word": elmo(SMALL, WordTableConfig(size=12, dim=4), Vocabulary(VOCABULARY), dim=6, lstm=LSTM),
         "followed by a projection": elmo(None, WordTableConfig(size=12, dim=4), Vocabulary(VOCABULARY), dim=6, lstm=LSTM),
-        "marks are <bos>": elmo(SMALL, dim=6, lstm=LSTM, begin="<bos>"),
-        "words have size 6, its LSTM outputs 5": elmo(SMALL, dim=6, lstm=LSTM.replace(projection=5)),
-        "are not projected": elmo(SMALL, dim=6, lstm=LSTM.replace(projection=None)),
+        "special tokens are <bos>": elmo(SMALL, dim=6, lstm=LSTM, begin="<bos>"),
+        "words have size 6, its LSTM outputs 5": elmo(SMALL, dim=6, lstm=LSTM.replace(projection_size=5)),
+        "are not projected": elmo(SMALL, dim=6, lstm=LSTM.replace(projection_size=None)),
     }
     for reason, model in refused.items():
-        with pytest.raises(PolysemeError, match=f"bilm-tf's format cannot hold this model.*{reason}"):
+        with pytest.raises(PolysemeError, match=f"bilm-tf's format cannot express this model.*{reason}"):
             bilm.write(model, tmp_path / "home")
     assert not (tmp_path / "home").exists()
 
@@ -212,7 +212,7 @@ def test_what_is_lost_on_the_way_is_said(tmp_path, caplog):
 def test_projections_that_bilm_tf_would_not_have_are_kept(dim, cell, tmp_path, caplog):
     model = elmo(SMALL, dim=dim, lstm=LstmConfig(cell_size=cell, projection_size=dim)).eval()
     again = load(bilm.write(model, tmp_path))
-    assert "that bilm-tf itself does not use" in caplog.text
+    assert "bilm-tf itself does not use" in caplog.text
     assert again.config == model.config
     for a, b in zip(model.embed(SENTENCES), again.embed(SENTENCES), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
@@ -220,10 +220,10 @@ def test_projections_that_bilm_tf_would_not_have_are_kept(dim, cell, tmp_path, c
 
 def test_a_folder_with_parts_of_another_model_is_not_written_to(tmp_path):
     (tmp_path / "softmax_weights.hdf5").write_bytes(b"")
-    with pytest.raises(PolysemeError, match=r"holds softmax_weights.hdf5 of another model"):
+    with pytest.raises(PolysemeError, match=r"has softmax_weights.hdf5 of another model"):
         bilm.write(elmo(SMALL, dim=6, lstm=LSTM), tmp_path)
     ours = elmo(SMALL, dim=6, lstm=LSTM).save_pretrained(tmp_path / "ours")
-    with pytest.raises(PolysemeError, match=r"holds config.json of another model"):
+    with pytest.raises(PolysemeError, match=r"has config.json of another model"):
         bilm.write(elmo(SMALL, dim=6, lstm=LSTM), ours)
 
 
@@ -231,7 +231,7 @@ def test_plain_words_are_lost_and_only_elmos_are_held(tmp_path, caplog):
     bilm.write(elmo(SMALL, dim=6, lstm=LSTM, normalize_quotes=True), tmp_path / "plain")
     assert "curly quotes and -LRB- no longer count as plain signs" in caplog.text
     config = elmo(SMALL, dim=6, lstm=LSTM).config
-    with pytest.raises(PolysemeError, match="holds ELMos, with all their layers; this is a taglm"):
+    with pytest.raises(PolysemeError, match="is for ELMo models with all layers; this is a taglm"):
         bilm.write(TagLm(config), tmp_path / "tag")
     assert difference(TagLm(config), elmo(SMALL, dim=6, lstm=LSTM)) == math.inf
 

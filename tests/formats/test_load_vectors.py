@@ -47,13 +47,13 @@ def test_a_folder_or_a_zip_with_one_file_of_vectors(tmp_path: Path) -> None:
     for path in (folder, tmp_path / "glove.zip"):
         assert list(load(path).vocabulary) == list(ROWS)
     write(folder / "more.txt", FORMS["binary"])
-    with pytest.raises(FormatError, match=r"holds 2 files of word vectors \(more.txt, vectors.txt\): name one"):
+    with pytest.raises(FormatError, match=r"has 2 files of word vectors \(more.txt, vectors.txt\): give one"):
         load(folder)
 
 
 def test_files_for_other_kinds_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "v", FORMS["glove"])
-    with pytest.raises(UsageError, match="vocabulary was given, but a file of word vectors has no use for it"):
+    with pytest.raises(UsageError, match="vocabulary does not apply to a file of word vectors"):
         load(path, vocabulary=path)
 
 
@@ -79,9 +79,9 @@ def test_damage_is_told_by_its_place(tmp_path: Path) -> None:
     told = {
         "too few": ":2: has 1 numbers; expected a word and 2 numbers",
         "nan": ":2: has a number for 'bank' that is not finite",
-        "fewer than promised": "holds 2 vectors; its first line promises 3",
+        "fewer than promised": "has 2 vectors; its first line announces 3",
         "binary, cut in numbers": "vector 4 of 4: has 8 bytes of numbers; expected 12",
-        "fastText": "is a fastText model; give its vectors as text",
+        "fastText": "is a fastText model: give its vectors as text",
     }
     for name, said in told.items():
         with pytest.raises(FormatError) as error:

@@ -101,7 +101,7 @@ def test_a_cut_dictionary_is_refused(name, tmp_path):
     lines = (folder / name).read_bytes().split(b"\n")[:-1]
     (folder / name).write_bytes(b"\n".join(lines[:-4]) + b"\n")
     rows = len(lines)
-    what = f"names {rows - 4} of the {rows} rows of its table in token_embedder.pkl, and none after row {rows - 5}: it is cut"
+    what = f"names {rows - 4} of the {rows} rows of its table in token_embedder.pkl, and none after row {rows - 5}"
     with pytest.raises(FormatError, match=f"{name}: {what}"):
         load(folder)
 
@@ -110,7 +110,7 @@ def test_a_dictionary_without_its_last_row_is_told(tmp_path, caplog):
     path = tmp_path / "word.dic"
     path.write_text("<oov>\t0\na\t1\n")
     assert read_dictionary(path, 3, ["<oov>"]) == ["<oov>", "a", "<unused 2>"]
-    assert caplog.messages == [f"{path}: names 2 of the 3 rows of its table in token_embedder.pkl: is it whole?"]
+    assert caplog.messages == [f"{path}: names 2 of the 3 rows of its table in token_embedder.pkl: is it complete?"]
 
 
 @pytest.mark.parametrize(("gaps", "warned"), [(3, False), (4, True)])
@@ -118,7 +118,7 @@ def test_many_gaps_in_a_dictionary_are_told(gaps, warned, tmp_path, caplog):
     path = tmp_path / "word.dic"
     path.write_text(f"<oov>\t0\nlast\t{gaps + 1}\n")
     assert read_dictionary(path, gaps + 2, ["<oov>"])[-2:] == [f"<unused {gaps}>", "last"]
-    said = f"{path}: names 2 of the {gaps + 2} rows of its table in token_embedder.pkl: is it whole?"
+    said = f"{path}: names 2 of the {gaps + 2} rows of its table in token_embedder.pkl: is it complete?"
     assert caplog.messages == ([said] if warned else [])
 
 
@@ -160,5 +160,5 @@ def test_a_missing_tensor_is_named(tmp_path):
 
 def test_arguments_without_a_use_are_refused(tmp_path):
     folder = write_manylangs(tmp_path, word_dim=6, char_dim=5)
-    with pytest.raises(UsageError, match="options was given, but an ELMoForManyLangs model has no use for it"):
+    with pytest.raises(UsageError, match="options does not apply to an ELMoForManyLangs model"):
         load(folder, options=folder / "cnn.json")

@@ -234,7 +234,7 @@ def test_fingerprints_tell_models_apart(model):
 def test_endings():
     assert suffix_of("a/B.JSONL.GZ") == ".jsonl.gz"
     for name in ("v.txt", "hdf5", ".npz", "v.gz"):
-        with pytest.raises(UsageError, match=r"known: \.hdf5"):
+        with pytest.raises(UsageError, match=r"allowed: \.hdf5"):
             writer_for(name)
 
 

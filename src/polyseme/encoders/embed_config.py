@@ -6,6 +6,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 from polyseme.base.config import Config, setting
+from polyseme.base.errors import UsageError, arg
+
+
+def parse_layers(text: str) -> str | int | tuple[int, ...]:
+    """Parse `all`, `top`, `mean`, a number, or numbers separated by commas.
+
+    >>> parse_layers("top"), parse_layers("2"), parse_layers("0,2")
+    ('top', 2, (0, 2))
+    """
+    if text in ("all", "top", "mean"):
+        return text
+    try:
+        numbers = tuple(int(each) for each in text.split(","))
+    except ValueError:
+        allowed = "all, top, mean, the number of a layer, or several numbers separated by commas"
+        raise UsageError(f"{arg('layers')} is {text!r}; allowed: {allowed}") from None
+    return numbers if "," in text else numbers[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +33,7 @@ class EmbedConfig(Config):
         "all",
         "Layers to return: all or several give (layers, words, dim) per line; top, mean or one number gives (words, dim).",
         metavar="all|top|mean|N|N,N",
+        parse=parse_layers,
     )
     start: Literal["learned", "zero", "warm", "carry"] | None = setting(
         None,

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from polyseme.base.display import columns, count, short
 from polyseme.encoders.base import BATCH_CPU, Encoder
 from polyseme.encoders.embed_config import EmbedConfig
 
+_SHOWN = 5  # numbers of a vector that fit a terminal
 CHUNK_LINES, CHUNK_BATCHES, CHUNK_CHARACTERS = 1024, 4, 1 << 22
 
 
@@ -31,6 +34,21 @@ class EmbeddedLine:
     def stack(self) -> np.ndarray:
         """The vectors as (layers, words, dim), whatever was chosen."""
         return self.vectors if self.vectors.ndim == 3 else self.vectors[None]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {"line": self.line, "words": self.words, "vectors": self.vectors.tolist()}
+
+    def __str__(self) -> str:
+        """Show the first numbers of each word, in the last of the chosen layers."""
+        top = self.stack[-1]
+        more = " ..." if top.shape[-1] > _SHOWN else ""
+        rows = [
+            (short(word, 24), " ".join(f"{number:8.4f}" for number in vector[:_SHOWN]) + more)
+            for word, vector in zip(self.words, top, strict=True)
+        ]
+        size = f"{count(len(self.words), 'word')}, the first of {top.shape[-1]} numbers"
+        return "\n".join([f"line {self.line}: {size}", *([columns(rows)] if rows else [])])
 
 
 def words_of(model: Encoder, line: str, config: EmbedConfig) -> list[str]:

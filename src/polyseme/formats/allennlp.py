@@ -1,8 +1,8 @@
-"""The ELMo inside an AllenNLP model (`model.tar.gz`, unpacked): fine-tuned weights live there and nowhere else.
+"""The ELMo inside an AllenNLP model (`model.tar.gz`, unpacked), which is where fine-tuned weights are.
 
-Sizes come from the tensors. What tensors cannot tell (clips, residual, activation) comes from the options file, when
-the archive has one or the user gives it; else the settings of all published ELMos are taken, with a warning. The task
-model around the ELMo, and its scalar mixes, are left alone.
+Sizes come from the tensors. What tensors do not show (clips, residual connections, activation) comes from the options file, if
+the archive has one or the user gives it; otherwise from the settings of all published ELMos, with a warning. The task model
+around the ELMo and its scalar mixes are ignored.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyseme.base.errors import FormatError
+from polyseme.base.errors import FormatError, arg
 from polyseme.base.files import read_json
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.formats import weight_names
 from polyseme.formats.model_files import is_options
-from polyseme.formats.options import BilmOptions, bilm_options, naming_config_file
+from polyseme.formats.options import BilmOptions, bilm_options, config_errors_of
 from polyseme.formats.pickles import read_tensors
 from polyseme.formats.weight_layout import Shape, check_shapes, to_polyseme
 from polyseme.nn.config import CharactersConfig, LstmConfig
@@ -35,7 +35,7 @@ _ANCHOR = _TOKENS + weight_names.ALLENNLP.table
 
 
 def read(weights: Path, *, options: Path | None = None, folder: Path | None = None) -> Elmo:
-    """An ELMo from a state dict; its options from `options`, else from a file of the unpacked archive `folder`."""
+    """Read an ELMo from a state dict, with options from `options` or from a file of the unpacked archive `folder`."""
     state = read_tensors(weights)
     root = _root(state, weights)
     state = {name.removeprefix(root): value for name, value in state.items() if name.startswith(root)}
@@ -57,20 +57,20 @@ def read(weights: Path, *, options: Path | None = None, folder: Path | None = No
 
 
 def _root(state: Mapping[str, Tensor], weights: Path) -> str:
-    """What stands before the names of the ELMo; of several, the first when all are the same model."""
+    """Return the prefix of the ELMo's names; of several equal ELMos, the first."""
     roots = sorted(name.removesuffix(_ANCHOR) for name in state if name.endswith(_ANCHOR))
     if not roots:
-        what = f"holds no ELMo: no tensor is named ...{_ANCHOR}"
-        raise FormatError(weights, f"{what}; where a model is several files, name their folder")
+        what = f"has no ELMo: no tensor is named ...{_ANCHOR}"
+        raise FormatError(weights, f"{what}; if the model has several files, give their folder")
     parts = [{name.removeprefix(root): t for name, t in state.items() if name.startswith(root)} for root in roots]
     for other in parts[1:]:
         if other.keys() != parts[0].keys() or not all(torch.equal(other[name], parts[0][name]) for name in other):
-            raise FormatError(weights, f"holds {len(roots)} different ELMos, under {', '.join(roots)}; expected one")
+            raise FormatError(weights, f"has {len(roots)} different ELMos, under {', '.join(roots)}; expected one")
     return roots[0]
 
 
 def _config(shapes: Mapping[str, Shape], weights: Path) -> ElmoConfig:
-    """Sizes from the tensors; the rest as in the published models."""
+    """Read sizes from the tensors; the rest is as in the published models."""
 
     def size(name: str, rank: int) -> Shape:
         shape = shapes.get(name, ())
@@ -87,7 +87,7 @@ def _config(shapes: Mapping[str, Shape], weights: Path) -> ElmoConfig:
         size(f"{tokens['convolution']}.weight".format(n), 3) for n in range(count(f"{tokens['convolution']}.weight"))
     ]
     symbols, dim = size(_ANCHOR, 2)
-    with naming_config_file(weights):
+    with config_errors_of(weights):
         return ElmoConfig(
             characters=CharactersConfig(
                 symbols=symbols,
@@ -105,21 +105,21 @@ def _config(shapes: Mapping[str, Shape], weights: Path) -> ElmoConfig:
 
 
 def _options_inside(folder: Path | None) -> list[Path]:
-    """Files of an unpacked archive that are ELMo options: AllenNLP packs them along under names of its own."""
+    """Find the ELMo options of an unpacked archive; AllenNLP gives them names of its own."""
     paths = sorted(folder.rglob("*")) if folder is not None else []
     return [path for path in paths if path.is_file() and is_options(path)]
 
 
 def _choose(paths: list[Path], config: ElmoConfig) -> tuple[BilmOptions, Path] | None:
-    """The options that are of this model; None where there are none at all."""
+    """Return the options that fit the model; None if there are none at all."""
     read = [(bilm_options(read_json(path), path), path) for path in paths]
     fitting = [(options, path) for options, path in read if not _disagreements(options, config)]
     if read and not fitting:
         options, path = read[0]
-        raise FormatError(path, f"is of another model: {'; '.join(_disagreements(options, config))}")
+        raise FormatError(path, f"belongs to another model: {'; '.join(_disagreements(options, config))}")
     if any(options != fitting[0][0] for options, _ in fitting):
         listed = ", ".join(str(path) for _, path in fitting)
-        raise FormatError(fitting[0][1], f"is not the only options file: {listed}; name one as options=")
+        raise FormatError(fitting[0][1], f"is not the only options file: {listed}; give one with {arg('options')}")
     return fitting[0] if fitting else None
 
 
@@ -139,10 +139,10 @@ def _disagreements(options: BilmOptions, config: ElmoConfig) -> list[str]:
 
 
 def _behaviour(config: ElmoConfig, options: BilmOptions, where: Path) -> ElmoConfig:
-    """The config with what only the options know."""
+    """Add to a config what only the options say."""
     lstm, cnn = options.lstm, options.char_cnn
     assert config.characters is not None
-    with naming_config_file(where):
+    with config_errors_of(where):
         characters = config.characters
         if cnn is not None:
             characters = characters.replace(activation=cnn.activation, max_length=cnn.max_characters_per_token)

@@ -1,20 +1,20 @@
-"""N-gram models as people publish them: ARPA files (SRILM, KenLM, CMU and others), plain, or packed as gzip, xz or zstd.
+"""N-gram models in ARPA files (SRILM, KenLM, CMU and others), plain or compressed with gzip, xz or zstd.
 
-    \\data\\                          whatever stands before this line is a comment
-    ngram 1=4                       how many n-grams of each order there are
+    \\data\\                          anything before this line is a comment
+    ngram 1=4                       number of n-grams of each order
     ngram 2=2
 
     \\1-grams:
-    -1.2   <s>      -0.3            log10 of the probability, the words, and log10 of the back-off weight, with tabs or
-    -0.4   bank                     blanks between; a weight that is left out is 0, which means 1
+    -1.2   <s>      -0.3            log10 of the probability, the words, and log10 of the back-off weight, separated by
+    -0.4   bank                     tabs or spaces; a missing weight is 0, which means 1
 
     \\end\\
 
-Such files do not say how raw text becomes words. Ours do, where it is not by white space, in a comment: `# polyseme splitter:
-english`. Other programs skip it (KenLM takes lines before the head only where they begin with #).
+Such files do not say how raw text is split into words. Ours do in a comment, unless it is white space: `# polyseme splitter:
+english`. Other programs skip it (KenLM allows lines before the header only if they begin with #).
 
-Sentences begin with `<s>` and end with `</s>`, and `<unk>` stands for all other words, each in small letters or in capitals.
-A file without an unknown word has a closed vocabulary. The first n - 1 words of every n-gram must be an n-gram of the file too.
+Sentences begin with `<s>` and end with `</s>`, and `<unk>` is the unknown word, in lower or upper case. A file without an
+unknown word has a closed vocabulary. The first n - 1 words of every n-gram must be an n-gram of the file too.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _HEAD = re.compile(rb"(?:\A|\n)[ \t]*\\data\\[ \t\r]*\n\s*ngram[ \t]")
 _SPLITTER = re.compile(rb"# polyseme splitter: ([a-z]{1,20})")
 _COUNT = re.compile(rb"ngram[ \t]+(\d{1,2})[ \t]*=[ \t]*(\d{1,15})")
 _SECTION = re.compile(rb"\\(\d{1,2})-grams:")
-_MARKS = {"begin": ("<s>", "<S>"), "end": ("</s>", "</S>"), "unknown": ("<unk>", "<UNK>")}
+_SPECIAL_TOKENS = {"begin": ("<s>", "<S>"), "end": ("</s>", "</S>"), "unknown": ("<unk>", "<UNK>")}
 _UNFIT = re.compile("\\A\\Z|[ \\t\\n\\v\\f\\r\ud800-\udfff]")
-_BLOCK = 1 << 16  # n-grams that are written together
+_BLOCK = 1 << 16  # n-grams per write
 
 
 def is_arpa(path: str | Path) -> bool:
-    """Whether a file is of this format: its first quarter of a megabyte has the two lines with which the model begins."""
+    """Whether the first quarter of a megabyte of a file has the two lines with which a model begins."""
     try:
         return _HEAD.search(next(_blocks(Path(path)), b"")) is not None
     except PolysemeError:
@@ -60,7 +60,7 @@ def is_arpa(path: str | Path) -> bool:
 
 
 def read(path: str | Path) -> NgramModel:
-    """The model of an ARPA file; raw text is split at white space, unless the file or the caller says otherwise."""
+    """Read the model of an ARPA file; raw text is split at white space unless the file says otherwise."""
     path = Path(path)
     lines = _Lines(path)
     words_of_text = _comments(lines)
@@ -72,17 +72,17 @@ def read(path: str | Path) -> NgramModel:
         levels.append(_level(grams, numbers, levels, len(ids), path))
     lines.expect(_END)
     words = [_decode(word, path) for word in ids]
-    marks = {name: next((mark for mark in marks if mark.encode() in ids), None) for name, marks in _MARKS.items()}
-    if marks["begin"] is None or marks["end"] is None:
+    special = {name: next((token for token in names if token.encode() in ids), None) for name, names in _SPECIAL_TOKENS.items()}
+    if special["begin"] is None or special["end"] is None:
         raise FormatError(path, "lacks <s> or </s> among its 1-grams, which begin and end every sentence")
-    config = NgramConfig(order=len(counts), begin=marks["begin"], end=marks["end"], unknown=marks["unknown"])
+    config = NgramConfig(order=len(counts), begin=special["begin"], end=special["end"], unknown=special["unknown"])
     vocabulary = Vocabulary(words, unknown=config.unknown, begin=config.begin, end=config.end)
     table = NgramTable(len(words), levels)
     return NgramModel(config, vocabulary=vocabulary, table=table, splitter=words_of_text).eval()
 
 
 def write(model: NgramModel, path: str | Path) -> Path:
-    """Write a model as an ARPA file, whole or not at all; packed where the name ends in .gz or .xz.
+    """Write a model as an ARPA file, complete or absent; compressed if the name ends in .gz or .xz.
 
     Numbers have nine digits, so that reading the file gives the same ones. The way to split text is told, but for `unigram`,
     whose list of words has no place in such a file.
@@ -91,7 +91,7 @@ def write(model: NgramModel, path: str | Path) -> Path:
     words = []
     for word in model.vocabulary:
         if _UNFIT.search(word):
-            raise PolysemeError(f"{word!r} cannot stand in an ARPA file, where blanks divide the words")
+            raise PolysemeError(f"{word!r} cannot be in an ARPA file, where spaces separate the words")
         words.append(word.encode("utf-8"))
     with atomic(path) as part, _created(part, path.suffix.lower()) as file:
         if model.splitter.name not in ("whitespace", UNIGRAM):
@@ -116,7 +116,7 @@ def _created(path: Path, suffix: str) -> BinaryIO:
 
 
 def _rows(table: NgramTable, order: int, words: list[bytes]) -> Iterator[bytes]:
-    """The lines of one order; n-grams of the highest have no back-off weight."""
+    """Yield the lines of one order; n-grams of the highest have no back-off weight."""
     level, grams = table.levels[order - 1], table.words(order)
     for begin in range(0, len(level), _BLOCK):
         some = slice(begin, begin + _BLOCK)
@@ -128,13 +128,13 @@ def _rows(table: NgramTable, order: int, words: list[bytes]) -> Iterator[bytes]:
 
 
 def _log10s(logs: NDArray[np.float32]) -> list[float]:
-    """Of natural logs; zero is -99 exactly, as other programs look for it."""
+    """Convert natural logs to log10; zero is exactly -99, as other programs expect."""
     found: list[float] = np.where(logs <= np.float32(ZERO), -99.0, logs.astype(np.float64) / _LOG10).tolist()
     return found
 
 
 class _Lines:
-    """The lines of a file that are not blank, one after the other, with their numbers."""
+    """The lines of a file that are not blank, with their numbers."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number = path, 0
@@ -145,14 +145,14 @@ class _Lines:
 
     @property
     def where(self) -> str:
-        """For an error: the file and the line."""
+        """The file and the line, for an error."""
         return f"{self.path}:{self.number}"
 
     def expect(self, what: bytes) -> None:
-        """The next line must be this one."""
+        """Raise unless the next line is this one."""
         line = next(self._lines, b"")
         if line != what:
-            said = f"has {_shown(line)}" if line else "ends: is the file whole?"
+            said = f"has {_shown(line)}" if line else "ends: is the file complete?"
             raise FormatError(self.where, f"{said}; expected {what.decode()}")
 
     def _all(self) -> Iterator[bytes]:
@@ -175,7 +175,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _comments(lines: _Lines) -> Splitter:
-    """The splitter that the comments name, or white space; the lines are then behind the first one of the head."""
+    """Return the splitter that the comments name, or white space; reads to the first line of the header."""
     found = "whitespace"
     for line in lines:
         if line == _DATA:
@@ -186,7 +186,7 @@ def _comments(lines: _Lines) -> Splitter:
 
 
 def _counts(lines: _Lines) -> list[int]:
-    """How many n-grams of each order the head promises; the lines are then in the first section."""
+    """Return the number of n-grams of each order; reads to the first section."""
     counts: list[int] = []
     for line in lines:
         match = _COUNT.fullmatch(line)
@@ -196,7 +196,7 @@ def _counts(lines: _Lines) -> list[int]:
             raise FormatError(lines.where, f"counts {int(match[1])}-grams; expected {len(counts) + 1}-grams")
         counts.append(int(match[2]))
     else:
-        raise FormatError(lines.where, "ends after its head: is the file whole?")
+        raise FormatError(lines.where, "ends after its header: is the file complete?")
     section = _SECTION.fullmatch(line)
     if not counts or section is None or int(section[1]) != 1:
         raise FormatError(lines.where, f"has {_shown(line)}; expected ngram 1=... and \\1-grams:")
@@ -206,7 +206,7 @@ def _counts(lines: _Lines) -> list[int]:
 def _section(
     lines: _Lines, order: int, count: int, ids: dict[bytes, int]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]:
-    """The n-grams of an order as ids, (n, order), with probabilities and back-off weights; 1-grams fill `ids`."""
+    """Read the n-grams of an order as ids, (n, order), with probabilities and back-off weights; 1-grams fill `ids`."""
     grams, probabilities, weights = array("i"), array("d"), array("d")
     if order > 1:
         lines.expect(f"\\{order}-grams:".encode())
@@ -214,7 +214,7 @@ def _section(
         number, *words = line.split()
         if len(words) not in (order, order + 1):
             what = f"has {_shown(line)}; expected a log-probability, {order} word{'s' * (order > 1)}, and a weight or none"
-            raise FormatError(lines.where, f"{what} ({count:,} {order}-grams were promised)")
+            raise FormatError(lines.where, f"{what} ({count:,} {order}-grams were announced)")
         try:
             probabilities.append(float(number))
             weights.append(float(words.pop()) if len(words) > order else 0.0)
@@ -225,14 +225,14 @@ def _section(
         except KeyError as error:
             raise FormatError(lines.where, f"has {_shown(error.args[0])}, which is not among the 1-grams") from None
     if len(probabilities) < count:
-        raise FormatError(lines.path, f"holds {len(probabilities):,} {order}-grams; its head promises {count:,}: is it whole?")
+        raise FormatError(lines.path, f"holds {len(probabilities):,} {order}-grams; its header says {count:,}: is it complete?")
     found = np.frombuffer(grams, dtype=np.int32).reshape(-1, order)
     return found, _logs(probabilities, lines, order, 0.0), _logs(weights, lines, order, np.inf)
 
 
 def _logs(values: array[float], lines: _Lines, order: int, most: float) -> NDArray[np.float32]:
-    """Natural logs of a section's log10s."""
-    numbers = np.maximum(np.frombuffer(values, dtype=np.float64) * _LOG10, ZERO)  # -inf too stands for zero
+    """Convert a section's log10s to natural logs."""
+    numbers = np.maximum(np.frombuffer(values, dtype=np.float64) * _LOG10, ZERO)  # -inf means zero too
     if not (numbers <= most).all() or np.isinf(numbers).any():
         raise FormatError(lines.path, f"has {order}-grams with a log-probability above 0, or with numbers that are not finite")
     return numbers.astype(np.float32)
@@ -241,7 +241,7 @@ def _logs(values: array[float], lines: _Lines, order: int, most: float) -> NDArr
 def _level(
     grams: NDArray[np.int32], numbers: Sequence[NDArray[np.float32]], below: list[Level], size: int, path: Path
 ) -> Level:
-    """The n-grams of an order, (n, order), sorted as a table has them."""
+    """Sort the n-grams of an order, (n, order), as a table has them."""
     order = grams.shape[1]
     table = NgramTable(size, below)
     context = grams[:, 0].astype(np.int64) if order > 1 else np.zeros(len(grams), dtype=np.int64)
@@ -253,7 +253,7 @@ def _level(
     by_key = np.argsort(keys, kind="stable")
     keys = keys[by_key]
     if (keys[1:] == keys[:-1]).any():
-        raise FormatError(path, f"has a {order}-gram more than once: mend the file")
+        raise FormatError(path, f"has a {order}-gram more than once: fix the file")
     return Level(keys, numbers[0][by_key], numbers[1][by_key])
 
 

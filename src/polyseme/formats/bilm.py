@@ -1,9 +1,8 @@
 """bilm-tf models, read and written: `options.json` beside HDF5 weights, the form in which most ELMos were published.
 
-Peters et al. 2018 (github.com/allenai/bilm-tf); AllenNLP, SeqVec and the NLPL repository use the same files. What a
-file holds goes before what its options leave open: a projection is there when its dataset is. The vocabulary is read
-only where rows are words, that is for a word table or an output layer, or where somebody names it; a character model
-spells its words.
+Peters et al. 2018 (github.com/allenai/bilm-tf); AllenNLP, SeqVec and the NLPL repository use the same files. Where the options
+are silent, the weights decide: there is a projection if its dataset exists. The vocabulary is read only for word embeddings or
+an output layer, or if the user gives it; a character model needs none.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.encoders.folder import is_folder
 from polyseme.formats import hdf5, weight_names
-from polyseme.formats.options import BilmOptions, bilm_options, naming_config_file
+from polyseme.formats.options import BilmOptions, bilm_options, config_errors_of
 from polyseme.formats.weight_layout import Shape, WeightMapping, check_shapes, to_foreign, to_polyseme
 from polyseme.nn.config import CharactersConfig, LstmConfig
 from polyseme.nn.meta_init import meta_init
@@ -43,21 +42,21 @@ def read(
     softmax: Path | None = None,
     token_embeddings: Path | None = None,
 ) -> Elmo:
-    """An ELMo from parsed options (`where` names their file) and its weights.
+    """Read an ELMo from parsed options (`where` names their file) and weights.
 
-    `softmax`: the output layer, where it is not in the weights file; `token_embeddings`: cached vectors of the
-    vocabulary's words, which then take the place of the characters.
+    `softmax`: the output layer, if it is not in the weights file; `token_embeddings`: cached vectors of the vocabulary's
+    words, used instead of the characters.
     """
     settings = bilm_options(options, where)
     found = hdf5.shapes(weights)
     if any(name.startswith("RNN/") for name in found):
-        raise FormatError(weights, "holds a language model of one direction; an ELMo has RNN_0 and RNN_1")
+        raise FormatError(weights, "has a unidirectional language model; an ELMo has RNN_0 and RNN_1")
     table = token_embeddings or (weights if settings.char_cnn is None else None)
     words = None if table is None else _word_table(table, vocabulary)
     config = elmo_config(settings, found, None if words is None else len(words), where)
     flat = config.lstm.layers == 1 and any(name.startswith("RNN_0/RNN/LSTMCell/") for name in found)
     mappings = weight_names.bilm_characters(config) + weight_names.bilm_lstm(config, flat=flat)
-    _check_rest(mappings, found, weights, spared=("CNN", "char_embed") if token_embeddings else ())
+    _check_rest(mappings, found, weights, ignored=("CNN", "char_embed") if token_embeddings else ())
     tensors = _tensors(mappings, weights)
     if table is not None and words is not None:
         tensors |= _tensors(weight_names.bilm_words(len(words), config.dim), table)
@@ -66,15 +65,15 @@ def read(
     output = None
     if softmax is not None:
         words, output = _output(softmax, words, vocabulary, config.lstm.output_size)
-    elif words is None and vocabulary is not None:  # words to look among, which need no rows
+    elif words is None and vocabulary is not None:  # a vocabulary to search, without embeddings
         words = Vocabulary.read(vocabulary)
     return Elmo.from_weights(config, tensors, where=weights, vocabulary=words, output=output)
 
 
 def elmo_config(options: BilmOptions, found: Mapping[str, Shape], words: int | None, where: str | Path) -> ElmoConfig:
-    """What the options and the datasets found say; with a table of `words` rows the characters are left out."""
+    """Build the config from the options and the datasets; with word embeddings of `words` rows there are no characters."""
     lstm, cnn = options.lstm, options.char_cnn
-    with naming_config_file(where):
+    with config_errors_of(where):
         characters = None
         if words is None and cnn is not None:
             characters = CharactersConfig(
@@ -84,7 +83,7 @@ def elmo_config(options: BilmOptions, found: Mapping[str, Shape], words: int | N
                 highway_layers=cnn.n_highway or 0,
                 max_length=cnn.max_characters_per_token,
             )
-        # bilm-tf leaves out either matrix where it would not make vectors smaller
+        # bilm-tf omits either matrix if it would not make vectors smaller
         same_size = characters is not None and characters.output_size == lstm.projection_dim
         project = characters is not None and ("CNN_proj/W_proj" in found or not same_size)
         projected = lstm.projection_dim < lstm.dim or any(name.endswith("LSTMCell/W_P_0") for name in found)
@@ -110,15 +109,15 @@ def _tensors(mappings: list[WeightMapping], path: Path) -> dict[str, Tensor]:
         return to_polyseme(mappings, get)
 
 
-def _check_rest(mappings: list[WeightMapping], found: Mapping[str, Shape], weights: Path, spared: tuple[str, ...]) -> None:
-    """Datasets that no mapping takes: parts of an ELMo mean that the options are of another model; others are told."""
+def _check_rest(mappings: list[WeightMapping], found: Mapping[str, Shape], weights: Path, ignored: tuple[str, ...]) -> None:
+    """Check datasets without a mapping: those of an ELMo mean that the options do not fit; warn of others."""
     known = {name for mapping in mappings for name in mapping.foreign} | {"embedding", "softmax/W", "softmax/b"}
-    rest = sorted(name for name in found if name not in known and not (spared and name.startswith(spared)))
+    rest = sorted(name for name in found if name not in known and not (ignored and name.startswith(ignored)))
     parts = [name for name in rest if name.startswith(("CNN", "RNN_", "char_embed"))]
     if parts:
-        check_shapes(mappings, found, weights)  # where shapes differ too, they say more
+        check_shapes(mappings, found, weights)  # a wrong shape says more
         more = f" (and {len(parts) - 3} more)" if len(parts) > 3 else ""
-        raise FormatError(weights, f"holds {', '.join(parts[:3])}{more}, for which the options have no place")
+        raise FormatError(weights, f"has {', '.join(parts[:3])}{more}, which the options do not mention")
     if rest:
         log.warning("%s: ignored unknown datasets: %s", weights.name, ", ".join(rest[:8]))
 
@@ -126,9 +125,9 @@ def _check_rest(mappings: list[WeightMapping], found: Mapping[str, Shape], weigh
 def _word_table(table: Path, vocabulary: Path | None) -> Vocabulary:
     shape = hdf5.shapes(table).get("embedding")
     if shape is None:
-        raise FormatError(table, "lacks the dataset embedding, the word table of a model without char_cnn in its options")
+        raise FormatError(table, "lacks the dataset embedding, which a model without char_cnn in its options needs")
     if vocabulary is None:
-        raise FormatError(table, "has a word table, but there is no vocabulary: put it beside the weights as vocab.txt")
+        raise FormatError(table, "has word embeddings, but there is no vocabulary: put it beside the weights as vocab.txt")
     return _vocabulary(vocabulary, shape[0] if shape else 0, f"embedding of {table.name}")
 
 
@@ -145,13 +144,13 @@ def _vocabulary(path: Path, rows: int, table: str) -> Vocabulary:
 def _output(
     softmax: Path, words: Vocabulary | None, vocabulary: Path | None, dim: int
 ) -> tuple[Vocabulary | None, FullSoftmax | None]:
-    """The output layer and its vocabulary, or a warning on why the model goes without."""
+    """Read the output layer and its vocabulary; warn if the model cannot use it."""
     rows = hdf5.shapes(softmax).get("softmax/W", (0,))[0]
     if words is not None and len(words) != rows:
-        log.warning("%s: left out, its %d rows are not the %d words of the table", softmax.name, rows, len(words))
+        log.warning("%s: ignored, because its %d rows are not the %d words of the vocabulary", softmax.name, rows, len(words))
         return words, None
     if words is None and vocabulary is None:
-        log.warning("%s: its output layer is left out, for there is no vocabulary beside it", softmax.name)
+        log.warning("%s: ignored the output layer, because there is no vocabulary beside it", softmax.name)
         return None, None
     if words is None and vocabulary is not None:
         words = _vocabulary(vocabulary, rows, f"softmax/W of {softmax.name}")
@@ -162,19 +161,19 @@ def _output(
 
 
 def write(model: Elmo, folder: str | Path) -> Path:
-    """Write a model for bilm-tf and its kin: options, weights and, where it has them, vocabulary and output layer."""
+    """Write a model for bilm-tf and AllenNLP: options, weights and, if it has them, vocabulary and output layer."""
     config, folder = model.config, Path(folder)
     if model.kind != Elmo.kind:
-        raise PolysemeError(f"bilm-tf's format holds ELMos, with all their layers; this is a {model.kind}: leave --to out")
-    refuse(config)
+        raise PolysemeError(f"bilm-tf's format is for ELMo models with all layers; this is a {model.kind}")
+    check_writable(config)
     files = {OPTIONS, WEIGHTS}
     output = _writable_output(model)
     files |= {SOFTMAX} if output else set()
     files |= {VOCABULARY} if model.vocabulary is not None else set()
     stale = sorted(name for name in {SOFTMAX, VOCABULARY} - files if (folder / name).exists())
-    stale += ["config.json"] if is_folder(folder) else []  # by which it would be taken for the old model
+    stale += ["config.json"] if is_folder(folder) else []  # it would be loaded instead
     if stale:
-        raise PolysemeError(f"{folder} holds {' and '.join(stale)} of another model: choose another folder")
+        raise PolysemeError(f"{folder} has {' and '.join(stale)} of another model: choose another folder")
     _warn_of_losses(model)
     mappings = weight_names.bilm_characters(config) + weight_names.bilm_lstm(config)
     if config.words is not None:
@@ -192,13 +191,13 @@ def write(model: Elmo, folder: str | Path) -> Path:
 
 
 def _writable_output(model: Elmo) -> dict[str, Tensor]:
-    """Weight and bias of the output layer (a tied one's weight is the word table), empty where the format has none."""
+    """Return weight and bias of the output layer (a tied weight is the embeddings); empty if the format has none."""
     output = model.output
     return {"weight": output.weight, "bias": output.bias} if isinstance(output, FullSoftmax) else {}
 
 
 def to_options(config: ElmoConfig, vocabulary: Vocabulary | None = None) -> dict[str, Any]:
-    """options.json of a config that the format can hold."""
+    """Return options.json for a config that the format can express."""
     lstm, cnn = config.lstm, config.characters
     options: dict[str, Any] = {
         "bidirectional": True,
@@ -225,41 +224,41 @@ def to_options(config: ElmoConfig, vocabulary: Vocabulary | None = None) -> dict
     return options
 
 
-def refuse(config: ElmoConfig) -> None:
-    """Raise one sentence on what of a model this format cannot hold."""
+def check_writable(config: ElmoConfig) -> None:
+    """Raise if the format cannot express a model."""
     lstm, reasons = config.lstm, []
     if config.transformer is not None:
-        raise PolysemeError("bilm-tf's format holds LSTMs; the trunk of this model is a Transformer: keep its polyseme folder")
+        raise PolysemeError("bilm-tf's format is for LSTMs; this model is a Transformer: use its polyseme folder")
     if config.characters is not None and config.characters.alphabet != "utf8":
         reasons.append("its characters are code points, not bytes")
     if config.characters is not None and config.words is not None:
-        reasons.append("it reads words by their characters and by a table at once")
+        reasons.append("it has both characters and word embeddings")
     if config.characters is None and config.project:
-        reasons.append("its word table is followed by a projection")
+        reasons.append("its word embeddings are followed by a projection")
     if (config.begin, config.end, config.unknown) != ("<S>", "</S>", "<UNK>"):
-        reasons.append(f"its marks are {config.begin}, {config.end} and {config.unknown}, not <S>, </S> and <UNK>")
+        reasons.append(f"its special tokens are {config.begin}, {config.end} and {config.unknown}, not <S>, </S> and <UNK>")
     if lstm.projection_size is not None and lstm.projection_size != config.dim:
         reasons.append(f"its words have size {config.dim}, its LSTM outputs {lstm.projection_size}")
     if lstm.projection_size is None and config.dim < lstm.cell_size:
         reasons.append(f"its cells of size {lstm.cell_size} are not projected to the size of its words, {config.dim}")
     if reasons:
-        raise PolysemeError(f"bilm-tf's format cannot hold this model: {'; '.join(reasons)}")
+        raise PolysemeError(f"bilm-tf's format cannot express this model: {'; '.join(reasons)}")
 
 
 def _warn_of_losses(model: Elmo) -> None:
     config = model.config
     if config.start != "zero":
-        log.warning("bilm-tf's format has no %s start state: it is lost, vectors will start from zeros", config.start)
+        log.warning("bilm-tf's format has no %s start state: it is lost, and sentences start from zeros", config.start)
     if model.splitter.name != "whitespace":
-        log.warning("bilm-tf's format does not say how words are split: %r is lost", model.splitter.name)
+        log.warning("bilm-tf's format does not store the splitter: %r is lost", model.splitter.name)
     if config.normalize_quotes:
-        log.warning("bilm-tf's format reads words as they are: curly quotes and -LRB- no longer count as plain signs")
+        log.warning("bilm-tf's format does not normalise words: curly quotes and -LRB- no longer count as plain signs")
     if model.output is not None and not _writable_output(model):
-        log.warning("bilm-tf's format has no adaptive output layer: it is lost, the model gives vectors but scores no words")
+        log.warning("bilm-tf's format has no adaptive output layer: it is lost, and the result cannot score words")
     needless = []
     if config.characters is not None and config.project and config.characters.output_size == config.dim:
         needless.append("CNN_proj/W_proj")
     if config.lstm.projection_size is not None and config.lstm.projection_size >= config.lstm.cell_size:
         needless.append("W_P_0")
     if needless:
-        log.warning("%s of a size that bilm-tf itself does not use; AllenNLP and polyseme do", ", ".join(needless))
+        log.warning("%s: bilm-tf itself does not use a matrix of this size; AllenNLP and polyseme do", ", ".join(needless))

@@ -1,7 +1,7 @@
 """Checkpoints of the `transformers` library: a folder with `config.json`, safetensors and a tokenizer, as the hub has them.
 
-BERT and its like become a `Bert`, GPT and its like a `Gpt`; which one is told by the `model_type`. Nothing in a folder is run.
-There is no `write`: what a `Bert` or `Gpt` saves is such a folder already (`polyseme.encoders.subword_model`).
+BERT and similar models become a `Bert`, GPT and similar ones a `Gpt`, by their `model_type`. No code in a folder is executed.
+There is no `write`: a `Bert` or `Gpt` saves such a folder itself (`polyseme.encoders.subword_model`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from polyseme.formats import model_files
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Whether a folder is of the transformers library."""
+    """Whether a folder is a checkpoint of the transformers library."""
     path = folder / "config.json"
     return path.is_file() and bool({"model_type", "architectures"} & (model_files.json_object(path) or {}).keys())
 
 
 def read(folder: Path) -> SubwordModel:
-    """The model in a folder."""
+    """Read the model in a folder."""
     kind: type[SubwordModel] = Gpt if family_of(folder).causal else Bert
     model = kind.from_library(folder)
     if (folder / "README.md").is_file():

@@ -1,8 +1,7 @@
-"""HDF5 files of weights: what is in them, and their numbers as float32 tensors.
+"""HDF5 files of weights: their datasets as float32 tensors.
 
-Every way in which a cut or damaged file can fail (when it is opened, listed or read) becomes one `FormatError` that
-names the file. Datasets whose numbers are kept in other files are refused: a weights file must not make us read
-others.
+Every error of a truncated or damaged file (when it is opened, listed or read) becomes one `FormatError` that names the file.
+Datasets that refer to other files are rejected: a weights file must not make us read others.
 """
 
 from __future__ import annotations
@@ -19,48 +18,48 @@ from polyseme.base.errors import FormatError
 from polyseme.base.files import HDF5, atomic, starts_with
 from polyseme.formats.weight_layout import Shape
 
-# h5py tells damage in many voices, depending on which structure of the file is hit
+# h5py raises many errors for damage, depending on the damaged structure
 _DAMAGE = (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError)
 
 
 def is_hdf5(path: Path) -> bool:
-    """Whether a file is HDF5, told by its first bytes."""
+    """Whether a file is HDF5, by its first bytes."""
     return starts_with(path, HDF5)
 
 
 def shapes(path: Path) -> dict[str, Shape]:
-    """The shape of every dataset of a file, by its full name; links to elsewhere are not followed."""
-    found: dict[str, Shape] = {}
+    """Return the shape of every dataset of a file, by full name; external links are not followed."""
+    result: dict[str, Shape] = {}
 
     def keep(name: str, item: object) -> None:
         if isinstance(item, h5py.Dataset):
-            found[name] = tuple(item.shape or ())
+            result[name] = tuple(item.shape or ())
 
     with _opened(path) as file, _damage_as_format_error(path):
         file.visititems(keep)
-    return found
+    return result
 
 
 def top(path: Path, *names: str) -> tuple[list[str], int]:
-    """Which of these names a file has, and how many entries at its top: quick also for files of a million datasets."""
+    """Return which of these names a file has, and the number of its top-level entries: fast even for a million datasets."""
     with _opened(path) as file, _damage_as_format_error(path):
         return [name for name in names if name in file], len(file)
 
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[Callable[[str], Tensor]]:
-    """A function from the name of a dataset to its numbers, while the file is open."""
+    """Open a file and yield a function from the name of a dataset to its tensor."""
     with _opened(path) as file:
         yield lambda name: _tensor(file, name, path)
 
 
 def in_memory() -> h5py.File:
-    """A new file that never touches the disk: HDF5 crashes where a disk is full, plain bytes do not."""
+    """Create a file in memory: HDF5 crashes if the disk is full, writing plain bytes does not."""
     return h5py.File("in-memory", "w", driver="core", backing_store=False, block_size=1 << 20)
 
 
 def write(path: Path, arrays: Mapping[str, Tensor]) -> None:
-    """Write datasets by their full names as float32, the file whole or not at all."""
+    """Write datasets by full name as float32; the file is complete or absent."""
     with atomic(path) as part:
         with in_memory() as file:
             for name, value in arrays.items():
@@ -77,10 +76,10 @@ def _tensor(file: h5py.File, name: str, path: Path) -> Tensor:
     if kind.kind != "f":
         raise FormatError(path, f"dataset {name} holds {kind}; expected floating-point numbers")
     if elsewhere:
-        raise FormatError(path, f"dataset {name} keeps its numbers in another file; refused")
+        raise FormatError(path, f"dataset {name} refers to another file, which is not allowed")
     with _damage_as_format_error(path):
         result = torch.empty(dataset.shape, dtype=torch.float32)
-        dataset.read_direct(result.numpy())  # straight into the tensor: no second copy, and any precision is converted
+        dataset.read_direct(result.numpy())  # directly into the tensor: no second copy, and any precision is converted
     return result
 
 
@@ -100,4 +99,4 @@ def _damage_as_format_error(path: Path) -> Iterator[None]:
         yield
     except _DAMAGE as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise FormatError(path, f"is a cut or damaged HDF5 file ({reason})") from error
+        raise FormatError(path, f"is a truncated or damaged HDF5 file ({reason})") from error

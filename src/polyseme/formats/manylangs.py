@@ -1,9 +1,8 @@
 """ELMoForManyLangs models: folders of pickled tensors and dictionaries, for 44 languages (Che et al. 2018).
 
-Words are read by their code points, by a table, or by both side by side. The architecture is a JSON file that
-`config.json` points to, mostly at a path of its author's; it is looked for in the folder, and the one of all
-published models is built in. The `classifier.pkl` of a model is left alone: it is a sampled output layer, not one
-over the vocabulary.
+Words are read by code points, by word embeddings, or by both, concatenated. The architecture is a JSON file that `config.json`
+points to, mostly by a path on its author's machine; it is searched in the folder, and that of all published models is built
+in. The `classifier.pkl` of a model is ignored: it is a sampled output layer, not one over the vocabulary.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from polyseme.base.files import read_bytes, read_json
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.formats import weight_names
-from polyseme.formats.options import ManyLangsOptions, naming_config_file, parse
+from polyseme.formats.options import ManyLangsOptions, config_errors_of, parse
 from polyseme.formats.pickles import read_tensors
 from polyseme.formats.weight_layout import Shape, WeightMapping, check_shapes, to_polyseme
 from polyseme.nn.config import ORIGINAL_FILTERS, CharactersConfig, LstmConfig
@@ -29,9 +28,9 @@ from polyseme.text.vocabulary import Vocabulary
 
 log = logging.getLogger(__name__)
 TOKENS, ENCODER = "token_embedder.pkl", "encoder.pkl"
-_WORD_MARKS = ("<oov>", "<bos>", "<eos>")
-_FEW = 3  # rows of a table that may lack a symbol
-_CHARACTER_MARKS = ("<bow>", "<eow>", "<oov>", "<pad>", "<bos>", "<eos>")
+_WORD_TOKENS = ("<oov>", "<bos>", "<eos>")
+_FEW = 3  # rows that may lack a symbol
+_CHARACTER_TOKENS = ("<bow>", "<eow>", "<oov>", "<pad>", "<bos>", "<eos>")
 BUILT_IN: dict[str, dict[str, Any]] = {
     "cnn_50_100_512_4096_sample.json": {
         "encoder": {
@@ -56,18 +55,18 @@ BUILT_IN: dict[str, dict[str, Any]] = {
 
 
 def read(folder: Path) -> Elmo:
-    """An ELMo from an ELMoForManyLangs folder."""
+    """Read an ELMo from an ELMoForManyLangs folder."""
     options, where = _architecture(folder)
     tokens, encoder = read_tensors(folder / TOKENS), read_tensors(folder / ENCODER)
     shapes: dict[str, Shape] = {name: tuple(value.shape) for name, value in tokens.items()}
     words = characters = None
     if options.token_embedder.word_dim:
         rows = _rows(shapes, weight_names.MANYLANGS_WORDS, folder / TOKENS)
-        word_list = read_dictionary(folder / "word.dic", rows, _WORD_MARKS)
+        word_list = read_dictionary(folder / "word.dic", rows, _WORD_TOKENS)
         words = Vocabulary(word_list, unknown="<oov>", begin="<bos>", end="<eos>")
     if options.token_embedder.char_dim:
         rows = _rows(shapes, weight_names.MANYLANGS.table, folder / TOKENS)
-        characters = read_dictionary(folder / "char.dic", rows, _CHARACTER_MARKS)
+        characters = read_dictionary(folder / "char.dic", rows, _CHARACTER_TOKENS)
     config = _config(options, words, characters, where)
     tensors: dict[str, Tensor] = {}
     parts: list[tuple[list[WeightMapping], dict[str, Tensor], str]] = [
@@ -80,11 +79,11 @@ def read(folder: Path) -> Elmo:
     return Elmo.from_weights(config, tensors, where=folder, vocabulary=words, alphabet=characters)
 
 
-def read_dictionary(path: Path, rows: int, marks: Sequence[str]) -> list[str]:
-    """A `*.dic` file, lines of symbol, tab, id, as the list of what each row of its table stands for.
+def read_dictionary(path: Path, rows: int, special: Sequence[str]) -> list[str]:
+    """Read a `*.dic` file, lines of symbol, tab, id; return the symbol of each row of its table.
 
-    The original reader strips lines, so white space vanished there and an id alone stands for U+3000. A row without a
-    symbol gets a name that no text holds; there the original would not load, for its table has as many rows as symbols.
+    The original reader strips lines, so an id alone is U+3000. A row without a symbol gets a name that no text contains; the
+    original would not load such a file.
     """
     if not path.exists():
         raise FormatError(path, f"is missing; its table in {TOKENS} has {rows} rows")
@@ -100,33 +99,33 @@ def read_dictionary(path: Path, rows: int, marks: Sequence[str]) -> list[str]:
         if not row.strip().isdecimal():
             raise FormatError(f"{path}:{number}", f"is {line!r}; expected a symbol, a tab and an id")
         ids[symbol or "\u3000"] = int(row)
-    missing = [mark for mark in marks if mark not in ids]
+    missing = [token for token in special if token not in ids]
     if missing:
         raise FormatError(path, f"lacks {', '.join(missing)}")
     if max(ids.values()) >= rows:
         raise FormatError(path, f"has ids up to {max(ids.values())}, but its table in {TOKENS} has {rows} rows")
     if len(set(ids.values())) < len(ids):
         raise FormatError(path, "gives one id to several symbols")
-    _look_for_gaps(path, ids.values(), rows)
+    _check_gaps(path, ids.values(), rows)
     symbols = [f"<unused {row}>" for row in range(rows)]
     for symbol, place in ids.items():
         symbols[place] = symbol
     return symbols
 
 
-def _look_for_gaps(path: Path, ids: Collection[int], rows: int) -> None:
-    """Refuse a dictionary that ends well before its table, and warn of one that lacks its last rows or many others."""
+def _check_gaps(path: Path, ids: Collection[int], rows: int) -> None:
+    """Reject a dictionary that ends well before its table; warn of one that lacks its last rows or many others."""
     found, last = f"names {len(ids):,} of the {rows:,} rows of its table in {TOKENS}", max(ids)
     if last < rows - 1 - _FEW:
-        raise FormatError(path, f"{found}, and none after row {last}: it is cut; copy or download it again")
+        raise FormatError(path, f"{found}, and none after row {last}: it is truncated; copy or download it again")
     if last < rows - 1 or rows - len(ids) > _FEW:
-        log.warning("%s: %s: is it whole?", path, found)
+        log.warning("%s: %s: is it complete?", path, found)
 
 
 def _architecture(folder: Path) -> tuple[ManyLangsOptions, Path]:
     path = folder / "config.json"
     if not path.exists():
-        raise FormatError(folder, f"holds {ENCODER} and {TOKENS} of ELMoForManyLangs, but lacks config.json")
+        raise FormatError(folder, f"has {ENCODER} and {TOKENS} of ELMoForManyLangs, but lacks config.json")
     named = read_json(path).get("config_path")
     if not isinstance(named, str) or not named:
         raise FormatError(path, f"has the config_path {named!r}; expected the name of the architecture's file")
@@ -143,12 +142,12 @@ def _architecture(folder: Path) -> tuple[ManyLangsOptions, Path]:
 
 
 def _refuse_kinds(values: dict[str, Any], where: Path) -> None:
-    """Other kinds have other keys, so this comes before all checks of keys."""
+    """Reject other kinds of modules, which have other keys, before keys are checked."""
     for part, kind in (("token_embedder", "cnn"), ("encoder", "elmo")):
         found = values.get(part)
         name = found.get("name", kind) if isinstance(found, dict) else kind
         if name != kind:
-            raise FormatError(where, f"has a {part} of the kind {name!r}, which is not supported; readable: {kind!r}")
+            raise FormatError(where, f"has a {part} of the kind {name!r}, which is not supported; allowed: {kind!r}")
 
 
 def _rows(shapes: dict[str, Shape], name: str, path: Path) -> int:
@@ -159,8 +158,8 @@ def _rows(shapes: dict[str, Shape], name: str, path: Path) -> int:
 
 def _config(options: ManyLangsOptions, words: Vocabulary | None, characters: list[str] | None, where: Path) -> ElmoConfig:
     tokens, encoder = options.token_embedder, options.encoder
-    room = tokens.max_characters_per_token - 2  # words are cut to it before anything looks at them
-    with naming_config_file(where):
+    room = tokens.max_characters_per_token - 2  # words are truncated to it first
+    with config_errors_of(where):
         cnn = None
         if characters is not None:
             cnn = CharactersConfig(

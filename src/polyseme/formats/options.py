@@ -1,7 +1,7 @@
 """The settings that come beside foreign weights: bilm-tf's `options.json` and ELMoForManyLangs' architecture.
 
-They are read more leniently than our own configs: real files carry extra keys, which are named in a warning and
-ignored. A missing key or a wrong type is an error, and all of them are told at once.
+They are read more leniently than our own configs: real files have extra keys, which are ignored with a warning. A missing key
+or a wrong type is an error, and all errors are reported at once.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class CharCnnOptions(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class BilmOptions(Config):
-    """options.json; without `char_cnn` the model reads words by a table."""
+    """options.json; without `char_cnn` the model has word embeddings."""
 
     lstm: LstmOptions
     char_cnn: CharCnnOptions | None = None
@@ -97,7 +97,7 @@ class ManyLangsEncoder(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class ManyLangsTokens(Config):
-    """`token_embedder` of an ELMoForManyLangs architecture; a size of 0 leaves that input out."""
+    """`token_embedder` of an ELMoForManyLangs architecture; an input of size 0 is absent."""
 
     name: str = "cnn"
     activation: Literal["relu", "tanh"] = "relu"
@@ -117,40 +117,40 @@ class ManyLangsOptions(Config):
 
 
 def bilm_options(values: Mapping[str, Any], where: str | Path) -> BilmOptions:
-    """options.json as an object, checked."""
+    """Parse and check options.json."""
     if values.get("bidirectional") is False:
-        raise FormatError(where, "describes a model of one direction (bidirectional is false); an ELMo has two")
+        raise FormatError(where, "describes a unidirectional model (bidirectional is false); an ELMo is bidirectional")
     return parse(BilmOptions, values, where, also_known=_TRAINING)
 
 
 def parse(kind: type[Kind], values: Mapping[str, Any], where: str | Path, also_known: frozenset[str]) -> Kind:
-    """Parsed JSON as settings of this kind; unknown keys are named in a warning."""
-    strange: list[str] = []
-    kept = _known(kind, {name: value for name, value in values.items() if name not in also_known}, "", strange)
-    if strange:
-        log.warning("%s: ignored unknown keys: %s", Path(where).name, ", ".join(strange))
-    with naming_config_file(where):
+    """Build a config from parsed JSON; unknown keys are ignored with a warning."""
+    unknown: list[str] = []
+    kept = _known(kind, {name: value for name, value in values.items() if name not in also_known}, "", unknown)
+    if unknown:
+        log.warning("%s: ignored unknown keys: %s", Path(where).name, ", ".join(unknown))
+    with config_errors_of(where):
         return kind.from_dict(kept, where="the file")
 
 
 @contextlib.contextmanager
-def naming_config_file(where: str | Path) -> Iterator[None]:
-    """Say of which file a mistake in a configuration was."""
+def config_errors_of(where: str | Path) -> Iterator[None]:
+    """Turn config errors into format errors that name the file."""
     try:
         yield
     except ConfigError as error:
         raise FormatError(where, str(error)) from error
 
 
-def _known(kind: type[Config], values: Mapping[str, Any], place: str, strange: list[str]) -> dict[str, Any]:
+def _known(kind: type[Config], values: Mapping[str, Any], prefix: str, unknown: list[str]) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
     kept = {}
     for name, value in values.items():
         if name not in hints:
-            strange.append(f"{place}{name}")
+            unknown.append(f"{prefix}{name}")
             continue
         inner = [part for part in (hints[name], *typing.get_args(hints[name])) if _is_config(part)]
-        kept[name] = _known(inner[0], value, f"{place}{name}.", strange) if inner and isinstance(value, Mapping) else value
+        kept[name] = _known(inner[0], value, f"{prefix}{name}.", unknown) if inner and isinstance(value, Mapping) else value
     return kept
 
 

@@ -1,4 +1,4 @@
-"""How numbers are laid out in foreign files, as data that is read in both directions.
+"""The layout of weights in foreign files, as data that works in both directions.
 
 A `WeightMapping` ties foreign arrays (names and shapes) to tensors of ours through a `LayoutTransform`, which can be
 inverted. The same list of mappings checks a file, reads it and writes it, so reading and writing cannot drift apart.
@@ -22,7 +22,7 @@ Tensors = tuple[Tensor, ...]
 
 @dataclass(frozen=True)
 class LayoutTransform:
-    """A change of layout: `read` takes the foreign arrays of a mapping and gives ours, `write` undoes it."""
+    """A change of layout: `read` turns foreign arrays into ours, `write` inverts it."""
 
     read: Callable[..., Tensors]
     write: Callable[..., Tensors]
@@ -30,7 +30,7 @@ class LayoutTransform:
 
 @dataclass(frozen=True)
 class WeightMapping:
-    """Foreign arrays, the tensors of ours that hold the same numbers, and the way between them."""
+    """Foreign arrays, our tensors with the same numbers, and the transform between them."""
 
     foreign: Mapping[str, Shape]
     ours: tuple[str, ...]
@@ -54,7 +54,7 @@ def check_shapes(
 
 
 def to_polyseme(mappings: Iterable[WeightMapping], get: Callable[[str], Tensor]) -> dict[str, Tensor]:
-    """Foreign arrays -> our tensors, one mapping at a time, so that a big file never stands in memory twice."""
+    """Convert foreign arrays to our tensors, one mapping at a time, so that a big file is never in memory twice."""
     result: dict[str, Tensor] = {}
     for mapping in mappings:
         tensors = mapping.transform.read(*(get(name) for name in mapping.foreign))
@@ -63,7 +63,7 @@ def to_polyseme(mappings: Iterable[WeightMapping], get: Callable[[str], Tensor])
 
 
 def to_foreign(mappings: Iterable[WeightMapping], ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Our tensors -> foreign arrays."""
+    """Convert our tensors to foreign arrays."""
     result: dict[str, Tensor] = {}
     for mapping in mappings:
         tensors = mapping.transform.write(*(ours[name].detach().float().cpu() for name in mapping.ours))
@@ -71,9 +71,9 @@ def to_foreign(mappings: Iterable[WeightMapping], ours: Mapping[str, Tensor]) ->
     return result
 
 
-def kernel(inputs: int) -> LayoutTransform:
-    """One matrix (inputs + recurrent, 4 dim) with TensorFlow's gates <-> an input and a recurrent matrix of ours."""
-    return LayoutTransform(  # the gates are put in order before the matrix is turned, which takes half the time of after
+def lstm_kernel(inputs: int) -> LayoutTransform:
+    """Split one matrix (inputs + recurrent, 4 dim) with TensorFlow's gates into our input and recurrent matrices."""
+    return LayoutTransform(  # reordering the gates before transposing takes half the time
         lambda matrix: tuple(part.T for part in _gates(matrix, 1).split([inputs, len(matrix) - inputs])),
         lambda left, right: (_gates(torch.cat([left.T, right.T]), 1),),
     )
@@ -84,7 +84,7 @@ def _shape_text(shape: Iterable[int]) -> str:
 
 
 def _gates(blocks: Tensor, axis: int = 0) -> Tensor:
-    """TensorFlow's gates i, j, f, o <-> PyTorch's i, f, g, o (j is g): the middle blocks change places."""
+    """Convert TensorFlow's gates i, j, f, o to PyTorch's i, f, g, o (j is g), or back: swap the middle blocks."""
     i, second, third, o = blocks.chunk(4, axis)
     return torch.cat([i, third, second, o], axis)
 
@@ -110,13 +110,13 @@ WITHOUT_PADDING_ROW = LayoutTransform(  # our character table has a first row of
 FILTER = LayoutTransform(  # (1, width, dim, count) <-> (count, dim, width)
     lambda array: (array[0].permute(2, 1, 0),), lambda tensor: (tensor.permute(2, 1, 0)[None],)
 )
-STACKED_TRANSPOSED = LayoutTransform(  # two matrices on one another
+STACKED_TRANSPOSED = LayoutTransform(  # two matrices, stacked
     lambda upper, lower: (torch.cat([upper, lower], 1).T,), lambda tensor: tuple(part.T for part in tensor.chunk(2))
 )
 STACKED = LayoutTransform(lambda upper, lower: (torch.cat([upper, lower]),), lambda tensor: tensor.chunk(2))
-FORGET_BIAS_ADDED_AT_RUN_TIME = LayoutTransform(  # TensorFlow adds 1 to the forget gate when it runs; ours has it in the bias
+FORGET_BIAS = LayoutTransform(  # TensorFlow adds 1 to the forget gate at run time; our bias includes it
     lambda bias: (_shift_forget(_gates(bias), 1.0),), lambda tensor: (_gates(_shift_forget(tensor, -1.0)),)
 )
-CARRY_GATE = LayoutTransform(  # a highway whose gate is the share of the input; ours is the share of the change
+CARRY_GATE = LayoutTransform(  # a highway whose gate weights the input; ours weights the transform
     lambda rows: (_negate_gate(rows),), lambda tensor: (_negate_gate(tensor),)
 )

@@ -1,9 +1,9 @@
-"""The foreign names: what every array of the published formats is called, how large it is, and where it goes in ours.
+"""The names of weights in published formats, with their shapes and our names.
 
-This is the one file that knows them. Each function gives the mappings of one part for a model of the given sizes:
+No other file knows them. Each function returns the mappings of one module for a model of the given sizes:
 
 - bilm-tf, also AllenNLP's weights, SeqVec and the NLPL repository: HDF5 datasets (github.com/allenai/bilm-tf).
-- AllenNLP archives and ELMoForManyLangs: PyTorch state dicts, alike but for the names of the word encoder.
+- AllenNLP archives and ELMoForManyLangs: PyTorch state dicts that differ only in the names of the word encoder.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.formats.weight_layout import (
     CARRY_GATE,
     FILTER,
-    FORGET_BIAS_ADDED_AT_RUN_TIME,
+    FORGET_BIAS,
     IDENTITY,
     STACKED,
     STACKED_TRANSPOSED,
     TRANSPOSED,
     WITHOUT_PADDING_ROW,
     WeightMapping,
-    kernel,
+    lstm_kernel,
 )
 from polyseme.nn.config import CharactersConfig
 
-BYTES = 261  # rows of a bilm-tf character table: 256 bytes and five marks
+BYTES = 261  # rows of a bilm-tf character table: 256 bytes and five special symbols
 CNN = "tokens.characters"
 PROJECTION = ("tokens.projection.weight", "tokens.projection.bias")
 
 
 @dataclass(frozen=True)
 class TorchNames:
-    """What a PyTorch word encoder calls its parts; `{}` is a number."""
+    """The names of the modules of a PyTorch word encoder; `{}` is a number."""
 
     table: str
     convolution: str
@@ -46,7 +46,7 @@ MANYLANGS_WORDS = "word_emb_layer.embedding.weight"
 
 
 def bilm_characters(config: ElmoConfig) -> list[WeightMapping]:
-    """The character network of a bilm-tf file. What it calls *carry* is the share of the change, as our gate."""
+    """The character CNN of a bilm-tf file. Its *carry* gate weights the transform, as our gate does."""
     characters = config.characters
     if characters is None:
         return []
@@ -56,12 +56,10 @@ def bilm_characters(config: ElmoConfig) -> list[WeightMapping]:
         mappings.append(WeightMapping({f"CNN/W_cnn_{n}": (1, width, dim, count)}, (f"{CNN}.convolutions.{n}.weight",), FILTER))
         mappings.append(WeightMapping({f"CNN/b_cnn_{n}": (count,)}, (f"{CNN}.convolutions.{n}.bias",), IDENTITY))
     for n in range(characters.highway_layers):
-        place, ours = f"CNN_high_{n}/", f"{CNN}.highways.{n}"
-        pair = {f"{place}W_transform": (total, total), f"{place}W_carry": (total, total)}
+        base, ours = f"CNN_high_{n}/", f"{CNN}.highways.{n}"
+        pair = {f"{base}W_transform": (total, total), f"{base}W_carry": (total, total)}
         mappings.append(WeightMapping(pair, (f"{ours}.weight",), STACKED_TRANSPOSED))
-        mappings.append(
-            WeightMapping({f"{place}b_transform": (total,), f"{place}b_carry": (total,)}, (f"{ours}.bias",), STACKED)
-        )
+        mappings.append(WeightMapping({f"{base}b_transform": (total,), f"{base}b_carry": (total,)}, (f"{ours}.bias",), STACKED))
     if config.project:
         mappings.append(WeightMapping({"CNN_proj/W_proj": (total, config.dim)}, PROJECTION[:1], TRANSPOSED))
         mappings.append(WeightMapping({"CNN_proj/b_proj": (config.dim,)}, PROJECTION[1:], IDENTITY))
@@ -69,33 +67,31 @@ def bilm_characters(config: ElmoConfig) -> list[WeightMapping]:
 
 
 def bilm_lstm(config: ElmoConfig, *, flat: bool = False) -> list[WeightMapping]:
-    """The LSTMs of a bilm-tf file; `flat`: a single layer, without the level of numbered cells."""
+    """The LSTMs of a bilm-tf file; `flat`: a single layer, whose names have no cell number."""
     lstm, mappings = config.lstm, []
     for d, direction in enumerate(("forward", "backward")):
         for level in range(lstm.layers):
             cell = "" if flat else f"MultiRNNCell/Cell{level}/"
-            place, ours = f"RNN_{d}/RNN/{cell}LSTMCell/", f"lstm.{direction}_layers.{level}"
+            base, ours = f"RNN_{d}/RNN/{cell}LSTMCell/", f"lstm.{direction}_layers.{level}"
             inputs = config.dim if level == 0 else lstm.output_size
             both = (f"{ours}.input_weight", f"{ours}.recurrent_weight")
             mappings.append(
-                WeightMapping({f"{place}W_0": (inputs + lstm.output_size, 4 * lstm.cell_size)}, both, kernel(inputs))
+                WeightMapping({f"{base}W_0": (inputs + lstm.output_size, 4 * lstm.cell_size)}, both, lstm_kernel(inputs))
             )
-            mappings.append(
-                WeightMapping({f"{place}B": (4 * lstm.cell_size,)}, (f"{ours}.bias",), FORGET_BIAS_ADDED_AT_RUN_TIME)
-            )
+            mappings.append(WeightMapping({f"{base}B": (4 * lstm.cell_size,)}, (f"{ours}.bias",), FORGET_BIAS))
             if lstm.projection_size is not None:
                 shape = (lstm.cell_size, lstm.projection_size)
-                mappings.append(WeightMapping({f"{place}W_P_0": shape}, (f"{ours}.projection_weight",), TRANSPOSED))
+                mappings.append(WeightMapping({f"{base}W_P_0": shape}, (f"{ours}.projection_weight",), TRANSPOSED))
     return mappings
 
 
 def bilm_words(rows: int, dim: int) -> list[WeightMapping]:
-    """The word table of a bilm-tf file, trained or cached: row k is line k of the vocabulary."""
+    """The word embeddings of a bilm-tf file, trained or cached: row k is line k of the vocabulary."""
     return [WeightMapping({"embedding": (rows, dim)}, ("tokens.words.weight",), IDENTITY)]
 
 
 def bilm_output(rows: int, dim: int) -> list[WeightMapping]:
-    """The output layer, in the weights file or in one of its own."""
+    """The output layer, in the weights file or in a separate one."""
     return [
         WeightMapping({"softmax/W": (rows, dim)}, ("weight",), IDENTITY),
         WeightMapping({"softmax/b": (rows,)}, ("bias",), IDENTITY),
@@ -131,11 +127,11 @@ def _torch_characters(names: TorchNames, characters: CharactersConfig, prefix: s
 
 
 def torch_lstm(config: ElmoConfig, prefix: str = "") -> list[WeightMapping]:
-    """The LSTMs of a PyTorch state dict; the order of the gates is ours, and nothing is to be added."""
+    """The LSTMs of a PyTorch state dict, whose gates and biases are as ours."""
     lstm, mappings = config.lstm, []
     for direction in ("forward", "backward"):
         for level in range(lstm.layers):
-            place, ours = f"{prefix}{direction}_layer_{level}.", f"lstm.{direction}_layers.{level}"
+            base, ours = f"{prefix}{direction}_layer_{level}.", f"lstm.{direction}_layers.{level}"
             shapes = {
                 "input_linearity.weight": (4 * lstm.cell_size, config.dim if level == 0 else lstm.output_size),
                 "state_linearity.weight": (4 * lstm.cell_size, lstm.output_size),
@@ -144,5 +140,5 @@ def torch_lstm(config: ElmoConfig, prefix: str = "") -> list[WeightMapping]:
             }
             parts = ("input_weight", "recurrent_weight", "bias", "projection_weight")
             for (name, shape), part in zip(shapes.items(), parts, strict=True):
-                mappings.append(WeightMapping({f"{place}{name}": shape}, (f"{ours}.{part}",), IDENTITY))
+                mappings.append(WeightMapping({f"{base}{name}": shape}, (f"{ours}.{part}",), IDENTITY))
     return mappings

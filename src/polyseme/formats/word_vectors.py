@@ -1,13 +1,13 @@
-"""Word vectors as people publish them: word2vec text and binary, GloVe text; plain, or packed as gzip, xz or zstd.
+"""Published word vectors: word2vec text and binary, GloVe text; plain or compressed with gzip, xz or zstd.
 
-    word2vec text      "3000000 300", then a line for each word: the word, a blank, its numbers with blanks between
+    word2vec text      "3000000 300", then a line per word: the word and its numbers, separated by spaces
     GloVe text         the same without the first line
-    word2vec binary    "3000000 300", then for each word: the word, a blank, its numbers as little-endian float32, and
-                       a line end or none (word2vec.c writes one, gensim does not)
+    word2vec binary    "3000000 300", then for each word: the word, a space, its numbers as little-endian float32, and
+                       possibly a line end (word2vec.c writes one, gensim does not)
 
-Which one it is, the content tells. Files have millions of words and a model wants some thousands of them, so a file is read
-as a stream and only wanted rows are kept; the others are checked as far as that costs nothing (size, count, UTF-8). Where all
-are wanted, they go into one array that grows in place.
+The format is detected by content. Files have millions of words and a model needs some thousands of them, so a file is read as
+a stream and only wanted rows are kept; the others are checked only cheaply (size, count, UTF-8). If all are wanted, they go
+into one array that grows in place.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from polyseme.base.files import ZIP, atomic, starts_with, wrap_os_errors
 from polyseme.text.files.decompression import decompress
 from polyseme.text.word_vectors import WordVectors
 
-LONGEST = 1 << 22  # bytes of a line, or of a word; more is no file of word vectors
-_STEP = 1 << 18  # numbers by which a growing array grows, at least
-FASTTEXT = b"\xba\x16\x4f\x2f"  # how fastText's own binary models begin
+MAX_LINE = 1 << 22  # bytes of a line or word; a longer one is not in a file of word vectors
+_STEP = 1 << 18  # numbers by which the array grows, at least
+FASTTEXT = b"\xba\x16\x4f\x2f"  # first bytes of fastText's own binary models
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _HEADER = re.compile(rb"[ \t]*([0-9]{1,15})[ \t]+([0-9]{1,15})[ \t\r]*")
 _BLANK = re.compile(r"[ \t\n\r\v\f\ud800-\udfff]")
@@ -35,9 +35,9 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def is_vectors(path: str | Path) -> bool:
-    """Whether a file is of word vectors, by its first line: how many and of what size, or a word and two or more numbers.
+    """Whether a file has word vectors, by its first line: count and size, or a word and two or more numbers.
 
-    A fastText model counts too: reading it says what to do.
+    True for a fastText model too: reading it reports what to do.
     """
     path = Path(path)
     if starts_with(path, FASTTEXT):
@@ -50,9 +50,9 @@ def is_vectors(path: str | Path) -> bool:
 
 
 def read_vectors(path: str | Path, wanted: Collection[str] | None = None) -> WordVectors:
-    """The vectors of the wanted words, in their order; those that the file lacks are left out. None: of all words.
+    """Read the vectors of the wanted words, in their order, without those that the file lacks. None: all words.
 
-    A wanted word that the file has only in lower case gets that vector. Of a word that comes twice the first row counts.
+    A wanted word that the file has only in lower case gets that vector. Of a repeated word the first row counts.
     """
     path = Path(path)
     rows = _AllRows(path) if wanted is None else _WantedRows(path, wanted)
@@ -63,25 +63,25 @@ def read_vectors(path: str | Path, wanted: Collection[str] | None = None) -> Wor
         rows.dim = _count_numbers(first)
         _read_text(itertools.chain([first] if first else [], stream.lines(after=1)), rows, line=1)
     else:
-        rows.promise(int(header[1]), int(header[2]))
-        if _is_binary(stream.peek(LONGEST), rows.dim):
-            _read_binary(stream, rows, rows.promised or 0)
+        rows.announce(int(header[1]), int(header[2]))
+        if _is_binary(stream.peek(MAX_LINE), rows.dim):
+            _read_binary(stream, rows, rows.announced or 0)
         else:
             _read_text(stream.lines(after=1), rows, line=2)
     return rows.result()
 
 
 def write_vectors(vectors: WordVectors, path: str | Path, *, binary: bool = False) -> Path:
-    """Write word2vec's text or binary form, whole or not at all; every bit of the numbers comes back."""
+    """Write word2vec's text or binary form, complete or absent; reading it gives the same numbers exactly."""
     path = Path(path)
     for word in vectors.words:
         if not word or _BLANK.search(word):
             raise PolysemeError(
-                f"the word {word!r} has a blank or a line end in it, or is empty: a file of vectors cannot hold it"
+                f"the word {word!r} is empty, or has a space or a line end: it cannot be in a file of word vectors"
             )
     with atomic(path) as part, part.open("wb") as file:
         file.write(f"{len(vectors.words)} {vectors.dim}\n".encode())
-        form = " ".join(["%.9g"] * vectors.dim)  # nine digits tell every float32
+        form = " ".join(["%.9g"] * vectors.dim)  # nine digits are exact for float32
         for word, row in zip(vectors.words, vectors.vectors, strict=True):
             data = row.astype("<f4").tobytes() if binary else (form % tuple(row.tolist())).encode()
             file.write(word.encode("utf-8") + b" " + data + b"\n")
@@ -89,22 +89,22 @@ def write_vectors(vectors: WordVectors, path: str | Path, *, binary: bool = Fals
 
 
 class _Rows:
-    """The rows of a file, as they come by."""
+    """Collects the rows of a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.dim = 0
-        self.promised: int | None = None
+        self.announced: int | None = None
         self.total = 0
 
-    def promise(self, count: int, dim: int) -> None:
-        """What the first line says."""
-        self.promised, self.dim = count, dim
+    def announce(self, count: int, dim: int) -> None:
+        """Set the number and size of vectors from the first line."""
+        self.announced, self.dim = count, dim
         if count < 1 or dim < 1:
-            raise FormatError(f"{self.path}:1", f"promises {count} vectors of size {dim}; expected at least 1 of each")
+            raise FormatError(f"{self.path}:1", f"announces {count} vectors of size {dim}; expected at least 1 of each")
 
     def wants(self, data: bytes, where: str) -> str | None:
-        """The next row's word, where its numbers are wanted; None where they are not."""
+        """Return the next row's word if its numbers are wanted, else None."""
         self.total += 1
         try:
             word = data.decode("utf-8")
@@ -116,18 +116,18 @@ class _Rows:
         return word if self._is_wanted(word) else None
 
     def keep(self, word: str, numbers: NDArray[np.float32], where: str) -> None:
-        """A wanted row."""
+        """Add a wanted row."""
         if not np.isfinite(numbers).all():
-            raise FormatError(where, f"has a number for {word!r} that is not finite; mend the file or drop the line")
+            raise FormatError(where, f"has a number for {word!r} that is not finite: fix the file or remove the line")
         self._keep(word, numbers)
 
     def result(self) -> WordVectors:
-        """All that was found, once the file has ended."""
+        """Return all rows, after the end of the file."""
         if self.total == 0:
-            raise FormatError(self.path, "holds no vectors; expected a word and its numbers on each line")
-        if self.promised is not None and self.total != self.promised:
+            raise FormatError(self.path, "has no vectors; expected a word and its numbers on each line")
+        if self.announced is not None and self.total != self.announced:
             raise FormatError(
-                self.path, f"holds {self.total:,} vectors; its first line promises {self.promised:,}: is it whole?"
+                self.path, f"has {self.total:,} vectors; its first line announces {self.announced:,}: is it complete?"
             )
         return self._result()
 
@@ -142,7 +142,7 @@ class _Rows:
 
 
 class _WantedRows(_Rows):
-    """Some rows, in the order in which they are wanted."""
+    """Some rows, in the wanted order."""
 
     def __init__(self, path: Path, wanted: Collection[str]) -> None:
         super().__init__(path)
@@ -160,16 +160,16 @@ class _WantedRows(_Rows):
         sources = {word: word if word in self._found else word.lower() for word in self._wanted}
         words = [word for word, source in sources.items() if source in self._found]
         vectors = np.empty((len(words), self.dim), dtype=np.float32)
-        for place, word in enumerate(words):
-            vectors[place] = self._found[sources[word]]
+        for row, word in enumerate(words):
+            vectors[row] = self._found[sources[word]]
         return WordVectors(words, vectors, self.total, lowercased=sum(sources[word] != word for word in words))
 
 
 class _AllRows(_Rows):
     """All rows, in the order of the file.
 
-    The array grows in place by an eighth: the system moves large ones without copying, so that they are in memory once. What
-    the first line promises is not trusted with it.
+    The array grows in place by an eighth: the system moves large ones without copying, so that they are in memory once. The
+    size that the first line announces is not trusted.
     """
 
     def __init__(self, path: Path) -> None:
@@ -195,10 +195,10 @@ class _AllRows(_Rows):
 
 
 def _read_text(lines: Iterator[bytes], rows: _Rows, *, line: int) -> None:
-    """Rows of text, of which the first is line number `line` of the file."""
+    """Read rows of text; the first is line number `line` of the file."""
     for number, row in enumerate(lines, start=line):
         if rows.dim == 0:
-            what = "is no row of word vectors; expected a word and its numbers, or two whole numbers: how many, of what size"
+            what = "is not a row of word vectors; expected a word and its numbers, or two integers: count and size"
             raise FormatError(f"{rows.path}:{number}", what)
         _read_line(row.rstrip(b" \t\r"), rows, f"{rows.path}:{number}")
 
@@ -207,7 +207,7 @@ def _read_line(line: bytes, rows: _Rows, where: str) -> None:
     if line.count(b" ") == rows.dim:
         data, _, rest = line.partition(b" ")
         fields: list[bytes] | None = None
-    else:  # tabs or several blanks, a word with blanks in it, or a wrong row
+    else:  # tabs or several spaces, a word with spaces, or a wrong row
         data, fields = _split(line, rows.dim, where)
         rest = b""
     word = rows.wants(data, where)
@@ -221,13 +221,13 @@ def _read_line(line: bytes, rows: _Rows, where: str) -> None:
         wrong = [field for field in fields if not _is_number(field)]
     if wrong:
         given = wrong[0][:40].decode("utf-8", "replace")
-        raise FormatError(where, f"has a vector of {word!r} that is no list of numbers ({given!r})")
+        raise FormatError(where, f"has a vector of {word!r} that is not a list of numbers ({given!r})")
     with np.errstate(over="ignore"):
         rows.keep(word, np.array(numbers, dtype=np.float64).astype(np.float32), where)
 
 
 def _split(line: bytes, dim: int, where: str) -> tuple[bytes, list[bytes]]:
-    """The word and its numbers: the last `dim` fields; what stands before them is the word, blanks in it and all."""
+    """Split a line into the word and its numbers, the last `dim` fields; the word may have spaces."""
     parts = line.rsplit(None, dim)
     blanks = parts[0].split()[1:] if len(parts) == dim + 1 else []
     if len(parts) != dim + 1 or (blanks and _is_number(blanks[-1])):
@@ -237,7 +237,7 @@ def _split(line: bytes, dim: int, where: str) -> tuple[bytes, list[bytes]]:
 
 
 def _count_numbers(line: bytes) -> int:
-    """Numbers at the end of a line; the first field is a word, whatever it looks like."""
+    """Count the numbers at the end of a line; the first field is a word, whatever it looks like."""
     count = 0
     for field in reversed(line.split()[1:]):
         if not _is_number(field):
@@ -255,7 +255,7 @@ def _is_number(field: bytes) -> bool:
 
 
 def _is_binary(start: bytes, dim: int) -> bool:
-    """Whether rows that begin like this hold raw numbers: the first has no number in text, or bytes that no text has."""
+    """Whether rows that begin like this are binary: no number in text, or bytes that text cannot have."""
     line, _, _ = start.partition(b"\n")
     found = _count_numbers(line)
     if found >= dim or (found == 0 and b" " in line):
@@ -273,79 +273,79 @@ def _read_binary(stream: _Stream, rows: _Rows, count: int) -> None:
     for number in range(1, count + 1):
         where = f"{rows.path}: vector {number:,} of {count:,}"
         if not stream.more():
-            raise FormatError(where, "is missing; the file ends before it: is it whole?")
+            raise FormatError(where, "is missing: is the file complete?")
         word = rows.wants(stream.until(b" ", where).lstrip(b"\n"), where)
         data = stream.take(4 * rows.dim)
         if len(data) < 4 * rows.dim:
-            raise FormatError(where, f"has {len(data):,} bytes of numbers; expected {4 * rows.dim:,}: is the file whole?")
+            raise FormatError(where, f"has {len(data):,} bytes of numbers; expected {4 * rows.dim:,}: is the file complete?")
         if word is not None:
             rows.keep(word, np.frombuffer(data, dtype="<f4").astype(np.float32), where)
     if stream.take(2).strip(b"\r\n"):
-        raise FormatError(rows.path, f"goes on after the {count:,} vectors that its first line promises")
+        raise FormatError(rows.path, f"continues after the {count:,} vectors that its first line announces")
 
 
 class _Stream:
-    """The unpacked bytes of a file, read up to a sign or by number; some blocks of it are in memory."""
+    """The decompressed bytes of a file, read up to a separator or by number; a few blocks are in memory."""
 
     def __init__(self, path: Path) -> None:
         with wrap_os_errors(path, "read"), path.open("rb") as file:
             magic = file.read(8)
         if magic.startswith(ZIP):
-            raise FormatError(path, "is a zip archive; unpack it and give the file of vectors in it")
+            raise FormatError(path, "is a zip archive: unpack it and give the file of vectors in it")
         if magic.startswith(FASTTEXT):
-            raise FormatError(path, "is a fastText model; give its vectors as text (the .vec file)")
+            raise FormatError(path, "is a fastText model: give its vectors as text (the .vec file)")
         self._path = path
         self._blocks = decompress(path, str(path), magic)
-        self._data, self._place = b"", 0
+        self._data, self._offset = b"", 0
 
     def more(self) -> bool:
         """Whether there is another byte."""
-        return self._place < len(self._data) or self._fill()
+        return self._offset < len(self._data) or self._fill()
 
     def peek(self, most: int) -> bytes:
-        """The next bytes, at most so many, without taking them."""
-        while len(self._data) - self._place < most and self._fill():
+        """Return at most `most` bytes without consuming them."""
+        while len(self._data) - self._offset < most and self._fill():
             pass
-        return self._data[self._place : self._place + most]
+        return self._data[self._offset : self._offset + most]
 
-    def until(self, sign: bytes, where: str, *, end: bool = False) -> bytes:
-        """The bytes up to the next sign, which is taken too; with `end`, the end of the file will do as well."""
-        begin = self._place
-        while (found := self._data.find(sign, begin)) < 0:
-            seen = len(self._data) - self._place
-            if seen > LONGEST:
-                raise FormatError(where, "does not end; is this a file of word vectors?")
+    def until(self, separator: bytes, where: str, *, end: bool = False) -> bytes:
+        """Read up to and including a separator; with `end`, the end of the file counts as one."""
+        begin = self._offset
+        while (found := self._data.find(separator, begin)) < 0:
+            seen = len(self._data) - self._offset
+            if seen > MAX_LINE:
+                raise FormatError(where, "does not end: is this a file of word vectors?")
             if not self._fill():
                 if not end:
-                    raise FormatError(where, "ends inside its word: is the file whole?")
+                    raise FormatError(where, "ends inside its word: is the file complete?")
                 found = len(self._data)
                 break
-            begin = self._place + seen
-        data = self._data[self._place : found]
-        self._place = found + len(sign)
+            begin = self._offset + seen
+        data = self._data[self._offset : found]
+        self._offset = found + len(separator)
         return data
 
     def line(self, number: int) -> bytes:
-        """The next line, without its end; empty at the end of the file."""
+        """Read the next line, without its end; empty at the end of the file."""
         return self.until(b"\n", f"{self._path}:{number}", end=True)
 
     def lines(self, after: int) -> Iterator[bytes]:
-        """All lines from here to the end of the file; so many were read before."""
+        """Yield all lines to the end of the file; `after` were read before."""
         for number in itertools.count(after + 1):
             if not self.more():
                 break
             yield self.line(number)
 
     def take(self, count: int) -> bytes:
-        """So many bytes, or what is left."""
-        while len(self._data) - self._place < count and self._fill():
+        """Read `count` bytes, or what is left."""
+        while len(self._data) - self._offset < count and self._fill():
             pass
-        data = self._data[self._place : self._place + count]
-        self._place += len(data)
+        data = self._data[self._offset : self._offset + count]
+        self._offset += len(data)
         return data
 
     def _fill(self) -> bool:
-        """Another block behind what is not taken yet; False at the end of the file."""
+        """Read another block; False at the end of the file."""
         block = next(self._blocks, b"")
-        self._data, self._place = self._data[self._place :] + block, 0
+        self._data, self._offset = self._data[self._offset :] + block, 0
         return bool(block)
