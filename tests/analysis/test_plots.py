@@ -25,7 +25,7 @@ def test_what_a_picture_says(tmp_path):
         "0.953",
         "none",
         "most frequent: 0.860",
-        "accuracy (axis begins at 0.75)",
+        "accuracy (axis starts at 0.75)",
         "tags of 7 words",
     ):
         assert f">{text}<" in drawn, text
@@ -50,7 +50,7 @@ def test_the_axis_is_cut_only_where_all_values_are_high():
 
 
 def test_a_picture_that_cannot_be_drawn(tmp_path, monkeypatch):
-    with pytest.raises(UsageError, match=r"ends in \.png, \.svg, \.pdf"):
+    with pytest.raises(UsageError, match=r"allowed: \.png, \.svg, \.pdf"):
         check_plot("a.txt")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'polyseme\[plots\]'"):

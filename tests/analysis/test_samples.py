@@ -81,7 +81,7 @@ def test_places(sentence, begin, word, split, position):
 
 def test_languages():
     assert [language_of(Known(split=split)) for split in ("english", "chinese", "characters")] == ["en", "zh", "zh"]
-    with pytest.raises(UsageError, match="add --splitter english or chinese"):
+    with pytest.raises(UsageError, match="choose splitter='english' or splitter='chinese'"):
         language_of(Known(split="whitespace"))
     with pytest.raises(UsageError, match="allowed: en, zh"):
         samples("fr")  # type: ignore[arg-type]

@@ -101,10 +101,10 @@ def test_parts_of_speech(tags, expected):
     [
         ("{", "is not valid JSON"),
         ('{"words": ["a"]}', "lacks the field 'instances'"),
-        ('{"words": "a", "instances": []}', "words is no list of strings"),
+        ('{"words": "a", "instances": []}', "words is not a list of strings"),
         (line(["a"], (1, "a", "NN", ["1-n"])), "words 1 to 1 of 1"),
-        ("[]", "is no sentence with senses"),
-        ('{"words": ["a"], "instances": [{"i": "x", "n": 1}]}', "is no sentence with senses"),
+        ("[]", "is not a sentence with senses"),
+        ('{"words": ["a"], "instances": [{"i": "x", "n": 1}]}', "is not a sentence with senses"),
     ],
 )
 def test_bad_lines(read, bad, what):
@@ -113,7 +113,7 @@ def test_bad_lines(read, bad, what):
 
 
 def test_nothing_to_learn_or_to_ask(read):
-    with pytest.raises(FormatError, match="holds no word with a synset"):
+    with pytest.raises(FormatError, match="has no word with a synset"):
         read(line(["a"]))
     with pytest.raises(PolysemeError, match="none of the 1 words"):
         probe_senses(Fake(vectors), read(bank("money", MONEY)), read(bank("money", MONEY, pos="VB")))

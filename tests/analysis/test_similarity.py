@@ -57,5 +57,5 @@ def test_bad_lines(read, bad, what):
 def test_bad_files(read):
     with pytest.raises(FormatError, match="expected the header word1 index1"):
         read(row(10, 1), header="word1\tword2")
-    with pytest.raises(FormatError, match="holds 1 pairs"):
+    with pytest.raises(FormatError, match="has 1 pairs"):
         read(row(10, 1))

@@ -65,7 +65,7 @@ def test_resplit_of_characters():
 
 
 def test_called_wrongly():
-    with pytest.raises(UsageError, match="name another splitter"):
+    with pytest.raises(UsageError, match="choose another splitter"):
         token_vectors(Fake(by_number), SENTENCES, resplit=True)
     with pytest.raises(UsageError, match="words 1 to 1 were asked for; the sentence has 1 words"):
         span_vectors(Fake(by_number), [["1"]], [[range(1, 2)]])

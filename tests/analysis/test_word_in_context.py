@@ -33,7 +33,7 @@ def data(tmp_path):
 
 def test_read(data):
     assert data[0].pairs[1].sentences == (["money", "bank"], ["the", "river", "bank"])
-    assert data[0].pairs[1].spans == (1, 2) and data[0].same.tolist() == [True, False, True]
+    assert data[0].pairs[1].positions == (1, 2) and data[0].same.tolist() == [True, False, True]
 
 
 def test_the_layer_that_knows(data):
@@ -75,9 +75,9 @@ def test_bad_lines(tmp_path, row, what):
 
 
 def test_bad_answers(tmp_path):
-    with pytest.raises(FormatError, match=r"dev\.gold\.txt:1: holds 'yes'"):
+    with pytest.raises(FormatError, match=r"dev\.gold\.txt:1: has 'yes'"):
         read_wic(write(tmp_path, "dev", [pair("a", "b")], ["yes"]))
-    with pytest.raises(FormatError, match="holds 2 answers for the 1 pairs"):
+    with pytest.raises(FormatError, match="has 2 answers for the 1 pairs"):
         read_wic(write(tmp_path, "dev", [pair("a", "b")], "TF"))
 
 
@@ -87,7 +87,7 @@ def test_where_the_answers_are(tmp_path):
     assert read_wic(data, moved).same.tolist() == [True]
     with pytest.raises(UsageError, match=r"there is no .*dev\.gold\.txt"):
         read_wic(data)
-    with pytest.raises(UsageError, match="which file holds the answers"):
+    with pytest.raises(UsageError, match="are missing"):
         read_wic(data.rename(tmp_path / "pairs.txt"))
 
 

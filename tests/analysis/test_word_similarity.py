@@ -41,11 +41,11 @@ def test_files(write, text):
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("king\tqueen\t8\nking\tzero\thigh\n", r":2: holds 'king\\tzero\\thigh'; expected two words and a score"),
-        ("king queen\n", ":1: holds 'king queen'; expected"),
-        ("one two three\nfour five six\nking queen 8\n", ":2: holds 'four five six'; expected"),
-        ("king\tqueen\t8\n", "holds 1 pairs; a correlation needs at least 2"),
-        ("", "holds 0 pairs"),
+        ("king\tqueen\t8\nking\tzero\thigh\n", r":2: has 'king\\tzero\\thigh'; expected two words and a score"),
+        ("king queen\n", ":1: has 'king queen'; expected"),
+        ("one two three\nfour five six\nking queen 8\n", ":2: has 'four five six'; expected"),
+        ("king\tqueen\t8\n", "has 1 pairs; a correlation needs at least 2"),
+        ("", "has 0 pairs"),
     ],
 )
 def test_bad_files(write, text, what):

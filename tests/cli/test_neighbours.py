@@ -81,7 +81,7 @@ def test_our_own_sentences(run, model):
     answer = run("neighbours", SENTENCE, "-w", "bank", "-n", 8, "-m", model, "--same-word", "--json").json[0]
     assert len(answer["in_context"]) == 8 and {each["word"].lower() for each in answer["in_context"]} == {"bank"}
     result = run("neighbours", SENTENCE, "-w", "bank", "-m", model, "--splitter", "whitespace")
-    assert "takes text of yours (--corpus FILE)" in one_sentence(result, 2)
+    assert "or give text with --corpus" in one_sentence(result, 2)
 
 
 def test_called_wrongly(run, model, text):

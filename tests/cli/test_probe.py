@@ -44,7 +44,7 @@ def test_tags_with_the_models_own_words(run, model, files):
     (files / "odd.conll").write_text("isn't X\nthe D\nri A\nver. B\n")
     call = ("probe", "tags", "--train", files / "odd.conll", "--test", files / "odd.conll", "-m", model, "--json")
     assert run(*call, "--resplit").json[0]["facts"]["test_words"] == 4
-    assert "name another splitter" in one_sentence(run(*call, "--resplit", "--splitter", "whitespace"), 2)
+    assert "choose another --splitter" in one_sentence(run(*call, "--resplit", "--splitter", "whitespace"), 2)
 
 
 def test_senses(run, model, files):
@@ -73,7 +73,7 @@ def test_wic(run, model, files):
     assert result.code == 0 and "chosen on dev" in result.out and "one answer" in result.out
     (files / "test.gold.txt").rename(files / "answers")
     call = ("probe", "wic", "--dev", files / "dev.data.txt", "--test", files / "test.data.txt", "-m", model, "--json")
-    assert "which file holds the answers" in one_sentence(run(*call), 2)
+    assert "are missing" in one_sentence(run(*call), 2)
     found = run(*call, "--test-gold", files / "answers").json[0]
     assert found["rows"]["layer 0"]["accuracy"] == 0.5 and found["rows"]["layer 1"]["accuracy"] == 1.0
 
@@ -91,7 +91,7 @@ def test_without_a_model_it_is_the_english_one(run, model, files, shipped):
 
 def test_called_wrongly(run, model, files):
     similarity = ("probe", "similarity", files / "pairs.tsv")
-    assert "ends in .png" in one_sentence(run(*similarity, "-m", model, "--plot", "a.txt"), 2)
+    assert "allowed: .png" in one_sentence(run(*similarity, "-m", model, "--plot", "a.txt"), 2)
     assert "expected the header" in one_sentence(run("probe", "similarity", files / "test.conll", "-m", model))
     tags = ("probe", "tags", "--train", files / "train.conll", "--test", files / "none", "-m", model)
     assert "No such file" in one_sentence(run(*tags))

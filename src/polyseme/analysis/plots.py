@@ -1,4 +1,4 @@
-"""A table of scores as a picture: one bar for each layer, baselines as dashed lines."""
+"""Bar charts of probe results: one bar per layer, baselines as dashed lines."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ BAR, BEST, LINE, TEXT = "#9fb8cc", "#2f6690", "#b5543a", "#333333"
 
 
 def check_plot(path: str | Path) -> None:
-    """Complain about a picture that could not be written, before hours of work and not behind them."""
+    """Raise if a plot could not be written, before hours of work."""
     kind_of(path)
     figure_type()
 
 
-def plot(table: ProbeResult, path: str | Path) -> Path:
-    """Draw the main measure of a table into a file, png, svg or pdf by its name; whole or not at all."""
-    path, kind, measure = Path(path), kind_of(path), table.measures[0]
-    names = list(table.rows)
-    values = [table.rows[name][measure] for name in names]
-    lines = {name: row[measure] for name, row in table.baselines.items()}
+def plot(result: ProbeResult, path: str | Path) -> Path:
+    """Draw the main measure of a result into a png, svg or pdf file, by its suffix."""
+    path, kind, measure = Path(path), kind_of(path), result.measures[0]
+    names = list(result.rows)
+    values = [result.rows[name][measure] for name in names]
+    lines = {name: row[measure] for name, row in result.baselines.items()}
     low, high = axis([value for value in [*values, *lines.values()] if not math.isnan(value)])
     figure = figure_type()(figsize=(max(5.0, 1.1 * len(names) + 1.6), 4.2), layout="constrained")
     axes = figure.add_subplot()
-    colours = [BEST if name == table.best else BAR for name in names]
+    colours = [BEST if name == result.best else BAR for name in names]
     bars = axes.bar(names, [max(low, 0.0) if math.isnan(value) else value for value in values], color=colours, width=0.65)
     axes.bar_label(bars, labels=["none" if math.isnan(v) else f"{v:.3f}" for v in values], padding=3, color=TEXT, fontsize=10)
     for name, value in lines.items():
         axes.axhline(value, color=LINE, linestyle="--", linewidth=1.4, label=f"{name}: {value:.3f}", zorder=3)
     axes.set_ylim(low, high)
-    axes.set_ylabel(measure if low <= 0 else f"{measure} (axis begins at {low:g})", color=TEXT)
-    axes.set_title(table.title, color=TEXT, loc="left", fontsize=12)
+    axes.set_ylabel(measure if low <= 0 else f"{measure} (axis starts at {low:g})", color=TEXT)
+    axes.set_title(result.title, color=TEXT, loc="left", fontsize=12)
     if lines:
         figure.legend(loc="outside lower left", frameon=False, fontsize=10, labelcolor=TEXT)
     plain_axes(axes)
@@ -46,25 +46,25 @@ def plot(table: ProbeResult, path: str | Path) -> Path:
 
 
 def axis(values: list[float]) -> tuple[float, float]:
-    """Where the axis begins and ends: zero lies on it, unless all values are high and would look the same.
+    """Return the range of the axis: it includes zero, unless all values are high and would look the same.
 
     >>> axis([0.2, 0.7]), axis([0.91, 0.95]), axis([-0.12, 0.3])
     ((0.0, 0.784), (0.85, 0.962), (-0.2, 0.36))
     """
     low, high = min(values, default=0.0), max(values, default=1.0)
-    spread = max(high - low, 0.02)
+    extent = max(high - low, 0.02)
     high = max(high, 0.0)
     if low < 0:
-        begin = math.floor((low - 0.15 * spread) * 10) / 10
-    elif low > 0.5 and low > 3 * spread:
-        begin = math.floor((low - spread) * 20) / 20
+        begin = math.floor((low - 0.15 * extent) * 10) / 10
+    elif low > 0.5 and low > 3 * extent:
+        begin = math.floor((low - extent) * 20) / 20
     else:
         begin = 0.0
     return begin, round(high + 0.12 * max(high - begin, 0.02), 4)
 
 
 def plain_axes(axes: Any) -> None:
-    """Light lines, and no frame."""
+    """Draw light lines and no frame."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color("#999999")
     axes.tick_params(colors=TEXT, labelsize=10)
@@ -73,15 +73,15 @@ def plain_axes(axes: Any) -> None:
 
 
 def kind_of(path: str | Path) -> str:
-    """The format that a picture's name asks for."""
+    """Return the file format that a suffix selects."""
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in KINDS:
-        raise UsageError(f"cannot draw {path}: the name of a picture ends in .{', .'.join(KINDS)}")
+        raise UsageError(f"cannot draw {path}: the suffix selects the format; allowed: .{', .'.join(KINDS)}")
     return kind
 
 
 def figure_type() -> Any:
-    """A figure that draws without a screen: not through pyplot, which would open one and keep global state."""
+    """Return a figure class that needs no display: not pyplot, which would open one and has global state."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

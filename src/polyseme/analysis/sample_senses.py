@@ -1,7 +1,7 @@
-"""Whether a model tells the senses of the sample words apart: the nearest other position of the same word has the same sense.
+"""Whether a model distinguishes the senses of the sample words: the nearest other occurrence of a word has the same sense.
 
-Each sentence asks in turn and all others answer, so that nothing is trained and no sentence answers for itself. A model
-that knows no context (layer 0) sees one vector for all spans of a word and can only guess.
+Every sentence is compared with all others, so nothing is trained. A static model (layer 0) has one vector for all occurrences
+of a word and can only guess.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def probe_samples(encoder: Encoder, samples: Sequence[Sample]) -> ProbeResult:
     """
     found = [(sample, position) for sample in samples if (position := position_of(sample, encoder)) is not None]
     if not found:
-        raise PolysemeError("the model cuts none of the sample words as one word, so it has no vector for them")
+        raise PolysemeError("the model splits none of the sample words as one word, so it has no vectors for them")
     sentences = [encoder.words(sample.sentence) for sample, _ in found]
     stack = span_vectors(encoder, sentences, [[range(position, position + 1)] for _, position in found])
     by_word: dict[str, list[int]] = defaultdict(list)
@@ -50,18 +50,18 @@ def probe_samples(encoder: Encoder, samples: Sequence[Sample]) -> ProbeResult:
 
 
 def _shares(stack: NDArray[np.floating], senses: NDArray[np.str_]) -> NDArray[np.float64]:
-    """For each layer, over the spans of one word (layers, spans, dim)."""
+    """Return the share for each layer, over the occurrences of one word (layers, occurrences, dim)."""
     shares = []
     for layer in normalised(stack.astype(np.float32)):
         cosines = np.round(layer @ layer.T, 6)
         np.fill_diagonal(cosines, -2.0)
-        nearest = cosines == cosines.max(1, keepdims=True)  # where several are equally near, each counts for its part
+        nearest = cosines == cosines.max(1, keepdims=True)  # equally near ones share the count
         same = senses[:, None] == senses[None, :]
         shares.append(float(((nearest & same).sum(1) / nearest.sum(1)).mean()))
     return np.array(shares)
 
 
 def _guess(senses: NDArray[np.str_]) -> float:
-    """The share that any other position at random would give."""
+    """Return the expected share of a random other occurrence."""
     same = (senses[:, None] == senses[None, :]).sum(1) - 1
     return float(np.mean(same / (len(senses) - 1)))

@@ -1,7 +1,7 @@
-"""Sentences that come with the package: words of several senses, each in a few sentences of each sense.
+"""The sample sentences of the package: ambiguous words, each in a few sentences per sense.
 
-They are for looking at a model without text of one's own. A file of them is a table of three columns, word, sense and
-sentence, with the word marked in the sentence: `They fished from the [bank] of the river.`
+They show a model without a corpus. A file of samples is a table of three columns, word, sense and sentence, with the word in
+brackets: `They fished from the [bank] of the river.`
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import importlib.resources
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from polyseme.base.errors import FormatError, PolysemeError, UsageError
+from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
 from polyseme.encoders.base import Encoder
 
 Language = Literal["en", "zh"]
@@ -20,56 +20,55 @@ _SPLITTERS: dict[str, Language] = {"english": "en", "chinese": "zh", "characters
 
 @dataclass(frozen=True)
 class Sample:
-    """A word of several senses in a sentence."""
+    """An ambiguous word in a sentence."""
 
     word: str
     sense: str
     sentence: str
-    """Plain text, without the marks around the word."""
+    """Plain text, without the brackets around the word."""
     begin: int
-    """Where the word begins in it, in characters."""
+    """Offset of the word, in characters."""
 
 
 def language_of(encoder: Encoder) -> Language:
-    """The language whose samples an encoder can read, known by how it splits words."""
+    """Return the language of an encoder, known by its splitter, if there are samples for it."""
     name = encoder.splitter.name
     if name not in _SPLITTERS:
         raise UsageError(
-            f"this model splits words by {name}, which does not tell its language, so there are no sample sentences for "
-            "it: add --splitter english or chinese, if it is a model of one of them; `polyseme neighbours` takes text of yours "
-            "(--corpus FILE)"
+            f"the language of this model is unknown (its splitter is {name}), so there are no sample sentences for it: choose "
+            f"{arg('splitter', 'english')} or {arg('splitter', 'chinese')}, or give text with {arg('corpus')}"
         )
     return _SPLITTERS[name]
 
 
 def samples(language: Language) -> list[Sample]:
-    """All samples of a language, in the order of the file."""
+    """Return all samples of a language, in the order of the file."""
     if language not in get_args(Language):
         raise UsageError(f"there are no samples for language {language!r}; allowed: {', '.join(get_args(Language))}")
     name = f"samples/{language}.tsv"
     try:
         text = (importlib.resources.files("polyseme") / name).read_text(encoding="utf-8")
     except OSError as error:
-        raise PolysemeError(f"cannot read {name} of the package: {error.strerror}; install polyseme again") from error
+        raise PolysemeError(f"cannot read {name} of the package ({error.strerror}): install polyseme again") from error
     return parse_samples(text, name)
 
 
 def parse_samples(text: str, name: str) -> list[Sample]:
-    """The samples of a table; a line that is none is told by its number.
+    """Parse the samples of a table; an error names the line.
 
     >>> parse_samples("word\\tsense\\tsentence\\nbank\\triver\\tA [bank] of sand.\\n", "en.tsv")
     [Sample(word='bank', sense='river', sentence='A bank of sand.', begin=2)]
     """
     head, *lines = text.removeprefix("\ufeff").splitlines() or [""]
     if head.split("\t") != _HEAD:
-        raise FormatError(name, f"begins with {head!r}; expected the columns {', '.join(_HEAD)}, divided by tabs")
+        raise FormatError(name, f"begins with {head!r}; expected the columns {', '.join(_HEAD)}, separated by tabs")
     return [_sample(line, f"{name}:{number}") for number, line in enumerate(lines, start=2) if line.strip()]
 
 
 def _sample(line: str, where: str) -> Sample:
     fields = [field.strip() for field in line.split("\t")]
     if len(fields) != len(_HEAD) or not all(fields):
-        raise FormatError(where, f"has {len(fields)} columns, or empty ones; expected {', '.join(_HEAD)}, divided by tabs")
+        raise FormatError(where, f"has {len(fields)} columns, or empty ones; expected {', '.join(_HEAD)}, separated by tabs")
     word, sense, marked = fields
     before, opened, rest = marked.partition("[")
     found, closed, after = rest.partition("]")
@@ -81,7 +80,7 @@ def _sample(line: str, where: str) -> Sample:
 
 
 def position_of(sample: Sample, encoder: Encoder) -> int | None:
-    """Which of the encoder's words is the sample's word, from 0; None where the encoder cuts the text otherwise."""
+    """Return the position of the sample's word among the encoder's words; None if the encoder splits the text differently."""
     end = 0
     for position, word in enumerate(encoder.words(sample.sentence)):
         begin = sample.sentence.find(word, end)

@@ -4,8 +4,7 @@
      "synsets": ["00182571-n"]}]}
 
 `i` is the position of the word and `n` the number of words. Senses are WordNet 3.0 synsets (offset and part of speech); words
-without one are left out. A term of several words is one word with underscores there, and is several words for a model,
-which never saw underscores.
+without one are left out. A term of several words is one word with underscores in the file; it becomes several words.
 """
 
 from __future__ import annotations
@@ -27,25 +26,25 @@ _BY_LETTER = {"N": "n", "V": "v", "M": "v", "J": "a", "A": "a", "S": "a", "R": "
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A word whose sense is known."""
+    """A word with its sense."""
 
-    position: range
+    span: range
     """Its words in the sentence."""
     lemma: Lemma
     synsets: tuple[str, ...]
-    """The senses, any of which is right."""
+    """The senses, any of which is correct."""
 
 
 @dataclass(frozen=True, slots=True)
 class SenseSentence:
-    """A sentence, and those of its words whose sense is known."""
+    """A sentence, and its words that have a sense."""
 
     words: list[str]
     instances: list[Instance]
 
 
 def read_senses(path: str | Path) -> list[SenseSentence]:
-    """All sentences of a file (plain, gzip or xz)."""
+    """Read all sentences of a file (plain, gzip or xz)."""
     found = []
     for number, line in numbered_lines(path):
         if not line.strip():
@@ -57,19 +56,19 @@ def read_senses(path: str | Path) -> list[SenseSentence]:
         try:
             found.append(_sentence(row))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            what = f"lacks the field {error}" if isinstance(error, KeyError) else f"is no sentence with senses ({error})"
+            what = f"lacks the field {error}" if isinstance(error, KeyError) else f"is not a sentence with senses ({error})"
             raise FormatError(
                 f"{path}:{number}", f"{what}; expected words, and instances with i, n, lemma, pos, synsets"
             ) from error
     if not any(sentence.instances for sentence in found):
-        raise FormatError(path, "holds no word with a synset")
+        raise FormatError(path, "has no word with a synset")
     return found
 
 
 def part_of_speech(tag: str | None) -> str:
-    """The part of speech that WordNet knows, from a tag of any of the usual sets; "" where there is none.
+    """Return WordNet's part of speech for a tag of any common tag set; "" if there is none.
 
-    It comes from the tag and not from the true synset, which a system that answers does not know.
+    It comes from the tag and not from the gold synset, which a system does not know.
 
     >>> [part_of_speech(tag) for tag in ("NNS", "JJR", "MD", "s", "ADV", None)]
     ['n', 'a', 'v', 'a', 'r', '']
@@ -80,9 +79,9 @@ def part_of_speech(tag: str | None) -> str:
 def _sentence(row: Any) -> SenseSentence:
     words, instances = row["words"], row["instances"]
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise ValueError("words is no list of strings")
-    pieces = [[piece for piece in word.split("_") if piece] or [word] for word in words]
-    begins = list(accumulate(map(len, pieces), initial=0))
+        raise ValueError("words is not a list of strings")
+    parts = [[part for part in word.split("_") if part] or [word] for word in words]
+    begins = list(accumulate(map(len, parts), initial=0))
     found = []
     for each in instances:
         first, behind = each["i"], each["i"] + each["n"]
@@ -92,9 +91,9 @@ def _sentence(row: Any) -> SenseSentence:
         if synsets:
             lemma = (each["lemma"].lower(), part_of_speech(each["pos"]))
             found.append(Instance(range(begins[first], begins[behind]), lemma, synsets))
-    return SenseSentence([piece for several in pieces for piece in several], found)
+    return SenseSentence([part for several in parts for part in several], found)
 
 
 def _same_for_satellites(synset: str) -> str:
-    """Adjective satellites (s) share their numbers with adjectives (a)."""
+    """Rename adjective satellites (s), which share their offsets with adjectives (a)."""
     return f"{synset[:-1]}a" if synset.endswith("-s") else synset

@@ -1,8 +1,8 @@
 """Which sense a word has, by the nearest sense in training: word-sense disambiguation without a classifier.
 
-As in Peters et al. 2018, section 5.3. A sense is the mean of the vectors (each of length 1) of its occurrences in training;
-a word gets the sense with the highest cosine among those that its lemma and part of speech have there. The baseline is the
-most frequent of these. A lemma that training never showed cannot be answered, and counts as wrong among all.
+As in Peters et al. 2018, section 5.3. A sense is the mean of the unit vectors of its occurrences in training; a word gets the
+sense with the highest cosine among those of its lemma and part of speech. The baseline is the most frequent of these. A lemma
+that the training data lacks has no answer, and counts as wrong among all words.
 """
 
 from __future__ import annotations
@@ -26,35 +26,37 @@ Senses = Mapping[Lemma, Counter[str]]
 
 
 def probe_senses(encoder: Encoder, train: Sequence[SenseSentence], test: Sequence[SenseSentence]) -> ProbeResult:
-    """The share of right senses for each layer: of words whose lemma training has, and of all."""
+    """Return the accuracy of each layer, on words whose lemma the training data has, and on all."""
     senses = count_senses(train)
     asked = [instance for sentence in test for instance in sentence.instances]
     if not any(instance.lemma in senses for instance in asked):
-        raise PolysemeError(f"none of the {len(asked)} words in the test data has a lemma that the training data knows")
+        raise PolysemeError(f"none of the {len(asked)} words in the test data has a lemma of the training data")
     centroids = _centroids(encoder, train, _ambiguous(senses, asked))
     vectors = span_vectors(
         encoder,
         [sentence.words for sentence in test],
-        [[instance.position for instance in sentence.instances] for sentence in test],
+        [[instance.span for instance in sentence.instances] for sentence in test],
         title="embedding the test data",
     )
-    usual = [most_frequent(senses, instance) for instance in asked]
-    rows = {name: _scores(asked, _nearest(asked, usual, view, centroids[name])) for name, view in layer_views(vectors).items()}
+    frequent = [most_frequent(senses, instance) for instance in asked]
+    rows = {
+        name: _scores(asked, _nearest(asked, frequent, view, centroids[name])) for name, view in layer_views(vectors).items()
+    }
     return ProbeResult(
         title=f"senses of {len(asked):,} words",
         measures=(SEEN, ALL),
         rows=rows,
-        baselines={"most frequent sense": _scores(asked, usual)},
+        baselines={"most frequent sense": _scores(asked, frequent)},
         facts={
             "test_words": len(asked),
-            "seen_words": sum(answer is not None for answer in usual),
+            "seen_words": sum(answer is not None for answer in frequent),
             "training_words": sum(len(sentence.instances) for sentence in train),
         },
     )
 
 
 def count_senses(train: Sequence[SenseSentence]) -> dict[Lemma, Counter[str]]:
-    """How often each lemma has each sense in training."""
+    """Count the senses of each lemma in training."""
     found: defaultdict[Lemma, Counter[str]] = defaultdict(Counter)
     for sentence in train:
         for instance in sentence.instances:
@@ -63,13 +65,13 @@ def count_senses(train: Sequence[SenseSentence]) -> dict[Lemma, Counter[str]]:
 
 
 def most_frequent(senses: Senses, instance: Instance) -> str | None:
-    """The most frequent sense of a word in training, the first met among equals; None where its lemma is unknown."""
+    """Return the most frequent sense of a word in training, the first among equals; None if its lemma is unknown."""
     counts = senses.get(instance.lemma)
     return counts.most_common(1)[0][0] if counts else None
 
 
 def _ambiguous(senses: Senses, asked: Sequence[Instance]) -> Senses:
-    """The lemmas that need vectors: asked for, and with several senses to choose from."""
+    """Return the lemmas of the test data that have several senses, which need vectors."""
     return {each.lemma: senses[each.lemma] for each in asked if len(senses.get(each.lemma, ())) > 1}
 
 
@@ -83,26 +85,26 @@ class _Centroids:
         self.table = np.zeros((len(keys), dim), dtype=np.float32)
 
     def add(self, instances: Sequence[Instance], vectors: NDArray[np.float32]) -> None:
-        """Add occurrences to their senses; cosines do not ask for sums to be divided."""
+        """Add occurrences to their senses; cosines do not need means."""
         pairs = [(self.row[each.lemma, synset], at) for at, each in enumerate(instances) for synset in each.synsets]
-        rows, spans = zip(*pairs, strict=True)
-        np.add.at(self.table, list(rows), normalised(vectors)[list(spans)])
+        rows, occurrences = zip(*pairs, strict=True)
+        np.add.at(self.table, list(rows), normalised(vectors)[list(occurrences)])
 
     def nearest(self, lemma: Lemma, vector: NDArray[np.float32]) -> str:
-        """The sense of a lemma with the highest cosine, to six digits; the more frequent among equals."""
+        """Return the sense of a lemma with the highest cosine, to six digits; the more frequent among equals."""
         rows = [self.row[lemma, synset] for synset in self.senses[lemma]]
         cosines = normalised(self.table[rows]) @ normalised(vector)
         return self.senses[lemma][int(np.argmax(np.round(cosines, 6)))]
 
 
 def _centroids(encoder: Encoder, train: Sequence[SenseSentence], wanted: Senses) -> dict[str, _Centroids]:
-    """For each view of the layers the senses of the wanted lemmas; sentences without any are not embedded."""
+    """Compute the senses of the wanted lemmas for each view of the layers; other sentences are not embedded."""
     sentences, spans, instances = [], [], []
     for sentence in train:
         chosen = [instance for instance in sentence.instances if instance.lemma in wanted]
         if chosen:
             sentences.append(sentence.words)
-            spans.append([instance.position for instance in chosen])
+            spans.append([instance.span for instance in chosen])
             instances += chosen
     shapes = layer_views(np.zeros((encoder.layers, 0, encoder.dim), dtype=np.float32))
     found = {name: _Centroids(wanted, view.shape[1]) for name, view in shapes.items()}
@@ -116,10 +118,10 @@ def _centroids(encoder: Encoder, train: Sequence[SenseSentence], wanted: Senses)
 
 
 def _nearest(
-    asked: Sequence[Instance], usual: Sequence[str | None], vectors: NDArray[np.float32], centroids: _Centroids
+    asked: Sequence[Instance], frequent: Sequence[str | None], vectors: NDArray[np.float32], centroids: _Centroids
 ) -> list[str | None]:
-    """The answer for each word; where training knows one sense or none there is nothing to choose."""
-    pairs = zip(asked, usual, vectors, strict=True)
+    """Return the answer for each word; with one sense or none in training there is nothing to choose."""
+    pairs = zip(asked, frequent, vectors, strict=True)
     return [centroids.nearest(each.lemma, vector) if each.lemma in centroids.senses else only for each, only, vector in pairs]
 
 

@@ -1,7 +1,7 @@
-"""The vectors of chosen spans in sentences, embedded some sentences at a time so that memory is bounded.
+"""The vectors of chosen spans of sentences, embedded some sentences at a time so that memory is bounded.
 
-A position is a range of words; its vector is the mean of theirs. Every probe asks in this way: for all words of a sentence, for
-one word of it, for a term of several words, or for the words that share characters with a token cut otherwise.
+A span is a range of words; its vector is the mean of theirs. Probes ask for all words of a sentence, for one word, for a term
+of several words, or for the words that overlap a token of another tokenization.
 """
 
 from __future__ import annotations
@@ -11,30 +11,33 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.base.errors import UsageError
+from polyseme.analysis.search import normalised
+from polyseme.base.errors import UsageError, arg
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.text.splitting.alignment import join, overlaps
 
-EMBEDDED = 16384  # words whose layers stand in memory at a time: 200 MB for three layers of 1,024 numbers
-LARGE = 1 << 28  # bytes above which vectors are kept as float16, which is exact to three digits
+EMBEDDED = 16384  # words whose layers are in memory at a time: 200 MB for three layers of 1,024 numbers
+LARGE = 1 << 28  # bytes above which vectors are stored as float16, which is exact to three digits
 _LARGEST = float(np.finfo(np.float16).max)
 
 Spans = Sequence[Sequence[range]]
-"""For each sentence the spans that are asked for."""
+"""The wanted spans of each sentence."""
 
 
 def token_vectors(
     encoder: Encoder, sentences: Sequence[Sequence[str]], *, resplit: bool = False, title: str = "embedding"
 ) -> NDArray[np.floating]:
-    """The vectors of all tokens of all sentences, one after another: (layers, tokens, dim).
+    """Return the vectors of all tokens of all sentences, concatenated: (layers, tokens, dim).
 
-    The encoder reads the tokens as its words. With `resplit` they are joined and split again in the encoder's own way, and a
-    token gets the mean of the words that it shares a character with (zeros where it is white space alone). Tokens inside one
-    word then have the same vector, so that no probe tells the first from the last.
+    The encoder takes the tokens as its words. With `resplit` they are joined and split again by the encoder's splitter, and a
+    token gets the mean of the words that it shares a character with (zeros if it is only white space). Tokens inside one word
+    then have the same vector, so a probe cannot distinguish them.
     """
     if resplit and encoder.splitter.name == "whitespace":
-        raise UsageError("the model splits text at white space only, so it cannot split tokens again: name another splitter")
+        raise UsageError(
+            f"the model splits at white space only, so it cannot split tokens again: choose another {arg('splitter')}"
+        )
     if not resplit:
         return span_vectors(
             encoder, sentences, [[range(i, i + 1) for i in range(len(each))] for each in sentences], title=title
@@ -47,7 +50,7 @@ def token_vectors(
 def span_vectors(
     encoder: Encoder, sentences: Sequence[Sequence[str]], spans: Spans, *, title: str = "embedding"
 ) -> NDArray[np.floating]:
-    """The vectors of all spans of all sentences, one after another: (layers, spans, dim)."""
+    """Return the vectors of all spans of all sentences, concatenated: (layers, spans, dim)."""
     count = sum(map(len, spans))
     shape = (encoder.layers, count, encoder.dim)
     small = 4 * encoder.layers * count * encoder.dim <= LARGE
@@ -63,14 +66,12 @@ def span_vectors(
 def span_vector_blocks(
     encoder: Encoder, sentences: Sequence[Sequence[str]], spans: Spans, *, title: str = "embedding"
 ) -> Iterator[NDArray[np.float32]]:
-    """The same in blocks (layers, some spans, dim), for what is summed up and need not be kept."""
+    """Yield the same in blocks (layers, some spans, dim), for vectors that are only summed."""
     for words, wanted in zip(sentences, spans, strict=True):
-        for position in wanted:
-            if position.start < 0 or position.stop > len(words):
-                raise UsageError(
-                    f"words {position.start} to {position.stop - 1} were asked for; the sentence has {len(words)} words"
-                )
-    asked = [number for number, wanted in enumerate(spans) if wanted]  # the other sentences need not be embedded
+        for span in wanted:
+            if span.start < 0 or span.stop > len(words):
+                raise UsageError(f"words {span.start} to {span.stop - 1} were asked for; the sentence has {len(words)} words")
+    asked = [number for number, wanted in enumerate(spans) if wanted]  # other sentences are not embedded
     sentences, spans = [sentences[number] for number in asked], [spans[number] for number in asked]
     with progress(title, len(sentences), "sentences") as advance:
         for block in _blocks(sentences):
@@ -90,40 +91,34 @@ def _blocks(sentences: Sequence[Sequence[str]]) -> Iterator[slice]:
 
 
 def _at(array: NDArray[np.float32], spans: Sequence[range]) -> NDArray[np.float32]:
-    """A sentence (layers, words, dim) -> its spans (layers, spans, dim)."""
+    """Average the words of a sentence (layers, words, dim) over its spans: (layers, spans, dim)."""
     if not array.shape[1]:
         return np.zeros((array.shape[0], len(spans), array.shape[2]), dtype=np.float32)
-    result = array[:, [position.start for position in spans]]
-    for number, position in enumerate(spans):
-        if len(position) != 1:
-            result[:, number] = array[:, position.start : position.stop].mean(1) if position else 0.0
+    result = array[:, [span.start for span in spans]]
+    for number, span in enumerate(spans):
+        if len(span) != 1:
+            result[:, number] = array[:, span.start : span.stop].mean(1) if span else 0.0
     return result
 
 
 def layer_views(stack: NDArray[np.floating]) -> dict[str, NDArray[np.float32]]:
-    """A stack (layers, spans, dim) as named vectors (spans, ...): each layer, their mean and all in a row.
+    """Return a stack (layers, spans, dim) as named vectors (spans, ...): each layer, their mean and their concatenation.
 
     >>> {name: vectors.shape for name, vectors in layer_views(np.zeros((2, 5, 4))).items()}
     {'layer 0': (5, 4), 'layer 1': (5, 4), 'mean': (5, 4), 'concatenation': (5, 8)}
     """
     layers = stack.astype(np.float32)
-    found = {f"layer {number}": layer for number, layer in enumerate(layers)}
+    views = {f"layer {number}": layer for number, layer in enumerate(layers)}
     if len(layers) > 1:
-        found["mean"] = layers.mean(0)
-        found["concatenation"] = np.concatenate(list(layers), axis=1)
-    return found
-
-
-def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors (..., dim) of length 1; a vector of zeros stays."""
-    length = np.sqrt(np.square(vectors).sum(-1, keepdims=True))
-    return (vectors / np.where(length > 0, length, 1.0)).astype(np.float32, copy=False)
+        views["mean"] = layers.mean(0)
+        views["concatenation"] = np.concatenate(list(layers), axis=1)
+    return views
 
 
 def cosines(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The cosine of each pair of rows, (rows,), from -1 to 1.
+    """Return the cosine of each pair of rows, (rows,), from -1 to 1.
 
-    Rounded to six digits: the vectors of one word in two batches differ behind them, and equal pairs must be equal.
+    Rounded to six digits: the vectors of a word in two batches may differ after them, and equal pairs must be equal.
     """
     products = np.einsum("nd,nd->n", normalised(first), normalised(second), dtype=np.float64)
     return np.clip(np.round(products, 6), -1.0, 1.0)

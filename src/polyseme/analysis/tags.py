@@ -1,6 +1,6 @@
-"""What each layer knows of tags (parts of speech, names, any class of words): a linear probe on each, and on their mix.
+"""Tags of words (parts of speech, names) by a linear probe on each layer, and on a mix of them.
 
-As in Peters et al. 2018, section 5.3, and Liu et al. 2019. The baseline is the tag that a word has most often in training.
+As in Peters et al. 2018, section 5.3, and Liu et al. 2019. The baseline is the most frequent tag of a word in training.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from polyseme.analysis.linear_probe import LinearProbe, fit_linear_probe
 from polyseme.analysis.probe_config import ProbeConfig
 from polyseme.analysis.probe_result import ProbeResult
 from polyseme.analysis.span_vectors import token_vectors
-from polyseme.base.errors import PolysemeError
+from polyseme.base.errors import PolysemeError, arg
 from polyseme.encoders.base import Encoder
 from polyseme.metrics.accuracy import accuracy
 from polyseme.metrics.spans import are_span_tags, span_scores
@@ -31,9 +31,9 @@ def probe_tags(
     resplit: bool = False,
     config: ProbeConfig | None = None,
 ) -> ProbeResult:
-    """Accuracy by word of each layer and of the learned mix; F1 of spans too where the tags are of a span scheme.
+    """Return the accuracy of each layer and of the learned mix; for span tags, F1 too.
 
-    `resplit`: the data is cut otherwise than the model reads (see `polyseme.analysis.span_vectors.token_vectors`).
+    `resplit`: the model splits text differently than the data (see `polyseme.analysis.span_vectors.token_vectors`).
     """
     config = config or ProbeConfig()
     gold, names = _checked(train, test)
@@ -62,28 +62,29 @@ def probe_tags(
 
 
 def most_frequent_tags(train: Sequence[TaggedSentence], test: Sequence[TaggedSentence]) -> list[list[str]]:
-    """For each word its most frequent tag in training; for a word not seen there the most frequent tag of all."""
+    """Return the most frequent training tag of each word; for an unseen word, the most frequent tag of all."""
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for sentence in train:
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
             counts[word][tag] += 1
     overall = sum(counts.values(), Counter[str]()).most_common(1)[0][0]
-    usual = {word: tags.most_common(1)[0][0] for word, tags in counts.items()}
-    return [[usual.get(word, overall) for word in sentence.words] for sentence in test]
+    by_word = {word: tags.most_common(1)[0][0] for word, tags in counts.items()}
+    return [[by_word.get(word, overall) for word in sentence.words] for sentence in test]
 
 
 def _checked(train: Sequence[TaggedSentence], test: Sequence[TaggedSentence]) -> tuple[list[list[str]], list[str]]:
-    """The truth, and the tags that a probe can give."""
+    """Return the gold tags, and the tags that a probe can predict."""
     for name, data in (("training", train), ("test", test)):
         if not any(sentence.words for sentence in data):
-            raise PolysemeError(f"the {name} data holds no words")
+            raise PolysemeError(f"the {name} data has no words")
     refuse_one_tag(train, "a probe")
     names = sorted({tag for sentence in train for tag in sentence.tags})
     gold = [sentence.tags for sentence in test]
     if not set(names) & set(chain.from_iterable(gold)):
         some = ", ".join(sorted(set(chain.from_iterable(gold)))[:3])
         raise PolysemeError(
-            f"training and test data have no tag in common: {', '.join(names[:3])} ... and {some} ...; name the column of both"
+            f"training and test data have no tag in common: {', '.join(names[:3])} ... and {some} ...; choose another "
+            f"{arg('column')}"
         )
     return gold, names
 

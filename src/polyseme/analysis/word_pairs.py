@@ -1,4 +1,4 @@
-"""Two sentences with a word in each to compare: the files, and the cosines of the two words' vectors."""
+"""Pairs of words, each in its sentence, and the cosines of their vectors."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ class WordPair:
     """Two words, each in its sentence."""
 
     sentences: tuple[list[str], list[str]]
-    spans: tuple[int, int]
+    positions: tuple[int, int]
 
 
-def word_pair(where: tuple[str | Path, int], texts: tuple[str, str], spans: Sequence[str]) -> WordPair:
-    """From two sentences divided by blanks and the numbers of two words, as they stand in line `where` (file, line)."""
+def word_pair(where: tuple[str | Path, int], texts: tuple[str, str], positions: Sequence[str]) -> WordPair:
+    """Parse two sentences split at spaces and the positions of two words; `where`: file and line, for errors."""
     sentences = (texts[0].split(), texts[1].split())
-    for words, position in zip(sentences, spans, strict=True):
+    for words, position in zip(sentences, positions, strict=True):
         if not (position.isdecimal() and int(position) < len(words)):
             what = (
                 f"asks for word {position!r} of a sentence of {len(words)} words; expected a number from 0 to {len(words) - 1}"
             )
             raise FormatError(f"{where[0]}:{where[1]}", what)
-    return WordPair(sentences, (int(spans[0]), int(spans[1])))
+    return WordPair(sentences, (int(positions[0]), int(positions[1])))
 
 
 def pair_cosines(encoder: Encoder, pairs: Sequence[WordPair], *, title: str = "embedding") -> dict[str, NDArray[np.float64]]:
-    """For each layer, their mean and all in a row: the cosine of each pair's two words, (pairs,)."""
+    """Return the cosine of each pair of words, (pairs,), for each layer, their mean and their concatenation."""
     sentences = [words for pair in pairs for words in pair.sentences]
-    spans = [[range(position, position + 1)] for pair in pairs for position in pair.spans]
+    spans = [[range(position, position + 1)] for pair in pairs for position in pair.positions]
     vectors = span_vectors(encoder, sentences, spans, title=title)
     return {name: cosines(view[0::2], view[1::2]) for name, view in layer_views(vectors).items()}

@@ -1,7 +1,6 @@
-"""How similar two words are by people and by a model: WordSim-353, SimLex-999 and their like, Spearman's correlation.
+"""Similarity of two words without context: Spearman's correlation with human scores (WordSim-353, SimLex-999 and similar).
 
-Each word is read alone. A word that the model lacks is looked for with other capitals; a pair with a word that it does not
-know is left out, and counted.
+Each word is embedded alone. A missing word is looked up in any case; a pair with an unknown word is skipped and counted.
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ from polyseme.text.labelled.numbered_lines import numbered_lines
 
 @dataclass(frozen=True)
 class ScoredPairs:
-    """Pairs of words, and how similar people found them."""
+    """Pairs of words with human scores."""
 
     pairs: list[tuple[str, str]]
     scores: list[float]
 
 
 def read_scored_pairs(path: str | Path) -> ScoredPairs:
-    """Lines of two words and a score, divided by tabs, commas, semicolons or blanks; a line of names may stand above.
+    """Read lines of two words and a score, separated by tabs, commas, semicolons or spaces, perhaps under a header.
 
-    The score is the first number after the words: SimLex-999 has the part of speech before it, and more numbers behind.
+    The score is the first number after the words: SimLex-999 has the part of speech before it, and more numbers after it.
     """
-    pairs, scores, named = [], [], False
+    pairs, scores, header = [], [], False
     for number, line in numbered_lines(path):
         if not line.strip() or line.startswith("#"):
             continue
@@ -43,19 +42,19 @@ def read_scored_pairs(path: str | Path) -> ScoredPairs:
         if math.isfinite(score):
             pairs.append((row[0], row[1]))
             scores.append(score)
-        elif pairs or named or len(row) < 3:
-            raise FormatError(f"{path}:{number}", f"holds {line[:40]!r}; expected two words and a score, divided by tabs")
+        elif pairs or header or len(row) < 3:
+            raise FormatError(f"{path}:{number}", f"has {line[:40]!r}; expected two words and a score, separated by tabs")
         else:
-            named = True
+            header = True
     if len(pairs) < 2:
-        raise FormatError(path, f"holds {len(pairs)} pairs; a correlation needs at least 2")
+        raise FormatError(path, f"has {len(pairs)} pairs; a correlation needs at least 2")
     return ScoredPairs(pairs, scores)
 
 
 def _columns(line: str) -> list[str]:
-    for sign in "\t;,":
-        if line.count(sign) >= 2:
-            return [part.strip() for part in line.split(sign)]
+    for separator in "\t;,":
+        if line.count(separator) >= 2:
+            return [part.strip() for part in line.split(separator)]
     return line.split()
 
 
@@ -67,17 +66,17 @@ def _number(text: str) -> float:
 
 
 def probe_words(encoder: Encoder, data: ScoredPairs) -> ProbeResult:
-    """The correlation for each layer, of the pairs whose words the model knows."""
+    """Return the correlation for each layer, on the pairs whose words the model knows."""
     words = list(dict.fromkeys(word for pair in data.pairs for word in pair))
     vectors = isolated_word_vectors(encoder, words)
     unknown = [word for word in words if word not in vectors]
-    kept = [position for position, (one, two) in enumerate(data.pairs) if one in vectors and two in vectors]
+    kept = [row for row, (one, two) in enumerate(data.pairs) if one in vectors and two in vectors]
     if len(kept) < 2:
         raise PolysemeError(f"the model knows both words of {len(kept)} pairs of {len(data.pairs)}; a correlation needs 2")
-    number = {word: position for position, word in enumerate(vectors)}
+    number = {word: row for row, word in enumerate(vectors)}
     stack = np.stack(list(vectors.values()), axis=1)  # (layers, words, dim)
-    first, second = ([number[data.pairs[position][side]] for position in kept] for side in (0, 1))
-    scores = [data.scores[position] for position in kept]
+    first, second = ([number[data.pairs[row][side]] for row in kept] for side in (0, 1))
+    scores = [data.scores[row] for row in kept]
     rows = {
         name: {"Spearman": spearman(cosines(view[first], view[second]), scores)} for name, view in layer_views(stack).items()
     }
