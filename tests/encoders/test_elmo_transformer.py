@@ -195,7 +195,7 @@ def test_description() -> None:
 
 
 def test_other_formats_cannot_hold_it(tmp_path: Path) -> None:
-    with pytest.raises(PolysemeError, match="bilm-tf's format holds LSTMs; this model is a Transformer"):
+    with pytest.raises(PolysemeError, match="bilm-tf's format is for LSTMs; this model is a Transformer"):
         bilm.write(model(), tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
