@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,18 @@ import pytest
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.studies.compare import Study
+from polyseme.studies.config import CompareConfig
 from polyseme.studies.experiment import Experiment
+from polyseme.studies.report import ComparisonResult
 from polyseme.studies.sets import SETS, labelled_set
-from polyseme.studies.table import as_csv, as_markdown, table
+from polyseme.studies.table import ComparisonRow, as_csv, table
 
 TRAIN = "Anna NNP I-NP I-PER\nsaw VBD I-VP O\nRome NNP I-NP I-LOC\n\nIn IN I-PP O\nOslo NNP I-NP I-LOC\n\n" * 6
 QUICK = {"epochs": 1, "hidden_size": 4, "word_dim": 4, "min_steps": 1}
+
+
+def markdown(rows: list[ComparisonRow]) -> str:
+    return ComparisonResult(Path(), rows).as_markdown()
 
 
 @pytest.fixture
@@ -50,7 +57,30 @@ def test_cells_are_trained_once_and_compared(data: Path, tmp_path: Path) -> None
     assert written == [Path(experiment.out, "result.json").stat().st_mtime_ns for experiment in experiments]
     rows = table(experiments, "none")
     assert [row.encoders for row in rows] == ["none", "word2vec"] and rows[0].gain is None and rows[1].gain is not None
-    assert "CoNLL-2003" in as_markdown(rows) and as_csv(rows).count("\n") == 3
+    assert "CoNLL-2003" in markdown(rows) and as_csv(rows).count("\n") == 3
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Experiments run in this process, which has PyTorch loaded."""
+    monkeypatch.setattr("polyseme.studies.compare._start", lambda experiment, device, jobs: InProcess(experiment))
+    monkeypatch.setattr("polyseme.studies.processes._POLL_SECONDS", 0.0)
+
+
+class InProcess:
+    """In place of a process: trains the experiment at once."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.code = 0
+        experiment.write()
+        try:
+            experiment.train("cpu")
+        except PolysemeError as error:
+            experiment.log.write_text(f"{error}\n")
+            self.code = 1
+
+    def poll(self) -> int:
+        return self.code
 
 
 def test_done_cells_share_equal_vectors(data: Path, tmp_path: Path) -> None:
@@ -60,6 +90,7 @@ def test_done_cells_share_equal_vectors(data: Path, tmp_path: Path) -> None:
     assert Path(first.out, "vectors", "model.safetensors").samefile(Path(second.out, "vectors", "model.safetensors"))
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_failing_cell_is_told_with_its_log(data: Path, tmp_path: Path) -> None:
     (tmp_path / "no-model").mkdir()
     study = Study(tmp_path / "study", ("ner",), ("none", "bad"), (1,), {}, QUICK, models={"bad": str(tmp_path / "no-model")})
@@ -117,25 +148,28 @@ def test_options_hold_for_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "such as epochs=5" in str(CliRunner().invoke(app, [*call, "--option", "epochs"]).exception)
 
 
+@pytest.mark.usefixtures("in_process")
 def test_done_cells_that_would_be_others_now_are_told(data: Path, tmp_path: Path) -> None:
     said: list[str] = []
     for options in (QUICK, QUICK, {**QUICK, "hidden_size": 5}):
         Study(tmp_path / "study", ("ner",), ("none",), (1,), {}, options).run(device="cpu", notify=said.append)
-    assert len(said) == 2 and said[1].startswith("ner none seed 1: kept as it was trained (hidden: 4 then, 5 now)")
-    fewer = {name: value for name, value in QUICK.items() if name != "hidden"}
+    assert len(said) == 2 and said[1].startswith("ner none seed 1: kept as it was trained (hidden_size: 4 then, 5 now)")
+    fewer = {name: value for name, value in QUICK.items() if name != "hidden_size"}
     Study(tmp_path / "study", ("ner",), ("none",), (1,), {}, fewer).run(device="cpu", notify=said.append)
-    assert "(hidden: 4 then, not given now)" in said[2]
+    assert "(hidden_size: 4 then, not given now)" in said[2]
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_model_that_was_trained_anew_is_told(data: Path, tmp_path: Path) -> None:
     said: list[str] = []
     study = Study(tmp_path / "study", ("ner",), ("word2vec",), (1,), {"en": str(data)}, QUICK)
     study.run(device="cpu", notify=said.append)
     data.write_text(data.read_text().replace("0.5", "0.7"))  # as long as before
     study.run(device="cpu", notify=said.append)
-    assert len(said) == 2 and f"{data.resolve()}: a model that was trained anew since" in said[1]
+    assert len(said) == 2 and f"{data.resolve()}: trained again since" in said[1]
 
 
+@pytest.mark.usefixtures("in_process")
 def test_cells_under_way_begin_anew_under_other_options(data: Path, tmp_path: Path) -> None:
     said: list[str] = []
     study = Study(tmp_path / "study", ("ner",), ("none",), (1,), {}, QUICK)
@@ -143,7 +177,7 @@ def test_cells_under_way_begin_anew_under_other_options(data: Path, tmp_path: Pa
     Path(experiment.out, "result.json").unlink()  # as if it had been stopped
     Path(experiment.out, "left").touch()
     Study(study.out, ("ner",), ("none",), (1,), {}, {**QUICK, "hidden_size": 5}).run(device="cpu", notify=said.append)
-    assert said[0] == "ner none seed 1: begun anew (hidden: 4 then, 5 now)"
+    assert said[0] == "ner none seed 1: started again (hidden_size: 4 then, 5 now)"
     assert experiment.done and not Path(experiment.out, "left").exists()
 
 
@@ -151,23 +185,23 @@ def test_cells_under_way_begin_anew_under_other_options(data: Path, tmp_path: Pa
     ({"finetune:epochs": 2}, (1.0,), "applies to no experiment"),
     ({"ner:nli:epochs": 2}, (1.0,), "there is no 'nli'"),
     ({"none:finetune:epochs": 2}, (1.0,), "applies to no experiment"),
-    ({"train_fraction": 0.5}, (0.5, 1.0), "stands against --shares"),
+    ({"train_fraction": 0.5}, (0.5, 1.0), "contradicts train_fractions"),
 ])  # fmt: skip
 def test_options_that_would_do_nothing(options: dict[str, Any], shares: tuple[float, ...], told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        Study(Path("study"), ("ner",), ("none",), options=options, shares=shares).check()
+        Study(Path("study"), ("ner",), ("none",), options=options, train_fractions=shares).check()
 
 
 def test_a_share_is_an_option_too() -> None:
     study = Study(Path("~/study"), ("ner",), ("none",), (1,), options={"train_fraction": 0.125})
     study.check()
     [experiment] = study.experiments()
-    assert experiment.share == 0.125 and experiment.out.startswith(str(Path.home()))
+    assert experiment.train_fraction == 0.125 and experiment.out.startswith(str(Path.home()))
 
 
 def test_two_cells_in_one_folder_are_refused() -> None:
     study = Study(Path("study"), ("ner",), ("bert:finetune", "bert-finetune"), models={"bert": "a", "bert-finetune": "b"})
-    with pytest.raises(UsageError, match="two experiments would be written to"):
+    with pytest.raises(UsageError, match="two experiments have the folder"):
         study.check()
 
 
@@ -181,9 +215,9 @@ def test_options_of_rows_that_are_left_out_are_left_out_too() -> None:
 
 
 @pytest.mark.parametrize(("words", "told"), [
-    ("--encoders none,word2vec --baseline word2vek", "--baseline is 'word2vek'"),
-    ("--encoders ,", "--encoders is ','"),
-    ("--seeds ,", "--seeds is ','"),
+    ("--encoders none,word2vec --baseline word2vek", "baseline='word2vek' is not a row"),
+    ("--encoders ,", "encoders is empty"),
+    ("--seeds ,", "seeds is empty"),
     ("--encoders none,my-elom", "my-elom: no such file or folder"),
 ])  # fmt: skip
 def test_what_makes_no_table_is_told_before_anything_is_trained(data: Path, tmp_path: Path, words: str, told: str) -> None:
@@ -197,9 +231,9 @@ def test_what_makes_no_table_is_told_before_anything_is_trained(data: Path, tmp_
 
 
 def test_a_seed_given_twice_is_trained_once() -> None:
-    from polyseme.cli.compare import seeds_in
-
-    assert seeds_in("1, 2,1,02") == (1, 2)
+    config = CompareConfig(tasks=("ner",), encoders=("none", "none"), seeds=(1, 2, 1))
+    study = Study.from_config(config, "out")
+    assert (study.rows, study.seeds) == (("none",), (1, 2))
 
 
 def made(folder: Path, row: str, seed: int, score_counts: list[list[float]], score: float) -> Experiment:
@@ -218,7 +252,7 @@ def test_the_table_counts_errors_that_are_gone(tmp_path: Path) -> None:
     assert (base.mean, new.mean) == pytest.approx((0.8, 0.85)) and new.std == pytest.approx(0.01 * 2**0.5)
     assert new.gain is not None and new.gain.reduction.value == pytest.approx(0.25)
     assert new.gain.reduction.low < 0.25 < new.gain.reduction.high
-    assert "| 85.00 | 1.41 | 2 | +5.00 | 25.0 % |" in as_markdown([base, new])
+    assert "| 85.00 | 1.41 | 2 | +5.00 | 25.0 % |" in markdown([base, new])
 
 
 def test_sets_say_where_they_come_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -231,19 +265,19 @@ def test_sets_say_where_they_come_from(monkeypatch: pytest.MonkeyPatch, tmp_path
         labelled_set("nli").files()
     with pytest.raises(UsageError, match=r"'nlli'.*nli"):
         labelled_set("nlli")
-    with pytest.raises(UsageError, match="--vectors en=FILE"):
+    with pytest.raises(UsageError, match="vectors='en=FILE'"):
         Study(tmp_path, ("nli",), ("word2vec",)).experiments()
 
 
 def test_pictures_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from polyseme.studies.plots import plot_learning_curve, plot_scores
-    from polyseme.studies.table import Row
+    from polyseme.studies.table import ComparisonRow
 
-    rows = [Row(name, 1.0, enc, "f1", (0.8 + 0.02 * n, 0.82 + 0.02 * n), None) for name in ("ner", "nli")
+    rows = [ComparisonRow(name, 1.0, enc, "f1", (0.8 + 0.02 * n, 0.82 + 0.02 * n), None) for name in ("ner", "nli")
             for n, enc in enumerate(("none", "word2vec", "word2vec+elmo"))]  # fmt: skip
     assert plot_scores(rows, tmp_path / "table.png").read_bytes().startswith(b"\x89PNG")
-    shares = [Row("ner", share, enc, "f1", (0.5 + 0.3 * share, 0.52 + 0.3 * share + 0.05 * n), None)
+    shares = [ComparisonRow("ner", share, enc, "f1", (0.5 + 0.3 * share, 0.52 + 0.3 * share + 0.05 * n), None)
               for share in (0.01, 0.1, 0.5, 1.0) for n, enc in enumerate(("word2vec", "word2vec+elmo"))]  # fmt: skip
     assert plot_learning_curve(shares, tmp_path / "curve.svg").read_text().startswith("<?xml")
 
@@ -256,12 +290,12 @@ def test_shares_make_a_curve_from_the_command_line(data: Path, tmp_path: Path, m
 
     monkeypatch.setattr("polyseme.studies.compare._start", lambda experiment, device, jobs: Finished(experiment))
     out = tmp_path / "study"
-    words = f"compare --tasks ner --encoders none,word2vec --seeds 1 --shares 0.5,1 --plot --device cpu --vectors en={data}"
+    words = f"compare --tasks ner --encoders none,word2vec --seeds 1 --train-fractions 0.5,1 --plot --vectors en={data}"
     told = CliRunner().invoke(app, [*words.split(), "--out", str(out)])
     assert told.exit_code == 0, told.output
-    assert told.output.count("CoNLL-2003") == 4 and "| 50% | word2vec |" in told.output
+    assert told.output.count("CoNLL-2003") == 4 and re.search("50%  +word2vec", told.output)
     assert sorted(path.name for path in out.iterdir()) == ["cells", "curve-ner.png", "table.csv", "table.md"]
-    assert CliRunner().invoke(app, ["compare", "--tasks", "ner", "--shares", "2", "--out", str(out)]).exit_code != 0
+    assert CliRunner().invoke(app, ["compare", "--tasks", "ner", "--train-fractions", "2", "--out", str(out)]).exit_code != 0
 
 
 class Finished:
@@ -272,7 +306,7 @@ class Finished:
     def __init__(self, experiment: Experiment) -> None:
         out = Path(experiment.out)
         out.mkdir(parents=True)
-        result = {"main": "f1", "scores": {"test": {"f1": 0.5 + 0.1 * experiment.share}}, "seconds": 1.0}
+        result = {"main": "f1", "scores": {"test": {"f1": 0.5 + 0.1 * experiment.train_fraction}}, "seconds": 1.0}
         (out / "result.json").write_text(json.dumps(result))
         np.save(out / "test-tallies.npy", np.array([[1, 2, 2], [0, 1, 1]]))
 

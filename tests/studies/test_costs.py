@@ -14,8 +14,9 @@ from polyseme.base.errors import UsageError
 from polyseme.cli.app import app
 from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.studies.compare import Study
-from polyseme.studies.costs import FREE, as_markdown, cost_of
+from polyseme.studies.costs import FREE, cost_of
 from polyseme.studies.experiment import Experiment
+from polyseme.studies.report import ComparisonResult
 from tests.studies.test_compare import TRAIN
 
 
@@ -58,7 +59,7 @@ def test_rows_by_short_names_with_what_they_cost(desk: Path) -> None:
     assert found.exit_code == 0, found.exception
     told = Path("study/table.md").read_text()
     assert "| elmo | 60 s | 6,000 | 100 | 1,000 | cpu |" in told and "| bert+elmo | 3 min | 12,000 | 67 | 2,000 |" in told
-    assert "| bert:finetune | 2 min |" in told and "| other | not told |" in told and "| none | not told" not in told
+    assert "| bert:finetune | 2 min |" in told and "| other | unknown |" in told and "| none | unknown" not in told
     rows = {row["encoders"]: row for row in csv.DictReader(Path("study/table.csv").read_text().splitlines())}
     assert float(rows["bert+elmo"]["pretraining_seconds"]) == 180 and rows["other"]["pretraining_seconds"] == ""
     assert (rows["none"]["pretraining_seconds"], rows["none"]["parameters"]) == ("0.0", "0")
@@ -73,8 +74,8 @@ def test_a_short_name_goes_before_a_known_one(desk: Path) -> None:
 
 
 @pytest.mark.parametrize(("model", "told"), [
-    ("bert", "such as bert=my-bert"), ("a+b=my-bert", "such as bert=my-bert"), ("a:b=my-bert", "such as bert=my-bert"),
-    ("bert=nowhere", "nowhere is not there"), ("none=my-bert", "the name of no encoder"),
+    ("bert", "such as bert=my-bert"), ("a+b=my-bert", "has the name 'a+b'"), ("a:b=my-bert", "has the name 'a:b'"),
+    ("bert=nowhere", "nowhere does not exist"), ("none=my-bert", "has the name 'none'"),
 ])  # fmt: skip
 def test_names_that_cannot_be(desk: Path, model: str, told: str) -> None:
     found = CliRunner().invoke(app, ["compare", "--tasks", "ner", "--out", "study", "--model", model])
@@ -89,4 +90,4 @@ def test_costs_of_no_encoder_and_of_one_that_does_not_tell(desk: Path) -> None:
 
 def test_a_perplexity_by_words_of_a_model_of_pieces_is_shown() -> None:
     cost = Cost(method="gpt", seconds=1.0, words=10, text_words=5, parameters=3, scores={"word_perplexity": 123.456})
-    assert "| 123.46 |" in as_markdown([("gpt", cost)])
+    assert "| 123.46 |" in ComparisonResult(Path(), [], [("gpt", cost)]).as_markdown()

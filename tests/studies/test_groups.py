@@ -13,8 +13,12 @@ import pytest
 from polyseme.base.errors import UsageError
 from polyseme.studies.compare import Study
 from polyseme.studies.experiment import Experiment
-from polyseme.studies.report import write_report
-from polyseme.studies.table import as_csv, as_markdown, table
+from polyseme.studies.report import ComparisonResult
+from polyseme.studies.table import ComparisonRow, as_csv, table
+
+
+def markdown(rows: list[ComparisonRow]) -> str:
+    return ComparisonResult(Path(), rows).as_markdown()
 
 
 def score_counts(right: float, documents: int) -> list[list[float]]:
@@ -53,7 +57,7 @@ def test_a_group_trains_both_sets_and_has_a_row_for_their_mean(study: Study) -> 
     assert new.gain.difference.value == pytest.approx(0.075) and new.gain.reduction.value == pytest.approx(0.075 / 0.35)
     # documents of a set are alike here, so only runs vary: of old 0.6 or 0.7 twice, of new 0.7 or 0.75
     assert (new.gain.difference.low, new.gain.difference.high) == pytest.approx((0.0, 0.15))
-    assert "coreference, mean of both sets | en | f1 | 72.50" in as_markdown(rows)
+    assert "coreference, mean of both sets | en | f1 | 72.50" in markdown(rows)
     assert [line["set"] for line in csv.DictReader(io.StringIO(as_csv(rows)))][-1] == "coref"
 
 
@@ -77,16 +81,24 @@ def test_a_group_beside_one_of_its_sets_trains_each_once() -> None:
 
 def test_pictures_have_the_mean(study: Study) -> None:
     pytest.importorskip("matplotlib")
-    write_report(study, "none", plot=True)
+    study.report("none", plot=True)
     assert (study.out / "table.png").read_bytes().startswith(b"\x89PNG")
     assert (study.out / "table.md").read_text().count("mean of both sets") == 2
 
 
 def test_curves_have_the_mean(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    study = Study(tmp_path, ("coref",), ("none",), (1,), shares=(0.5, 1.0))
+    study = Study(tmp_path, ("coref",), ("none",), (1,), train_fractions=(0.5, 1.0))
     for experiment in study.experiments():
-        done(experiment, 0.3 + 0.2 * experiment.share + (0.1 if experiment.set == "litbank" else 0.0), 2)
-    told = write_report(study, plot=True)
+        done(experiment, 0.3 + 0.2 * experiment.train_fraction + (0.1 if experiment.set == "litbank" else 0.0), 2)
+    told = study.report(plot=True).as_markdown()
     assert "| coreference, mean of both sets | 50% | none | f1 | 45.00 |" in told and "| 100% | none | f1 | 55.00 |" in told
     assert {path.name for path in tmp_path.glob("*.png")} == {"curve-coref.png", "curve-litbank.png", "curve-ontogum.png"}
+
+
+def test_a_result_prints_as_a_table(study: Study) -> None:
+    result = study.report("none")
+    assert result and "| coreference, mean of both sets |" in result.as_markdown()
+    header, first, *_ = str(result).splitlines()
+    assert header.split()[:2] == ["data", "set"] and first.startswith("OntoGUM coreference")
+    assert result._repr_html_().startswith("<table>") and "<td>none</td>" in result._repr_html_()

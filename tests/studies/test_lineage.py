@@ -53,7 +53,7 @@ class Told:
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text(TEXT)
-    monkeypatch.setattr("polyseme.studies.processes._WAIT", 0.0)
+    monkeypatch.setattr("polyseme.studies.processes._POLL_SECONDS", 0.0)
     folder = tmp_path / "data" / "tasks" / "ner_conll2003_en"
     folder.mkdir(parents=True)
     for name in ("eng.train", "eng.testa", "eng.testb"):
@@ -113,7 +113,7 @@ def test_each_is_trained_once_and_one_that_fails_stops_no_other(desk: Path, monk
     assert (
         "bert: kept as it was trained (--corpus text.txt --minutes 2 then, --corpus text.txt --minutes 3 now)" in again.output
     )
-    assert "give --held-out FILE" in again.output
+    assert "give held_out for its perplexity" in again.output
 
 
 def test_perplexities_are_on_one_text(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,21 +158,21 @@ def test_the_baseline_is_told_as_it_is() -> None:
 
 def test_a_text_that_changed_between_two_methods_is_told(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretended(monkeypatch)
-    assert "the text has changed" not in run("--methods ngram,word2vec").output
+    assert "the text changed" not in run("--methods ngram,word2vec").output
     cost = Path("study/models/ngram/pretraining.json")
     cost.write_text(json.dumps(json.loads(cost.read_text()) | {"text_words": 7}))
     told = run("--methods ngram,word2vec,glove").output
-    assert "the text has changed since the first models were trained (words: ngram 7, word2vec" in told
+    assert "the text changed after the first were trained (words: ngram 7, word2vec" in told
 
 
 def test_what_cannot_be_is_told_before_anything_is_trained(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     processes = pretended(monkeypatch)
     for words, told in [("--methods elmoo", "did you mean 'elmo'"), ("--pretrain sice=3", "'sice'"),
                         ("--tasks nerr", "'nerr'"), ("--tasks ner --option hiden=3", "'hiden'"),
-                        ("--tasks ner --baseline nothing", "which is no row"),
+                        ("--tasks ner --baseline nothing", "is not a row"),
                         ("--tasks ner --encoders none,word2vec+ngram:finetune", "give 'word2vec+ngram'"),
-                        ("--tasks ner --encoders none,glove:finetune", "a table of words alone"),
-                        ("--plot --option epochs=3", "--option, --plot: of the comparison"),
+                        ("--tasks ner --encoders none,glove:finetune", "word vectors alone cannot be fine-tuned"),
+                        ("--plot --option epochs=3", "option, plot: belongs to the comparison"),
                         ("--corpus -", "write it to a file")]:  # fmt: skip
         found = run(words)
         assert isinstance(found.exception, UsageError) and told in str(found.exception)

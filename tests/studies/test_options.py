@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from polyseme.base.errors import UsageError
 from polyseme.cli.app import app
 from polyseme.studies.compare import Study
-from polyseme.studies.options import options_for, parse_option
+from polyseme.studies.config import parse_option
+from polyseme.studies.options import options_for
 from polyseme.studies.train import configured, task_named
 
 
@@ -67,9 +68,9 @@ def test_fine_tuned_rows_have_folders_of_their_own() -> None:
     (["hiden=3"], r"no option 'hiden' for ner, nli \(did you mean 'hidden_size'\?\)"),
     (["hidden_size=many"], "ner, nli: hidden_size is 'many'; expected int"),
     (["positions=inputt"], "allowed: 'input', 'between', 'output'"),
-    (["column=3"], "no option 'column' for nli; for a set that has it: ner:column=VALUE"),
-    (["encoder_lr_multiplier=0.5"], r"frozen.*fine-tuned rows alone: finetune:encoder_lr_multiplier=VALUE"),
-    (["word_dim=5"], r"nli: .*omit word_dim.*for frozen rows alone: frozen:NAME=VALUE"),
+    (["column=3"], "no option 'column' for nli; for a data set that has it: ner:column=VALUE"),
+    (["encoder_lr_multiplier=0.5"], r"frozen.*fine-tuned rows only: finetune:encoder_lr_multiplier=VALUE"),
+    (["word_dim=5"], r"nli: .*omit word_dim.*for frozen rows only: frozen:NAME=VALUE"),
     (["nerr:epochs=3"], r"no 'nerr' in this comparison \(did you mean 'ner'\?\)"),
     (["ner:hiden=3"], "no option 'hiden' for ner "),
     (["hiden=3", "epochs=x"], "'hiden' for ner, nli.*; ner, nli: epochs is 'x'; expected int"),

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from polyseme.pretraining.cost import Cost
 from polyseme.studies import plots
 from polyseme.studies.plots import COLOURS, plot_costs, plot_learning_curve, plot_scores
-from polyseme.studies.table import Row
+from polyseme.studies.table import ComparisonRow
 
 SETS = {"ner": 0.6, "sst5": 0.3, "nli": 0.5, "pos": 0.82}
 METHODS = ["none", "ngram", "nnlm", "word2vec", "fasttext", "glove", "taglm", "elmo", "ulmfit", "gpt", "bert"]
@@ -26,14 +26,14 @@ MANY = [*METHODS, "ulmfit:finetune", "gpt:finetune", "bert:finetune"]
 SECONDS = {"none": 0.0, "ngram": 0.018, "word2vec": 3.0, "fasttext": 4.5, "glove": 3.0}  # the others 90
 
 
-def rows(encoders: list[str], sets: list[str]) -> list[Row]:
+def rows(encoders: list[str], sets: list[str]) -> list[ComparisonRow]:
     """Made-up scores of two seeds."""
     found = []
     for name in sets:
         for number, row in enumerate(encoders):
             cost = Cost(method=row, seconds=SECONDS.get(row, 90.0), words=1, text_words=1, parameters=1)
             first = SETS[name] + 0.01 * number
-            found.append(Row(name, 1.0, row, "f1", (first, first + 0.01), None, cost))
+            found.append(ComparisonRow(name, 1.0, row, "f1", (first, first + 0.01), None, cost))
     return found
 
 
@@ -126,7 +126,7 @@ def test_every_row_is_inside_the_panel(figures: list[Any], tmp_path: Path) -> No
 @pytest.mark.parametrize("seconds", [60.0, 600.0])
 def test_points_at_the_edge_are_inside_too(figures: list[Any], tmp_path: Path, seconds: float) -> None:
     cost = Cost(method="x", seconds=seconds, words=1, text_words=1, parameters=1)
-    plot_costs([Row("ner", 1.0, f"m{n}", "f1", (0.5,), None, cost) for n in range(40)], tmp_path / "cost.png")
+    plot_costs([ComparisonRow("ner", 1.0, f"m{n}", "f1", (0.5,), None, cost) for n in range(40)], tmp_path / "cost.png")
     (panel,) = figures[0].axes
     low, high = panel.get_xlim()
     assert all(low < place < high for place, _ in points(panel).values())

@@ -16,20 +16,20 @@ DIE = "import os; os.kill(os.getpid(), 9)"
 
 
 def test_why_is_of_the_last_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_WAIT", 0.01)
+    monkeypatch.setattr(processes, "_POLL_SECONDS", 0.01)
     log = tmp_path / "log"
 
     def ended(program: str) -> int:
-        with GracefulStop(patient=False) as stop:
+        with GracefulStop() as stop:
             [(piece, code)] = run_parallel([program], lambda each: start_process([sys.executable, "-c", each], log), stop)
         assert piece == program
         return code
 
     assert (code := ended(SAY)) == 3 and failure_reason(log, code) == last_line(log) == "a reason"
     assert (code := ended(DIE)) == -9
-    assert failure_reason(log, code) == "killed by SIGKILL, as where memory is short; it said last: without a word"
+    assert failure_reason(log, code) == "killed by SIGKILL, perhaps because memory ran out; last line: no output"
     assert log.read_text().count("# begun ") == 2 and "a reason" in log.read_text()
 
 
 def test_a_log_that_is_not_there(tmp_path: Path) -> None:
-    assert failure_reason(tmp_path / "log", 1) == "without a word"
+    assert failure_reason(tmp_path / "log", 1) == "no output"

@@ -76,11 +76,18 @@ KEYS: dict[str, dict[str, str]] = {
         "answers": "num_return_sequences",
         "draw": "sampling_seed",
     },
+    # ---- studies: options of experiments (cell.json)
+    "ExperimentOptions": {
+        "own_words": "task_embeddings",
+        "tune_words": "freeze_word_vectors",
+        "hidden_words": "word_dropout",
+    },
     "FitConfig": {"batch": "batch_size", "least_steps": "min_steps", "share": "train_fraction"},
 }
 """By config class: old key -> new key."""
 
 VALUES: dict[str, dict[str, dict[Any, Any]]] = {
+    "ExperimentOptions": {"freeze_word_vectors": {True: False, False: True}},
     # ---- tasks
     "TaskWordConfig": {"freeze_word_vectors": {True: False, False: True}, "unknown_words": {"vector": "shared"}},
     "ClassificationConfig": {"network": {"direct": "linear"}},

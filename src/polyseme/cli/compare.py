@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
+from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import UsageError
+from polyseme.base.options import parsed
 from polyseme.cli import show
+
+C = TypeVar("C", bound=Config)
 
 Tasks = Annotated[
     str, typer.Option("--tasks", metavar="NAME,...", help="Labelled sets, by their names; coref is the mean of two.")
@@ -38,7 +42,8 @@ Baseline = Annotated[str | None, typer.Option("--baseline", help="The row to com
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, help="Cells that are trained side by side.")]
 Device = Annotated[str | None, typer.Option("--device", help="cpu or cuda; a GPU is taken where there is one.")]
 Shares = Annotated[
-    str, typer.Option("--shares", metavar="P,...", help="Shares of the training data to train on: several make a curve.")
+    str,
+    typer.Option("--train-fractions", metavar="P,...", help="Fractions of the training data; several give a learning curve."),
 ]
 Options = Annotated[
     list[str] | None,
@@ -80,74 +85,34 @@ def compare(
 
         polyseme compare --tasks ner --model bert=my-bert --encoders none,bert,bert:finetune --out study --plot
     """
-    from polyseme.analysis.plots import check_plot
-    from polyseme.studies.compare import Study
-    from polyseme.studies.options import parse_option
-    from polyseme.studies.report import write_report
+    from polyseme.studies.compare import run_comparison
+    from polyseme.studies.config import CompareConfig
 
-    rows = names_in("--encoders", encoders)
-    if baseline is not None and baseline not in rows:
-        raise UsageError(f"--baseline is {baseline!r}, which is no row; the rows are {', '.join(rows)}")
-    study = Study(
-        out,
-        names_in("--tasks", tasks),
-        rows,
-        seeds_in(seeds),
-        vectors=dict(_vectors(each) for each in vectors or []),
-        shares=tuple(dict.fromkeys(_share(each) for each in names_in("--shares", shares))),
-        options=dict(parse_option(each) for each in option or []),
-        models=dict(_model(each) for each in model or []),
+    config = configured(
+        CompareConfig,
+        tasks=divided(tasks),
+        encoders=divided(encoders),
+        seeds=divided(seeds, int),
+        vectors=tuple(vectors or ()),
+        models=tuple(model or ()),
+        baseline=baseline,
+        jobs=jobs,
+        device=device,
+        train_fractions=divided(shares, float),
+        options=tuple(option or ()),
+        plot=plot,
     )
-    study.check()
-    if plot:
-        check_plot("table.png")
+    show.line(str(run_comparison(config, out, notify=show.note)))
+
+
+def configured(config: type[C], **values: Any) -> C:
+    """The config of these values; a problem is one of the call."""
     try:
-        study.run(jobs=jobs, device=device, notify=show.note)
-    finally:  # of what is done, also where some experiments failed or it was stopped
-        if written := write_report(study, baseline, plot=plot):
-            show.line(written.rstrip())
+        return config.from_dict(values, config.__name__.removesuffix("Config").lower())
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
 
 
-def names_in(option: str, text: str) -> tuple[str, ...]:
-    """What stands between the commas, each once: two experiments in one folder would get in each other's way."""
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if not names:
-        raise UsageError(f"{option} is {text!r}; expected at least one name, or several divided by commas")
-    return names
-
-
-def seeds_in(text: str) -> tuple[int, ...]:
-    """The numbers of `--seeds`."""
-    names = names_in("--seeds", text)
-    for name in names:
-        if not name.isdecimal():
-            raise UsageError(f"--seeds holds {name!r}; expected whole numbers divided by commas, such as 1,2,3")
-    return tuple(dict.fromkeys(map(int, names)))
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = 0.0
-    if not 0 < share <= 1:
-        raise UsageError(f"--shares holds {text!r}; expected shares above 0 and up to 1 divided by commas, such as 0.1,0.5,1")
-    return share
-
-
-def _vectors(text: str) -> tuple[str, str]:
-    language, equals, path = text.partition("=")
-    if not equals or not Path(path).expanduser().exists():
-        raise UsageError(f"--vectors is {text!r}; expected a language and a file that is there, such as en=vectors.bin")
-    return language, str(Path(path).expanduser())
-
-
-def _model(text: str) -> tuple[str, str]:
-    name, equals, path = text.partition("=")
-    if not equals or not name or set(name) & set("+:,/"):
-        raise UsageError(f"--model is {text!r}; expected a short name and a model, such as bert=my-bert")
-    if name == "none":
-        raise UsageError("--model none: that is the name of no encoder; choose another")
-    if not Path(path).expanduser().exists():
-        raise UsageError(f"--model is {text!r}, but {path} is not there: give a folder or a file")
-    return name, str(Path(path).expanduser())
+def divided(text: str, kind: type = str) -> tuple[Any, ...]:
+    """What stands between commas, each once; what is no number stays text, which the config refuses."""
+    return tuple(dict.fromkeys(parsed(text, tuple[kind, ...]))) if text.strip(", ") else ()

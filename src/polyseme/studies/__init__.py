@@ -1,1 +1,1 @@
-"""Whole pieces of work over several rooms: files, encoders by name, training, scores."""
+"""Studies: comparisons of encoders over tasks and seeds, in separate processes."""

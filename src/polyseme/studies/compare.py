@@ -1,7 +1,7 @@
-"""Tasks times encoders times seeds: every experiment trained once, side by side, and the table of what each encoder buys.
+"""Compare encoders: labelled data sets times rows of encoders times seeds, each trained once, and a table of the gains.
 
-Experiments lie in folders by their names. Stopped and started again, done experiments stay done and others resume; one
-that fails is told at the end with its log, and stops no other.
+Experiments have folders by their names. Run again after a stop, finished experiments stay and others are resumed; one that
+fails stops no other and is reported at the end with its log.
 """
 
 from __future__ import annotations
@@ -11,20 +11,25 @@ import itertools
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.analysis.plots import check_plot
+from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.signals import GracefulStop
 from polyseme.encoders.shipped import resolve_path
-from polyseme.studies.experiment import EXPERIMENT_FILE, Experiment, write_experiment
-from polyseme.studies.finetuning import FROZEN, TUNED, default_options
+from polyseme.studies.config import NONE, CompareConfig
+from polyseme.studies.costs import NamedCosts
+from polyseme.studies.experiment import EXPERIMENTS_FOLDER, Experiment
+from polyseme.studies.finetuning import FINETUNE, FROZEN, default_options, without_mode
 from polyseme.studies.fingerprint import quick_fingerprint
 from polyseme.studies.options import OptionUse, check_scopes, option_problems, options_for
 from polyseme.studies.processes import Process, failure_reason, run_parallel, start_process
+from polyseme.studies.report import ComparisonResult, write_report
 from polyseme.studies.sets import GROUPS, labelled_set, members
+from polyseme.studies.table import table
 from polyseme.studies.train import listed, named_in, task_named
 from polyseme.tasks.base import Task
 
@@ -37,151 +42,182 @@ class Study:
 
     out: Path
     tasks: tuple[str, ...]
-    """Labelled sets and groups of them."""
+    """Labelled data sets, and groups of them."""
     rows: tuple[str, ...]
-    """Encoders joined by `+`, with `:finetune` behind them where they are not frozen; `word2vec` and `elmo` stand for those
-    of the set's language."""
+    """Encoders joined by `+`, with `:finetune` at the end unless they are frozen; `word2vec` and `elmo` are those of the data
+    set's language."""
     seeds: tuple[int, ...] = (1, 2, 3)
     vectors: dict[str, str] = field(default_factory=dict)
-    """The file or folder of word vectors of each language, for `word2vec`."""
+    """File or folder of word vectors by language, for `word2vec`."""
     options: dict[str, Any] = field(default_factory=dict)
-    """That differ from the sets' own, for every experiment or for some (`polyseme.studies.options`)."""
-    shares: tuple[float, ...] = (1.0,)
-    """Of the training data: several make a curve."""
+    """Options by name with scope (`polyseme.studies.options`) that differ from those of the data sets."""
+    train_fractions: tuple[float, ...] = (1.0,)
+    """Fractions of the training data: several give a learning curve."""
     models: dict[str, str] = field(default_factory=dict)
-    """Short names of models, for rows."""
+    """Models by the short names in the rows."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "out", Path(self.out).expanduser())  # where the experiments' own processes look for it, too
+        object.__setattr__(self, "out", Path(self.out).expanduser())  # as the processes of the experiments see it
+
+    @classmethod
+    def from_config(cls, config: CompareConfig, out: str | Path) -> Self:
+        """Build the study that a config describes, and check it."""
+        study = cls(
+            Path(out),
+            tuple(dict.fromkeys(config.tasks)),
+            tuple(dict.fromkeys(config.encoders)),
+            tuple(dict.fromkeys(config.seeds)),
+            vectors=config.vector_files(),
+            train_fractions=tuple(dict.fromkeys(config.train_fractions)),
+            options=config.scoped_options(),
+            models=config.model_paths(),
+        )
+        study.check()
+        return study
 
     @property
     def sets(self) -> tuple[str, ...]:
-        """The labelled sets, those of groups among them, each once."""
+        """The labelled data sets, with those of groups, each once."""
         return tuple(dict.fromkeys(name for task in self.tasks for name in members(task)))
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups whose means are wanted."""
+        """The groups of data sets whose means are in the table."""
         return tuple(task for task in self.tasks if task in GROUPS)
 
     def experiments(self) -> list[Experiment]:
-        """All experiments, by set, seed and row: the first seed of all rows comes first, so that a first table comes soon."""
-        found = []
+        """Return all experiments, by data set, seed and row, so that a first table with all rows comes soon."""
+        experiments = []
         for name in self.sets:
             kind, language = _task(name), labelled_set(name).language
-            for seed, share, row in itertools.product(self.seeds, self.shares, self.rows):
-                part = [] if share == 1 else [f"share-{share:g}"]
-                out = self.out.joinpath("cells", name, row.replace("/", "_").replace(":", "-"), *part, str(seed))
-                options = {"train_fraction": share, **listed(kind, self._options(name, row))}
+            for seed, fraction, row in itertools.product(self.seeds, self.train_fractions, self.rows):
+                below = [] if fraction == 1 else [f"share-{fraction:g}"]
+                out = self.out.joinpath(EXPERIMENTS_FOLDER, name, row.replace("/", "_").replace(":", "-"), *below, str(seed))
+                options = {"train_fraction": fraction, **listed(kind, self._options(name, row))}
                 encoders = self._encoders(row, language)
                 made = {each: known for each in encoders.split("+") if (known := quick_fingerprint(each)) is not None}
-                found.append(Experiment(name, row, encoders, seed, str(out), str(self.out / "layers"), options, made))
-        return found
+                experiments.append(Experiment(name, row, encoders, seed, str(out), str(self.out / "layers"), options, made))
+        return experiments
 
     def _encoders(self, row: str, language: str) -> str:
         names = []
-        for name in row.removesuffix(f":{TUNED}").split("+"):
+        for name in without_mode(row).split("+"):
             if name in self.models:
                 name = str(Path(self.models[name]).resolve())
             elif name == "word2vec":
                 if language not in self.vectors:
-                    raise UsageError(f"word2vec needs vectors for {language!r}: give --vectors {language}=FILE")
+                    given = arg("vectors", f"{language}=FILE")
+                    raise UsageError(f"the row {row!r} needs word vectors for the language {language!r}: give {given}")
                 name = str(Path(self.vectors[language]).resolve())
             names.append(language if name == "elmo" else name)
         return "+".join(names)
 
     def _options(self, name: str, row: str) -> dict[str, Any]:
-        """Those of the experiments of a set and a row, without the set's own."""
-        found = options_for(self.options, self._words(name, row))
-        return {"mode": TUNED, **found} if row.endswith(f":{TUNED}") else found
+        """The given options of the experiments of a data set and a row."""
+        options = options_for(self.options, self._scopes(name, row))
+        return {"mode": FINETUNE, **options} if row != without_mode(row) else options
 
-    def _words(self, name: str, row: str) -> set[str]:
-        """What the experiments of a set and a row go by, in options."""
-        plain = row.removesuffix(f":{TUNED}")
-        return {name, plain, *(each for each in self.groups if name in members(each)), FROZEN if plain == row else TUNED}
+    def _scopes(self, name: str, row: str) -> set[str]:
+        """The scopes of the experiments of a data set and a row."""
+        plain = without_mode(row)
+        return {name, plain, *(each for each in self.groups if name in members(each)), FROZEN if plain == row else FINETUNE}
 
-    def _held(self) -> set[str]:
-        """The options that hold for some experiment."""
-        experiments = [self._words(name, row) for name, row in itertools.product(self.sets, self.rows)]
-        return {scoped for scoped in self.options if any(set(scoped.split(":")[:-1]) <= words for words in experiments)}
+    def _used_options(self) -> set[str]:
+        """The options that apply to some experiment."""
+        scopes = [self._scopes(name, row) for name, row in itertools.product(self.sets, self.rows)]
+        return {scoped for scoped in self.options if any(set(scoped.split(":")[:-1]) <= each for each in scopes)}
 
     def without(self, models: Collection[str]) -> Study:
-        """The same without the rows that need some models, and the options that hold for those rows alone."""
-        needs = {row: set(row.removesuffix(f":{TUNED}").split("+")) for row in self.rows}
+        """Return the study without the rows that need some models, and without the options of these rows alone."""
+        needs = {row: set(without_mode(row).split("+")) for row in self.rows}
         fewer = dataclasses.replace(self, rows=tuple(row for row in self.rows if not needs[row] & set(models)))
-        held = fewer._held()
-        return dataclasses.replace(fewer, options={name: value for name, value in self.options.items() if name in held})
+        used = fewer._used_options()
+        return dataclasses.replace(fewer, options={name: value for name, value in self.options.items() if name in used})
 
     def check(self) -> None:
-        """Complain about what no experiment could be trained with, before any is: names of sets, options and their values."""
-        plain = [row.removesuffix(f":{TUNED}") for row in self.rows]
-        check_scopes(self.options, {*self.sets, *self.groups, *plain, TUNED, FROZEN})
+        """Raise an error for unknown data sets and options and for refused values, before anything is trained."""
+        check_scopes(self.options, {*self.sets, *self.groups, *map(without_mode, self.rows), FINETUNE, FROZEN})
         for scoped in self.options:
-            if scoped not in self._held():
+            if scoped not in self._used_options():
                 raise UsageError(
-                    f"--option {scoped} applies to no experiment: no set and row match all words before the name; remove it, "
-                    f"or compare what it is for (the rows are {', '.join(self.rows)})"
+                    f"{arg('option', scoped)} applies to no experiment: remove it, or add the rows or data sets that it is for "
+                    f"(the rows are {', '.join(self.rows)})"
                 )
-            if scoped.rpartition(":")[2] == "train_fraction" and self.shares != (1.0,):
-                raise UsageError(f"--option {scoped} stands against --shares; give one of them")
+            if scoped.rpartition(":")[2] == "train_fraction" and self.train_fractions != (1.0,):
+                raise UsageError(f"{arg('option', scoped)} contradicts {arg('train_fractions')}: give one of them")
         uses = []
         for name, row in itertools.product(self.sets, self.rows):
             labelled, given = labelled_set(name), self._options(name, row)
             own = default_options(labelled, given, self._encoders(row, labelled.language))
             uses.append(OptionUse(name, _task(name), own, given))
-        if found := option_problems(uses):
-            raise UsageError("; ".join(found))
-        places = Counter(experiment.out for experiment in self.experiments())
-        if twice := [place for place, count in places.items() if count > 1]:
-            raise UsageError(
-                f"two experiments would be written to {twice[0]}: give each seed and share once, and rows distinct names"
-            )
+        if problems := option_problems(uses):
+            raise UsageError("; ".join(problems))
+        folders = Counter(experiment.out for experiment in self.experiments())
+        if twice := [folder for folder, count in folders.items() if count > 1]:
+            raise UsageError(f"two experiments have the folder {twice[0]}: give rows names that differ in letters or digits")
 
     def check_files(self) -> None:
-        """Complain about data that is missing, before anything is trained."""
+        """Raise an error for missing data."""
         for name in self.sets:
             labelled_set(name).files()
 
     def check_models(self) -> None:
-        """Complain about models that experiments to be trained need and that are missing; those of the hub are fetched."""
+        """Raise an error for missing models of experiments that are not done; download those of the Hugging Face Hub."""
         for name in sorted({each for one in self.experiments() if not one.done for each in named_in(one.encoders)}):
             resolve_path(name)
 
     def run(self, *, jobs: int = 1, device: str | None = None, notify: Notify = print) -> list[Experiment]:
-        """Train all experiments that are not done, `jobs` at a time; gives them all, or an error that names those that failed.
+        """Run all experiments that are not done, `jobs` at a time; return all, or raise an error that names those that failed.
 
-        Ctrl-C or SIGTERM stops it: the experiments under way write a checkpoint, and the same call goes on with them.
+        Ctrl-C or SIGTERM stops it: running experiments write a checkpoint, and the same call resumes them.
         """
         self.check()
         experiments = self.experiments()
         self.check_files()
         self.check_models()
-        for experiment in experiments:
-            if experiment.done and (changed := experiment.changed()):
-                told = "; ".join(f"{name}: {how}" for name, how in changed.items())
-                notify(f"{_title(experiment)}: kept as it was trained ({told}); remove {experiment.out} to train it again")
         left = [experiment for experiment in experiments if not experiment.done]
-        for experiment in left:
-            if changed := experiment.changed():  # it could not go on under other options
-                told = "; ".join(f"{name}: {how}" for name, how in changed.items())
-                notify(f"{_title(experiment)}: begun anew ({told})")
+        for experiment in experiments:
+            if not (changes := experiment.changes()):
+                continue
+            if experiment.done:
+                notify(f"{experiment.title}: kept as it was trained ({changes}); remove {experiment.out} to train it again")
+            else:  # it cannot be resumed under other options
+                notify(f"{experiment.title}: started again ({changes})")
                 shutil.rmtree(experiment.out)
         failed: list[Experiment] = []
-        with GracefulStop(patient=False) as stop:
+        with GracefulStop() as stop:
             ended = run_parallel(left, lambda experiment: _start(experiment, device, jobs), stop, jobs=jobs)
             for number, (experiment, code) in enumerate(ended, len(experiments) - len(left) + 1):
                 failed += [] if experiment.done else [experiment]
-                log = _log(experiment)
-                end = _score(experiment) if experiment.done else f"failed: {failure_reason(log, code)} (see {log})"
-                notify(f"{number} of {len(experiments)}: {_title(experiment)}  {end}")
-        if stop.name is not None:
-            raise KeyboardInterrupt
+                log = experiment.log
+                end = experiment.summary if experiment.done else f"failed: {failure_reason(log, code)} (see {log})"
+                notify(f"{number} of {len(experiments)}: {experiment.title}  {end}")
+        stop.check()
         if failed:
             raise PolysemeError(
-                f"{len(failed)} of {len(experiments)} experiments failed: {', '.join(map(_title, failed))}; "
-                f"the first log is {_log(failed[0])}. The same command tries them again"
+                f"{len(failed)} of {len(experiments)} experiments failed: {', '.join(each.title for each in failed)}; "
+                f"the first log is {failed[0].log}. The same command tries them again"
             )
         return experiments
+
+    def report(self, baseline: str | None = None, *, plot: bool = False, costs: NamedCosts | None = None) -> ComparisonResult:
+        """Write the table of the finished experiments, compared with the baseline (default: the first row but `none`)."""
+        baseline = baseline or next((row for row in self.rows if row != NONE), NONE)
+        return write_report(self.out, table(self.experiments(), baseline, self.groups), plot=plot, costs=costs)
+
+
+def run_comparison(config: CompareConfig, out: str | Path, *, notify: Notify = print) -> ComparisonResult:
+    """Run a comparison and write its table, also for the finished experiments if it is stopped or some fail."""
+    study = Study.from_config(config, out)
+    if config.plot:
+        check_plot("table.png")
+    try:
+        study.run(jobs=config.jobs, device=config.device, notify=notify)
+    except BaseException:
+        if result := study.report(config.baseline, plot=config.plot):
+            notify(str(result))
+        raise
+    return study.report(config.baseline, plot=config.plot)
 
 
 def _task(name: str) -> type[Task]:
@@ -189,32 +225,6 @@ def _task(name: str) -> type[Task]:
 
 
 def _start(experiment: Experiment, device: str | None, jobs: int) -> Process:
-    """A process that trains an experiment, as one of some jobs; what it says goes into the experiment's log."""
-    path = Path(experiment.out, EXPERIMENT_FILE)
-    write_experiment(experiment, path)
-    command = [sys.executable, "-m", "polyseme.studies.experiment", str(path), *([device] if device else [])]
-    return start_process(command, _log(experiment), jobs=jobs)
-
-
-def _log(experiment: Experiment) -> Path:
-    return Path(experiment.out, "cell.log")
-
-
-def _title(experiment: Experiment) -> str:
-    share = "" if experiment.share == 1 else f" {100 * experiment.share:g}% of the data"
-    return f"{experiment.set} {experiment.row}{share} seed {experiment.seed}"
-
-
-def _score(experiment: Experiment) -> str:
-    result = experiment.result or {}
-    scores = {name: values[result["main"]] for name, values in result.get("scores", {}).items()}
-    return ", ".join(f"{name} {value:.4f}" for name, value in scores.items()) + f"  ({result.get('seconds', 0):,.0f} s)"
-
-
-def group_by_row(experiments: Sequence[Experiment]) -> dict[tuple[str, float, str], list[Experiment]]:
-    """Done experiments by set, share of the training data, and row."""
-    found: dict[tuple[str, float, str], list[Experiment]] = {}
-    for experiment in experiments:
-        if experiment.done:
-            found.setdefault((experiment.set, experiment.share, experiment.row), []).append(experiment)
-    return found
+    """Start the process of an experiment; its output goes to the experiment's log."""
+    command = [sys.executable, "-m", "polyseme.studies.experiment", str(experiment.write()), *([device] if device else [])]
+    return start_process(command, experiment.log, jobs=jobs)

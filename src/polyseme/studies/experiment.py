@@ -1,9 +1,9 @@
-"""One experiment of a comparison: a task on a labelled set with some encoders and a seed, trained in a process of its own.
+"""One experiment of a comparison: a task on a labelled data set with some encoders and a seed, trained in its own process.
 
-    python -m polyseme.studies.experiment experiment.json
+    python -m polyseme.studies.experiment cell.json
 
-A process each, so that several can share a GPU, and one that fails or is killed takes no other with it. The folder of the
-experiment is that of the trained task; it is done when `result.json` is there, and goes on where it stopped until then.
+Each has its own process, so that several can share a GPU and one that fails or is killed stops no other. Its folder is that of
+the trained task; the experiment is done when `result.json` is there, and until then the same call resumes it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from polyseme.base import format1
 from polyseme.base.run import Run
 from polyseme.encoders import folder as models
 from polyseme.encoders.shipped import shipped_folder
@@ -24,31 +25,33 @@ from polyseme.studies.train import Files, Job, task_named
 from polyseme.tasks.fit import RESULT
 from polyseme.text.words import Splitter, get_splitter
 
-EXPERIMENT_FILE = "cell.json"
-"""What the experiment is, in its folder."""
+EXPERIMENT_FILE, LOG_FILE = "cell.json", "cell.log"
+"""The experiment and its log, in its folder."""
+EXPERIMENTS_FOLDER = "cells"
+FORMAT = 2
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is trained, and where it goes."""
+    """What is trained, and where it is written."""
 
     set: str
-    """The name of the labelled set."""
+    """Name of the labelled data set."""
     row: str
-    """What the comparison calls the encoders."""
+    """Name of the encoders in the comparison."""
     encoders: str
-    """The encoders themselves: `none`, or names and paths joined by `+`."""
+    """The encoders: `none`, or names and paths joined by `+`."""
     seed: int
     out: str
     cache: str
     options: dict[str, Any] = field(default_factory=dict)
-    """That differ from the set's own."""
+    """Options that differ from those of the data set."""
     made: dict[str, str] = field(default_factory=dict)
-    """Which models the encoders were when the experiment was trained: paths, and what tells a model from one trained anew."""
+    """Fingerprints of the encoders by path, which show whether a model was trained again later."""
 
     @property
-    def share(self) -> float:
-        """Of the training data."""
+    def train_fraction(self) -> float:
+        """Fraction of the training data."""
         return float(self.options.get("train_fraction", 1.0))
 
     @property
@@ -58,28 +61,57 @@ class Experiment:
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """What `result.json` tells; None: not there yet."""
+        """The content of `result.json`; None if it is not there yet."""
         path = Path(self.out, RESULT)
-        found: dict[str, Any] | None = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-        return found
+        result: dict[str, Any] | None = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        return result
 
-    def changed(self) -> dict[str, str]:
-        """What the experiment is to be and was not when it was trained, by its name."""
+    @property
+    def log(self) -> Path:
+        """The output of its process."""
+        return Path(self.out, LOG_FILE)
+
+    @property
+    def title(self) -> str:
+        """A short description."""
+        fraction = "" if self.train_fraction == 1 else f" {100 * self.train_fraction:g}% of the data"
+        return f"{self.set} {self.row}{fraction} seed {self.seed}"
+
+    @property
+    def summary(self) -> str:
+        """The scores, and the seconds that it took."""
+        result = self.result or {}
+        scores = {name: values[result["main"]] for name, values in result.get("scores", {}).items()}
+        return ", ".join(f"{name} {value:.4f}" for name, value in scores.items()) + f"  ({result.get('seconds', 0):,.0f} s)"
+
+    def changes(self) -> str:
+        """Return in words what differs from when it was trained; empty if nothing does, or if it was not."""
         path = Path(self.out, EXPERIMENT_FILE)
         if not path.is_file():
-            return {}
+            return ""
         then = json.loads(path.read_text(encoding="utf-8"))
-        old, new = _plain(then), _plain(asdict(self))
-        found = {
-            name: f"{old.get(name, 'not given')} then, {new.get(name, 'not given')} now"
+        options = then["options"] if then.get("format") == FORMAT else self._translated(then["options"])
+        old, new = (
+            {"encoders": then["encoders"], **options},
+            {"encoders": self.encoders, **json.loads(json.dumps(self.options))},
+        )
+        changes = [
+            f"{name}: {old.get(name, 'not given')} then, {new.get(name, 'not given')} now"
             for name in {**old, **new}
             if old.get(name) != new.get(name)
-        }
-        others = [name for name, was in then.get("made", {}).items() if self.made.get(name, was) != was]
-        return found | dict.fromkeys(others, "a model that was trained anew since")
+        ]
+        again = [name for name, was in then.get("made", {}).items() if self.made.get(name, was) != was]
+        return "; ".join([*changes, *(f"{name}: trained again since" for name in again)])
+
+    def _translated(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Options of format 1 under their names of format 2."""
+        kind = task_named(labelled_set(self.set).task)
+        for config in (kind.config_type.__name__, "FeaturesConfig", "FitConfig", "ExperimentOptions"):
+            options = format1.translate(config, options)
+        return options
 
     def train(self, device: str | None = None) -> None:
-        """Train it, or go on with it."""
+        """Train it, or resume it."""
         labelled = labelled_set(self.set)
         files = labelled.files()
         job = Job(
@@ -92,20 +124,22 @@ class Experiment:
             options={**default_options(labelled, self.options, self.encoders), **self.options},
         )
         job.train(Run.from_environment(seed=self.seed, device=device))
-        if self.done:  # a study has many experiments, and a done one goes on no more
+        if self.done:  # a study has many experiments, and a finished one needs no checkpoint
             for checkpoint in Path(self.out, "run").glob("checkpoint-*"):
                 checkpoint.unlink()
-            link_duplicates(Path(self.out), Path(self.cache).with_name("cells"))
+            link_duplicates(Path(self.out), Path(self.cache).with_name(EXPERIMENTS_FOLDER))
 
-
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    """The encoders and options of an experiment as they stand in its file."""
-    found: dict[str, Any] = json.loads(json.dumps({"encoders": values["encoders"], **values["options"]}))
-    return found
+    def write(self) -> Path:
+        """Write the file that `main` reads."""
+        path = Path(self.out, EXPERIMENT_FILE)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        values = {**asdict(self), "format": FORMAT}
+        path.write_text(json.dumps(values, ensure_ascii=False, indent=1), encoding="utf-8")
+        return path
 
 
 def _splitter(name: str | None, language: str) -> Splitter:
-    """The same for all encoders: by name, else that of the language's shipped model."""
+    """The same splitter for all encoders: by name, else that of the language's shipped model."""
     if name is not None or language == "en":
         return get_splitter(name or "english")
     folder = shipped_folder(language)
@@ -116,13 +150,9 @@ def _splitter(name: str | None, language: str) -> Splitter:
 def main() -> None:
     """Train the experiment that a file describes."""
     path, *device = sys.argv[1:]
-    Experiment(**json.loads(Path(path).read_text(encoding="utf-8"))).train(*device)
-
-
-def write_experiment(experiment: Experiment, path: Path) -> None:
-    """The file that `main` reads."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(asdict(experiment), ensure_ascii=False, indent=1), encoding="utf-8")
+    values = json.loads(Path(path).read_text(encoding="utf-8"))
+    values.pop("format", None)
+    Experiment(**values).train(*device)
 
 
 if __name__ == "__main__":

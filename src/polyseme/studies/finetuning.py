@@ -1,8 +1,8 @@
-"""How a labelled set is trained where an encoder is fine-tuned: the encoder and a head, as ULMFiT, GPT and BERT were published.
+"""Options of a labelled data set with a fine-tuned encoder: the encoder and a head, as ULMFiT, GPT and BERT were published.
 
-A set's own options are those of a network that stands on frozen vectors. A fine-tuned encoder needs none: it has another rate
-(`polyseme.studies.recipes`), few passes, and no words of the task's own. Tasks without such a network, and several encoders
-side by side, keep the set's own.
+The options of a data set are those of a network over frozen vectors. A fine-tuned encoder needs no such network: it has another
+learning rate (`polyseme.studies.recipes`), few epochs, and no word embeddings of the task. Tasks without a head alone, and
+several encoders together, keep the options of the data set.
 """
 
 from __future__ import annotations
@@ -13,34 +13,43 @@ from typing import Any
 from polyseme.studies.sets import LabelledSet
 from polyseme.studies.train import named_in
 
-TUNED, FROZEN = "finetune", "frozen"
-"""The modes of encoders, which learn along or stay, and the words for rows that have them."""
+FINETUNE, FROZEN = "finetune", "frozen"
+"""The modes of encoders, and the scopes of options for them."""
 HEADS: Mapping[str, Mapping[str, Any]] = {
     "tagging": {"network_layers": 0, "task_embeddings": False, "crf": False, "layers": "top", "norm": "none"},
     "classification": {"network": "linear"},
     "pairs": {"network": "linear"},
     "reading": {"network": "linear"},
 }
-"""Options that leave nothing but a head, by task."""
-USUAL: Mapping[str, Any] = {"batch_size": 32, "epochs": 4, "patience": 4, "dropout": 0.1}
-"""As in BERT's paper."""
+"""Options that leave only a head, by task."""
+BERT_DEFAULTS: Mapping[str, Any] = {"batch_size": 32, "epochs": 4, "patience": 4, "dropout": 0.1}
+"""As in the BERT paper."""
 DATA = (
     *("column", "scheme", "classes", "phrases", "sentence_copies"),
     *("text", "second", "label", "header", "format", "strict", "goal", "max_answer_length", "max_span_width", "max_length"),
 )
-"""Options that say how files are read, and what of them counts: those of the set hold in any case."""
-OF_FROZEN = ("word_features", "phrase_context", "document_context")
-"""Switches for frozen encoders alone."""
+"""Options of how files are read and scored: those of the data set always apply."""
+FROZEN_ONLY = ("word_features", "phrase_context", "document_context")
+"""Options that apply only to frozen encoders."""
+
+
+def without_mode(row: str) -> str:
+    """Return a row of encoders without `:finetune`.
+
+    >>> without_mode("word2vec+bert:finetune")
+    'word2vec+bert'
+    """
+    return row.removesuffix(f":{FINETUNE}")
 
 
 def default_options(labelled: LabelledSet, given: Mapping[str, Any], encoders: str) -> dict[str, Any]:
-    """The options of a set for experiments with these encoders, before those that are given."""
+    """Return the options of a data set with some encoders, to which the given ones are added."""
     own = dict(labelled.options)
-    if given.get("mode") != TUNED:
+    if given.get("mode") != FINETUNE:
         return own
-    own |= {name: False for name in OF_FROZEN if name in own}
+    own |= {name: False for name in FROZEN_ONLY if name in own}
     head = HEADS.get(labelled.task, {})
-    other = any(given.get(name, value) != value for name, value in head.items())  # a network that somebody chose
-    if not head or other or len(named_in(encoders)) != 1:
+    other_network = any(given.get(name, value) != value for name, value in head.items())
+    if not head or other_network or len(named_in(encoders)) != 1:
         return own
-    return {**{name: value for name, value in own.items() if name in DATA}, **head, **USUAL}
+    return {**{name: value for name, value in own.items() if name in DATA}, **head, **BERT_DEFAULTS}

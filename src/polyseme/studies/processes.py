@@ -1,4 +1,4 @@
-"""Work in processes of their own, some side by side: one that fails or is killed takes no other with it."""
+"""Work in separate processes, several in parallel: one that fails or is killed stops no other."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ from polyseme.base.signals import GracefulStop
 Process = subprocess.Popen[bytes]
 Job = TypeVar("Job")
 _BEGUN = "# begun "
-"""Begins the line of a log that tells of a new process."""
-_WAIT = 0.5  # seconds between two looks at the processes
+"""Begins the line of a log for a new process."""
+_POLL_SECONDS = 0.5
 
 
 def run_parallel(
-    pieces: Sequence[Job], start: Callable[[Job], Process], stop: GracefulStop, *, jobs: int = 1
+    queue: Sequence[Job], start: Callable[[Job], Process], stop: GracefulStop, *, jobs: int = 1
 ) -> Iterator[tuple[Job, int]]:
-    """Pieces of work as their processes end, with their exit codes, `jobs` at a time; after a stop those under way are asked
-    to end, and waited for."""
-    waiting, running = list(pieces), list[tuple[Job, Process]]()
+    """Run jobs, `jobs` at a time, and yield each with its exit code as it ends; after a stop, end the running ones and wait."""
+    waiting, running = list(queue), list[tuple[Job, Process]]()
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
                 running.append((waiting[0], start(waiting.pop(0))))
-            time.sleep(_WAIT)
+            time.sleep(_POLL_SECONDS)
             if stop.name is not None:
                 break
             codes = [process.poll() for _, process in running]
-            ended = [(piece, code) for (piece, _), code in zip(running, codes, strict=True) if code is not None]
+            ended = [(job, code) for (job, _), code in zip(running, codes, strict=True) if code is not None]
             running = [pair for pair, code in zip(running, codes, strict=True) if code is None]
             yield from ended
     finally:
@@ -45,8 +44,8 @@ def run_parallel(
 
 
 def start_process(command: Sequence[str], log: Path, *, jobs: int = 1) -> Process:
-    """Start a command as one of some jobs, with its share of the cores; what it says goes to the end of the log."""
-    threads = {} if jobs == 1 else {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))}  # not all cores for each
+    """Start a command as one of some parallel jobs, with its part of the cores; append its output to the log."""
+    threads = {} if jobs == 1 else {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))}
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
         file.write(f"{_BEGUN}{time.strftime('%Y-%m-%d %H:%M:%S')}: {shlex.join(command)}\n".encode())
@@ -57,20 +56,20 @@ def start_process(command: Sequence[str], log: Path, *, jobs: int = 1) -> Proces
 
 
 def last_line(log: Path) -> str:
-    """What the last process of a log said last; nothing, where it said nothing."""
+    """Return the last line that the last process of a log wrote; empty if it wrote nothing."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.is_file() else []
-    found = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return "" if found.startswith(_BEGUN) else found
+    line = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return "" if line.startswith(_BEGUN) else line
 
 
 def failure_reason(log: Path, code: int) -> str:
-    """Why a process failed: what it said last, and by which signal it was killed."""
-    said = last_line(log) or "without a word"
+    """Return why a process failed: its last line, and the signal that killed it."""
+    last = last_line(log) or "no output"
     if code >= 0:
-        return said
+        return last
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-    hint = ", as where memory is short" if name == "SIGKILL" else ""
-    return f"killed by {name}{hint}; it said last: {said}"
+    hint = ", perhaps because memory ran out" if name == "SIGKILL" else ""
+    return f"killed by {name}{hint}; last line: {last}"
 
 
 def _cores() -> int:

@@ -1,7 +1,7 @@
-"""How encoders were fine-tuned in their papers, where nothing but a head stands above them and nobody says otherwise.
+"""Published settings of fine-tuning, for an encoder with a head alone and settings that the user does not give.
 
-A task's own network learns at rates that would ruin a pre-trained one. These are the options of the papers by the names that
-`polyseme.train` has for them; passes over the data are left to who knows the data (published are 3 or 4 for BERT and GPT).
+A task's own network learns at rates that would ruin a pre-trained one. Epochs are left to the data set (published are 3 or 4
+for BERT and GPT).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ RECIPES: dict[str, dict[str, Any]] = {
         "decay": "slanted",
     },
 }
-"""By the kind of encoder."""
+"""By kind of encoder, under the option names of `polyseme.train`."""
 
 
 def recipe_options(config: TaskConfig, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:
-    """The published options that were not given, for a config that is a fine-tuned encoder and a head; else none."""
+    """Return the published options that are not given, for a fine-tuned encoder with a head alone; else none."""
     if config.features.mode != "finetune" or len(encoders) != 1 or not config.is_linear:
         return {}
-    usual = RECIPES.get(encoders[0].kind, {})
-    return {name: value for name, value in usual.items() if name not in options}
+    recipe = RECIPES.get(encoders[0].kind, {})
+    return {name: value for name, value in recipe.items() if name not in options}

@@ -1,52 +1,83 @@
-"""The files of a comparison, of what is done so far: tables for people and for programs, and plots."""
+"""The result of a comparison, of the finished experiments: tables for people and programs, and plots."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from polyseme.base.display import columns, html_table
 from polyseme.base.files import write_text
 from polyseme.pretraining.cost import Cost
-from polyseme.studies import costs
-from polyseme.studies.compare import Study
+from polyseme.studies.costs import COST_HEADER, NamedCosts, cost_rows
 from polyseme.studies.plots import has_costs, plot_costs, plot_learning_curve, plot_scores
-from polyseme.studies.table import Row, as_csv, as_markdown, table
-
-Costs = Sequence[tuple[str, Cost | None]]
-"""Names, and what each cost."""
+from polyseme.studies.table import ComparisonRow, as_csv, score_header, score_rows
 
 
-def default_baseline(rows: tuple[str, ...]) -> str:
-    """The row to compare with where nobody says: the first but `none`."""
-    return next((row for row in rows if row != "none"), rows[0])
+@dataclass(frozen=True)
+class ComparisonResult:
+    """The table of a comparison; false if nothing is finished yet."""
+
+    out: Path
+    """Folder with table.md, table.csv, and the plots."""
+    rows: list[ComparisonRow]
+    costs: NamedCosts = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.costs)
+
+    def __str__(self) -> str:
+        right = range(3, 10)
+        tables = [columns(table, indent=0, right=right) for table in self._tables()]
+        return "\n\n".join(tables)
+
+    def _repr_html_(self) -> str:
+        return "".join(html_table(header, rows) for header, *rows in self._tables())
+
+    def as_markdown(self) -> str:
+        """Return the tables as Markdown."""
+        return "\n".join(markdown_table(header, rows) for header, *rows in self._tables())
+
+    def _tables(self) -> list[list[list[str]]]:
+        scores = [score_header(self.rows), *score_rows(self.rows)] if self.rows else []
+        spent = [list(COST_HEADER), *cost_rows(self.costs)]
+        return [table for table in (scores, spent) if len(table) > 1]
 
 
-def write_report(study: Study, baseline: str | None = None, *, plot: bool = False, models: Costs | None = None) -> str:
-    """Write `table.md` and `table.csv`, and where wanted pictures; gives the table as Markdown, empty where nothing is done.
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table; the first column is text, and so are those of names."""
+    texts = {"data set", "encoders", "metric", "train fraction"}
+    line = ["---" if name in texts else "---:" for name in header]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (header, line, *rows))
 
-    `models`: what is told of costs, in place of those of the rows.
+
+def write_report(
+    out: Path, rows: list[ComparisonRow], *, plot: bool = False, costs: NamedCosts | None = None
+) -> ComparisonResult:
+    """Write `table.md`, `table.csv` and, on request, plots, and return the result; without rows, write nothing.
+
+    `costs`: shown in place of those of the rows.
     """
-    out, found = study.out, table(study.experiments(), baseline or default_baseline(study.rows), study.groups)
-    if not found:
-        return ""
-    told = "\n".join(filter(None, [as_markdown(found), costs.as_markdown(_costs(found) if models is None else models)]))
-    write_text(out / "table.md", told)
-    write_text(out / "table.csv", as_csv(found))
+    if not rows:
+        return ComparisonResult(out, [])
+    result = ComparisonResult(out, rows, _costs(rows) if costs is None else costs)
+    write_text(out / "table.md", result.as_markdown())
+    write_text(out / "table.csv", as_csv(rows))
     if plot:
-        _draw(found, out)
-    return told
+        _plot(rows, out)
+    return result
 
 
-def _costs(rows: list[Row]) -> Costs:
-    """What each row of encoders cost, where any tells; two languages have two `word2vec`s."""
+def _costs(rows: list[ComparisonRow]) -> NamedCosts:
+    """The cost of each row of encoders, if any is known; with two languages there are two `word2vec`s."""
     each: list[tuple[str, Cost | None]] = []
     for row in rows:
         each += [] if (row.encoders, row.cost) in each else [(row.encoders, row.cost)]
     return each if has_costs(rows) else []
 
 
-def _draw(rows: list[Row], out: Path) -> None:
-    if len({row.share for row in rows}) > 1:
+def _plot(rows: list[ComparisonRow], out: Path) -> None:
+    if len({row.train_fraction for row in rows}) > 1:
         for name in dict.fromkeys(row.set for row in rows):
             plot_learning_curve([row for row in rows if row.set == name], out / f"curve-{name}.png")
         return

@@ -1,7 +1,8 @@
-"""The table of a comparison: score, spread over seeds, and what a row gains over the baseline, with a bootstrap interval.
+"""The table of a comparison: scores, standard deviation over seeds, and gains over a baseline with a bootstrap interval.
 
-As in Table 1 of Peters et al. 2018: baseline, with, increase absolute and relative. The relative increase is the share of the
-baseline's errors that are gone. A group of sets has a row for the mean of their scores, seed by seed.
+As in Table 1 of Peters et al. 2018: baseline, with encoder, absolute and relative increase. The relative increase (error
+reduction) is the fraction of the baseline's errors that are gone. A group of data sets has a row for the mean of their scores,
+seed by seed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,25 +18,27 @@ import numpy as np
 
 from polyseme.metrics.bootstrap import Comparison, ExampleSet, paired_bootstrap_of_mean
 from polyseme.pretraining.cost import Cost
-from polyseme.studies.compare import group_by_row
 from polyseme.studies.costs import cost_of
 from polyseme.studies.experiment import Experiment
 from polyseme.studies.sets import labelled_set, members, title_of
 from polyseme.studies.train import task_named
 from polyseme.tasks.fit import TALLIES
 
-HEAD = ("set", "share", "encoders", "measure", "mean", "spread", "seeds", "increase", "error reduction", "interval")
-PROGRAMS = ("set", "share", "encoders", "measure", "mean", "spread", "error_reduction", "low", "high", "p", "scores")
-COSTS = ("pretraining_seconds", "pretraining_words", "parameters", "pretraining_words_per_second")
+HEADER = ("data set", "train fraction", "encoders", "metric", "mean", "std", "seeds", "increase", "error reduction", "interval")
+CSV_HEADER = ("set", "train_fraction", "encoders", "metric", "mean", "std", "error_reduction", "low", "high", "p", "scores")
+CSV_COSTS = ("pretraining_seconds", "pretraining_words", "parameters", "pretraining_words_per_second")
+Key = tuple[str, float, str]
+"""Data set, fraction of the training data, row of encoders."""
+Runs = list[list[Experiment]]
+"""For each seed its experiment on each data set: one, or those of a group."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """One set, or the mean of a group of sets, with one row of encoders, over all seeds."""
+class ComparisonRow:
+    """One data set, or the mean of a group of them, with one row of encoders, over all seeds."""
 
     set: str
-    share: float
-    """Of the training data."""
+    train_fraction: float
     encoders: str
     measure: str
     scores: tuple[float, ...]
@@ -43,11 +46,11 @@ class Row:
     gain: Comparison | None
     """Over the baseline; None: it is the baseline, or cannot be compared."""
     cost: Cost | None = None
-    """Of the encoders' pre-training; None: not told."""
+    """Of pre-training; None: unknown."""
 
     @property
     def mean(self) -> float:
-        """Over the seeds."""
+        """Mean over the seeds."""
         return statistics.fmean(self.scores)
 
     @property
@@ -56,56 +59,52 @@ class Row:
         return statistics.stdev(self.scores) if len(self.scores) > 1 else 0.0
 
     def formatted(self) -> list[str]:
-        """As a person reads it: per cent."""
+        """Return the cells of the table, in per cent."""
         numbers = [f"{100 * self.mean:.2f}", f"{100 * self.std:.2f}", str(len(self.scores))]
-        told = [self.set, f"{100 * self.share:g}%", self.encoders, self.measure, *numbers]
+        cells = [title_of(self.set), f"{100 * self.train_fraction:g}%", self.encoders, self.measure, *numbers]
         if self.gain is None:
-            return [*told, "", "", ""]
+            return [*cells, "", "", ""]
         reduction = self.gain.reduction
         interval = f"{100 * reduction.low:.1f} to {100 * reduction.high:.1f} %"
-        return [*told, f"{100 * self.gain.difference.value:+.2f}", f"{100 * reduction.value:.1f} %", interval]
+        return [*cells, f"{100 * self.gain.difference.value:+.2f}", f"{100 * reduction.value:.1f} %", interval]
 
 
-Runs = list[list[Experiment]]
-"""For each seed its experiment of each set: one, or those of a group."""
+def table(experiments: Sequence[Experiment], baseline: str, groups: Sequence[str] = ()) -> list[ComparisonRow]:
+    """Return a row for each data set and encoders with finished experiments, compared with `baseline` on the same data set.
 
-
-def table(experiments: Sequence[Experiment], baseline: str, groups: Sequence[str] = ()) -> list[Row]:
-    """A row for each set and encoders that have done experiments, compared with the row `baseline` of the same set.
-
-    Behind the last set of a group come the rows of its mean, by the seeds that are done in all its sets.
+    After the last data set of a group come the rows of its mean, over the seeds that are finished in all its data sets.
     """
-    found = {key: [[experiment] for experiment in several] for key, several in group_by_row(experiments).items()}
-    last = {group: max(place for place, key in enumerate(found) if key[0] in members(group)) for group in _begun(found, groups)}
+    found: dict[Key, Runs] = {}
+    for experiment in experiments:
+        if experiment.done:
+            found.setdefault((experiment.set, experiment.train_fraction, experiment.row), []).append([experiment])
+    started = [group for group in groups if any(key[0] in members(group) for key in found)]
+    last = {group: max(number for number, key in enumerate(found) if key[0] in members(group)) for group in started}
     rows = []
-    for place, (name, share, encoders) in enumerate(list(found)):
-        rows.append(_row(name, share, encoders, found, baseline))
-        for group in (each for each in last if last[each] == place):
+    for number, key in enumerate(found):
+        rows.append(_row(key, found, baseline))
+        for group in (each for each in last if last[each] == number):
             means = _means(group, found)
-            rows += [_row(*key, means, baseline) for key in means]
+            rows += [_row(each, means, baseline) for each in means]
     return rows
 
 
-def _begun(found: dict[tuple[str, float, str], Runs], groups: Sequence[str]) -> Iterator[str]:
-    yield from (group for group in groups if any(key[0] in members(group) for key in found))
-
-
-def _means(group: str, found: dict[tuple[str, float, str], Runs]) -> dict[tuple[str, float, str], Runs]:
-    """For a group what `found` has for a set: seeds that are done in all its sets."""
-    means: dict[tuple[str, float, str], Runs] = {}
-    for share, encoders in dict.fromkeys(key[1:] for key in found if key[0] in members(group)):
-        by_seed = [{run[0].seed: run[0] for run in found.get((name, share, encoders), [])} for name in members(group)]
-        seeds = [seed for seed in by_seed[0] if all(seed in experiments for experiments in by_seed)]
-        if seeds:
-            means[group, share, encoders] = [[experiments[seed] for experiments in by_seed] for seed in seeds]
+def _means(group: str, found: dict[Key, Runs]) -> dict[Key, Runs]:
+    """The runs of a group: the seeds that are finished in all its data sets."""
+    means: dict[Key, Runs] = {}
+    for fraction, encoders in dict.fromkeys(key[1:] for key in found if key[0] in members(group)):
+        by_seed = [{run[0].seed: run[0] for run in found.get((name, fraction, encoders), [])} for name in members(group)]
+        if seeds := [seed for seed in by_seed[0] if all(seed in each for each in by_seed)]:
+            means[group, fraction, encoders] = [[each[seed] for each in by_seed] for seed in seeds]
     return means
 
 
-def _row(name: str, share: float, encoders: str, found: dict[tuple[str, float, str], Runs], baseline: str) -> Row:
-    runs, base = found[name, share, encoders], found.get((name, share, baseline))
-    scores = tuple(statistics.fmean(_score(experiment) for experiment in run) for run in runs)
-    gain = None if base is None or encoders == baseline else compared(base, runs)
-    return Row(name, share, encoders, _measure(runs[0][0]), scores, gain, cost_of(runs[0][0].encoders))
+def _row(key: Key, found: dict[Key, Runs], baseline: str) -> ComparisonRow:
+    name, fraction, encoders = key
+    runs, base = found[key], found.get((name, fraction, baseline))
+    scores = tuple(statistics.fmean(_score(each) for each in run) for run in runs)
+    gain = None if base is None or encoders == baseline else compare_runs(base, runs)
+    return ComparisonRow(name, fraction, encoders, _measure(runs[0][0]), scores, gain, cost_of(runs[0][0].encoders))
 
 
 def _measure(experiment: Experiment) -> str:
@@ -116,35 +115,40 @@ def _score(experiment: Experiment) -> float:
     return float((experiment.result or {})["scores"]["test"][_measure(experiment)])
 
 
-def compared(old: Runs, new: Runs) -> Comparison | None:
-    """The gain of some runs over others on the same test data, by the paired bootstrap; None where counts are missing."""
-    if not all(Path(experiment.out, TALLIES).is_file() for run in (*old, *new) for experiment in run):
+def compare_runs(old: Runs, new: Runs) -> Comparison | None:
+    """Compare runs on the same test data by the paired bootstrap; None if counts per example are missing."""
+    if not all(Path(each.out, TALLIES).is_file() for run in (*old, *new) for each in run):
         return None
-    parts = []
-    for place, experiment in enumerate(old[0]):
-        before, after = ([np.load(Path(run[place].out, TALLIES)) for run in runs] for runs in (old, new))
-        parts.append(ExampleSet(before, after, task_named(labelled_set(experiment.set).task).score_from_counts))
-    return paired_bootstrap_of_mean(parts)
+    sets = []
+    for number, experiment in enumerate(old[0]):
+        before, after = ([np.load(Path(run[number].out, TALLIES)) for run in runs] for runs in (old, new))
+        sets.append(ExampleSet(before, after, task_named(labelled_set(experiment.set).task).score_from_counts))
+    return paired_bootstrap_of_mean(sets)
 
 
-def as_markdown(rows: Sequence[Row]) -> str:
-    """A table for documents."""
-    whole = all(row.share == 1 for row in rows)  # then the column says nothing
-    lines = [list(HEAD), ["---"] * 4 + ["---:"] * (len(HEAD) - 4)]
-    lines += [[title_of(row.set), *row.formatted()[1:]] for row in rows]
-    shown = [cells[:1] + cells[2 if whole else 1 :] for cells in lines]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in shown)
+def score_header(rows: Sequence[ComparisonRow]) -> list[str]:
+    """Return the header of the table; the train fraction is left out if it is always 1."""
+    return _shown(list(HEADER), rows)
 
 
-def as_csv(rows: Sequence[Row]) -> str:
-    """A table for programs: shares of 1, every seed, and what the encoders cost."""
+def score_rows(rows: Sequence[ComparisonRow]) -> list[list[str]]:
+    """Return the cells of the table."""
+    return [_shown(row.formatted(), rows) for row in rows]
+
+
+def _shown(cells: list[str], rows: Sequence[ComparisonRow]) -> list[str]:
+    return cells[:1] + cells[2 if all(row.train_fraction == 1 for row in rows) else 1 :]
+
+
+def as_csv(rows: Sequence[ComparisonRow]) -> str:
+    """Return the table as CSV: fractions of 1, the score of every seed, and what the encoders cost."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*PROGRAMS, *COSTS])
+    writer.writerow([*CSV_HEADER, *CSV_COSTS])
     for row in rows:
         gain, cost = row.gain, row.cost
-        told = ["", "", "", ""] if gain is None else [gain.reduction.value, gain.reduction.low, gain.reduction.high, gain.p]
-        spent = [""] * 4 if cost is None else [cost.seconds, cost.words, cost.parameters, cost.words_per_second or ""]
+        gains = ["", "", "", ""] if gain is None else [gain.reduction.value, gain.reduction.low, gain.reduction.high, gain.p]
+        costs = [""] * 4 if cost is None else [cost.seconds, cost.words, cost.parameters, cost.words_per_second or ""]
         scores = " ".join(map(str, row.scores))
-        writer.writerow([row.set, row.share, row.encoders, row.measure, row.mean, row.std, *told, scores, *spent])
+        writer.writerow([row.set, row.train_fraction, row.encoders, row.measure, row.mean, row.std, *gains, scores, *costs])
     return text.getvalue()
