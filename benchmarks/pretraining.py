@@ -23,7 +23,8 @@ import torch
 from benchmarks.plain_pretraining import PlainObjective
 from benchmarks.workload import drawn, limit
 from polyseme.base.run import Run
-from polyseme.pretraining.elmo_fit import ElmoPretraining, build
+from polyseme.pretraining.elmo_config import ElmoPretraining
+from polyseme.pretraining.elmo_job import build
 from polyseme.pretraining.elmo_packed import PackedElmoObjective, PackedTensors
 from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.corpus import Corpus
@@ -112,7 +113,7 @@ def main() -> None:
             run.seed_all()
             model = build(shards, config, corpus)
             batches = PackedBatches(shards, range(len(shards)), batch_size=options.lanes, bptt=options.steps)
-            objective = kind(model, shards, negatives=config.sample)
+            objective = kind(model, shards, negatives=config.samples)
             made = Training(objective, run)
             return made, iter(
                 PrefetchedBatches(batches, objective.prepare, prefetch=PREFETCHED if run.device.type == "cuda" else 0)
@@ -144,7 +145,7 @@ def main() -> None:
             result["ratio"] = max(rates["fast"]) / max(rates["plain"])
             result["largest_relative_difference_of_losses"] = worst
         batch = next(batches)
-        work = flops(fast.objective, batch, config.sample)
+        work = flops(fast.objective, batch, config.samples)
         result["tflops"] = work / batch.words * max(rates["fast"]) / 1e12
         if run.device.type == "cuda":
             kind = torch.bfloat16 if run.precision == "bf16" else torch.float32

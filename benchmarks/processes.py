@@ -30,7 +30,7 @@ def rate(out: Path) -> float:
 def work(text: str, out: str, options: argparse.Namespace) -> None:
     """One process of a run."""
     from polyseme.base.run import Run
-    from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
+    from polyseme.pretraining.elmo_config import ElmoPretraining
     from polyseme.text.corpus import Corpus
     from polyseme.training.config import TrainConfig
 
@@ -43,7 +43,7 @@ def work(text: str, out: str, options: argparse.Namespace) -> None:
         batch_words=options.batch_words,
         train=TrainConfig(steps=WARM_UP * (1 + options.steps // WARM_UP), log_every=WARM_UP),
     )
-    pretrain(Corpus(text, workers=0, **ways), out, config, Run.from_environment(device="cpu"))  # type: ignore[arg-type]
+    config.fit(Corpus(text, workers=0, **ways), Run.from_environment(device="cpu"), out)  # type: ignore[arg-type]
 
 
 def train(processes: int, text: Path, out: Path) -> float:

@@ -4,11 +4,11 @@ import pytest
 
 from polyseme.base.errors import UsageError
 from polyseme.cli.training_options import TrainingOptions
-from polyseme.pretraining import subword_training, ulmfit
+from polyseme.pretraining import subword_config, ulmfit_config
 from polyseme.training.optim_config import OptimConfig
 
 
-@pytest.mark.parametrize("usual", [OptimConfig(), subword_training.default_optim(), ulmfit.optim()])
+@pytest.mark.parametrize("usual", [OptimConfig(), subword_config.default_optim(), ulmfit_config.default_optim()])
 def test_only_what_is_given_is_changed(usual: OptimConfig) -> None:
     assert TrainingOptions().loop(usual).optim == usual
     assert TrainingOptions(warmup=0.0, clip_norm=0.5).loop(usual).optim == usual.replace(warmup=0.0, clip_norm=0.5)

@@ -22,11 +22,11 @@ from polyseme.encoders.vocabulary_extension import extend_vocabulary
 from polyseme.formats import bilm
 from polyseme.nn.output.adaptive import AdaptiveSoftmax
 from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
-from polyseme.pretraining.adapt import ElmoAdaptation, adapt, allowed_batchings, fingerprint, missing_words
+from polyseme.pretraining.adapt import adapt, fingerprint, missing_words
 from polyseme.pretraining.elmo import ElmoObjective
-from polyseme.pretraining.elmo_fit import ElmoPretraining, build
+from polyseme.pretraining.elmo_config import ElmoAdaptation, ElmoPretraining, allowed_batchings
+from polyseme.pretraining.elmo_job import MappedShards, build
 from polyseme.pretraining.elmo_packed import PackedElmoObjective
-from polyseme.pretraining.elmo_training import MappedShards
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.training.base import Loss
@@ -92,10 +92,10 @@ def test_models_of_ours(corpus: Corpus, tmp_path: Path, kind: str, caplog: pytes
     assert adapted.before is not None
     assert adapted.before["perplexity"] == pytest.approx(said.mean, rel=1e-5)
     assert adapted.before["backward"] == pytest.approx(said.backward, rel=1e-5)
-    assert adapted.better and adapted.after["perplexity"] < 0.8 * said.mean
+    assert adapted.better and adapted.scores["perplexity"] < 0.8 * said.mean
     found = polyseme.load(tmp_path / "out")
     assert type(found.output) is output and list(found.vocabulary or ()) == old + adapted.added
-    assert found.perplexity(held_out(LINES)).mean == pytest.approx(adapted.after["perplexity"], rel=1e-4)
+    assert found.perplexity(held_out(LINES)).mean == pytest.approx(adapted.scores["perplexity"], rel=1e-4)
     checkpoint = json.loads(max((tmp_path / "out" / "run").glob("checkpoint-*.json")).read_text())
     assert checkpoint["values"]["settings"]["settings"]["adaptation"]["batching"] == batching
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
@@ -131,13 +131,13 @@ def test_stopped_and_taken_up(corpus: Corpus, tmp_path: Path, monkeypatch: pytes
     with monkeypatch.context() as patch:
         Stopping(14, patch)
         cut = adapt(start(), corpus, tmp_path / "cut", config, Run(seed=2))
-        assert cut.result.ended is None and cut.result.steps == 14 and cut.before == whole.before
+        assert cut.ended is None and cut.steps == 14 and cut.before == whole.before
     evaluations = []
     evaluate = ElmoObjective.evaluate
     monkeypatch.setattr(ElmoObjective, "evaluate", lambda self, dev: evaluations.append(1) or evaluate(self, dev))
     again = adapt(start(), corpus, tmp_path / "cut", config, Run(seed=2))
     assert len(evaluations) == 2  # after steps 20 and 30; what was before is known
-    assert again.before == whole.before and again.after == whole.after and again.added == whole.added
+    assert again.before == whole.before and again.scores == whole.scores and again.added == whole.added
     for name in ("model.safetensors", "output.safetensors", "vocabulary.txt", "config.json"):
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
@@ -160,7 +160,7 @@ def test_no_gain_is_told(corpus: Corpus, tmp_path: Path) -> None:
     worse = adapt(polyseme.load(tmp_path / "once"), corpus, tmp_path / "twice", CONFIG.replace(train=wild), Run())
     assert worse.better is False and worse.added == []
     found = polyseme.load(tmp_path / "twice").perplexity(held_out(LINES)).mean
-    assert found == pytest.approx(worse.after["perplexity"], rel=1e-4) and found > worse.before["perplexity"]  # type: ignore[index]
+    assert found == pytest.approx(worse.scores["perplexity"], rel=1e-4) and found > worse.before["perplexity"]  # type: ignore[index]
 
 
 def test_frozen_parts_stay(corpus: Corpus, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_frozen_parts_stay(corpus: Corpus, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown layer group 'layer9'"):
         adapt(elmo(output=True), corpus, tmp_path / "x", CONFIG.replace(freeze=("layer9",)), Run())
     every = tuple(elmo(output=True).layer_groups())
-    with pytest.raises(UsageError, match="nothing is left to train"):
+    with pytest.raises(UsageError, match="freeze leaves nothing to train"):
         adapt(elmo(output=True), corpus, tmp_path / "y", CONFIG.replace(freeze=every), Run())
 
 
@@ -191,15 +191,15 @@ def test_layouts_and_mistakes(corpus: Corpus, tmp_path: Path) -> None:
     assert allowed_batchings(elmo(transformer=TRANSFORMER).config) == ("sentences",)
     with pytest.raises(ConfigError, match="'stream', but this model has the start state 'learned'; allowed: packed, sentences"):
         adapt(elmo(start="learned", output=True), corpus, tmp_path / "a", CONFIG.replace(batching="stream"), Run())
-    with pytest.raises(ConfigError, match="but this model has Transformers; allowed: sentences"):
+    with pytest.raises(ConfigError, match="but this model is a Transformer; allowed: sentences"):
         adapt(elmo(transformer=TRANSFORMER, output=True), corpus, tmp_path / "b", CONFIG.replace(batching="packed"), Run())
     clusters = from_pretraining(corpus, tmp_path, output="adaptive")
-    with pytest.raises(ConfigError, match="new_words is 5, but an adaptive output layer cannot take new words: set it to 0"):
+    with pytest.raises(ConfigError, match="new_words is 5; allowed for a model with an adaptive output layer: 0"):
         adapt(clusters, corpus, tmp_path / "c", CONFIG.replace(new_words=5), Run())
     with pytest.raises(ConfigError, match=r"new_words is -1; .*min_count is 0; .*vocabulary_size is 3"):
         ElmoAdaptation(new_words=-1, min_count=0, vocabulary_size=3)
-    with pytest.raises(ConfigError, match=r"dropout is 1.0.*negatives is 7, but output is 'full'"):
-        ElmoAdaptation(dropout=1.0, negatives=7)
+    with pytest.raises(ConfigError, match="negatives=7 needs output='sampled', not full"):
+        ElmoAdaptation(output="full", negatives=7)
     assert ElmoAdaptation.from_dict(CONFIG.to_dict()) == CONFIG
 
 
@@ -234,7 +234,7 @@ def test_from_hdf5_and_back(corpus: Corpus, tmp_path: Path, words_only: bool, so
     assert "stent" in home.vocabulary and home.config.start == ours.config.start == "zero"
     for a, b in zip(ours.embed(held_out(LINES)), home.embed(held_out(LINES)), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
-    assert home.perplexity(held_out(LINES)).mean == pytest.approx(adapted.after["perplexity"], rel=1e-4)
+    assert home.perplexity(held_out(LINES)).mean == pytest.approx(adapted.scores["perplexity"], rel=1e-4)
 
 
 @pytest.mark.slow  # models of the same format, which the tests write, are adapted in every run
@@ -242,13 +242,13 @@ def test_published_hdf5(tmp_path: Path) -> None:
     """The golden model of bilm-tf has no output layer; with its new one it goes on a second time."""
     config = CONFIG.replace(train=FAST.replace(steps=60))
     first = adapt(polyseme.load(golden("bilm-tf")), text_of(LINES, tmp_path), tmp_path / "first", config, Run())
-    assert first.before is None and first.better is None and first.after["perplexity"] < 10  # of 14 words
+    assert first.before is None and first.better is None and first.scores["perplexity"] < 10  # of 14 words
     home = bilm.write(polyseme.load(tmp_path / "first"), tmp_path / "home")
     lines = (golden("bilm-tf-train") / "data.txt").read_text(encoding="utf-8").splitlines() * 10
     second = adapt(polyseme.load(home), text_of(lines, tmp_path), tmp_path / "second", config, Run())
     assert second.better and "embeddings" in second.added
     back = polyseme.load(bilm.write(polyseme.load(tmp_path / "second"), tmp_path / "back"))
-    assert back.perplexity(held_out(lines)).mean == pytest.approx(second.after["perplexity"], rel=1e-4)
+    assert back.perplexity(held_out(lines)).mean == pytest.approx(second.scores["perplexity"], rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -258,14 +258,14 @@ def test_manylangs(corpus: Corpus, tmp_path: Path, name: str) -> None:
     model = polyseme.load(golden("manylangs") / name)
     before = model.embed(held_out(LINES))
     adapted = adapt(model, corpus, tmp_path / "out", CONFIG, Run())
-    assert adapted.before is None and adapted.after["perplexity"] < 40
+    assert adapted.before is None and adapted.scores["perplexity"] < 40
     assert ("stent" in adapted.added) is (name != "en-char")
     found = polyseme.load(tmp_path / "out")
     assert found.vocabulary is not None and "stent" in found.vocabulary and "<S>" not in found.vocabulary
-    assert found.perplexity(held_out(LINES)).mean == pytest.approx(adapted.after["perplexity"], rel=1e-4)
+    assert found.perplexity(held_out(LINES)).mean == pytest.approx(adapted.scores["perplexity"], rel=1e-4)
     assert before[0].shape == found.embed(held_out(LINES))[0].shape
     again = adapt(found, corpus, tmp_path / "again", CONFIG, Run())
-    assert again.before is not None and again.before["perplexity"] == pytest.approx(adapted.after["perplexity"], rel=1e-4)
+    assert again.before is not None and again.before["perplexity"] == pytest.approx(adapted.scores["perplexity"], rel=1e-4)
 
 
 def test_tables_that_cut_words(tmp_path: Path) -> None:
@@ -276,4 +276,4 @@ def test_tables_that_cut_words(tmp_path: Path) -> None:
     assert sorted(adapted.added) == ["ibupro", "parace"]
     found = polyseme.load(tmp_path / "out")
     assert found.log_probs([["paracetamol", "ibuprofen", "other"]])[0].known.tolist() == [True, True, False]
-    assert found.perplexity(held_out(lines)).mean == pytest.approx(adapted.after["perplexity"], rel=1e-4)
+    assert found.perplexity(held_out(lines)).mean == pytest.approx(adapted.scores["perplexity"], rel=1e-4)

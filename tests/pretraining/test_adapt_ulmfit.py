@@ -17,10 +17,9 @@ from polyseme.base.errors import UsageError
 from polyseme.base.run import Run
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.encoders.vocabulary_extension import extend_vocabulary
-from polyseme.nn.config import AwdDropout
-from polyseme.pretraining.adapt import adapt
-from polyseme.pretraining.adapt_ulmfit import UlmfitAdaptation, rows_of, slanted
+from polyseme.pretraining.adapt import adapt, type_ids
 from polyseme.pretraining.ulmfit import UlmfitObjective
+from polyseme.pretraining.ulmfit_config import UlmfitAdaptation, slanted_optim
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.training.base import Loss
@@ -31,7 +30,7 @@ from tests.training.compare import assert_same_run
 
 LINES = ["the stent of the river .", "a dose to the bank .", "the ward of a bank ."] * 20
 CONFIG = UlmfitAdaptation(
-    dropout=AwdDropout().times(0.0), bptt=10, train=TrainConfig(steps=30, eval_every=10, optim=slanted(0.02))
+    dropout_multiplier=0.0, bptt=10, train=TrainConfig(steps=30, eval_every=10, optim=slanted_optim(0.02))
 )
 
 
@@ -55,7 +54,7 @@ def test_new_words_begin_as_the_unknown_one() -> None:
 
 def test_the_text_in_rows_of_the_table(corpus: Corpus, tmp_path: Path) -> None:
     model, shards = ulmfit(), Shards.build(corpus, tmp_path / "shards")
-    ids, types = rows_of(shards, model), shards.types
+    ids, types = type_ids(shards, model), shards.types
     for word in ("the", "bank", "."):
         assert model.vocabulary[ids[types.index(word)]] == word
     assert {model.vocabulary[ids[types.index(word)]] for word in ("stent", "<S>", "</S>", "<UNK>")} == {"<unk>"}
@@ -68,15 +67,14 @@ def test_better_after_than_before(corpus: Corpus, tmp_path: Path) -> None:
     assert isinstance(model, Ulmfit) and model.vocabulary.words[-4:] == found.added
     assert model.log_probs([LINES[0]])[0].known.all()
     assert polyseme.load(tmp_path / "out").embed(["the stent"])[0].shape[1] == 2
-    with pytest.raises(UsageError, match="is the model that would be adapted"):
+    with pytest.raises(UsageError, match="is the model to adapt"):
         adapt(model, corpus, tmp_path / "out", CONFIG, Run(seed=1))
 
 
 def test_layers_move_at_their_own_rates(corpus: Corpus, tmp_path: Path) -> None:
     model, shards = ulmfit(), Shards.build(corpus, tmp_path / "shards")
-    config = CONFIG.resolve_defaults(model, shards.total, Run())
-    objective, _ = config.objective(model, shards, range(10), Run())
-    groups = build_optimizer(config.train.optim, objective, objective.lr_multipliers()).param_groups
+    objective = UlmfitObjective(model, type_ids(shards, model), CONFIG, layer_decay=CONFIG.layer_decay)
+    groups = build_optimizer(CONFIG.train.optim, objective, objective.lr_multipliers()).param_groups
     scales = {name: group["lr_multiplier"] for group in groups for name in group["names"]}
     assert scales["model.lstm.layers.1.bias"] == scales["model.output.bias"] == 1.0
     assert scales["model.lstm.layers.0.input_weight"] == pytest.approx(1 / 2.6)
@@ -84,12 +82,12 @@ def test_layers_move_at_their_own_rates(corpus: Corpus, tmp_path: Path) -> None:
 
 
 def test_frozen_parts_stay(corpus: Corpus, tmp_path: Path) -> None:
-    config = CONFIG.replace(freeze=("table", "layer1"), new_words=0, train=TrainConfig(steps=2, optim=slanted()))
+    config = CONFIG.replace(freeze=("table", "layer1"), new_words=0, train=TrainConfig(steps=2, optim=slanted_optim()))
     start = ulmfit()
     first = start.lstm.stack()[0].input_weight.detach().clone()
     found = adapt(start, corpus, tmp_path / "out", config, Run(seed=1))
     assert found.added == [] and torch.equal(start.lstm.stack()[0].input_weight, first)
-    with pytest.raises(UsageError, match="every part is frozen"):
+    with pytest.raises(UsageError, match="freeze leaves nothing to train"):
         adapt(ulmfit(), corpus, tmp_path / "none", config.replace(freeze=tuple(start.layer_groups())), Run())
 
 
@@ -105,16 +103,16 @@ def test_stopped_and_taken_up(corpus: Corpus, tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(UlmfitObjective, "loss", stopping)
     part = adapt(ulmfit(), corpus, tmp_path / "out", CONFIG, Run(seed=1))
-    assert part.result.ended is None and part.result.steps == 15
+    assert part.ended is None and part.steps == 15
     again = adapt(ulmfit(), corpus, tmp_path / "out", CONFIG, Run(seed=1))
-    assert again.result.ended == "budget"
+    assert again.ended == "budget"
     assert_same_run(tmp_path / "whole", tmp_path / "out")
 
 
 def test_what_cannot_be() -> None:
     for settings, said in (
         ({"new_words": -1}, "new_words is -1"),
-        ({"layer_decay": 0.5}, "layer_decay 0.5"),
+        ({"layer_decay": 0.5}, "layer_decay is 0.5; allowed: 1 or more"),
         ({"bptt": 0}, "bptt is 0"),
         ({"activation_regularization": -1.0}, "activation_regularization is -1.0"),
     ):

@@ -15,10 +15,10 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
 from polyseme.encoders.bert import Bert
-from polyseme.pretraining.bert import BertObjective, BertPretraining
-from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, MaskingConfig, chosen
+from polyseme.pretraining.bert import BertObjective
+from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, sample_units
+from polyseme.pretraining.subword_config import BertPretraining, MaskingConfig, default_optim
 from polyseme.pretraining.subword_tokenizer import train_tokenizer
-from polyseme.pretraining.subword_training import default_optim
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.subwords import SubwordShards
 from polyseme.text.subwords import SubwordTokenizer, train_wordpiece
@@ -50,7 +50,13 @@ def shards(tmp_path_factory) -> tuple[SubwordShards, SubwordTokenizer]:
 
 def stream(shards: tuple[SubwordShards, SubwordTokenizer], pairs: int, length: int = 48, **masking) -> list[BertBatch]:
     batches = BertBatches(
-        shards[0], range(len(shards[0])), shards[1], masking=MaskingConfig(**masking), length=length, size=8192, seed=3
+        shards[0],
+        range(len(shards[0])),
+        shards[1],
+        masking=MaskingConfig(**masking),
+        max_length=length,
+        batch_subwords=8192,
+        run=Run(seed=3),
     )
     found, count = [], 0
     for batch in batches:
@@ -101,7 +107,7 @@ def test_runs_that_share_a_folder_learn_their_pieces_once(tmp_path: Path) -> Non
 def test_shares_over_20000_pairs(shards, whole_words: bool) -> None:
     batches = stream(shards, 20_000, whole_word_mask=whole_words)
     pieces = told = masked = kept = other = related = pairs = 0
-    mask = shards[1].mark("mask")
+    mask = shards[1].special_token_id("mask")
     for batch in batches:
         wanted = batch.targets != IGNORED
         pieces += int(batch.attention.sum()) - 3 * len(batch.related)
@@ -124,9 +130,9 @@ def test_shares_over_20000_pairs(shards, whole_words: bool) -> None:
 
 def test_pairs_are_what_they_are_called(shards) -> None:
     store, pieces = shards
-    maker = BertBatches(store, range(len(store)), pieces, masking=MaskingConfig(), length=48, size=4096)
+    maker = BertBatches(store, range(len(store)), pieces, masking=MaskingConfig(), max_length=48, batch_subwords=4096)
     owner = np.searchsorted(store.sentences[store.documents], np.arange(len(store.marked)), side="right") - 1
-    pairs = [pair for batch in maker.plan(0, 0) for pair in batch]
+    pairs = [pair for plan in maker.plans(0, 0) for pair in plan.pairs]
     covered = np.zeros(len(store.marked), dtype=int)
     for (a, b), (c, d), related in pairs:
         assert a < b and c < d and b - a + d - c <= 45
@@ -142,10 +148,12 @@ def test_pairs_are_what_they_are_called(shards) -> None:
 
 def test_a_batch_is_as_large_as_it_may_be(shards) -> None:
     store, pieces = shards
-    plan = BertBatches(store, range(len(store)), pieces, masking=MaskingConfig(), length=48, size=16384).plan(0, 0)
+    plan = BertBatches(store, range(len(store)), pieces, masking=MaskingConfig(), max_length=48, batch_subwords=16384).plans(
+        0, 0
+    )
     for batch in plan[:-1]:
-        longest = max(pair.pieces for pair in batch) + 3
-        assert len(batch) == 16384 // longest > 128  # pieces are counted, and not pairs
+        longest = max(pair.subwords for pair in batch.pairs) + 3
+        assert len(batch.pairs) == 16384 // longest > 128  # pieces are counted, and not pairs
 
 
 def test_whole_words_are_hidden_whole(shards) -> None:
@@ -166,7 +174,7 @@ def test_chosen_units_never_break() -> None:
     begins = np.array([1, 0, 0, 1, 1, 0, 1], dtype=bool)
     total = np.zeros(7)
     for _ in range(4000):
-        taken = chosen(begins, np.array([7]), 0.3, source)
+        taken = sample_units(begins, np.array([7]), 0.3, source)
         assert taken[0] == taken[1] == taken[2] and taken[4] == taken[5]
         total += taken
     assert total.sum() / 4000 == pytest.approx(0.3 * 7, abs=0.06)
@@ -177,7 +185,7 @@ def test_many_texts_are_chosen_from_as_one_by_one() -> None:
     lengths = np.array([6, 1, 9, 30])
     begins = source.random(46) < 0.5
     for share in (0.15, 0.5, 1.0):
-        found = chosen(begins, lengths, share, np.random.default_rng(8))
+        found = sample_units(begins, lengths, share, np.random.default_rng(8))
         draws = np.random.default_rng(8)
         units = [  # (text, its pieces)
             (text, run)
@@ -192,7 +200,7 @@ def test_many_texts_are_chosen_from_as_one_by_one() -> None:
             expected[run] = luck[turn] * len(run) < share * lengths[text] - taken_of[text]
             taken_of[text] += len(run)
         assert (found == expected).all()
-    assert chosen(begins, lengths, 1.0, source).all()
+    assert sample_units(begins, lengths, 1.0, source).all()
 
 
 def test_a_batch_as_pair_by_pair(shards) -> None:
@@ -200,9 +208,11 @@ def test_a_batch_as_pair_by_pair(shards) -> None:
     batch = stream(shards, 30, mlm_probability=0.5, mask_replace_prob=0.0, random_replace_prob=0.0)[
         0
     ]  # half are to be told, and none is hidden
-    plan = BertBatches(store, range(len(store)), pieces, masking=MaskingConfig(), length=48, size=8192, seed=3)
+    plan = BertBatches(
+        store, range(len(store)), pieces, masking=MaskingConfig(), max_length=48, batch_subwords=8192, run=Run(seed=3)
+    )
     made = {}
-    for pairs in plan.plan(0, 0):
+    for pairs in (each.pairs for each in plan.plans(0, 0)):
         for pair in pairs:
             (one, _), (two, _) = store.subwords(*pair.first), store.subwords(*pair.second)
             marks = [pieces.special_token_id(name) for name in ("cls", "sep", "sep")]
@@ -225,8 +235,9 @@ def test_dynamic_and_static(shards) -> None:
     store, pieces = shards
     few = range(40)
 
-    def epochs(kind: str) -> list[set[bytes]]:
-        batches = BertBatches(store, few, pieces, masking=MaskingConfig(kind=kind), length=48, size=512)  # type: ignore[arg-type]
+    def epochs(static: bool) -> list[set[bytes]]:
+        masking = MaskingConfig(static_masking=static)
+        batches = BertBatches(store, few, pieces, masking=masking, max_length=48, batch_subwords=512)
         found: list[set[bytes]] = [set(), set()]
         for batch in batches:
             epoch = batches.position()["epoch"]
@@ -235,9 +246,9 @@ def test_dynamic_and_static(shards) -> None:
             found[epoch].add(batch.ids.tobytes() + batch.targets.tobytes())
         raise AssertionError
 
-    first, second = epochs("static")
+    first, second = epochs(True)
     assert first == second
-    first, second = epochs("dynamic")
+    first, second = epochs(False)
     assert not first & second
 
 
@@ -245,7 +256,9 @@ def test_a_position_is_taken_up_and_ranks_share(shards) -> None:
     store, pieces = shards
 
     def make(**place: int) -> BertBatches:
-        return BertBatches(store, range(60), pieces, masking=MaskingConfig(), length=48, size=512, **place)
+        return BertBatches(
+            store, range(60), pieces, masking=MaskingConfig(), max_length=48, batch_subwords=512, run=Run(**place)
+        )
 
     one, other = make(), make()
     stream_one = iter(one)
@@ -284,7 +297,7 @@ def test_the_loss_is_the_librarys(shards) -> None:
         next_sentence_label=torch.from_numpy(~batch.related).long(),
     )
     assert float(found.total) == pytest.approx(theirs.loss.item(), rel=1e-5)
-    assert float(found.parts["masked"] + found.parts["next"]) == pytest.approx(float(found.total), rel=1e-5)
+    assert float(found.components["masked"] + found.components["next"]) == pytest.approx(float(found.total), rel=1e-5)
     scores = objective.evaluate([batch])
     assert scores["loss"] == pytest.approx(float(found.total), rel=1e-5)
     with pytest.raises(PolysemeError, match=r"the held-out text .* is too short for a pair of texts"):
@@ -341,11 +354,11 @@ def test_mistakes(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"mlm_probability is 0.0"):
         MaskingConfig(mlm_probability=0.0)
     (tmp_path / "t.txt").write_text("One line .\n")
-    with pytest.raises(PolysemeError, match="the text has 1 document; a line is one"):
+    with pytest.raises(PolysemeError, match="the text has 1 document; each line is one: training needs at least 2"):
         BertPretraining(vocabulary_size=30).fit(Corpus(tmp_path / "t.txt", workers=0), Run(), tmp_path / "m")
     (tmp_path / "t.txt").write_text("a\nb\nc\n")
     config = dataclasses.replace(BertPretraining(vocabulary_size=30), train=TrainConfig(steps=1))
-    with pytest.raises(PolysemeError, match="nothing to learn"):
+    with pytest.raises(PolysemeError, match="nothing to predict"):
         config.fit(Corpus(tmp_path / "t.txt", workers=0), Run(), tmp_path / "m")
 
 
@@ -356,5 +369,5 @@ def test_more_pieces_than_asked_for_are_told_once(tmp_path: Path, caplog: pytest
         config.fit(corpus, Run(seed=1), tmp_path / out)
     made = len(train_wordpiece(corpus, 20))
     assert made > 20 and [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == [
-        f"{made} pieces: the characters of the text alone are more than --pieces 20"
+        f"the vocabulary has {made} subwords: the text has more characters than vocabulary_size=20 allows"
     ]

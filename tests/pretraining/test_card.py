@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from polyseme.base.run import Run
-from polyseme.pretraining import elmo_fit
+from polyseme.pretraining import job
 from polyseme.pretraining.card import UNFINISHED, CardData, write_finished
 from polyseme.pretraining.elmo import ElmoObjective
-from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
+from polyseme.pretraining.elmo_config import ElmoPretraining
 from polyseme.text.corpus import Corpus
 from polyseme.training.config import TrainConfig
 from polyseme.training.trainer import TrainOutput
@@ -33,7 +33,7 @@ def rows(card: str) -> dict[str, str]:
 
 
 def test_a_finished_run(corpus: Corpus, tmp_path: Path) -> None:
-    result = pretrain(corpus, tmp_path / "model", CONFIG, Run(seed=3))
+    result = CONFIG.fit(corpus, Run(seed=3), tmp_path / "model")
     path = tmp_path / "model" / "README.md"
     card = path.read_text(encoding="utf-8")
     found = rows(card)
@@ -51,7 +51,7 @@ def test_a_finished_run(corpus: Corpus, tmp_path: Path) -> None:
     assert UNFINISHED not in card and card.startswith("---\nlibrary_name: polyseme\n")
 
     path.write_text(card + "\nOur own words.\n", encoding="utf-8")
-    again = pretrain(corpus, tmp_path / "model", CONFIG, Run(seed=3))
+    again = CONFIG.fit(corpus, Run(seed=3), tmp_path / "model")
     assert again.steps == result.steps and path.read_text(encoding="utf-8").endswith("Our own words.\n")
 
 
@@ -69,14 +69,14 @@ def test_on_the_way(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(ElmoObjective, "save", watched)
     with monkeypatch.context() as patch:
-        patch.setattr(elmo_fit, "write_finished", killed)
+        patch.setattr(job, "write_finished", killed)
         with pytest.raises(KeyboardInterrupt):
-            pretrain(corpus, tmp_path / "model", CONFIG, Run())
+            CONFIG.fit(corpus, Run(), tmp_path / "model")
     assert seen and all(UNFINISHED in card and "Perplexity" not in card for card in seen)
     assert rows(seen[0])["words of text"] == "1,800"
     path = tmp_path / "model" / "README.md"
     assert UNFINISHED in path.read_text(encoding="utf-8")
-    pretrain(corpus, tmp_path / "model", CONFIG, Run())
+    CONFIG.fit(corpus, Run(), tmp_path / "model")
     assert UNFINISHED not in path.read_text(encoding="utf-8") and "Perplexity" in path.read_text(encoding="utf-8")
 
 

@@ -13,7 +13,7 @@ import pytest
 import polyseme
 from polyseme.base.run import Run
 from polyseme.pretraining.cost import Cost, read_cost, write_cost
-from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
+from polyseme.pretraining.elmo_config import ElmoPretraining
 from polyseme.text.corpus import Corpus
 from polyseme.training.config import TrainConfig
 
@@ -23,7 +23,7 @@ Fit = Callable[[Corpus, Path], Any]
 
 
 def ngram(text: Corpus, out: Path) -> None:
-    from polyseme.pretraining.ngram import NgramPretraining
+    from polyseme.pretraining.ngram_config import NgramPretraining
 
     NgramPretraining(order=2).fit(text, Run(), out)
 
@@ -41,26 +41,25 @@ def vectors(name: str, **options: Any) -> Fit:
 
 
 def nnlm(text: Corpus, out: Path) -> None:
-    from polyseme.pretraining.nnlm import NnlmPretraining
+    from polyseme.pretraining.nnlm_config import NnlmPretraining
 
     NnlmPretraining(order=3, dim=4, hidden_size=5, train=SHORT).fit(text, Run(), out)
 
 
 def ulmfit(text: Corpus, out: Path) -> None:
-    from polyseme.pretraining.ulmfit import UlmfitPretraining
+    from polyseme.pretraining.ulmfit_config import UlmfitPretraining
 
     UlmfitPretraining(dim=4, hidden_size=5, layers=2, train=SHORT).fit(text, Run(), out)
 
 
 def elmo(text: Corpus, out: Path) -> None:
-    pretrain(text, out, ElmoPretraining(size="tiny", vocabulary_size=20, train=SHORT), Run())
+    ElmoPretraining(size="tiny", vocabulary_size=20, train=SHORT).fit(text, Run(), out)
 
 
 def pieces(kind: str) -> Fit:
     def fit(text: Corpus, out: Path) -> None:
         pytest.importorskip("transformers")
-        from polyseme.pretraining.bert import BertPretraining
-        from polyseme.pretraining.gpt import GptPretraining
+        from polyseme.pretraining.subword_config import BertPretraining, GptPretraining
 
         config = BertPretraining if kind == "bert" else GptPretraining
         config(vocabulary_size=280, max_length=16, batch_subwords=64, train=SHORT).fit(text, Run(), out)

@@ -1,13 +1,13 @@
-"""Two processes that pre-train one model in lanes, on the CPU: they encode once, end alike, and resume."""
+"""Two processes that pre-train one model in packed rows, on the CPU: they encode once, end alike, and resume."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,16 @@ from tests.training.compare import assert_same_run, newest
 ROOT = Path(__file__).parents[2]
 
 
-def pair(processes: Any, text: Path, out: Path, loop: dict[str, Any]) -> list[Any]:
-    """Two processes without torchrun, which takes seconds to start."""
+def pair(processes: Any, text: Path, out: Path, loop: dict[str, Any], at: program.Interrupt | None = None) -> list[Any]:
+    """Two processes without torchrun, which takes seconds to start; `at` is where the first one kills itself."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    made = [processes.Process(target=program.train_rank, args=(rank, 2, port, text, out, loop)) for rank in range(2)]
+    interrupts = [at, None]
+    made = [
+        processes.Process(target=program.train_rank, args=((rank, 2, port), text, out, loop, interrupts[rank]))
+        for rank in range(2)
+    ]
     for process in made:
         process.start()
     return made
@@ -45,19 +49,18 @@ def test_killed_together_and_started_again(tmp_path: Path, processes: Any) -> No
     loop = {"steps": 60, "checkpoint_every": 4, "log_every": 10, "eval_every": 20}
     assert finish(pair(processes, text, tmp_path / "whole", loop)) == [0, 0]
     cut = tmp_path / "cut"
-    begun = pair(processes, text, cut, loop)
-    time.sleep(0.1)  # while the text is encoded
-    kill(begun)
-    begun = pair(processes, text, cut, loop)
-    while begun[0].is_alive() and not (cut / "run" / "checkpoint-00000020.json").exists():
-        time.sleep(0.001)
-    kill(begun)
+    for at in (("kill", "encode", 1), ("kill", "loss", 23)):
+        begun = pair(processes, text, cut, loop, at)
+        begun[0].join()
+        kill(begun)
+        assert begun[0].exitcode == -signal.SIGKILL
+    assert (cut / "run" / "checkpoint-00000020.json").exists()
     assert not (cut / "run" / "checkpoint-00000060.json").exists()
     assert finish(pair(processes, text, cut, loop)) == [0, 0]
     assert_same_run(tmp_path / "whole", cut)
     carried = load_file(newest(cut, "safetensors"))
     assert carried["rank0/hidden"].shape == carried["rank1/hidden"].shape
-    assert not torch.equal(carried["rank0/hidden"], carried["rank1/hidden"])  # each has lanes of its own
+    assert not torch.equal(carried["rank0/hidden"], carried["rank1/hidden"])  # each has rows of its own
     position = [json.loads(newest(cut, "json").read_text())["values"]["processes"][rank]["position"] for rank in range(2)]
     assert position[0] != position[1]
     polyseme.load(cut).embed(["et a"])

@@ -13,7 +13,8 @@ import torch
 import polyseme
 from polyseme.base.run import Run
 from polyseme.pretraining.elmo import ElmoObjective
-from polyseme.pretraining.elmo_fit import ElmoPretraining, build, pretrain
+from polyseme.pretraining.elmo_config import ElmoPretraining
+from polyseme.pretraining.elmo_job import build
 from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
@@ -36,7 +37,7 @@ def objective(corpus: Corpus, tmp_path: Path, **settings: object) -> tuple[ElmoO
     shards = Shards.build(corpus, tmp_path / "shards")
     config = ElmoPretraining(size="tiny", dropout=0.0, **settings)  # type: ignore[arg-type]
     model = build(shards, config, corpus)
-    return ElmoObjective(model, shards, dropout=0.0, negatives=config.sample), SentenceBatches(
+    return ElmoObjective(model, shards, dropout=0.0, negatives=config.samples), SentenceBatches(
         shards, range(len(shards)), words=200
     )
 
@@ -123,7 +124,7 @@ def test_from_text_to_vectors(corpus: Corpus, tmp_path: Path, architecture: str,
         batch_words=300,
         train=TrainConfig(epochs=16.0, optim=OptimConfig(learning_rate=1e-2)),
     )
-    result = pretrain(corpus, tmp_path / "model", config, Run(seed=1))
+    result = config.fit(corpus, Run(seed=1), tmp_path / "model")
     assert result.ended == "budget" and result.scores["perplexity"] < 8
     model = polyseme.load(tmp_path / "model")
     assert model.config.architecture == architecture and model.config.start == start and model.splitter.name == "whitespace"

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from polyseme.nn.lstm.layers import plain_only
-from polyseme.pretraining.elmo_fit import ElmoPretraining, build
+from polyseme.pretraining.elmo_config import ElmoPretraining
+from polyseme.pretraining.elmo_job import build
 from polyseme.pretraining.elmo_packed import PackedElmoObjective
 from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.batching.stream import SentenceBatches
@@ -34,7 +35,7 @@ def shards(corpus: Corpus, tmp_path: Path) -> Shards:
 def learner(shards: Shards, corpus: Corpus, *, stream: bool = False, **settings: object) -> PackedElmoObjective:
     torch.manual_seed(0)
     config = ElmoPretraining(size="tiny", dropout=0.0, **settings)  # type: ignore[arg-type]
-    return PackedElmoObjective(build(shards, config, corpus), shards, dropout=0.0, negatives=config.sample, stream=stream)
+    return PackedElmoObjective(build(shards, config, corpus), shards, dropout=0.0, negatives=config.samples, stream=stream)
 
 
 def losses(learner: PackedElmoObjective, batches: PackedBatches, steps: int, rate: float = 3e-3) -> list[float]:
@@ -140,7 +141,7 @@ def test_published_training_set(tmp_path: Path, form: str, stream: bool) -> None
     """bilm-tf's own bar: a perplexity under 20 on its tiny text after 50 epochs, by two lanes of ten steps."""
     corpus = Corpus(golden("bilm-tf-train") / "data.txt", splitter="whitespace", sentences="lines", workers=0)
     shards = Shards.build(corpus, tmp_path)
-    model = learner(shards, corpus, input=form, vocabulary=33, stream=stream)
+    model = learner(shards, corpus, input=form, vocabulary_size=33, stream=stream)
     batches = PackedBatches(shards, range(len(shards)), batch_size=2, bptt=10)
     losses(model, batches, 50 * (batches.words_per_epoch + len(shards)) // 20, 1e-2)
     held_out = SentenceBatches(shards, range(len(shards)), batch_words=120).in_order()

@@ -9,7 +9,7 @@ import pytest
 
 from polyseme.base.run import Run
 from polyseme.pretraining import forecast as module
-from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
+from polyseme.pretraining.elmo_config import ElmoPretraining
 from polyseme.pretraining.forecast import forecast, synthetic_shards
 from polyseme.text.corpus import Corpus
 from polyseme.training.config import TrainConfig
@@ -26,7 +26,7 @@ def test_against_a_real_run(tmp_path: Path) -> None:
     line = " ".join(f"w{number}" for number in range(150))
     (tmp_path / "t.txt").write_text(f"{line}\n" * 20, encoding="utf-8")
     corpus = Corpus(tmp_path / "t.txt", splitter="whitespace", sentences="lines", workers=0)
-    result = pretrain(corpus, tmp_path / "m", config(), Run())
+    result = config().fit(corpus, Run(), tmp_path / "m")
     found = forecast(config(), words=3000, vocabulary=150, sentences=20, run=Run(), limit=2.0)
     import polyseme
 

@@ -15,7 +15,8 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
 from polyseme.encoders.word2vec import WordVectorTable
-from polyseme.pretraining.glove import FIRST_SQUARE, Glove, GlovePretraining
+from polyseme.pretraining.glove import FIRST_SQUARE, Glove
+from polyseme.pretraining.glove_config import GlovePretraining
 from polyseme.text.corpus import Corpus
 from polyseme.text.counting.cooccurrence import Cooccurrences
 
@@ -53,7 +54,7 @@ def ordered() -> list[tuple[int, int, float]]:
 
 def test_the_loss() -> None:
     model = Glove(pairs(), GlovePretraining(dim=3, x_max=3.0, alpha=0.6), Run(seed=3))
-    assert model.ways == 9
+    assert model.directed_pairs == 9
     for _ in range(3):
         assert model.loss() == pytest.approx(plain_loss(model, ordered()) / 9, rel=1e-5)
         model.epoch(0)
@@ -88,7 +89,7 @@ def test_from_text_to_a_model(tmp_path: Path) -> None:
     fitted = GlovePretraining(**SMALL).fit(corpus(tmp_path), Run(seed=2), tmp_path / "m")
     model = polyseme.load(tmp_path / "m")
     assert isinstance(model, WordVectorTable) and model.kind == "word2vec" and model.splitter.name == "whitespace"
-    assert list(model.vocabulary)[:2] == ["the", "."] and fitted.words == len(model.vocabulary) == 12
+    assert list(model.vocabulary)[:2] == ["the", "."] and fitted.vocabulary_size == len(model.vocabulary) == 12
     card = (tmp_path / "m" / "README.md").read_text(encoding="utf-8")
     assert "method=glove" in card and "| text | t.txt |" in card and f"| loss | {fitted.loss:.4f} |" in card
     longer = GlovePretraining(**{**SMALL, "epochs": 30}).fit(corpus(tmp_path), Run(seed=2), tmp_path / "n")
@@ -105,7 +106,7 @@ def test_frequent_words_are_passed_over_in_long_texts(tmp_path: Path, monkeypatc
     monkeypatch.setattr("polyseme.pretraining.glove.SAMPLE", 0.02)
     long = table("long")
     assert torch.equal(long, table("asked", sample=0.02)) and not torch.equal(long, table("still-never", sample=0.0))
-    with pytest.raises(ConfigError, match=r"sample is 1\.0; allowed: from 0 to below 1"):
+    with pytest.raises(ConfigError, match=r"sample is 1\.0; allowed: 0 or more, below 1"):
         GlovePretraining(sample=1.0)
 
 
@@ -131,18 +132,18 @@ def test_a_stopped_run_goes_on_to_the_same_numbers(tmp_path: Path, monkeypatch: 
     assert sorted(head["step"] for head in heads) == [3, 4]
     with pytest.raises(PolysemeError, match=r"other settings \(glove.dim: 5 in the run, 6 now\)"):
         config.replace(dim=6).fit(text, Run(), tmp_path / "cut")
-    with pytest.raises(PolysemeError, match="the text, or how it is split, is not what the run"):
+    with pytest.raises(PolysemeError, match="the text, or how it is split, differs from that of the run"):
         config.fit(corpus(tmp_path / "other", "a new text\n"), Run(), tmp_path / "cut")
 
 
 def test_mistakes(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"dim is 0; it must be at least 1; x_max is -1\.0; it must be above 0"):
+    with pytest.raises(ConfigError, match=r"dim is 0; allowed: 1 or more; x_max is -1\.0; allowed: above 0"):
         GlovePretraining(dim=0, x_max=-1.0)
-    with pytest.raises(PolysemeError, match="no word of the text comes 99 times or more: give a smaller --min-count"):
+    with pytest.raises(PolysemeError, match="no word of the text occurs 99 times: give a lower min_count"):
         GlovePretraining(min_count=99).fit(corpus(tmp_path), Run(), tmp_path / "m")
-    with pytest.raises(PolysemeError, match="no two known words stand near each other"):
+    with pytest.raises(PolysemeError, match="no two known words are near each other"):
         GlovePretraining(min_count=1).fit(corpus(tmp_path / "b", "one\ntwo\n"), Run(), tmp_path / "n")
-    with pytest.raises(PolysemeError, match="a smaller --min-count, or a larger --sample"):
+    with pytest.raises(PolysemeError, match="a lower min_count, or a larger sample"):
         GlovePretraining(**SMALL, sample=1e-9).fit(corpus(tmp_path), Run(), tmp_path / "s")
     with pytest.raises(PolysemeError, match="the text has no words"):
         GlovePretraining().fit(corpus(tmp_path / "c", "\n"), Run(), tmp_path / "o")
@@ -150,7 +151,7 @@ def test_mistakes(tmp_path: Path) -> None:
     (tmp_path / "other" / "config.json").write_text("{}")
     with pytest.raises(PolysemeError, match="other holds a model of another run: choose another folder"):
         GlovePretraining(**SMALL).fit(corpus(tmp_path), Run(), tmp_path / "other")
-    with pytest.raises(PolysemeError, match="trains in one process, and here are 2: start it without torchrun"):
+    with pytest.raises(PolysemeError, match="trains in one process, and this run has 2: start it without torchrun"):
         GlovePretraining(**SMALL).fit(corpus(tmp_path), Run(world_size=2), tmp_path / "q")
-    with pytest.raises(PolysemeError, match="give a smaller --learning-rate"):
+    with pytest.raises(PolysemeError, match="give a lower learning_rate"):
         GlovePretraining(learning_rate=1e30, **SMALL).fit(corpus(tmp_path), Run(), tmp_path / "p")

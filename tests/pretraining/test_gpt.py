@@ -13,7 +13,8 @@ import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.run import Run
 from polyseme.encoders.gpt import Gpt
-from polyseme.pretraining.gpt import IGNORED, GptBatches, GptObjective, GptPretraining
+from polyseme.pretraining.gpt import IGNORED, GptBatches, GptObjective
+from polyseme.pretraining.subword_config import GptPretraining
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.subwords import SubwordShards
 from polyseme.text.subwords import SubwordTokenizer, train_bpe
@@ -42,7 +43,7 @@ def shards(text: Path) -> tuple[SubwordShards, SubwordTokenizer]:
 def test_rows_hold_the_text_and_their_targets_follow(shards) -> None:
     store, pieces = shards
     mark = pieces.special_token_id("eos")
-    batches = GptBatches(store, range(10, 60), mark, length=16, rows=4)
+    batches = GptBatches(store, range(10, 60), mark, max_length=16, batch_size=4)
     expected = []
     for number in range(10, 60):
         places = store.document(number)
@@ -61,7 +62,9 @@ def test_epochs_positions_and_ranks(shards) -> None:
     store, pieces = shards
 
     def make(**place: int) -> GptBatches:
-        return GptBatches(store, range(60), pieces.special_token_id("eos"), length=16, rows=4, seed=5, **place)
+        return GptBatches(
+            store, range(60), pieces.special_token_id("eos"), max_length=16, batch_size=4, run=Run(seed=5, **place)
+        )
 
     one, other, words = make(), make(), 0
     stream = iter(one)
@@ -103,6 +106,6 @@ def test_a_run_gives_a_language_model(text: Path, tmp_path: Path) -> None:
 
 
 def test_pieces_are_at_least_the_bytes_and_the_mark() -> None:
-    with pytest.raises(ConfigError, match="pieces is 256; 256 are bytes and one is a mark, so at least 257"):
+    with pytest.raises(ConfigError, match="vocabulary_size is 256; allowed: 257 or more"):
         GptPretraining(vocabulary_size=256)
-    assert len(train_bpe([["a"]], GptPretraining(vocabulary_size=257).pieces)) == 257
+    assert len(train_bpe([["a"]], GptPretraining(vocabulary_size=257).vocabulary_size)) == 257

@@ -11,7 +11,8 @@ import torch
 import polyseme
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.run import Run
-from polyseme.pretraining.elmo_fit import ElmoPretraining, build, pretrain
+from polyseme.pretraining.elmo_config import ElmoPretraining
+from polyseme.pretraining.elmo_job import build
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.text.word_vectors import WordVectors
@@ -62,22 +63,22 @@ def test_a_run_knows_its_vectors(corpus: Corpus, tmp_path: Path) -> None:
         asked.append(words)
         return vectors(words)
 
-    result = pretrain(corpus, tmp_path / "m", CONFIG, Run(), vectors=find)
+    result = CONFIG.fit(corpus, Run(), tmp_path / "m", vectors=find)
     model = polyseme.load(tmp_path / "m")
     assert asked == [model.vocabulary.words] and model.config.words.dim == 7
-    assert "| vectors to start from | 202 of 403 words found |" in (tmp_path / "m" / "README.md").read_text()
-    assert pretrain(corpus, tmp_path / "m", CONFIG, Run(), vectors=find).steps == result.steps
+    assert "| initial vectors | 202 of 403 words found |" in (tmp_path / "m" / "README.md").read_text()
+    assert CONFIG.fit(corpus, Run(), tmp_path / "m", vectors=find).steps == result.steps
     with pytest.raises(PolysemeError, match=r"settings\.vectors"):
-        pretrain(corpus, tmp_path / "m", CONFIG, Run(), vectors=lambda words: vectors(words, seed=1))
+        CONFIG.fit(corpus, Run(), tmp_path / "m", vectors=lambda words: vectors(words, seed=1))
     with pytest.raises(PolysemeError, match="vectors"):
-        pretrain(corpus, tmp_path / "m", CONFIG.replace(word_dim=7), Run())
+        CONFIG.replace(word_dim=7).fit(corpus, Run(), tmp_path / "m")
 
 
 def test_mistakes(corpus: Corpus, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="input is 'characters'; set input to words or both"):
-        pretrain(corpus, tmp_path / "m", CONFIG.replace(input="characters"), Run(), vectors=vectors)
+    with pytest.raises(UsageError, match="vectors needs a word table: give input words or both"):
+        CONFIG.replace(input="characters").fit(corpus, Run(), tmp_path / "m", vectors=vectors)
     nothing = WordVectors([], np.empty((0, 7), dtype=np.float32), total=9)
     with pytest.raises(PolysemeError, match="none of the 403 words of the vocabulary is among the 9 vectors"):
-        pretrain(corpus, tmp_path / "m", CONFIG, Run(), vectors=lambda words: nothing)
+        CONFIG.fit(corpus, Run(), tmp_path / "m", vectors=lambda words: nothing)
     with pytest.raises(PolysemeError, match="word_dim is 7"):
-        pretrain(corpus, tmp_path / "m", CONFIG.replace(tied=True), Run(), vectors=vectors)
+        CONFIG.replace(tied=True).fit(corpus, Run(), tmp_path / "m", vectors=vectors)

@@ -12,9 +12,11 @@ import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
-from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
-from polyseme.pretraining.ngram import index_vocabulary
-from polyseme.pretraining.nnlm import NnlmObjective, NnlmPretraining
+from polyseme.encoders.nnlm import Nnlm
+from polyseme.pretraining.elmo_config import ElmoPretraining
+from polyseme.pretraining.nnlm import NnlmObjective
+from polyseme.pretraining.nnlm_config import NnlmPretraining
+from polyseme.pretraining.vocabulary_index import index_vocabulary
 from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
@@ -57,10 +59,11 @@ def test_loss_is_the_mean_of_what_the_model_says(tmp_path: Path, words: int | No
     (tmp_path / "odd.txt").write_text("the cat sat\na <unk> </S> dog saw\nbird\n", encoding="utf-8")
     text = Corpus(tmp_path / "odd.txt", **READ)  # type: ignore[arg-type]
     shards = Shards.build(text, tmp_path / "shards")
-    names, ids = index_vocabulary(shards, vocabulary=words, min_count=1)
-    method = config(vocabulary=words, dropout=0.0)
-    model = method.build(Vocabulary(names, unknown="<unk>", begin="<s>", end="</s>"), get_splitter("whitespace"))
-    learner = method.learner(model, ids)
+    names, ids = index_vocabulary(shards, vocabulary_size=words, min_count=1)
+    method = config(vocabulary_size=words, dropout=0.0)
+    vocabulary = Vocabulary(names, unknown="<unk>", begin="<s>", end="</s>")
+    model = Nnlm(method.encoder_config(len(vocabulary)), vocabulary=vocabulary, splitter=get_splitter("whitespace"))
+    learner = NnlmObjective(model, ids, dropout=method.dropout)
     (batch,) = SentenceBatches(shards, range(3)).in_order()
     loss = learner.loss(learner.prepare(batch))
     said = model.eval().perplexity([["the", "cat", "sat"], ["a", "<unk>", "</S>", "dog", "saw"], ["bird"]])
@@ -99,8 +102,8 @@ def test_a_stopped_run_goes_on_to_the_same_model(corpus: Corpus, tmp_path: Path,
     ("options", "said"),
     [
         ({"order": 1}, "order is 1"),
-        ({"dropout": 1.0}, "dropout is 1.0; allowed: from 0 to below 1"),
-        ({"vocabulary_size": 3, "negatives": 0}, "at least 4; negatives is 0"),
+        ({"dropout": 1.0}, "dropout is 1.0; allowed: 0 or more, below 1"),
+        ({"vocabulary_size": 3, "negatives": 0}, "vocabulary_size is 3; allowed: 4 or more; negatives is 0"),
         ({"batch_words": 0}, "batch_words is 0"),
     ],
 )
@@ -118,7 +121,7 @@ def test_another_runs_model_is_not_written_over(corpus: Corpus, tmp_path: Path) 
     with pytest.raises(PolysemeError, match="m holds a model of another run: choose another folder, or remove it first"):
         config(train=TrainConfig(steps=1)).fit(corpus, Run(), out)
     with pytest.raises(PolysemeError, match="holds a model of another run"):
-        pretrain(corpus, out, ElmoPretraining(size="tiny"), Run())
+        ElmoPretraining(size="tiny").fit(corpus, Run(), out)
     assert (out / "model.safetensors").read_bytes() == before
 
 
@@ -140,8 +143,8 @@ def test_a_training_without_unknown_words_is_told_once(
         text = Corpus(tmp_path / "text.txt", **READ)  # type: ignore[arg-type]
         config(train=TrainConfig(steps=1), **options).fit(text, Run(), tmp_path / "m")
     said = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    expected = "every word of the text is known, so <unk> is never learned; for perplexities of other text give "
-    assert said == ([f"{expected}--min-count 2 or --vocabulary N"] if told else [])
+    expected = "every word of the text is in the vocabulary, so <unk> is not trained: for perplexities of other text, give "
+    assert said == ([f"{expected}min_count=2 or vocabulary_size"] if told else [])
 
 
 def test_an_unknown_word_of_the_text_itself_is_learned(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

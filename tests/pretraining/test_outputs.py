@@ -15,7 +15,8 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.nn.output.adaptive import AdaptiveSoftmax
 from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
 from polyseme.pretraining.elmo import ElmoObjective
-from polyseme.pretraining.elmo_fit import ElmoPretraining, build, pretrain
+from polyseme.pretraining.elmo_config import ElmoPretraining
+from polyseme.pretraining.elmo_job import build
 from polyseme.text.batching.stream import SentenceBatches
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
@@ -47,7 +48,7 @@ def test_published_training_set(tmp_path: Path, name: str) -> None:
     shards = Shards.build(published(), tmp_path)
     torch.manual_seed(0)
     config = ElmoPretraining(size="tiny", vocabulary_size=33, dropout=0.0, **settings)
-    learner = ElmoObjective(build(shards, config, published()), shards, dropout=0.0, negatives=config.sample)
+    learner = ElmoObjective(build(shards, config, published()), shards, dropout=0.0, negatives=config.samples)
     assert type(learner.model.output) is kind
     batches = SentenceBatches(shards, range(len(shards)), batch_words=120)
     before = learner.evaluate(batches.in_order())["perplexity"]
@@ -70,10 +71,10 @@ def test_a_run_and_its_restart(tmp_path: Path, name: str) -> None:
     corpus = Corpus(tmp_path / "text.txt", splitter="whitespace", sentences="lines", workers=0)
     train = TrainConfig(steps=12, eval_every=4, checkpoint_every=3, optim=OptimConfig(learning_rate=1e-2))
     config = ElmoPretraining(size="tiny", vocabulary_size=33, batch_words=120, train=train, **settings)
-    expected = pretrain(corpus, tmp_path / "m", config, Run(seed=1))
+    expected = config.fit(corpus, Run(seed=1), tmp_path / "m")
     for newest in sorted((tmp_path / "m" / "run").glob("checkpoint-*"))[-2:]:
         newest.unlink()  # as if it had been killed before its last checkpoint
-    found = pretrain(corpus, tmp_path / "m", config, Run(seed=1))
+    found = config.fit(corpus, Run(seed=1), tmp_path / "m")
     assert found.scores == expected.scores and (tmp_path / "m" / "run" / "checkpoint-00000012.json").exists()
     model = polyseme.load(tmp_path / "m")
     assert isinstance(model, Elmo) and type(model.output) is kind
@@ -82,25 +83,26 @@ def test_a_run_and_its_restart(tmp_path: Path, name: str) -> None:
 
 
 def test_sizes_of_the_table() -> None:
-    assert ElmoPretraining(input="both").elmo(9).words.dim == 100  # type: ignore[union-attr]
-    assert ElmoPretraining(input="both", word_dim=7).elmo(9).words.dim == 7  # type: ignore[union-attr]
-    assert ElmoPretraining(input="both", size="medium", tied=True).elmo(9).words.dim == 256  # type: ignore[union-attr]
+    assert ElmoPretraining(input="both").encoder_config(9).words.dim == 100  # type: ignore[union-attr]
+    assert ElmoPretraining(input="both", word_dim=7).encoder_config(9).words.dim == 7  # type: ignore[union-attr]
+    assert ElmoPretraining(input="both", size="medium", tied=True).encoder_config(9).words.dim == 256  # type: ignore[union-attr]
     assert ElmoPretraining(input="words", size="medium", tied=True, word_dim=256).tied
-    assert ElmoPretraining(output="sampled").sample == 8192 and ElmoPretraining().sample is None
+    assert ElmoPretraining(output="sampled").samples == 8192 and ElmoPretraining().samples is None
+    assert ElmoPretraining(negatives=5).samples == 5
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"tied": True}, "input 'characters' has no word table to tie to: set input to words or both"),
+        ({"tied": True}, "tied=True needs a word table: give input words or both"),
         ({"tied": True, "input": "words", "output": "adaptive"}, "an adaptive output has no row for each word"),
         (
             {"tied": True, "input": "both", "word_dim": 100},
-            "word_dim is 100, but the output has 128: leave word_dim out, or set it to 128",
+            "word_dim is 100; allowed with tied=True: 128, the size of the output",
         ),
-        ({"negatives": 5}, "negatives is 5, but output is 'full': set output to 'sampled'"),
-        ({"negatives": 0, "output": "sampled"}, "negatives is 0; a sample has at least 1 word"),
-        ({"word_dim": 0}, "word_dim is 0; it must be at least 1"),
+        ({"negatives": 5, "output": "full"}, "negatives=5 needs output='sampled', not full"),
+        ({"negatives": 0, "output": "sampled"}, "negatives is 0; allowed: 1 or more"),
+        ({"word_dim": 0}, "word_dim is 0; allowed: 1 or more"),
     ],
 )
 def test_what_cannot_be_combined(settings: dict[str, Any], said: str) -> None:

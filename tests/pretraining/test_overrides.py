@@ -9,8 +9,7 @@ from polyseme.base.errors import UsageError
 from polyseme.cli.part_options import parse_filters
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
-from polyseme.pretraining.elmo_fit import ElmoPretraining
-from polyseme.pretraining.overrides import ArchitectureOverrides
+from polyseme.pretraining.elmo_config import ArchitectureOverrides, ElmoPretraining
 
 
 @pytest.mark.parametrize(("size", "millions"), [("small", 13.6), ("medium", 28.0), ("original", 93.6)])
@@ -29,7 +28,7 @@ def test_every_part_can_be_chosen() -> None:
         max_characters=11,
     )
     config = ElmoPretraining(size="small", overrides=parts)
-    model = config.elmo(100)
+    model = config.encoder_config(100)
     assert (model.dim, model.lstm.cell_size, model.lstm.projection_size, model.lstm.layers) == (6, 20, 6, 3)
     assert model.characters is not None
     assert (model.characters.filters, model.characters.highway_layers) == (((1, 4), (3, 5)), 0)
@@ -37,11 +36,13 @@ def test_every_part_can_be_chosen() -> None:
     assert ElmoPretraining.from_dict(config.to_dict(), where="here") == config
     transformer = (
         ElmoPretraining(size="tiny", architecture="transformer", overrides=ArchitectureOverrides(layers=5))
-        .elmo(100)
+        .encoder_config(100)
         .transformer
     )
     assert transformer is not None and transformer.layers == 5
-    tied = ElmoPretraining(size="tiny", input="words", tied=True, overrides=ArchitectureOverrides(projection_size=8)).elmo(100)
+    tied = ElmoPretraining(
+        size="tiny", input="words", tied=True, overrides=ArchitectureOverrides(projection_size=8)
+    ).encoder_config(100)
     assert tied.words is not None and tied.words.dim == 8
 
 

@@ -10,8 +10,7 @@ import polyseme
 from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
 from polyseme.pretraining.cost import read_cost
-from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
-from polyseme.pretraining.taglm import TagLmPretraining
+from polyseme.pretraining.elmo_config import ElmoPretraining, TagLmPretraining
 from polyseme.text.corpus import Corpus
 from polyseme.training.config import TrainConfig
 
@@ -21,7 +20,7 @@ TAUGHT = {"size": "tiny", "vocabulary_size": 50, "batch_words": 100, "train": Tr
 def test_taught_as_an_elmo_is(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("the cat sat on the mat .\na dog saw it .\n" * 50, encoding="utf-8")
     corpus = Corpus(tmp_path / "a.txt", splitter="whitespace", sentences="lines", workers=0)
-    results = [pretrain(corpus, tmp_path / kind, config, Run(seed=1)) for kind, config in (
+    results = [config.fit(corpus, Run(seed=1), tmp_path / kind) for kind, config in (
         ("elmo", ElmoPretraining(**TAUGHT)), ("taglm", TagLmPretraining(**TAUGHT)))]  # fmt: skip
     assert results[0].scores == results[1].scores
     model = polyseme.load(tmp_path / "taglm")
@@ -33,5 +32,5 @@ def test_taught_as_an_elmo_is(tmp_path: Path) -> None:
     for out, other, config in (("taglm", "elmo", ElmoPretraining(**longer)), ("elmo", "taglm", TagLmPretraining(**longer))):
         told = rf"another kind of run \({out}, not {other}\): choose another folder"
         with pytest.raises(PolysemeError, match=told):
-            pretrain(corpus, tmp_path / out, config, Run(seed=1), accept_changes=True)
+            config.fit(corpus, Run(seed=1), tmp_path / out, accept_changes=True)
         assert polyseme.load(tmp_path / out).kind == out

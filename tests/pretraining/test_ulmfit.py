@@ -14,8 +14,9 @@ from polyseme.base.config import ConfigError
 from polyseme.base.run import Run
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.config import AwdDropout
-from polyseme.pretraining.ngram import index_vocabulary
-from polyseme.pretraining.ulmfit import UlmfitObjective, UlmfitPretraining, optim
+from polyseme.pretraining.ulmfit import UlmfitObjective
+from polyseme.pretraining.ulmfit_config import UlmfitPretraining, default_optim
+from polyseme.pretraining.vocabulary_index import index_vocabulary
 from polyseme.text.batching.bptt import BpttBatches, TokenStream
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
@@ -36,7 +37,7 @@ def corpus(tmp_path: Path) -> Corpus:
 
 
 def config(**changes: object) -> UlmfitPretraining:
-    train = TrainConfig(epochs=40.0, optim=optim(learning_rate=1e-2, weight_decay=0.01))
+    train = TrainConfig(epochs=40.0, optim=default_optim(learning_rate=1e-2, weight_decay=0.01))
     shares = AwdDropout().times(0.2)
     plain = UlmfitPretraining(dim=16, hidden_size=24, layers=2, dropout=shares, batch_size=4, bptt=12, train=train)
     return plain.replace(**changes)
@@ -45,14 +46,15 @@ def config(**changes: object) -> UlmfitPretraining:
 def objective(corpus: Corpus, tmp_path: Path, **changes: object) -> tuple[UlmfitObjective, Shards]:
     torch.manual_seed(0)
     shards = Shards.build(corpus, tmp_path / "shards")
-    words, ids = index_vocabulary(shards, vocabulary=None, min_count=1)
+    words, ids = index_vocabulary(shards, vocabulary_size=None, min_count=1)
     method = config(dropout=NOTHING, **changes)
-    model = method.build(Vocabulary(words, unknown="<unk>", begin="<s>", end="</s>"), get_splitter("whitespace"))
-    return method.learner(model, ids), shards
+    vocabulary = Vocabulary(words, unknown="<unk>", begin="<s>", end="</s>")
+    model = Ulmfit(method.encoder_config(len(vocabulary)), vocabulary=vocabulary, splitter=get_splitter("whitespace"))
+    return UlmfitObjective(model, ids, method), shards
 
 
 def test_the_loss_is_that_of_the_text_read_on(corpus: Corpus, tmp_path: Path) -> None:
-    learner, shards = objective(corpus, tmp_path, activation=0.0, activation_change=0.0)
+    learner, shards = objective(corpus, tmp_path, activation_regularization=0.0, temporal_regularization=0.0)
     batches = list(TokenStream(shards, range(len(shards))).in_order(1, 13))
     losses = [learner.loss(learner.prepare(batch)) for batch in batches]
     sizes = [batch.types.shape[1] - 1 for batch in batches]
@@ -61,7 +63,7 @@ def test_the_loss_is_that_of_the_text_read_on(corpus: Corpus, tmp_path: Path) ->
     assert said.predictions == sum(sizes) and np.exp(mean) == pytest.approx(said.mean, rel=1e-5)
     assert sum(loss.words for loss in losses) == shards.total
     assert learner.evaluate(batches)["perplexity"] == pytest.approx(said.mean, rel=1e-5)
-    assert learner.loss(learner.prepare(batches[0])).parts["activation"].item() == 0
+    assert learner.loss(learner.prepare(batches[0])).components["activation"].item() == 0
 
 
 def test_activations_cost(corpus: Corpus, tmp_path: Path) -> None:
@@ -111,9 +113,13 @@ def test_a_stopped_run_goes_on_to_the_same_model(corpus: Corpus, tmp_path: Path,
     ("options", "said"),
     [
         ({"layers": 0}, "layers is 0"),
-        ({"batch_size": 0, "bptt": 0}, "batch_size is 0; it must be at least 1; bptt is 0"),
+        ({"batch_size": 0, "bptt": 0}, "batch_size is 0; allowed: 1 or more; bptt is 0"),
         ({"activation_regularization": -1.0}, "activation_regularization is -1.0"),
-        ({"vocabulary_size": 2}, "at least 4"),
+        ({"vocabulary_size": 2}, "vocabulary_size is 2; allowed: 4 or more"),
+        (
+            {"dropout_multiplier": 2.0},
+            "dropout_multiplier is 2; allowed: below 2, because the largest dropout probability is 0.5",
+        ),
     ],
 )
 def test_what_cannot_be(options: dict[str, object], said: str) -> None:

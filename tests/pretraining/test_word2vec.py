@@ -22,7 +22,8 @@ from polyseme.base.run import Run
 from polyseme.encoders.fasttext import FastTextTable
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.pretraining import word2vec
-from polyseme.pretraining.word2vec import FastTextPretraining, Sentences, Word2VecPretraining
+from polyseme.pretraining.word2vec import Sentences
+from polyseme.pretraining.word2vec_config import FastTextPretraining, Word2VecPretraining
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 
@@ -65,7 +66,7 @@ def test_word2vec_equals_gensim(tmp_path: Path, corpus: Corpus, name: str) -> No
     fitted = config.fit(corpus, Run(seed=7), tmp_path / "m")
     expected = by_gensim(gensim.models.Word2Vec, SETTINGS[name], 7).wv
     found = polyseme.load(tmp_path / "m")
-    assert isinstance(found, WordVectorTable) and found.kind == "word2vec" and fitted.words == len(expected)
+    assert isinstance(found, WordVectorTable) and found.kind == "word2vec" and fitted.vocabulary_size == len(expected)
     assert list(found.vocabulary) == expected.index_to_key
     np.testing.assert_array_equal(found.table.weight.numpy(), expected.vectors)
 
@@ -112,18 +113,18 @@ def test_a_stopped_run_goes_on_to_the_same_numbers(
 ) -> None:
     config = kind(dim=6, min_count=2, epochs=4, **({"buckets": 20} if kind is FastTextPretraining else {}))
     config.fit(corpus, Run(), tmp_path / "whole")
-    keep = word2vec.EpochCheckpoints.keep
+    keep = word2vec.EpochCheckpoints.write
 
     def stopping(self: word2vec.EpochCheckpoints, epoch: int, *rest: Any) -> None:
         keep(self, epoch, *rest)
         if epoch == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(word2vec.EpochCheckpoints, "keep", stopping)
+    monkeypatch.setattr(word2vec.EpochCheckpoints, "write", stopping)
     with pytest.raises(KeyboardInterrupt):
         config.fit(corpus, Run(), tmp_path / "cut")
     assert not (tmp_path / "cut" / "config.json").exists()
-    monkeypatch.setattr(word2vec.EpochCheckpoints, "keep", keep)
+    monkeypatch.setattr(word2vec.EpochCheckpoints, "write", keep)
     for _ in range(2):  # the second time there is nothing left to do
         config.fit(corpus, Run(), tmp_path / "cut")
         one, two = (polyseme.load(tmp_path / name) for name in ("whole", "cut"))
@@ -143,14 +144,14 @@ def test_sentences_come_whole_or_in_pieces(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_mistakes(tmp_path: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match=r"nothing would be learned: set one of them; sample is 1\.0; allowed: from 0"):
-        Word2VecPretraining(negative=0, sample=1.0)
-    with pytest.raises(ConfigError, match="subwords are of 4 to 3 letters"):
+    with pytest.raises(ConfigError, match=r"negative=0 needs hierarchical_softmax=True: without both there is no loss"):
+        Word2VecPretraining(negative=0)
+    with pytest.raises(ConfigError, match="min_n is 4 and max_n is 3; min_n must not be larger"):
         FastTextPretraining(min_n=4, max_n=3)
-    with pytest.raises(PolysemeError, match="no word of the text comes 99999 times or more: give a smaller --min-count"):
+    with pytest.raises(PolysemeError, match="no word of the text occurs 99999 times: give a lower min_count"):
         Word2VecPretraining(min_count=99_999).fit(corpus, Run(), tmp_path / "m")
     (tmp_path / "one.txt").write_text("the the the the\n" * 9)
-    with pytest.raises(PolysemeError, match="a tree of words needs two: give a smaller --min-count, or leave out --hierarch"):
+    with pytest.raises(PolysemeError, match="hierarchical_softmax needs two: give a lower min_count"):
         alone = Word2VecPretraining(hierarchical_softmax=True, min_count=9)
         alone.fit(Corpus(tmp_path / "one.txt", workers=0), Run(), tmp_path / "m")
     monkeypatch.setitem(sys.modules, "gensim.models", None)

@@ -9,6 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+_ELMO = {"layout": "batching", "steps": "bptt", "parts": "overrides", "trunk": "architecture", "vocabulary": "vocabulary_size"}
+_ULMFIT = {
+    "activation": "activation_regularization",
+    "activation_change": "temporal_regularization",
+    "rows": "batch_size",
+    "steps": "bptt",
+}
+_SUBWORDS = {"pieces": "vocabulary_size", "length": "max_length", "batch_pieces": "batch_subwords"}
+
 KEYS: dict[str, dict[str, str]] = {
     # ---- nn
     "CharactersConfig": {"highways": "highway_layers"},
@@ -83,6 +92,27 @@ KEYS: dict[str, dict[str, str]] = {
         "hidden_words": "word_dropout",
     },
     "FitConfig": {"batch": "batch_size", "least_steps": "min_steps", "share": "train_fraction"},
+    # Pre-training: settings of interrupted runs.
+    "ElmoPretraining": _ELMO,
+    "TagLmPretraining": _ELMO,
+    "ElmoAdaptation": {"layout": "batching", "steps": "bptt", "vocabulary": "vocabulary_size"},
+    "ArchitectureOverrides": {"cell": "cell_size", "projection": "projection_size", "highways": "highway_layers"},
+    "NgramPretraining": {"vocabulary": "vocabulary_size"},
+    "GlovePretraining": {"vocabulary": "vocabulary_size"},
+    "Word2VecPretraining": {"hierarchical": "hierarchical_softmax"},
+    "FastTextPretraining": {"hierarchical": "hierarchical_softmax", "shortest": "min_n", "longest": "max_n"},
+    "NnlmPretraining": {"vocabulary": "vocabulary_size", "hidden": "hidden_size", "direct": "direct_connections"},
+    "UlmfitPretraining": {**_ULMFIT, "vocabulary": "vocabulary_size", "hidden": "hidden_size"},
+    "UlmfitAdaptation": _ULMFIT,
+    "BertPretraining": {**_SUBWORDS, "lowercase": "cased"},
+    "GptPretraining": _SUBWORDS,
+    "MaskingConfig": {
+        "share": "mlm_probability",
+        "masked": "mask_replace_prob",
+        "random": "random_replace_prob",
+        "whole_words": "whole_word_mask",
+        "kind": "static_masking",
+    },
 }
 """By config class: old key -> new key."""
 
@@ -93,6 +123,12 @@ VALUES: dict[str, dict[str, dict[Any, Any]]] = {
     "ClassificationConfig": {"network": {"direct": "linear"}},
     "PairsConfig": {"network": {"direct": "linear"}},
     "ReadingConfig": {"network": {"direct": "linear"}},
+    # ---- pre-training
+    "ElmoPretraining": {"batching": {"lanes": "packed"}},
+    "TagLmPretraining": {"batching": {"lanes": "packed"}},
+    "ElmoAdaptation": {"batching": {"lanes": "packed"}},
+    "BertPretraining": {"cased": {True: False, False: True}},
+    "MaskingConfig": {"static_masking": {"static": True, "dynamic": False}},
 }
 """By config class and new key: old value -> new value. Applies after the keys."""
 

@@ -142,7 +142,7 @@ def vocab(
 
 def _forecast(report: CorpusReport, size: Size, epochs: float | None, device: str | None) -> Forecast:
     from polyseme.base.run import Run
-    from polyseme.pretraining.elmo_fit import ElmoPretraining
+    from polyseme.pretraining.elmo_config import ElmoPretraining
     from polyseme.pretraining.forecast import forecast
     from polyseme.training.config import TrainConfig
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.base.progress import progress
 from polyseme.cli import show
 from polyseme.cli.option_groups import command
 from polyseme.cli.options import Size
@@ -28,10 +26,9 @@ from polyseme.cli.training_options import (
     Negatives,
     Out,
     TrainingOptions,
-    finish,
     large_pages,
-    sampling,
 )
+from polyseme.cli.training_options import pretrain as run_pretraining
 
 if TYPE_CHECKING:
     from polyseme.base.run import Run
@@ -165,11 +162,8 @@ def elmo(
         polyseme pretrain elmo --corpus texts/ --out my-model --size tiny --epochs 5
     """
     large_pages()
-    from polyseme.pretraining.elmo_fit import ElmoPretraining, pretrain
-    from polyseme.pretraining.overrides import ArchitectureOverrides
-    from polyseme.pretraining.taglm import TagLmPretraining
+    from polyseme.pretraining.elmo_config import ArchitectureOverrides, ElmoPretraining, TagLmPretraining
 
-    logging.basicConfig(format="polyseme: %(message)s")
     config = (TagLmPretraining if context.info_name == "taglm" else ElmoPretraining)(
         size=size.value,
         overrides=ArchitectureOverrides(
@@ -185,7 +179,8 @@ def elmo(
         word_dim=word_dim,
         vocabulary_size=vocabulary,
         tied=tied,
-        **sampling(output, negatives),
+        output=output.value if output else None,
+        negatives=negatives,
         dropout=dropout,
         batching=layout.value if layout else None,
         batch_words=batch_words,
@@ -193,10 +188,7 @@ def elmo(
         train=training.loop(_optim(optimizer, learning_rate)),
     )
     run, opened = training.run(), text.open(corpus)
-    find = _vectors(vectors, run)
-    with progress("encoding text", unit="words") as count:
-        result = pretrain(opened, out, config, run, vectors=find, progress=count, accept_changes=training.accept_changes)
-    finish(result, run, out, training.json)
+    run_pretraining(config, opened, run, out, training, _vectors(vectors, run))
 
 
 def _vectors(path: Path | None, run: Run) -> VectorLookup | None:
@@ -216,7 +208,7 @@ def _vectors(path: Path | None, run: Run) -> VectorLookup | None:
 
 def _optim(optimizer: Optimizer, rate: float | None) -> OptimConfig:
     """The paper's Adagrad keeps its rate; AdamW's falls to zero."""
-    from polyseme.pretraining.elmo_training import SKIP_NORM
+    from polyseme.pretraining.method import SKIP_NORM
     from polyseme.training.optim_config import OptimConfig
 
     adagrad = optimizer is Optimizer.adagrad

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from polyseme.base.errors import UsageError
 from polyseme.cli.option_groups import command
 from polyseme.cli.pretrain_ngram import MinCount, Vocabulary
 from polyseme.cli.text_options import TextOptions
@@ -18,11 +17,8 @@ from polyseme.cli.training_options import (
     Rate,
     TrainingOptions,
     large_pages,
-    teach,
+    pretrain,
 )
-
-if TYPE_CHECKING:
-    from polyseme.nn.config import AwdDropout
 
 _TRAINING = "Training"
 Order = Annotated[int, typer.Option("--order", min=2, help="Words of an n-gram: a word depends on one less.")]
@@ -107,7 +103,7 @@ def nnlm(
         polyseme pretrain nnlm --corpus texts/ --out my-nnlm --order 5 --vocabulary 10000
     """
     large_pages()
-    from polyseme.pretraining.nnlm import NnlmPretraining
+    from polyseme.pretraining.nnlm_config import NnlmPretraining
     from polyseme.training.optim_config import OptimConfig
 
     optim = OptimConfig(learning_rate=learning_rate, weight_decay=weight_decay)
@@ -124,7 +120,7 @@ def nnlm(
         train=training.loop(optim),
     )
     run = training.run()
-    teach(config, text.open(corpus), run, out, training)
+    pretrain(config, text.open(corpus), run, out, training)
 
 
 @command
@@ -158,7 +154,7 @@ def ulmfit(
         polyseme pretrain ulmfit --corpus texts/ --out my-ulmfit --vocabulary 30000 --epochs 20
     """
     large_pages()
-    from polyseme.pretraining.ulmfit import UlmfitPretraining, optim
+    from polyseme.pretraining.ulmfit_config import UlmfitPretraining, default_optim
 
     config = UlmfitPretraining(
         dim=dim,
@@ -167,26 +163,12 @@ def ulmfit(
         vocabulary_size=vocabulary,
         min_count=min_count,
         negatives=negatives,
-        dropout=dropout_by(dropout_factor),
+        dropout_multiplier=dropout_factor,
         activation_regularization=activation,
         temporal_regularization=activation_change,
         batch_size=rows,
         bptt=row_words,
-        train=training.loop(optim(learning_rate, weight_decay), usual=50.0),
+        train=training.loop(default_optim(learning_rate, weight_decay), usual=50.0),
     )
     run = training.run()
-    teach(config, text.open(corpus), run, out, training)
-
-
-def dropout_by(factor: float) -> AwdDropout:
-    """All published shares of dropout by a factor, which must leave each below 1."""
-    from polyseme.nn.config import AwdDropout
-
-    usual = AwdDropout()
-    largest = max(usual.to_dict().values())
-    if not 0 <= factor < 1 / largest:
-        raise UsageError(
-            f"--dropout-factor is {factor:g}; allowed: from 0 to below {1 / largest:g}, for the largest of the shares is "
-            f"{largest:g}, and none can be all"
-        )
-    return usual.times(factor)
+    pretrain(config, text.open(corpus), run, out, training)

@@ -9,12 +9,10 @@ from typing import Annotated
 import typer
 
 from polyseme.base.errors import UsageError
-from polyseme.base.progress import progress
-from polyseme.cli import show
 from polyseme.cli.option_groups import command
 from polyseme.cli.options import Json
 from polyseme.cli.text_options import TextOptions
-from polyseme.cli.training_options import CorpusOption, Out
+from polyseme.cli.training_options import CorpusOption, Out, report
 
 
 class Smoothing(StrEnum):
@@ -70,7 +68,7 @@ def ngram(
         polyseme pretrain ngram --corpus texts/ --out my-ngrams --order 3
     """
     from polyseme.base.run import Run
-    from polyseme.pretraining.ngram import NgramPretraining
+    from polyseme.pretraining.ngram_config import NgramPretraining
 
     config = NgramPretraining(
         order=order,
@@ -80,23 +78,7 @@ def ngram(
         cutoffs=parse_cutoffs(cutoff),
     )
     run = Run.from_environment(device="cpu")
-    opened = text.open(corpus)
-    with progress("encoding text", unit="words") as count:
-        made = config.fit(opened, run, out, progress=count)
-    if not run.is_main_process:
-        return  # under torchrun one process speaks
-    facts = {name: value for name, value in made.model.info().items() if name in ("vocabulary", "ngrams", "discounts")}
-    if json:
-        seconds = round(made.seconds, 3)
-        show.as_json({"out": str(out), "words": made.words, "sentences": made.sentences, **facts, "seconds": seconds})
-        return
-    show.line(f"{out}: {made.words:,} words, {show.count(made.sentences, 'sentence')}, {made.seconds:,.1f} s")
-    discounts = facts["discounts"] or [[]] * order
-    rows = [
-        (f"{n}-grams", f"{some:,}".rjust(14) + f"   discounts {', '.join(f'{value:.3f}' for value in taken)}")
-        for n, (some, taken) in enumerate(zip(facts["ngrams"], discounts, strict=True), start=1)
-    ]
-    show.columns(rows)
+    report(config.fit(text.open(corpus), run, out), run, json)
 
 
 def parse_cutoffs(text: str) -> tuple[int, ...]:

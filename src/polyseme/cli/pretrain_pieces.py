@@ -9,7 +9,7 @@ import typer
 
 from polyseme.cli.option_groups import command
 from polyseme.cli.text_options import TextOptions
-from polyseme.cli.training_options import CorpusOption, Dropout, Out, Rate, TrainingOptions, teach
+from polyseme.cli.training_options import CorpusOption, Dropout, Out, Rate, TrainingOptions, pretrain
 
 
 class NetworkSize(StrEnum):
@@ -75,23 +75,19 @@ def bert(
 
         polyseme pretrain bert --corpus texts/ --out my-bert --size mini --pieces 8000
     """
-    from polyseme.pretraining.bert import BertPretraining
-    from polyseme.pretraining.bert_batches import MaskingConfig
-    from polyseme.pretraining.subword_training import default_optim
+    from polyseme.pretraining.subword_config import BertPretraining, MaskingConfig, default_optim
 
     config = BertPretraining(
         size=size.value,
         vocabulary_size=pieces,
-        lowercase=not cased,
+        cased=cased,
         max_length=length,
-        masking=MaskingConfig(
-            mlm_probability=masked_share, whole_word_mask=whole_words, kind="static" if static else "dynamic"
-        ),
+        masking=MaskingConfig(mlm_probability=masked_share, whole_word_mask=whole_words, static_masking=static),
         dropout=dropout,
         batch_subwords=batch_pieces,
         train=training.loop(default_optim(learning_rate)),
     )
-    teach(config, text.open(corpus), training.run(), out, training)
+    pretrain(config, text.open(corpus), training.run(), out, training)
 
 
 @command
@@ -117,8 +113,7 @@ def gpt(
 
         polyseme pretrain gpt --corpus texts/ --out my-gpt --size mini --pieces 8000
     """
-    from polyseme.pretraining.gpt import GptPretraining
-    from polyseme.pretraining.subword_training import default_optim
+    from polyseme.pretraining.subword_config import GptPretraining, default_optim
 
     config = GptPretraining(
         size=size.value,
@@ -128,4 +123,4 @@ def gpt(
         batch_subwords=batch_pieces,
         train=training.loop(default_optim(learning_rate)),
     )
-    teach(config, text.open(corpus), training.run(), out, training)
+    pretrain(config, text.open(corpus), training.run(), out, training)

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from polyseme.cli import show
 from polyseme.cli.option_groups import command
 from polyseme.cli.options import Json
 from polyseme.cli.text_options import TextOptions
-from polyseme.cli.training_options import CorpusOption, Device, Out, Seed
+from polyseme.cli.training_options import CorpusOption, Device, Out, Seed, report
 
 if TYPE_CHECKING:
     from polyseme.base.run import Run
-    from polyseme.pretraining.epochs import Fitted
 
 
 class Architecture(StrEnum):
@@ -115,12 +113,10 @@ class GensimOptions:
 
     def settings(self) -> dict[str, Any]:
         """As the methods take them."""
-        negative = (0 if self.hierarchical else 5) if self.negative is None else self.negative
         given = {name: value for name, value in vars(self).items() if name != "hierarchical"}
         return {
             **given,
             "architecture": self.architecture.value,
-            "negative": negative,
             "hierarchical_softmax": self.hierarchical,
         }
 
@@ -144,10 +140,11 @@ def word2vec(
 
         polyseme pretrain word2vec --corpus texts/ --out my-vectors --architecture skip-gram
     """
-    from polyseme.pretraining.word2vec import Word2VecPretraining
+    from polyseme.pretraining.word2vec_config import Word2VecPretraining
 
     config = Word2VecPretraining(**given.settings())
-    _tell(config.fit(text.open(corpus), _run(seed, "cpu"), out), json)
+    run = _run(seed, "cpu")
+    report(config.fit(text.open(corpus), run, out), run, json)
 
 
 @command
@@ -170,10 +167,11 @@ def fasttext(
 
         polyseme pretrain fasttext --corpus texts/ --out my-vectors
     """
-    from polyseme.pretraining.word2vec import FastTextPretraining
+    from polyseme.pretraining.word2vec_config import FastTextPretraining
 
     config = FastTextPretraining(**given.settings(), min_n=shortest, max_n=longest, buckets=buckets)
-    _tell(config.fit(text.open(corpus), _run(seed, "cpu"), out), json)
+    run = _run(seed, "cpu")
+    report(config.fit(text.open(corpus), run, out), run, json)
 
 
 @command
@@ -203,7 +201,7 @@ def glove(
 
         polyseme pretrain glove --corpus texts/ --out my-vectors
     """
-    from polyseme.pretraining.glove import GlovePretraining
+    from polyseme.pretraining.glove_config import GlovePretraining
 
     config = GlovePretraining(
         dim=dim,
@@ -216,26 +214,11 @@ def glove(
         alpha=alpha,
         learning_rate=learning_rate,
     )
-    _tell(config.fit(text.open(corpus), _run(seed, device), out), json)
+    run = _run(seed, device)
+    report(config.fit(text.open(corpus), run, out), run, json)
 
 
 def _run(seed: int, device: str | None) -> Run:
     from polyseme.base.run import Run
 
     return Run.from_environment(seed=seed, device=device, precision="fp32")
-
-
-def _tell(fitted: Fitted, json: bool) -> None:
-    facts: dict[str, Any] = {
-        "out": str(fitted.out),
-        "words": fitted.words,
-        "text_words": fitted.text_words,
-        "epochs": fitted.epochs,
-        "seconds": round(fitted.seconds, 3),
-    }
-    if json:
-        show.as_json(facts | ({} if fitted.loss is None else {"loss": fitted.loss}))
-        return
-    loss = "" if fitted.loss is None else f", loss {fitted.loss:.4f}"
-    epochs = show.count(fitted.epochs, "epoch")
-    show.line(f"{fitted.out}: {fitted.words:,} words, {epochs} of {fitted.text_words:,} words{loss}, {fitted.seconds:,.0f} s")

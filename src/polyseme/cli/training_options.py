@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polyseme.base.errors import UsageError
-from polyseme.base.progress import progress
 from polyseme.cli import show
 from polyseme.cli.options import Json
 
 if TYPE_CHECKING:
     from polyseme.base.run import Run
-    from polyseme.pretraining.left_to_right import LeftToRightPretraining
-    from polyseme.pretraining.subword_training import SubwordPretraining
+    from polyseme.pretraining.method import Method
+    from polyseme.pretraining.result import PretrainingResult
     from polyseme.text.corpus import Corpus
+    from polyseme.text.word_vectors import VectorLookup
     from polyseme.training.config import TrainConfig
     from polyseme.training.optim_config import OptimConfig
-    from polyseme.training.trainer import TrainOutput
 
 
 class Layout(StrEnum):
@@ -172,33 +171,29 @@ def large_pages() -> None:
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 
-def teach(
-    config: LeftToRightPretraining | SubwordPretraining, text: Corpus, run: Run, out: Path, training: TrainingOptions
+def pretrain(
+    method: Method, text: Corpus, run: Run, out: Path, training: TrainingOptions, vectors: VectorLookup | None = None
 ) -> None:
-    """Pre-train a model, and tell how it went."""
+    """Pre-train a model and print the result."""
     logging.basicConfig(format="polyseme: %(message)s")
-    with progress("encoding text", unit="words") as count:
-        result = config.fit(text, run, out, progress=count, accept_changes=training.accept_changes)
-    finish(result, run, out, training.json)
+    report(method.fit(text, run, out, vectors=vectors, accept_changes=training.accept_changes), run, training.json)
 
 
-def finish(result: TrainOutput, run: Run, out: Path, json: bool) -> None:
-    """Tell how pre-training went, and leave."""
+def report(result: PretrainingResult, run: Run, json: bool) -> None:
+    """Print a result, and exit as the shell expects of a run that was interrupted by a signal."""
     if not run.is_main_process:
         return  # under torchrun one process speaks
     if json:
-        show.as_json({"out": str(out), "steps": result.steps, "words": result.words, **result.scores, "ended": result.ended})
+        show.as_json(result.to_dict())
     else:
-        show.line(f"{out}: {show.count(result.steps, 'step')}, {result.words:,} words, {result.seconds:,.0f} s")
-        scores = [f"{name.replace('_', ' ')} {value:,.4g}" for name, value in result.scores.items()]
-        show.line(f"held-out {', '.join(scores)}" if scores else "stopped before the first evaluation")
+        show.line(str(result))
     leave(result)
 
 
-def leave(result: TrainOutput) -> None:
-    """A run that was stopped on the way ends as the shell expects of a signal: 130 for Ctrl-C, 143 for a kill."""
-    if result.stopped_by is not None:
-        raise typer.Exit(128 + signal.Signals[result.stopped_by])
+def leave(result: Any) -> None:
+    """A run that was interrupted ends as the shell expects of a signal: 130 for Ctrl-C, 143 for a kill."""
+    if (stopped_by := getattr(result, "stopped_by", None)) is not None:
+        raise typer.Exit(128 + signal.Signals[stopped_by])
 
 
 def sampling(output: StrEnum | None, negatives: int | None) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""From a model and a domain's text to a model of that domain: more words, then more of the same training.
+"""From a model and the text of a domain to a model of that domain: more words, then more of the same training.
 
-Any ELMo can go on: ours or a published one, with its output layer or without. One with an output layer takes the text's
-frequent words into its vocabulary (`encoders/vocabulary_extension`) and is compared with itself, before and after, on held-out
-text and over the same words. One without gets a new output layer, trained from random numbers together with the rest.
+Every ELMo can be adapted, ours or a published one, with or without its output layer. One with an output layer adds the
+frequent words of the text to its vocabulary (`encoders/vocabulary_extension`) and is compared with itself, before and after,
+on held-out text and over the same words. One without gets a new output layer, trained from random weights with the rest.
 
-What differs from system to system is an `Adaptation`: here ELMo's, in `adapt_ulmfit` that of ULMFiT.
+The language model of ULMFiT is adapted as published (Howard and Ruder 2018): the learning rate falls by a factor of 2.6 from
+each layer to the one below (discriminative fine-tuning), under a slanted triangular schedule; the optimizer is AdamW.
 """
 
 from __future__ import annotations
@@ -13,239 +14,188 @@ import hashlib
 import itertools
 import json
 import logging
+from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any
 
 import numpy as np
 
 from polyseme.base.card import licence_of
 from polyseme.base.config import ConfigError
-from polyseme.base.errors import FormatError, UsageError
+from polyseme.base.errors import FormatError, UsageError, arg
 from polyseme.base.files import read_json, write_text
-from polyseme.base.progress import Advance
 from polyseme.base.run import Run
 from polyseme.encoders import shipped
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.encoders.fingerprint import hash_weights
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.encoders.vocabulary_extension import add_output_layer, can_extend, extend_vocabulary, require_vocabulary
-from polyseme.pretraining.card import CardData, write_finished
+from polyseme.pretraining.card import CardData
 from polyseme.pretraining.elmo import ElmoObjective
-from polyseme.pretraining.elmo_training import (
-    SKIP_NORM,
-    Batching,
-    ElmoTraining,
-    MappedShards,
-    prepare,
-    split,
-    text_facts,
-    validation,
-)
+from polyseme.pretraining.elmo_config import NEW_WORDS, ElmoAdaptation, allowed_batchings
+from polyseme.pretraining.elmo_job import MappedShards, training_data, validation_data
+from polyseme.pretraining.job import TrainingJob
+from polyseme.pretraining.method import load_class
+from polyseme.pretraining.objective import Objective
+from polyseme.pretraining.result import AdaptationResult
+from polyseme.pretraining.ulmfit import UlmfitObjective, bptt_batches
+from polyseme.pretraining.ulmfit import validation_data as bptt_validation_data
+from polyseme.pretraining.ulmfit_config import UlmfitAdaptation
+from polyseme.pretraining.vocabulary_index import TypeIds
+from polyseme.text.batching.bptt import BpttBatch, BpttBatches
 from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.batching.stream import SentenceBatches, TypeBatch
 from polyseme.text.corpus import Corpus
 from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.training.base import Batches, Learner
-from polyseme.training.checkpoint import has_checkpoint
-from polyseme.training.config import TrainConfig
-from polyseme.training.optim_config import OptimConfig
-from polyseme.training.trainer import Trainer, TrainOutput
+from polyseme.training.resume import plain_settings
+from polyseme.training.trainer import TrainOutput
 
 _log = logging.getLogger(__name__)
-NEW_WORDS = 10_000
-RATE = 3e-4  # a third of a new model's: what is known should bend and not break
-EPOCHS = 3.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class ElmoAdaptation(ElmoTraining):
-    """How a model goes on learning; batching None: packed, with a warm start state stream, Transformers sentences."""
-
-    new_words: int | None = None
-    """At most so many words of the text join the vocabulary, most frequent first; None: 10,000, adaptive outputs none."""
-    min_count: int = 2
-    """A word joins when the text has it so often."""
-    vocabulary_size: int = 50_000
-    """Words of a model that has no vocabulary, marks counted: the most frequent ones of the text."""
-    output: Literal["full", "sampled"] = "full"
-    """Train by the model's full distribution (an adaptive one by its clusters), or by a sample of it.
-
-    A sample supposes words in falling frequency, as vocabularies have them; the added ones come last. Validation is always
-    by the full distribution."""
-    freeze: tuple[str, ...] = ()
-    """Parts that stay as they are: tokens, layer1, layer2 ..., start, output."""
-    train: TrainConfig = field(
-        default_factory=lambda: TrainConfig(epochs=EPOCHS, optim=OptimConfig(learning_rate=RATE, skip_norm=SKIP_NORM))
-    )
-    """The budget and the loop."""
-
-    def __post_init__(self) -> None:
-        problems = self.problems()
-        if self.new_words is not None and self.new_words < 0:
-            problems.append(f"new_words is {self.new_words}; allowed: 0 (none) or more")
-        if self.min_count < 1:
-            problems.append(f"min_count is {self.min_count}; allowed: 1 or more")
-        if self.vocabulary_size < 4:
-            problems.append(f"vocabulary_size is {self.vocabulary_size}; it counts the three marks, so at least 4")
-        if problems:
-            raise ConfigError("; ".join(problems))
-
-    def known(self, shards: Shards, model: Elmo) -> Shards:
-        """The text in the words that the model knows."""
-        return MappedShards(shards, model.config)
-
-    def resolve_defaults(self, model: Elmo, words: int, run: Run) -> ElmoAdaptation:
-        """With what was left open chosen for a model, a text of so many words and a device."""
-        allowed = allowed_batchings(model.config)
-        batching = self.batching or allowed[0]
-        if batching not in allowed:
-            what = "Transformers" if model.config.architecture == "transformer" else f"the start state {model.config.start!r}"
-            raise ConfigError(f"batching is {batching!r}, but this model has {what}; allowed: {', '.join(allowed)}")
-        new_words = self.new_words
-        if new_words is None:
-            new_words = NEW_WORDS if can_extend(model) else 0
-            if not new_words:
-                _log.warning("the adaptive output layer of this model takes no new words: none are added")
-        elif new_words and not can_extend(model):
-            raise ConfigError(f"new_words is {new_words}, but an adaptive output layer cannot take new words: set it to 0")
-        return self.replace(batching=batching, new_words=new_words, batch_words=self.default_batch_words(words, run))
-
-    def enlarge(self, model: Elmo, shards: Shards) -> list[str]:
-        """Give a model the words and the output layer that it lacks; gives the words that joined its vocabulary."""
-        added = [] if model.vocabulary is None else extend_with_text(model, shards, self.new_words or 0, self.min_count)
-        if model.output is None:
-            add_output_layer(model, shards.most_frequent(self.vocabulary_size))
-        return added
-
-    def objective(
-        self, model: Elmo, shards: Shards, sentences: range, run: Run
-    ) -> tuple[ElmoObjective, SentenceBatches | PackedBatches]:
-        """What learns, and its batches of some sentences."""
-        return prepare(shards, sentences, model, self, run)
-
-    def validation(self, shards: Shards, held_out: range) -> list[TypeBatch]:
-        """The held-out sentences as the objective evaluates them."""
-        return validation(shards, held_out)
-
-
-@dataclass(frozen=True)
-class Adapted:
-    """How an adaptation stands."""
-
-    result: TrainOutput
-    """Of the training; its `scores` are those after it."""
-    before: dict[str, float] | None
-    """The scores before it, over the same words and sentences; None: there was no output layer."""
-    added: list[str]
-    """Words that joined the vocabulary."""
-
-    @property
-    def after(self) -> dict[str, float]:
-        """The scores of the model in the folder; empty where none was written yet."""
-        return self.result.scores
-
-    @property
-    def better(self) -> bool | None:
-        """Whether the model predicts the held-out text better than before; None where there is nothing to compare."""
-        if self.before is None or not self.after:
-            return None
-        return self.after["perplexity"] < self.before["perplexity"]
-
-
-def allowed_batchings(config: ElmoConfig) -> tuple[Batching, ...]:
-    """The allowed_batchings in which a model can go on learning, the usual one first.
-
-    A stream would leave a learned start state behind. A warm one follows from all weights, so only a stream, which needs no
-    start state, spares computing it anew in each step. Published models learned from streams, and begin from zeros here:
-    lanes teach them that beginning; a stream is for those that go back to programs which carry the state on.
-    """
-    if config.architecture == "transformer":
-        return ("sentences",)
-    if config.start == "learned":
-        return ("packed", "sentences")
-    return ("stream",) if config.start == "warm" else ("packed", "stream", "sentences")
-
-
-class Adaptation(Protocol):
-    """How a model of some system goes on learning; a config, which says what was chosen."""
-
-    @property
-    def train(self) -> TrainConfig: ...
-    @property
-    def freeze(self) -> tuple[str, ...]: ...
-    def known(self, shards: Shards, model: Any) -> Shards: ...
-    def resolve_defaults(self, model: Any, words: int, run: Run) -> Self: ...
-    def training_settings(self) -> dict[str, Any]: ...
-    def to_dict(self) -> dict[str, Any]: ...
-    def enlarge(self, model: Any, shards: Shards) -> list[str]: ...
-    def objective(self, model: Any, shards: Shards, sentences: range, run: Run) -> tuple[Any, Batches]: ...
-    def validation(self, shards: Shards, held_out: range) -> Any: ...
 
 
 def adapt(
     model: Elmo | Ulmfit,
     corpus: Corpus,
     out: str | Path,
-    config: Adaptation,
+    method: ElmoAdaptation | UlmfitAdaptation,
     run: Run,
     *,
-    progress: Advance | None = None,
     accept_changes: bool = False,
-) -> Adapted:
-    """Go on training a model on a corpus; `out` holds the best model at any moment, and `out/run` what a restart needs.
+) -> AdaptationResult:
+    """Continue the training of a model on a corpus, and write the best model to the folder `out`.
 
-    The model itself is changed, grown and trained to the last step; the best one is the folder's. To go on after a stop, call
-    it again with the same model, loaded anew.
+    The given model is changed in place, and trained to the last step. To resume an interrupted run, call this again with the
+    same model, loaded anew.
     """
-    out = Path(out)
-    own = model.source not in shipped.NAMES and model.source and Path(model.source).exists()
-    if own and out.exists() and out.samefile(str(model.source)):
-        raise UsageError(f"{out} is the model that would be adapted: choose another folder for the result")
-    if model.vocabulary is not None:
-        require_vocabulary(model)
-    built = Shards.build(corpus, out / "run", progress, only_known=has_checkpoint(out))
-    shards = config.known(built, model)
-    train, held_out = split(shards)
-    config = config.resolve_defaults(model, shards.total, run)
-    settings = {"adaptation": config.training_settings(), "corpus": shards.fingerprint, "model": fingerprint(model)}
-    run.seed_all()
-    model.splitter = corpus.splitter
-    began_with_output = model.output is not None
-    added = config.enlarge(model, shards)
-    _freeze(model, config.freeze)
-    objective, batches = config.objective(model, shards, train, run)
-    dev = config.validation(shards, held_out)
-    before = _before(objective, dev, out / "run" / "before.json", settings, run) if began_with_output else None
-    card = CardData(
-        title=out.resolve().name,
-        model=model.info(),
-        text={
-            "adapted_from": Path(model.source).resolve().name if model.source else None,
-            "words_added": len(added),
-            "new_output_layer": None if began_with_output else True,
-            **text_facts(corpus, shards),
-        },
-        options=config.to_dict() | {"seed": run.seed},
-        run=run,
-        words_per_epoch=batches.words_per_epoch,
-        held_out=len(held_out),
-        before=before,
-        licence=licence_of(model.card),
-    )
-    objective.card = card.unfinished()
-    result = Trainer(config.train, run).fit(objective, batches, dev, out, settings=settings, accept_changes=accept_changes)
-    if run.is_main_process:
-        write_finished(out, card, result)
-    return Adapted(result, before, added)
+    job: AdaptationJob = load_class(method.job)(method, corpus, run, Path(out), accept_changes=accept_changes)
+    job.model = model
+    return job.fit()
+
+
+@dataclass
+class AdaptationJob(TrainingJob):
+    """The steps of an adaptation that do not depend on the kind of model."""
+
+    section = "adaptation"
+    model: Any = None
+    """The model, which is changed in place."""
+    _added: tuple[str, ...] = ()
+    _had_output: bool = True
+
+    @abstractmethod
+    def extend(self, shards: Shards) -> list[str]:
+        """Give the model the words and the output layer that it lacks; return the new words of its vocabulary."""
+
+    def fit(self) -> AdaptationResult:
+        source = self.model.source
+        own = source not in shipped.NAMES and source and Path(source).exists()
+        if own and self.out.exists() and self.out.samefile(str(source)):
+            raise UsageError(f"{self.out} is the model to adapt: choose another folder for {arg('out')}")
+        if self.model.vocabulary is not None:
+            require_vocabulary(self.model)
+        result = super().fit()
+        assert isinstance(result, AdaptationResult)
+        return result
+
+    def text_fingerprint(self, shards: Shards) -> dict[str, Any]:
+        return super().text_fingerprint(shards) | {"model": fingerprint(self.model)}
+
+    def build(self, shards: Shards) -> Elmo | Ulmfit:
+        model: Elmo | Ulmfit = self.model
+        model.splitter = self.corpus.splitter
+        self._had_output = model.output is not None
+        self._added = tuple(self.extend(shards))
+        for group in self.method.freeze:
+            model.freeze(group)
+        if not any(weight.requires_grad for weight in model.parameters()):
+            groups = ", ".join(model.layer_groups())
+            raise UsageError(f"{arg('freeze')} leaves nothing to train: freeze fewer of the layer groups {groups}")
+        return model
+
+    def before_training(self, objective: Objective, dev: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+        path = self.out / "run" / "before.json"
+        before = _scores_before(objective, dev, path, settings, self.run) if self._had_output else None
+        return {"before": before, "licence": licence_of(self.model.card)}
+
+    def text_facts(self, shards: Shards) -> dict[str, Any]:
+        return {
+            "adapted_from": Path(self.model.source).resolve().name if self.model.source else None,
+            "words_added": len(self._added),
+            "new_output_layer": None if self._had_output else True,
+            **super().text_facts(shards),
+        }
+
+    def result(self, output: TrainOutput, card: CardData) -> AdaptationResult:
+        return AdaptationResult(**self.result_fields(output, card), before=card.before, added=list(self._added))
+
+
+class ElmoAdaptationJob(AdaptationJob):
+    """The adaptation of an ELMo."""
+
+    method: ElmoAdaptation
+    model: Elmo
+
+    def encode_text(self) -> Shards:
+        return MappedShards(super().encode_text(), self.model.config)
+
+    def resolve_defaults(self, shards: Shards) -> ElmoAdaptation:
+        config, method = self.model.config, self.method
+        allowed = allowed_batchings(config)
+        batching = method.batching or allowed[0]
+        if batching not in allowed:
+            what = "is a Transformer" if config.architecture == "transformer" else f"has the start state {config.start!r}"
+            raise ConfigError(f"{arg('batching')} is {batching!r}, but this model {what}; allowed: {', '.join(allowed)}")
+        new_words = method.new_words
+        if new_words is None:
+            new_words = NEW_WORDS if can_extend(self.model) else 0
+            if not new_words:
+                _log.warning("the adaptive output layer of this model takes no new words: none are added")
+        elif new_words and not can_extend(self.model):
+            raise ConfigError(f"{arg('new_words')} is {new_words}; allowed for a model with an adaptive output layer: 0")
+        return method.resolved(shards.total, self.run, batching=batching, new_words=new_words)
+
+    def extend(self, shards: Shards) -> list[str]:
+        method, model = self.method, self.model
+        added = [] if model.vocabulary is None else add_words(model, shards, method.new_words or 0, method.min_count)
+        if model.output is None:
+            add_output_layer(model, shards.most_frequent(method.vocabulary_size))
+        return added
+
+    def training_data(self, model: Elmo, shards: Shards, train: range) -> tuple[ElmoObjective, SentenceBatches | PackedBatches]:
+        return training_data(self.method, model, shards, train, self.run)
+
+    def validation_data(self, shards: Shards, held_out: range) -> list[TypeBatch]:
+        return validation_data(shards, held_out)
+
+
+class UlmfitAdaptationJob(AdaptationJob):
+    """The adaptation of ULMFiT's language model."""
+
+    method: UlmfitAdaptation
+    model: Ulmfit
+
+    def resolve_defaults(self, shards: Shards) -> UlmfitAdaptation:
+        new_words = NEW_WORDS if self.method.new_words is None else self.method.new_words
+        batch_size = self.method.resolved_batch_size(shards.total, self.run)
+        return self.method.replace(batch_size=batch_size, new_words=new_words)
+
+    def extend(self, shards: Shards) -> list[str]:
+        return add_words(self.model, shards, self.method.new_words or 0, self.method.min_count)
+
+    def training_data(self, model: Ulmfit, shards: Shards, train: range) -> tuple[UlmfitObjective, BpttBatches]:
+        objective = UlmfitObjective(model, type_ids(shards, model), self.method, layer_decay=self.method.layer_decay)
+        return objective, bptt_batches(self.method, shards, train, self.run)
+
+    def validation_data(self, shards: Shards, held_out: range) -> list[BpttBatch]:
+        return bptt_validation_data(self.method, shards, held_out)
 
 
 def fingerprint(model: Elmo | Ulmfit) -> str:
-    """A name for exactly this model: a hash of its config, its vocabulary and every number."""
+    """Return a hash of a model: its config, its vocabulary and its weights."""
     digest = hashlib.sha256(json.dumps(model.config.to_dict(format=1), sort_keys=True).encode())
     digest.update("\n".join(model.vocabulary or ()).encode("utf-8", "surrogatepass"))
     hash_weights(digest, model.state_dict(), header=lambda name, value: f"{name} {tuple(value.shape)}")
@@ -253,44 +203,45 @@ def fingerprint(model: Elmo | Ulmfit) -> str:
 
 
 def missing_words(shards: Shards, vocabulary: Vocabulary, *, limit: int, min_count: int) -> list[str]:
-    """The words of a text that a vocabulary lacks, most frequent first: at most `limit`, each coming `min_count` times."""
+    """Return the words of a text that a vocabulary lacks, most frequent first: at most `limit`, of at least `min_count`."""
     frequent = int(np.count_nonzero(shards.counts[len(SPECIAL_TOKENS) :] >= min_count))  # the first ones: counts fall
     types = itertools.chain.from_iterable(shards.type_blocks())
-    found: dict[str, None] = {}  # a table that cuts words makes some of them equal
+    words: dict[str, None] = {}  # a table that cuts words makes some of them equal
     for word in itertools.islice(types, len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + frequent):
-        if len(found) == limit:
+        if len(words) == limit:
             break
         if word not in vocabulary:
-            found[word] = None
-    return list(found)
+            words[word] = None
+    return list(words)
 
 
-def extend_with_text(model: Elmo | Ulmfit, shards: Shards, limit: int, min_count: int) -> list[str]:
-    """Take a text's frequent words into a model's vocabulary; gives them."""
+def add_words(model: Elmo | Ulmfit, shards: Shards, limit: int, min_count: int) -> list[str]:
+    """Add the frequent words of a text to a model's vocabulary, and return them."""
     added = missing_words(shards, require_vocabulary(model), limit=limit, min_count=min_count)
     extend_vocabulary(model, added)
     return added
 
 
-def _freeze(model: Elmo | Ulmfit, parts: tuple[str, ...]) -> None:
-    for part in parts:
-        model.freeze(part)
-    if not any(weight.requires_grad for weight in model.parameters()):
-        raise UsageError(f"every part is frozen ({', '.join(model.layer_groups())}), so nothing is left to train: freeze fewer")
+def type_ids(shards: Shards, model: Ulmfit) -> TypeIds:
+    """Return the row of a model's table for each type of a text, (types,); special tokens of the text are unknown words."""
+    types = list(itertools.chain.from_iterable(shards.type_blocks()))
+    ids: TypeIds = model.rows(types).astype(np.int32)
+    ids[: len(SPECIAL_TOKENS)] = model.rows([model.config.unknown])[0]
+    return ids
 
 
-def _before(objective: Learner, dev: Any, place: Path, settings: Mapping[str, Any], run: Run) -> dict[str, float]:
-    """The scores of the model as it begins: computed when a run starts, read from its folder when it goes on."""
-    key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
-    if place.exists():
+def _scores_before(objective: Objective, dev: Any, path: Path, settings: Mapping[str, Any], run: Run) -> dict[str, float]:
+    """Return the scores before training: computed when a run starts, read from its folder when it is resumed."""
+    key = hashlib.sha256(json.dumps(plain_settings(settings), sort_keys=True).encode()).hexdigest()
+    if path.exists():
         try:
-            kept = read_json(place)
+            values = read_json(path)
         except FormatError as error:
-            _log.warning("%s; computed anew", error)
+            _log.warning("%s: computing the scores before training again", error)
         else:
-            if kept.get("of") == key:
-                return dict(kept["scores"])
+            if values.get("of") == key:
+                return dict(values["scores"])
     scores = objective.to(run.device).evaluate(dev)
     if run.is_main_process:
-        write_text(place, json.dumps({"of": key, "scores": scores}) + "\n")
+        write_text(path, json.dumps({"of": key, "scores": scores}) + "\n")
     return scores

@@ -1,14 +1,13 @@
-"""Teach a BERT (Devlin et al. 2019) to tell hidden pieces, and whether a text follows another: from a corpus to a model.
+"""From a corpus to a BERT (Devlin et al. 2019): masked subwords, and whether a text follows another.
 
-The network is the transformers library's `BertForPreTraining`, with its three summed embeddings (pieces, positions, first or
-second text); pairs and masks are ours (`bert_batches`), and so is the loop. Subwords are WordPiece, learned from the same text.
-The result opens with `polyseme.load` and with `AutoModel.from_pretrained`.
+The network is the transformers library's `BertForPreTraining`; pairs and masks (`bert_batches`) and the training loop are
+ours. The subwords are WordPiece, trained on the same text. `polyseme.load` and `AutoModel.from_pretrained` load the result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,58 +21,14 @@ from polyseme.encoders.bert import Bert
 from polyseme.encoders.config import SubwordConfig
 from polyseme.encoders.subword_library import library, quiet
 from polyseme.nn.to_device import to_device
-from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, MaskingConfig
-from polyseme.pretraining.subword_training import SIZES, SubwordObjective, SubwordPretraining
+from polyseme.pretraining.bert_batches import BertBatch, BertBatches
+from polyseme.pretraining.document_batches import IGNORED
+from polyseme.pretraining.objective import Objective
+from polyseme.pretraining.subword_config import SIZES, BertPretraining
+from polyseme.pretraining.subword_job import SubwordJob
 from polyseme.text.shards.subwords import SubwordShards
 from polyseme.text.subwords import SubwordTokenizer, train_wordpiece
-from polyseme.text.words import Splitter
 from polyseme.training.base import Loss
-
-
-@dataclass(frozen=True, kw_only=True)
-class BertPretraining(SubwordPretraining):
-    """What is taught, and how; `fit` does it.
-
-    >>> BertPretraining(size="mini").masking.mlm_probability
-    0.15
-    """
-
-    lowercase: bool = True
-    """Capitals and accents are not told apart."""
-    masking: MaskingConfig = field(default_factory=MaskingConfig)
-    """Which pieces are hidden."""
-
-    def learn(self, sentences: Iterable[Sequence[str]]) -> Any:
-        return train_wordpiece(sentences, self.vocabulary_size, lowercase=self.lowercase)
-
-    def tokenizer_settings(self) -> dict[str, Any]:
-        return {"wordpiece": self.vocabulary_size, "lowercase": self.lowercase}
-
-    def build(self, tokenizer: Any, splitter: Splitter) -> Bert:
-        layers, width = SIZES[self.size]
-        with quiet():
-            sizes = library().BertConfig(
-                vocab_size=len(tokenizer),
-                hidden_size=width,
-                num_hidden_layers=layers,
-                num_attention_heads=width // 64,
-                intermediate_size=4 * width,
-                max_position_embeddings=self.max_length,
-                hidden_dropout_prob=self.dropout,
-                attention_probs_dropout_prob=self.dropout,
-                pad_token_id=tokenizer.pad_token_id,
-            )
-            network = library().BertForPreTraining(sizes)
-        return Bert(SubwordConfig(), network=network, tokenizer=tokenizer, splitter=splitter)
-
-    def objective(self, model: Bert) -> BertObjective:
-        return BertObjective(model)
-
-    def batches(
-        self, shards: SubwordShards, documents: range, pieces: SubwordTokenizer, size: int, run: Run | None
-    ) -> BertBatches:
-        share = {} if run is None else {"seed": run.seed, "rank": run.rank, "world_size": run.world_size}
-        return BertBatches(shards, documents, pieces, masking=self.masking, length=self.max_length, size=size, **share)
 
 
 @dataclass(frozen=True)
@@ -81,56 +36,105 @@ class _Prepared:
     """A batch on the device."""
 
     inputs: dict[str, Tensor]
-    places: Tensor
-    """(told,): the pieces that are to be told, in the flat batch."""
-    wanted: Tensor
-    """(told,)."""
+    positions: Tensor
+    """(predicted,): positions of the subwords to predict in the flat batch."""
+    targets: Tensor
+    """(predicted,): these subwords."""
     unrelated: Tensor
-    """(batch,): 1 where the second text is from elsewhere, as the library counts."""
+    """(batch,): 1 where the second text is from elsewhere, as in transformers."""
     words: int
 
 
-class BertObjective(SubwordObjective):
-    """Hidden pieces and next sentences, around a model with the library's heads for both."""
+class BertObjective(Objective):
+    """Masked subwords and next sentences, by the library's heads for both."""
 
     def prepare(self, batch: BertBatch) -> _Prepared:
         device = self.model.device
         flat = batch.targets.reshape(-1)
-        told = np.flatnonzero(flat != IGNORED)
+        predicted = np.flatnonzero(flat != IGNORED)
         named = {"input_ids": batch.ids, "token_type_ids": batch.segments, "attention_mask": batch.attention}
         inputs = {name: to_device(torch.from_numpy(value), device) for name, value in named.items()}
-        places, wanted, unrelated = (
-            to_device(torch.from_numpy(value), device) for value in (told, flat[told], (~batch.related).astype(np.int64))
+        positions, targets, unrelated = (
+            to_device(torch.from_numpy(value), device)
+            for value in (predicted, flat[predicted], (~batch.related).astype(np.int64))
         )
-        return _Prepared(inputs, places, wanted, unrelated, batch.words)
+        return _Prepared(inputs, positions, targets, unrelated, batch.words)
 
     def scores(self, batch: _Prepared) -> tuple[Tensor, Tensor]:
-        """For the pieces that are to be told (told, pieces), and for the pairs (batch, 2)."""
+        """Return the scores of the subwords to predict, (predicted, subwords), and of the pairs, (batch, 2)."""
         network = self.model.network
         found = network.base_model(**batch.inputs)
-        states = found.last_hidden_state.flatten(0, 1).index_select(0, batch.places)  # only these need the large product
+        states = found.last_hidden_state.flatten(0, 1).index_select(0, batch.positions)  # only these need the large product
         return network.cls.predictions(states).float(), network.cls.seq_relationship(found.pooler_output).float()
 
     def loss(self, batch: _Prepared) -> Loss:
-        pieces, pairs = self.scores(batch)
-        masked = F.cross_entropy(pieces, batch.wanted, reduction="sum") / max(len(batch.wanted), 1)
+        subwords, pairs = self.scores(batch)
+        masked = F.cross_entropy(subwords, batch.targets, reduction="sum") / max(len(batch.targets), 1)
         following = F.cross_entropy(pairs, batch.unrelated)
         return Loss(masked + following, max(batch.words, 1), {"masked": masked, "next": following})
 
     def evaluate(self, dev: Iterable[BertBatch]) -> dict[str, float]:
-        """The loss, the perplexity of hidden pieces, and how many pairs are told right."""
-        sums, told, pairs = np.zeros(3), 0, 0
+        """Return the loss, the perplexity of masked subwords, and the accuracy of next sentences."""
+        sums, predicted, pairs = np.zeros(3), 0, 0
         for batch in map(self.prepare, dev):
             scores, related = self.scores(batch)
-            sums[0] += F.cross_entropy(scores, batch.wanted, reduction="sum").item()
+            sums[0] += F.cross_entropy(scores, batch.targets, reduction="sum").item()
             sums[1] += F.cross_entropy(related, batch.unrelated, reduction="sum").item()
             sums[2] += int((related.argmax(1) == batch.unrelated).sum())
-            told, pairs = told + len(batch.wanted), pairs + len(batch.unrelated)
+            predicted, pairs = predicted + len(batch.targets), pairs + len(batch.unrelated)
         if not pairs:
             raise PolysemeError("the held-out text (the last lines) is too short for a pair of texts: add text")
-        masked, following = sums[0] / max(told, 1), sums[1] / pairs
+        masked, following = sums[0] / max(predicted, 1), sums[1] / pairs
         return {
             "loss": masked + following,
             "masked_perplexity": float(np.exp(masked)),
             "next_accuracy": sums[2] / pairs,
         }
+
+
+class BertJob(SubwordJob):
+    """The training of a new BERT."""
+
+    method: BertPretraining
+
+    def train_tokenizer(self, sentences: Iterable[Sequence[str]]) -> Any:
+        return train_wordpiece(sentences, self.method.vocabulary_size, lowercase=not self.method.cased)
+
+    def tokenizer_settings(self) -> dict[str, Any]:
+        return {"wordpiece": self.method.vocabulary_size, "lowercase": not self.method.cased}
+
+    def build(self, shards: SubwordShards) -> Bert:
+        layers, width = SIZES[self.method.size]
+        with quiet():
+            config = library().BertConfig(
+                vocab_size=len(self.tokenizer),
+                hidden_size=width,
+                num_hidden_layers=layers,
+                num_attention_heads=width // 64,
+                intermediate_size=4 * width,
+                max_position_embeddings=self.method.max_length,
+                hidden_dropout_prob=self.method.dropout,
+                attention_probs_dropout_prob=self.method.dropout,
+                pad_token_id=self.tokenizer.pad_token_id,
+            )
+            network = library().BertForPreTraining(config)
+        return Bert(SubwordConfig(), network=network, tokenizer=self.tokenizer, splitter=self.corpus.splitter)
+
+    def training_data(self, model: Bert, shards: SubwordShards, train: range) -> tuple[BertObjective, BertBatches]:
+        return BertObjective(model), self._batches(shards, train, self.run)
+
+    def validation_data(self, shards: SubwordShards, held_out: range) -> list[BertBatch]:
+        return self._batches(shards, held_out, None).once()
+
+    def _batches(self, shards: SubwordShards, documents: range, run: Run | None) -> BertBatches:
+        method, tokenizer = self.method, SubwordTokenizer(self.tokenizer)
+        assert method.batch_subwords is not None
+        return BertBatches(
+            shards,
+            documents,
+            tokenizer,
+            masking=method.masking,
+            max_length=method.max_length,
+            batch_subwords=method.batch_subwords,
+            run=run,
+        )

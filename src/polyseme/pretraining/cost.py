@@ -1,6 +1,6 @@
-"""What a model's training cost, in a small file beside it that programs read: `pretraining.json`.
+"""What the training of a model cost: the file `pretraining.json` in its folder.
 
-Every method writes it at its end, and a model has it only then: so it also says that the training is over.
+Every method writes it at its end, so it also says that the training is finished.
 """
 
 from __future__ import annotations
@@ -15,49 +15,63 @@ from typing import Any, Self
 
 from polyseme.base.files import read_json, write_text
 from polyseme.encoders.folder import COST as FILE
+from polyseme.pretraining.result import PretrainingResult
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Of a model, or of several together."""
+    """The cost of a model, or of several together."""
 
     method: str
-    """The name of what `polyseme pretrain` trained."""
+    """Name of the method; adapt for an adaptation."""
     seconds: float
-    """Of training, without the reading of the text where the method reads it first."""
+    """Training time, without reading the text where the method reads it first."""
     words: int
-    """Seen in training: those of the text, once for each pass."""
+    """Words trained on, each pass counted."""
     text_words: int
-    """Of the text."""
+    """Words of the text."""
     parameters: int
-    """Numbers of the encoder, as `polyseme info` counts them."""
+    """Parameters of the encoder, as in `polyseme info`."""
     scores: Mapping[str, float] = field(default_factory=dict)
-    """On text held out from training, where there is some: perplexity, loss."""
+    """Scores on held-out text, where the method holds some out: perplexity, loss."""
     device: str = "cpu"
-    """Joined by `+` where several models were trained on several."""
+    """Joined by `+` where several models were trained on different devices."""
     date: str = field(default_factory=lambda: datetime.datetime.now(datetime.UTC).date().isoformat())
+
+    @classmethod
+    def of(cls, result: PretrainingResult, *, parameters: int, device: str = "cpu") -> Self:
+        """Return the cost of a training."""
+        return cls(
+            method=result.method,
+            seconds=round(result.seconds, 3),
+            words=result.words,
+            text_words=result.text_words,
+            parameters=parameters,
+            scores=dict(result.scores),
+            device=device,
+        )
 
     @property
     def words_per_second(self) -> float | None:
-        """How fast it was trained; None where it took no time."""
+        """Training speed; None where it took no time."""
         return self.words / self.seconds if self.seconds > 0 else None
 
     def plus(self, other: Self) -> Self:
-        """Both together, side by side in one row of a table."""
+        """Return the sum of both, for models whose vectors are concatenated."""
         sums = {name: getattr(self, name) + getattr(other, name) for name in ("seconds", "words", "text_words", "parameters")}
         devices = dict.fromkeys([*self.device.split("+"), *other.device.split("+")])
         return dataclasses.replace(self, method=f"{self.method}+{other.method}", scores={}, device="+".join(devices), **sums)
 
 
 def write_cost(folder: Path, cost: Cost) -> None:
-    """Put the file into a model's folder; that of the same run stays, with its date and its seconds."""
+    """Write the file into a model's folder; the file of the same run is kept, with its date and time."""
     old = read_cost(folder)
     if old is None or (old.method, old.words, old.text_words) != (cost.method, cost.words, cost.text_words):
         write_text(folder / FILE, json.dumps(dataclasses.asdict(cost), indent=2) + "\n")
 
 
 def read_cost(folder: Path) -> Cost | None:
-    """What the folder tells; None: it holds no model, a published one, or one whose training is not over."""
+    """Read the file; None: the folder holds no model, a published one, or one whose training is not finished."""
     if not (folder / FILE).is_file():
         return None
     values: dict[str, Any] = read_json(folder / FILE)

@@ -1,8 +1,8 @@
-"""Teach an ELMo its language from lanes: batches of one shape, the LSTMs' state carried from each to the next.
+"""The objective of an ELMo over packed rows: batches of one shape, with the LSTM state carried from each to the next.
 
-The fast way to train, and the original's: back-propagation is cut at the edge of a batch, the state is not. Either a sentence
-begins from the model's own start state, learned or zeros, as it will when the model is used, or from whatever
-the sentence before left (a stream, as bilm-tf trained).
+This is the fast way to train, and that of the original: gradients end at the edge of a batch, the state does not. A sentence
+starts from the model's own start state, learned or zeros, as when the model is used, or from the state that the sentence
+before left (a stream, as in bilm-tf).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from polyseme.training.base import Loss
 
 @dataclass(frozen=True)
 class PackedTensors:
-    """A batch of lanes on the model's device."""
+    """A batch of packed rows on the model's device."""
 
     distinct: WordInputs
     index: Tensor
-    """(2, steps, lanes): which of the distinct words is read."""
+    """(2, bptt, rows): which of the distinct words is read."""
     targets: Tensor
-    """(2, steps, lanes): output ids to predict."""
+    """(2, bptt, rows): output ids to predict."""
     begins: Tensor | None
-    """(steps, lanes): where the state is put back to the start; None: nowhere."""
+    """(bptt, rows): where the state is reset to the start state; None: nowhere."""
     words: int
 
 
 class PackedElmoObjective(ElmoObjective):
-    """The bidirectional language model over lanes; evaluation is by whole sentences, as ever."""
+    """The bidirectional language model over packed rows; evaluation reads sentences one by one."""
 
     def __init__(self, model: Elmo, shards: Shards, *, stream: bool = False, **options: Any) -> None:
         super().__init__(model, shards, **options)
@@ -46,7 +46,7 @@ class PackedElmoObjective(ElmoObjective):
         self._read = GraphedPackedRows(model.lstm)
 
     def prepare(self, batch: PackedBatch) -> PackedTensors:  # type: ignore[override]
-        """Type ids -> tensors on the model's device."""
+        """Turn type ids into tensors on the model's device."""
         tables = self._words
         with recording:  # this may run in a thread of its own
             words, index = tables.distinct(batch.inputs)
@@ -54,7 +54,7 @@ class PackedElmoObjective(ElmoObjective):
             return PackedTensors(words, tables.move(index), tables.outputs(batch.targets), begins, batch.words)
 
     def loss(self, batch: PackedTensors) -> Loss:  # type: ignore[override]
-        """The mean loss a prediction, over both directions."""
+        """Return the mean loss of a prediction, over both directions."""
         table = self.model.tokens(batch.distinct)
         start = self.model.start_state("zero" if self._stream else None, 1)
         carried = self._carried if self._carried is not None else start.expand(batch.index.shape[2])
@@ -64,13 +64,13 @@ class PackedElmoObjective(ElmoObjective):
         return self.mean_loss(top.flatten(1, 2), batch.targets.flatten(1), batch.words)
 
     def carried_state(self) -> dict[str, Tensor]:
-        """The state of every lane."""
+        """Return the state of each row."""
         if self._carried is None:
             return {}
         return {"hidden": self._carried.hidden.detach(), "cell": self._carried.cell.detach()}
 
     def restore_carried_state(self, carried: Mapping[str, Tensor]) -> None:
-        """Put it back."""
+        """Restore the state of each row."""
         self._carried = None
         if carried:
             device = self.model.device

@@ -1,8 +1,7 @@
-"""How long a training will take and what it needs, by trying: some real steps on made-up sentences.
+"""Estimate how long the training of an ELMo will take and what it needs, by some real steps on synthetic sentences.
 
-The model, its objective, its batches and the optimizer are the real ones; only the text is invented, with the mean length of
-the corpus's sentences and words drawn by rank as in every language (Zipf). What depends on the text beyond that, such as
-evaluations (some hundredths of an epoch) and the reading of files, is not counted.
+The model, its objective, its batches and the optimizer are real; only the text is synthetic, with the mean sentence length of
+the corpus and words sampled by Zipf's law. Evaluations (some hundredths of an epoch) and reading files are not counted.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import torch
 
 from polyseme.base.run import Run
 from polyseme.encoders.elmo import Elmo
-from polyseme.pretraining.elmo_fit import ElmoPretraining, build
-from polyseme.pretraining.elmo_training import prepare
+from polyseme.pretraining.elmo_config import ElmoPretraining
+from polyseme.pretraining.elmo_job import build, training_data
 from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
 from polyseme.training.config import TrainConfig
@@ -30,13 +29,13 @@ from polyseme.training.state import TrainingState
 from polyseme.training.step_runner import StepRunner
 
 SECONDS = 20.0
-"""The time to try for; one step may take longer."""
+"""Time limit; one step may take longer."""
 _STEPS = 30  # at most
-_SHARES = (16, 4, 1)  # the first steps take batches of so much less: a slow machine shows early that it is one
-_TYPES = 100_000  # distinct words that are invented, where the vocabulary does not need more
+_DIVISORS = (16, 4, 1)  # of the batch size: the first steps are smaller, to find out early that a machine is slow
+_TYPES = 100_000  # distinct words of the synthetic text, if the vocabulary does not need more
 _FLOAT = 4
-_TYPE_BYTES = 16  # of a distinct word in the shards: its count, its letters
-_SPELLING_BYTES = 102  # of a distinct word beside the shards, spelled
+_TYPE_BYTES = 16  # of a distinct word in the shards: its count and its characters
+_CHARACTER_ID_BYTES = 102  # of a distinct word beside the shards
 
 
 @dataclass(frozen=True)
@@ -44,92 +43,93 @@ class Forecast:
     """What a training needs."""
 
     parameters: int
-    """Numbers that are learned, the output layer included."""
+    """Trained parameters, the output layer included."""
     memory_bytes: int
-    """On a GPU its highest use in a step. Elsewhere weights, gradients, the optimizer's memory and the tensors that a step
-    keeps for its gradients; short-lived tensors and the program itself are not in it."""
+    """On a GPU, the peak of a step. On a CPU, weights, gradients, optimizer state and the tensors that a step saves for its
+    gradients, without temporary tensors and the program itself."""
     words_per_second: float
-    """Words of the text, in training; where there was time for a part of a batch only, rather too few."""
+    """Training speed; rather too low where there was time for a part of a batch only."""
     seconds: float
-    """Of training, to the end of the budget."""
+    """Training time, to the end of the budget."""
     disk_bytes: int
-    """The encoded text; two checkpoints, and a third while it is written; the model, twice while it is written."""
+    """The encoded text, two checkpoints and a third while it is written, and the model, twice while it is written."""
 
 
 def forecast(
     config: ElmoPretraining, words: int, vocabulary: int, sentences: int, run: Run, *, limit: float = SECONDS
 ) -> Forecast:
-    """Try the training of a corpus of so many words, distinct words (`vocabulary`) and sentences for some seconds."""
+    """Estimate the training on a corpus of so many words, distinct words (`vocabulary`) and sentences."""
     run.seed_all()
     config = config.resolve_defaults(words, run)
     assert config.batch_words is not None
     shards = synthetic_shards(config, words, vocabulary, sentences)
     model = build(shards, config).to(run.device)
-    begun = time.monotonic()
-    for share in _SHARES:
-        left = limit - (time.monotonic() - begun)
-        smaller = config.replace(batch_words=max(8, config.batch_words // share))
-        tried = _try(shards, model, smaller, run, left, steps=_STEPS if share == _SHARES[-1] else 1)
-        if 4 * tried.step > limit - (time.monotonic() - begun):
+    began = time.monotonic()
+    for divisor in _DIVISORS:
+        left = limit - (time.monotonic() - began)
+        smaller = config.replace(batch_words=max(8, config.batch_words // divisor))
+        measured = _measure(shards, model, smaller, run, left, steps=_STEPS if divisor == 1 else 1)
+        if 4 * measured.step > limit - (time.monotonic() - began):
             break
     parameters = sum(weight.numel() for weight in model.parameters())
-    memory = tried.state + _FLOAT * parameters + share * tried.kept
-    type_bytes = _TYPE_BYTES + (_SPELLING_BYTES if model.speller is not None else 0)
+    memory = measured.state + _FLOAT * parameters + divisor * measured.saved
+    type_bytes = _TYPE_BYTES + (_CHARACTER_ID_BYTES if model.speller is not None else 0)
     return Forecast(
         parameters=parameters,
-        memory_bytes=memory if tried.peak is None else tried.peak,
-        words_per_second=tried.rate,
-        seconds=_seconds(config.train, words, tried, share),
-        disk_bytes=4 * words + 8 * sentences + type_bytes * vocabulary + 3 * tried.state + 2 * _FLOAT * parameters,
+        memory_bytes=memory if measured.peak is None else measured.peak,
+        words_per_second=measured.rate,
+        seconds=_seconds(config.train, words, measured, divisor),
+        disk_bytes=4 * words + 8 * sentences + type_bytes * vocabulary + 3 * measured.state + 2 * _FLOAT * parameters,
     )
 
 
 def synthetic_shards(config: ElmoPretraining, words: int, vocabulary: int, sentences: int) -> Shards:
-    """Invented text as shards in memory, as much as `_STEPS` steps take: words by Zipf's law, sentences of the mean length."""
-    source = np.random.default_rng(0)
+    """Return synthetic text for `_STEPS` steps as shards in memory."""
+    random = np.random.default_rng(0)
     mean = min(max(words / max(sentences, 1), 1.0), 400.0)
     count = max(2, int(1.5 * _STEPS * (config.batch_words or 0) * config.train.gradient_accumulation_steps / mean))
-    lengths = np.maximum(1, source.gamma(2.0, mean / 2.0, size=count).round()).astype(np.int64)
+    lengths = np.maximum(1, random.gamma(2.0, mean / 2.0, size=count).round()).astype(np.int64)
     types = max(1, min(vocabulary, max(config.vocabulary_size, _TYPES)))
-    ranks = np.exp(source.random(int(lengths.sum())) * np.log(types + 1)).astype(np.int64) - 1  # chance of rank r: 1 / (r + 1)
-    endings = source.poisson(4, size=types)
-    drawn = (ranks.clip(0, types - 1) + len(SPECIAL_TOKENS)).astype(np.uint32)
+    ranks = np.exp(random.random(int(lengths.sum())) * np.log(types + 1)).astype(np.int64) - 1  # P(r) ~ 1 / (r + 1)
+    endings = random.poisson(4, size=types)
+    sampled = (ranks.clip(0, types - 1) + len(SPECIAL_TOKENS)).astype(np.uint32)
     return Shards(
-        drawn,
+        sampled,
         np.concatenate([[0], lengths.cumsum()]),
-        np.bincount(drawn, minlength=types + len(SPECIAL_TOKENS)),
-        fingerprint="made up",
+        np.bincount(sampled, minlength=types + len(SPECIAL_TOKENS)),
+        fingerprint="synthetic",
         types=[*SPECIAL_TOKENS, *(f"{rank}{'x' * ending}" for rank, ending in enumerate(endings.tolist()))],
     )
 
 
 @dataclass(frozen=True)
 class _Measured:
-    """What some steps showed."""
+    """What some steps took."""
 
     step: float
-    """Seconds of a step."""
+    """Seconds per step."""
     rate: float
-    """Words a second."""
+    """Words per second."""
     state: int
-    """Bytes of weights and the optimizer's memory: a checkpoint."""
-    kept: int
-    """Bytes of the tensors that a step keeps for its gradients."""
+    """Bytes of weights and optimizer state: a checkpoint."""
+    saved: int
+    """Bytes of the tensors that a step saves for its gradients."""
     peak: int | None
-    """Bytes that a GPU held at most."""
+    """Largest number of bytes that a GPU held."""
 
 
-def _try(shards: Shards, model: Elmo, config: ElmoPretraining, run: Run, limit: float, *, steps: int) -> _Measured:
-    """One step that counts what is kept, then so many more, timed; fewer or none where they would take too long."""
-    objective, batches = prepare(shards, range(len(shards)), model, config, run)
+def _measure(shards: Shards, model: Elmo, config: ElmoPretraining, run: Run, limit: float, *, steps: int) -> _Measured:
+    """Make a step that counts the saved tensors, then time so many more, or fewer within the time limit."""
+    objective, batches = training_data(config, model, shards, range(len(shards)), run)
     objective.to(run.device)
-    prepared = PrefetchedBatches(batches, objective.prepare)
-    parts = TrainingState(objective, build_optimizer(config.train.optim, objective), prepared, IntervalMetrics(run.device), run)
-    step_runner = StepRunner(config.train, parts, SingleProcess())
+    prefetched = PrefetchedBatches(batches, objective.prepare)
+    optimizer = build_optimizer(config.train.optim, objective)
+    training = TrainingState(objective, optimizer, prefetched, IntervalMetrics(run.device), run)
+    step_runner = StepRunner(config.train, training, SingleProcess())
     if run.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(run.device)
-    with _kept_bytes(model) as kept:
-        first = _timed(step_runner, run)  # it allocates and compiles: it counts only where there is no time for others
+    with _count_saved_bytes(model) as saved:
+        first = _timed(step_runner, run)  # allocates and compiles: counts only if there is no time for others
     timed: list[tuple[int, float]] = []
     spent = first[1]
     while len(timed) < steps and spent + (timed or [first])[-1][1] < limit:
@@ -137,40 +137,40 @@ def _try(shards: Shards, model: Elmo, config: ElmoPretraining, run: Run, limit: 
         spent += timed[-1][1]
     timed = timed or [first]
     seconds = sum(took for _, took in timed)
-    state = sum(value.numel() * value.element_size() for value in parts.shared().values())
+    state = sum(value.numel() * value.element_size() for value in training.shared().values())
     peak = torch.cuda.max_memory_allocated(run.device) if run.device.type == "cuda" else None
-    return _Measured(seconds / len(timed), sum(words for words, _ in timed) / seconds, state, kept[0], peak)
+    return _Measured(seconds / len(timed), sum(words for words, _ in timed) / seconds, state, saved[0], peak)
 
 
 def _timed(step_runner: StepRunner, run: Run) -> tuple[int, float]:
-    """A step that moves nothing: its words, its seconds."""
-    begun = time.monotonic()
+    """Make a step that changes nothing, and return its words and seconds."""
+    began = time.monotonic()
     words = step_runner.step(0.0)
     if run.device.type == "cuda":
         torch.cuda.synchronize(run.device)
-    return words, max(time.monotonic() - begun, 1e-9)
+    return words, max(time.monotonic() - began, 1e-9)
 
 
 @contextlib.contextmanager
-def _kept_bytes(model: Elmo) -> Iterator[list[int]]:
-    """Counts, for the time of the block, the memory that is kept for gradients; the weights themselves are left out."""
+def _count_saved_bytes(model: Elmo) -> Iterator[list[int]]:
+    """Count the bytes that are saved for gradients during the block, without those of the weights."""
     seen = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
     total = [0]
 
-    def keep(tensor: torch.Tensor) -> torch.Tensor:
+    def save(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in seen:
             seen.add(storage.data_ptr())
             total[0] += storage.nbytes()
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    with torch.autograd.graph.saved_tensors_hooks(save, lambda tensor: tensor):
         yield total
 
 
-def _seconds(train: TrainConfig, words: int, tried: _Measured, share: int) -> float:
+def _seconds(train: TrainConfig, words: int, measured: _Measured, divisor: int) -> float:
     if train.minutes is not None:
         return 60 * train.minutes
     if train.steps is not None:
-        return train.steps * tried.step * share
-    return (train.words or (train.epochs or 0.0) * words) / tried.rate
+        return train.steps * measured.step * divisor
+    return (train.words or (train.epochs or 0.0) * words) / measured.rate

@@ -1,32 +1,29 @@
-"""Teach a feed-forward language model (Bengio et al. 2003): each word from the few before it.
+"""From a corpus to a neural probabilistic language model (Bengio et al. 2003): each word from the few before it.
 
-The original went through its text by plain gradient descent, without dropout, and stopped early; here are AdamW and dropout on
-the words' vectors and on the tanh layer, which 930,000 words need more than they need the units. A batch is some whole
-sentences, shuffled anew each epoch; the places of each are its examples.
+The original used plain gradient descent without dropout, and stopped early; this uses AdamW, and dropout on the word vectors
+and on the tanh layer, which matters more for 930,000 words than the number of units. A batch is some sentences, shuffled in
+each epoch; each position of a sentence is an example.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor, nn
 
-from polyseme.base.config import ConfigError
-from polyseme.base.run import Run
-from polyseme.encoders.config import NnlmConfig
 from polyseme.encoders.nnlm import Nnlm
-from polyseme.pretraining.elmo_training import validation
-from polyseme.pretraining.left_to_right import Ids, LeftToRightObjective, LeftToRightPretraining
+from polyseme.pretraining.elmo_job import validation_data
+from polyseme.pretraining.job import shuffling
+from polyseme.pretraining.left_to_right import LeftToRightJob, LeftToRightObjective
 from polyseme.pretraining.ngram_counts import BEGIN
+from polyseme.pretraining.nnlm_config import NnlmPretraining
+from polyseme.pretraining.vocabulary_index import TypeIds
 from polyseme.text.batching.stream import SentenceBatches, TypeBatch
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import Splitter
 from polyseme.training.base import Loss
-from polyseme.training.config import TrainConfig
-from polyseme.training.optim_config import OptimConfig
 
 
 @dataclass(frozen=True)
@@ -34,35 +31,35 @@ class Windows:
     """The examples of a batch, on the model's device."""
 
     contexts: Tensor
-    """(n, order - 1): rows of the words before, the nearest last."""
+    """(n, order - 1): ids of the words before, the nearest last."""
     targets: Tensor
-    """(n,): rows of the words to predict."""
+    """(n,): ids of the words to predict."""
     words: int
-    """Words of the text among them, marks not counted."""
+    """Words of the text among them, without special tokens."""
 
 
 class NnlmObjective(LeftToRightObjective):
-    """The feed-forward language model under the loop."""
+    """The language model's loss."""
 
     model: Nnlm
 
-    def __init__(self, model: Nnlm, ids: Ids, *, dropout: float = 0.0, negatives: int | None = None) -> None:
+    def __init__(self, model: Nnlm, ids: TypeIds, *, dropout: float = 0.0, negatives: int | None = None) -> None:
         super().__init__(model, ids, negatives=negatives)
         model.dropout = dropout
 
     def prepare(self, batch: TypeBatch) -> Windows:
-        """Sentences -> contexts and targets."""
-        places = np.arange(batch.types.shape[1])
-        rows = self.rows(batch.types, ends=places > batch.lengths[:, None])
-        rows[:, 0] = BEGIN
+        """Turn sentences into contexts and targets."""
+        positions = np.arange(batch.types.shape[1])
+        ids = self.word_ids(batch.types, ends=positions > batch.lengths[:, None])
+        ids[:, 0] = BEGIN
         before = self.model.config.order - 1
-        marked = np.pad(rows, ((0, 0), (before - 1, 0)), constant_values=BEGIN)
+        marked = np.pad(ids, ((0, 0), (before - 1, 0)), constant_values=BEGIN)
         contexts = sliding_window_view(marked[:, :-1], before, axis=1)  # (batch, words + 1, order - 1)
-        inside = places[:-1] <= batch.lengths[:, None]  # a sentence of n words has n + 1 predictions
-        return Windows(self.move(contexts[inside]), self.move(rows[:, 1:][inside]), batch.words)
+        inside = positions[:-1] <= batch.lengths[:, None]  # a sentence of n words has n + 1 predictions
+        return Windows(self.move(contexts[inside]), self.move(ids[:, 1:][inside]), batch.words)
 
     def loss(self, batch: Windows) -> Loss:
-        """The mean loss of a prediction."""
+        """Return the mean loss of a prediction."""
         return self.mean_loss(self.model.read(batch.contexts), batch.targets, batch.words)
 
     def predictions(self, batch: TypeBatch) -> tuple[Tensor, Tensor]:
@@ -70,54 +67,20 @@ class NnlmObjective(LeftToRightObjective):
         return self.model.read(windows.contexts), windows.targets
 
 
-@dataclass(frozen=True, kw_only=True)
-class NnlmPretraining(LeftToRightPretraining):
-    """What is taught, and how."""
+class NnlmJob(LeftToRightJob):
+    """The training of a new model."""
 
-    order: int = 5
-    """Words of an n-gram: a word depends on one less."""
-    dim: int = 100
-    """Size of a word's vector."""
-    hidden_size: int = 500
-    """Units of the tanh layer."""
-    direct_connections: bool = False
-    """Connect the words' vectors with the output directly, too."""
-    dropout: float = 0.25
-    """On the words' vectors and on the tanh layer."""
-    batch_words: int | None = None
-    """Words and marks of a batch, padding counted; None: 1,024, and less for little text."""
-    train: TrainConfig = field(default_factory=lambda: TrainConfig(epochs=10.0, optim=OptimConfig()))
-    """The budget and the loop."""
+    method: NnlmPretraining
 
-    def __post_init__(self) -> None:
-        problems = self.problems("dropout")
-        if self.batch_words is not None and self.batch_words < 1:
-            problems.append(f"batch_words is {self.batch_words}; it must be at least 1")
-        try:
-            self._model(1)
-        except ConfigError as error:
-            problems.append(str(error))
-        if problems:
-            raise ConfigError("; ".join(problems))
-
-    def _model(self, words: int) -> NnlmConfig:
-        return NnlmConfig(size=words, order=self.order, dim=self.dim, hidden_size=self.hidden, direct_connections=self.direct)
-
-    def resolve_defaults(self, words: int, run: Run) -> NnlmPretraining:
-        return self.replace(batch_words=self.batch_words or min(1024, max(128, words // 100)))
-
-    def build(self, vocabulary: Vocabulary, splitter: Splitter) -> Nnlm:
-        model = Nnlm(self._model(len(vocabulary)), vocabulary=vocabulary, splitter=splitter)
-        nn.init.normal_(model.table.weight, std=0.1)  # a table's usual 1.0 would take Adam long to forget
+    def new_model(self, vocabulary: Vocabulary) -> Nnlm:
+        model = Nnlm(self.method.encoder_config(len(vocabulary)), vocabulary=vocabulary, splitter=self.corpus.splitter)
+        nn.init.normal_(model.table.weight, std=0.1)  # Adam would take long to forget the default of 1
         return model
 
-    def learner(self, model: Nnlm, ids: Ids) -> NnlmObjective:
-        return NnlmObjective(model, ids, dropout=self.dropout, negatives=self.negatives)
+    def training_data(self, model: Nnlm, shards: Shards, train: range) -> tuple[NnlmObjective, SentenceBatches]:
+        assert self.method.batch_words is not None
+        objective = NnlmObjective(model, self.ids, dropout=self.method.dropout, negatives=self.method.negatives)
+        return objective, SentenceBatches(shards, train, batch_words=self.method.batch_words, **shuffling(self.run))
 
-    def batches(self, shards: Shards, sentences: range, run: Run) -> SentenceBatches:
-        assert self.batch_words is not None
-        share = {"seed": run.seed, "rank": run.rank, "world_size": run.world_size}
-        return SentenceBatches(shards, sentences, batch_words=self.batch_words, **share)
-
-    def validation(self, shards: Shards, held_out: range) -> list[TypeBatch]:
-        return validation(shards, held_out)
+    def validation_data(self, shards: Shards, held_out: range) -> list[TypeBatch]:
+        return validation_data(shards, held_out)

@@ -1,4 +1,4 @@
-"""The tokenizer of a run: learned from its text once, and found again by a run that goes on."""
+"""The tokenizer of a run: trained on its text once, and read again when the run is resumed."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from polyseme.text.corpus import Corpus
 from polyseme.text.shards.files import build_once
 from polyseme.text.shards.subwords import documents
 
-Learn = Callable[[Iterable[Sequence[str]]], Any]
+TrainTokenizer = Callable[[Iterable[Sequence[str]]], Any]
 
 
-def train_tokenizer(corpus: Corpus, folder: Path, settings: dict[str, Any], learn: Learn) -> Any:
-    """What `learn` makes of the corpus' sentences, kept under a name of the text and the settings.
+def train_tokenizer(corpus: Corpus, folder: Path, settings: dict[str, Any], train: TrainTokenizer) -> Any:
+    """Return the tokenizer that `train` makes from the sentences of a corpus, stored by a hash of the text and the settings.
 
-    It lies in `folder`, or where the corpus keeps what is encoded of it, so that runs over the same pieces share it;
-    of several processes that want the same one, one learns and the others wait.
+    It is stored in `folder`, or with the shards of the corpus, so that runs with the same settings share it. Of several
+    processes that need it, one trains it and the others wait.
     """
     key = hashlib.sha256(f"{corpus.fingerprint()} {json.dumps(settings, sort_keys=True)}".encode()).hexdigest()[:16]
-    place = (corpus.shards or folder) / f"tokenizer-{key}"
+    path = (corpus.shards or folder) / f"tokenizer-{key}"
 
     def ready() -> bool | None:
-        return (place / "tokenizer_config.json").is_file() or None
+        return (path / "tokenizer_config.json").is_file() or None
 
     def write(part: Path) -> None:
         with quiet():
-            learn(words for document in documents(corpus) for words in document).save_pretrained(part)
+            train(words for document in documents(corpus) for words in document).save_pretrained(part)
 
-    build_once(place, ready, write)
+    build_once(path, ready, write)
     with quiet():
-        return library().PreTrainedTokenizerFast.from_pretrained(place)
+        return library().PreTrainedTokenizerFast.from_pretrained(path)

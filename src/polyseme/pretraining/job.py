@@ -1,0 +1,176 @@
+"""One training: a method, a corpus, a run and a folder. Every neural method is trained by the same steps.
+
+    encode the text -> hold out its end -> resolve open settings -> seed -> build the model -> train -> write the card
+
+What differs between methods is in subclasses of `TrainingJob`. Methods that count or bring their own loop (n-gram, GloVe,
+word2vec) are jobs with a `fit` of their own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polyseme.base.errors import PolysemeError
+from polyseme.base.progress import progress
+from polyseme.base.run import Run
+from polyseme.encoders.base import Encoder
+from polyseme.pretraining.card import CardData, write_finished
+from polyseme.pretraining.cost import Cost, write_cost
+from polyseme.pretraining.method import NeuralMethod
+from polyseme.pretraining.objective import Objective
+from polyseme.pretraining.result import PretrainingResult, TrainingResult
+from polyseme.text.corpus import Corpus
+from polyseme.text.counting.counts import SPECIAL_TOKENS
+from polyseme.text.shards.shards import Shards
+from polyseme.text.word_vectors import VectorLookup
+from polyseme.training.base import Batches
+from polyseme.training.checkpoint import has_checkpoint
+from polyseme.training.resume import ConfigValues
+from polyseme.training.trainer import Trainer, TrainOutput
+
+
+@dataclass
+class Job(ABC):
+    """A method that is about to train on a corpus."""
+
+    method: Any
+    """The config of the method."""
+    corpus: Corpus
+    run: Run
+    out: Path
+    """Folder of the model."""
+    vectors: VectorLookup | None = None
+    """Finds initial vectors for the words of a vocabulary."""
+    accept_changes: bool = False
+    """Resume under other settings."""
+
+    @abstractmethod
+    def fit(self) -> PretrainingResult:
+        """Train the model and write it."""
+
+    def encode_text(self) -> Shards:
+        """Encode the text as word ids, in the run's folder or where the corpus keeps them."""
+        resumed = has_checkpoint(self.out)
+        with progress("encoding text", unit="words") as advance:
+            return Shards.build(self.corpus, self.out / "run", advance, only_known=resumed)
+
+
+class TrainingJob(Job):
+    """A neural method: the steps that all of them share."""
+
+    section = "pretraining"
+    """Name of the method's settings among those of the run."""
+    max_held_out = 2000
+    """Sentences held out for validation, at most; a hundredth of the text where that is less."""
+    unit = "sentence"
+    """What the text is split into."""
+
+    # ---- what each method has to say
+
+    @abstractmethod
+    def resolve_defaults(self, shards: Any) -> NeuralMethod:
+        """Return the method without open settings, for a text."""
+
+    @abstractmethod
+    def build(self, shards: Any) -> Encoder:
+        """Build the model; all random numbers come after the seed is set."""
+
+    @abstractmethod
+    def training_data(self, model: Any, shards: Any, train: range) -> tuple[Objective, Batches]:
+        """Return the objective and its batches of some sentences."""
+
+    @abstractmethod
+    def validation_data(self, shards: Any, held_out: range) -> Any:
+        """Return the held-out sentences for the objective's `evaluate`."""
+
+    def text_fingerprint(self, shards: Any) -> dict[str, Any]:
+        """Return what identifies the text, and the rows of the model's tables, when a run is resumed."""
+        return {"corpus": shards.fingerprint}
+
+    def text_facts(self, shards: Any) -> dict[str, Any]:
+        """Return what the card says about the text."""
+        return text_facts(self.corpus, shards)
+
+    def before_training(self, objective: Objective, dev: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return further fields of the card, such as scores before training."""
+        return {}
+
+    # ---- what they share
+
+    def fit(self) -> TrainingResult:
+        """Train the model, or resume its training; the folder holds the best model at any moment."""
+        shards = self.encode_text()
+        train, held_out = split(len(shards), self.max_held_out, self.unit)
+        self.method = self.resolve_defaults(shards)
+        settings = {
+            self.section: ConfigValues(type(self.method), self.method.resume_settings()),
+            **self.text_fingerprint(shards),
+        }
+        self.run.seed_all()
+        model = self.build(shards)
+        objective, batches = self.training_data(model, shards, train)
+        dev = self.validation_data(shards, held_out)
+        more = self.before_training(objective, dev, settings)
+        card = CardData(
+            title=self.out.resolve().name,
+            model=model.info(),
+            text=self.text_facts(shards),
+            options=self.method.to_dict() | {"seed": self.run.seed},
+            run=self.run,
+            words_per_epoch=batches.words_per_epoch,
+            held_out=len(held_out),
+            unit=self.unit,
+            **more,
+        )
+        objective.card = card.unfinished()
+        output = Trainer(self.method.train, self.run).fit(
+            objective, batches, dev, self.out, settings=settings, accept_changes=self.accept_changes
+        )
+        result = self.result(output, card)
+        if self.run.is_main_process and result.ended is not None:
+            parameters = int(card.model["parameters"])
+            write_cost(self.out, Cost.of(result, parameters=parameters, device=self.run.device.type))
+            write_finished(self.out, card, output)
+        return result
+
+    def result(self, output: TrainOutput, card: CardData) -> TrainingResult:
+        """Return the result of the training."""
+        return TrainingResult(**self.result_fields(output, card))
+
+    def result_fields(self, output: TrainOutput, card: CardData) -> dict[str, Any]:
+        """Return the fields of a `TrainingResult`."""
+        names = ("out", "steps", "words", "seconds", "scores", "best_step", "ended", "stopped_by")
+        values = {name: getattr(output, name) for name in names}
+        return values | {"method": self.method.name, "text_words": int(card.text["words_of_text"])}
+
+
+def split(size: int, max_held_out: int, unit: str = "sentence") -> tuple[range, range]:
+    """Return the sentences (or documents) to train on, and those at the end to validate on.
+
+    >>> split(1000, 2000)
+    (range(0, 990), range(990, 1000))
+    """
+    if size < 2:
+        lines = "; each line is one" if unit == "document" else ""
+        raise PolysemeError(f"the text has {size} {unit}{'' if size == 1 else 's'}{lines}: training needs at least 2")
+    held_out = min(max_held_out, max(1, size // 100))
+    return range(size - held_out), range(size - held_out, size)
+
+
+def text_facts(corpus: Corpus, shards: Shards) -> dict[str, Any]:
+    """Return what a card says about a text."""
+    return {
+        "text": corpus.source.names,
+        "words_of_text": shards.total,
+        "sentences_of_text": len(shards),
+        "distinct_words_of_text": len(shards.counts) - len(SPECIAL_TOKENS),
+    }
+
+
+def shuffling(run: Run) -> dict[str, int]:
+    """Return the arguments with which batches are shuffled and divided among processes."""
+    return {"seed": run.seed, "rank": run.rank, "world_size": run.world_size}

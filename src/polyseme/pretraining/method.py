@@ -1,0 +1,86 @@
+"""What every pre-training method is: a config with `fit`, which trains a model on a corpus and returns a result.
+
+Configs import no torch, so that the command line can read their settings for `--help`; what trains a model is a `Job`
+(`polyseme.pretraining.job`) in another module, which is imported by `fit`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from polyseme.base.config import Config, setting
+from polyseme.base.errors import UsageError, arg
+from polyseme.training.config import TrainConfig
+
+if TYPE_CHECKING:
+    from polyseme.base.run import Run
+    from polyseme.pretraining.result import PretrainingResult
+    from polyseme.text.corpus import Corpus
+    from polyseme.text.word_vectors import VectorLookup
+
+SKIP_NORM = 10.0
+"""Gradients longer than this are skipped: their norm is normally below 1, because the loss is a mean over predictions."""
+MIN_VOCABULARY = 4
+"""Begin, end and unknown token, and a word."""
+
+
+def load_class(name: str) -> Any:
+    """Import a class by `module:name`.
+
+    >>> load_class("polyseme.base.config:Config").__name__
+    'Config'
+    """
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(Config):
+    """A pre-training method and its settings."""
+
+    name: ClassVar[str]
+    """As in `polyseme.pretrain(name, ...)`."""
+    job: ClassVar[str]
+    """What trains the model: the `module:name` of a `Job`."""
+    call_options: ClassVar[tuple[str, ...]] = ("seed", "device", "precision", "accept_changes")
+    """Arguments of `polyseme.pretrain` besides the settings that apply to this method."""
+
+    def fit(
+        self,
+        corpus: Corpus,
+        run: Run,
+        out: str | Path,
+        *,
+        vectors: VectorLookup | None = None,
+        accept_changes: bool = False,
+    ) -> PretrainingResult:
+        """Train on a corpus and write the model to the folder `out`.
+
+        `out/run` holds what a restart needs: the same call resumes an interrupted run. It refuses other settings than before,
+        unless `accept_changes`. `vectors` initializes the word table of an ELMo.
+        """
+        for name, given in (("vectors", vectors is not None), ("accept_changes", accept_changes)):
+            if given and name not in self.call_options:
+                raise UsageError(f"{arg(name)} does not apply to {self.name}: leave it out")
+        result: PretrainingResult = load_class(self.job)(self, corpus, run, Path(out), vectors, accept_changes).fit()
+        return result
+
+    @classmethod
+    def implied_options(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Options that follow from those that a user gives: defaults that depend on other options."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuralMethod(Method):
+    """A method under the training loop, with a budget and an optimizer."""
+
+    train: TrainConfig = setting(help="Budget, optimizer and training loop.", factory=lambda: TrainConfig(epochs=10.0))
+
+    def resume_settings(self) -> dict[str, Any]:
+        """The settings that must stay the same when a run is resumed, without those of the loop, which adds its own."""
+        return {name: value for name, value in self.to_dict().items() if name != "train"}
