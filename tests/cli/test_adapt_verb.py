@@ -75,7 +75,7 @@ def test_mistakes(run, model, text: Path, tmp_path: Path) -> None:
     call = ["adapt", model, "--corpus", text, "--out", tmp_path / "out"]
     assert "no such file or folder" in one_sentence(run("adapt", model, "-c", tmp_path / "none", "-o", tmp_path / "out"))
     one_sentence(run("adapt", tmp_path / "none", "-c", text, "-o", tmp_path / "out"))
-    assert "give one budget" in one_sentence(run(*call, "--epochs", "1", "--words", "9"), 2)
+    assert "give exactly one of" in one_sentence(run(*call, "--epochs", "1", "--words", "9"), 2)
     assert "unknown part 'layer3'" in one_sentence(run(*call, "--freeze", "layer3"), 2)
     assert run(*call, "--layout", "packed", "--epochs", "1").code == 0
     assert "choose another folder" in one_sentence(run("adapt", model, "-c", text, "-o", model), 2)
@@ -92,7 +92,7 @@ def test_a_ulmfit_goes_on_at_rates_by_layer(run, model, text: Path, tmp_path: Pa
     assert found.kind == "ulmfit" and "stent" in found.vocabulary
     assert run(*call, "--json").json[0]["added_words"] == 4
     wrong = run("adapt", start, "-c", text, "-o", tmp_path / "a", "--layout", "packed", "--dropout", "0.1")
-    assert "--layout, --dropout: of an ELMo, and this model is none; leave it out" in one_sentence(wrong, 2)
+    assert "--batching, --dropout: only for ELMo models, and this is a ulmfit model" in one_sentence(wrong, 2)
     wrong = run("adapt", model, "-c", text, "-o", tmp_path / "a", "--layer-decay", "2")
     assert "--layer-decay: of a ulmfit" in one_sentence(wrong, 2)
     wrong = run("adapt", start, "-c", text, "-o", tmp_path / "a", "--dropout-factor", "-1")

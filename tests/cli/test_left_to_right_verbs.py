@@ -24,7 +24,7 @@ def trained(run, tmp_path, request):
     assert done.code == 0 and "held-out perplexity " in done.out, done.err
     (said,) = run(*call, "--epochs", 3, "--vocabulary", 11, "--accept-changes", "--json").json
     assert said["ended"] == "budget" and said["perplexity"] > 1
-    assert "other settings (settings.pretraining.hidden: 8 in the run, 9 now" in one_sentence(
+    assert "other settings (settings.pretraining.hidden_size: 8 in the run, 9 now" in one_sentence(
         run(*call, "--epochs", 3, "--vocabulary", 11, "--hidden", 9)
     )
     return tmp_path / "m"
@@ -77,7 +77,7 @@ def test_a_task_uses_its_vectors(run, trained, tmp_path):
 def test_wrong_options(run, tmp_path):
     (tmp_path / "t.txt").write_text(LINES)
     call = ("-c", tmp_path / "t.txt", "-o", tmp_path / "m", *PLAIN)
-    assert "dropout is 1.5; allowed: from 0 to below 1" in one_sentence(run("pretrain", "nnlm", *call, "--dropout", 1.5))
+    assert "--dropout is 1.5; allowed: 0 or more, below 1" in one_sentence(run("pretrain", "nnlm", *call, "--dropout", 1.5))
     for factor in (2, 3):
         told = one_sentence(run("pretrain", "ulmfit", *call, "--dropout-factor", factor), 2)
         assert f"--dropout-factor is {factor}; allowed: from 0 to below 2, for the largest of the shares is 0.5" in told
@@ -89,7 +89,7 @@ def test_a_model_that_learns_no_unknown_word_says_so(run, tmp_path, kind, caplog
     (tmp_path / "t.txt").write_text("one zebra .\n" + LINES)
     call = ("pretrain", kind, "-c", tmp_path / "t.txt", *SIZES[kind], *PLAIN, "--words", 20)
     assert run(*call, "-o", tmp_path / "all").code == 0
-    assert "so <unk> is never learned; for perplexities of other text give --min-count 2 or --vocabulary N" in caplog.text
+    assert "so <unk> is not trained: for perplexities of other text, give --min-count 2 or --vocabulary-size" in caplog.text
     caplog.clear()
     for number, options in enumerate((("--min-count", 2), ("--vocabulary", 8))):  # as it says
         assert run(*call, "-o", tmp_path / f"m{number}", *options).code == 0 and not caplog.text

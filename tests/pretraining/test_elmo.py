@@ -38,7 +38,7 @@ def objective(corpus: Corpus, tmp_path: Path, **settings: object) -> tuple[ElmoO
     config = ElmoPretraining(size="tiny", dropout=0.0, **settings)  # type: ignore[arg-type]
     model = build(shards, config, corpus)
     return ElmoObjective(model, shards, dropout=0.0, negatives=config.samples), SentenceBatches(
-        shards, range(len(shards)), words=200
+        shards, range(len(shards)), batch_words=200
     )
 
 

@@ -88,7 +88,7 @@ class FastTextJob(Word2VecJob):
         return _gensim().FastText(**self.method.gensim_settings(self.run.seed))
 
     def encoder(self, model: Any) -> FastTextTable:
-        lengths = {"min_n": self.method.min_n, "max_n": self.method.max_n}
+        lengths: dict[str, Any] = {"min_n": self.method.min_n, "max_n": self.method.max_n}
         return FastTextTable.from_parts(_vectors(model), model.wv.vectors_ngrams, **lengths, splitter=self.corpus.splitter)
 
 
