@@ -242,7 +242,7 @@ def test_bad_folders(tmp_path: Path) -> None:
 
     bert().network.save_pretrained(tmp_path)
     good = json.loads((tmp_path / "config.json").read_text())
-    said(FormatError, "has no tokenizer, which cuts words into pieces; expected one of tokenizer.json, vocab.txt")
+    said(FormatError, "has no tokenizer; expected one of tokenizer.json, vocab.txt")
     wordpieces().save_pretrained(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({**good, "model_type": "t5"}))
     said(FormatError, r"is of a model of type 't5', which polyseme does not read \(known: bert, camembert, ")
@@ -343,5 +343,5 @@ def test_gpt_is_a_language_model() -> None:
     assert len(both[2].forward) == 1
     long = gpt(positions=8).log_probs([words * 6])[0]
     assert np.isfinite(long.forward).all() and (long.forward < 0).all()
-    with pytest.raises(PolysemeError, match="has no head for the next word"):
+    with pytest.raises(PolysemeError, match="has no next-word head"):
         gpt(head="GPT2Model").score([words])

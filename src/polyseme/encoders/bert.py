@@ -1,7 +1,7 @@
-"""BERT (Devlin et al. 2019) and its like: every piece sees all others, and was taught to tell the ones that were hidden.
+"""BERT (Devlin et al. 2019) and the like: each subword sees all others, pre-trained to predict masked ones.
 
-RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT and ELECTRA are read by the same file. The vector of the mark that begins a text
-([CLS]) is the text's summary; of a text that needs several windows, the mean of theirs.
+Also reads RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT and ELECTRA. The vector of the token that begins a text ([CLS]) is the
+text's summary; for a text of several windows, the mean of theirs.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from polyseme.encoders.language_model import check_count
 from polyseme.encoders.positions import find_position
 from polyseme.encoders.results import Filling, Fillings, MaskFillings
 from polyseme.encoders.sequence import SequenceOutput, truncate
-from polyseme.encoders.subword_library import part_of
+from polyseme.encoders.subword_library import submodule
 from polyseme.encoders.subword_model import SubwordModel, typed
 from polyseme.text.subwords import PairTemplate
 
 MASK = "[MASK]"
-"""The hidden word, whatever the tokenizer calls it."""
-FIRST_TEXT = 64  # pieces of a question that are read beside a paragraph
+"""The mask, whatever the tokenizer calls it."""
+FIRST_TEXT = 64  # subwords of a question that are read with a paragraph
 
 
 @dataclass(frozen=True)
 class BertSequenceInputs:
-    """Whole examples as pieces, (examples, length) each."""
+    """Examples as subwords, (examples, length) each."""
 
     ids: Tensor
     attention: Tensor
@@ -39,21 +39,21 @@ class BertSequenceInputs:
 
 
 class Bert(SubwordModel):
-    """A bidirectional Transformer over pieces; see `polyseme.load` for how to get one."""
+    """A bidirectional Transformer over subwords; `polyseme.load` reads one."""
 
     kind = "bert"
     causal = False
     default_head = "tanh"
     reads_pairs = True
 
-    def _marks(self) -> tuple[list[int], list[int]]:
+    def _special_tokens(self) -> tuple[list[int], list[int]]:
         return [self.subwords.special_token_id("cls", "bos")], [self.subwords.special_token_id("sep", "eos")]
 
-    # ---- two texts at once
+    # ---- sentence pairs
 
     @functools.cached_property
     def pair_template(self) -> PairTemplate:
-        """The marks around two texts: as the tokenizer has them, else one mark between."""
+        """The special tokens around two texts: those of the tokenizer, else one between them."""
         return self.subwords.pair_template() or PairTemplate(self.before, self.after, self.after)
 
     @property
@@ -62,36 +62,37 @@ class Bert(SubwordModel):
         return self.pair_template.types if getattr(self.network.config, "type_vocab_size", 1) > 1 else None
 
     def prepare_pair(self, firsts: Sequence[Sentence], seconds: Sequence[Sentence]) -> Batch:
-        """Pairs of texts read together, for `forward`, which then gives the words of the second ones.
+        """Prepare pairs of texts that are read together; `forward` then gives the words of the second ones.
 
-        A long second text goes through in windows, each with the whole first text before it, of which 64 pieces are read at
-        most, as Devlin et al. have it for questions, and less than half of what the network reads.
+        A long second text is read in windows, each with the first text before it, of which at most 64 subwords are read, as
+        Devlin et al. do for questions, and less than half of a window.
         """
-        texts, marks = self._texts(seconds), self.pair_template
-        room = max(0, min(FIRST_TEXT, self.window // 2 - len(marks.before) - len(marks.between)))
-        cut = [[piece for word in words for piece in word][:room] for words in self._cut(self._texts(firsts))]
-        return self._prepare(texts, [[*marks.before, *pieces, *marks.between] for pieces in cut], marks.after, self._types)
+        texts, template = self._texts(seconds), self.pair_template
+        room = max(0, min(FIRST_TEXT, self.window // 2 - len(template.before) - len(template.between)))
+        shortened = [[subword for word in words for subword in word][:room] for words in self._encode(self._texts(firsts))]
+        before = [[*template.before, *subwords, *template.between] for subwords in shortened]
+        return self._prepare(texts, before, template.after, self._types)
 
-    # ---- whole examples
+    # ---- sequences
 
     def pooler(self) -> nn.Linear | None:
-        """The layer that next sentences were told by, above the first mark, where the network has it."""
-        found = part_of(self.body, "pooler.dense")
+        """The layer above the first token that predicted next sentences, where the network has it."""
+        found = submodule(self.body, "pooler.dense")
         return found if isinstance(found, nn.Linear) else None
 
     def prepare_sequence(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> BertSequenceInputs:
-        """[CLS] a [SEP], or [CLS] a [SEP] b [SEP], with marks and types as the model's own tokenizer has them."""
-        rows, firsts, marks = [], [], self.pair_template
+        """[CLS] a [SEP], or [CLS] a [SEP] b [SEP], with special tokens and types as the tokenizer has them."""
+        rows, firsts, template = [], [], self.pair_template
         for texts in self._flat(examples):
             if len(texts) == 1:
                 room = self.window - len(self.before) - len(self.after)
                 rows.append([*self.before, *truncate(texts, room, keep_end=keep_end)[0], *self.after])
                 firsts.append(self.window)
                 continue
-            room = self.window - len(marks.before) - len(marks.between) - len(marks.after)
+            room = self.window - len(template.before) - len(template.between) - len(template.after)
             a, b = truncate(texts, room, keep_end=keep_end)
-            rows.append([*marks.before, *a, *marks.between, *b, *marks.after])
-            firsts.append(len(rows[-1]) - len(b) - len(marks.after))
+            rows.append([*template.before, *a, *template.between, *b, *template.after])
+            firsts.append(len(rows[-1]) - len(b) - len(template.after))
         ids, attention = self.padded(rows)
         types = None
         if self._types is not None:
@@ -101,7 +102,7 @@ class Bert(SubwordModel):
     def encode_sequence(
         self, inputs: BertSequenceInputs, tokens: Tensor | None = None, *, predict: bool = False
     ) -> SequenceOutput:
-        """The top layer's vector of the mark that begins the example."""
+        """The top layer's vector of the token that begins the example."""
         if predict:
             raise UsageError(f"{arg('predict', True)} needs a left-to-right language model; {self.kind} is none")
         types = {} if inputs.types is None else {"token_type_ids": inputs.types}

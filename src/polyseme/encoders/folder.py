@@ -16,7 +16,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 
@@ -45,7 +45,7 @@ _PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16}
 class Savable(Protocol):
     """What `save` needs to know of an encoder."""
 
-    kind: Any
+    kind: ClassVar[str]
     config: Config
     splitter: Splitter
     card: str | None

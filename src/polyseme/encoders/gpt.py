@@ -1,8 +1,8 @@
-"""GPT (Radford et al. 2018, 2019) and its like: every piece sees only what stands before it, and was taught to tell the next.
+"""GPT (Radford et al. 2018, 2019) and the like: each subword sees only those before it, pre-trained to predict the next.
 
-GPT-2, GPT-Neo and GPT-NeoX are read by the same file. Texts begin with the mark that stood between the texts of their training
-(`<|endoftext|>`), so that the first word too is predicted from something. Of a word's pieces only the last has seen the whole
-word, so its vectors are the usual ones.
+Also reads GPT-Neo and GPT-NeoX. Texts begin with the token that separated texts in pre-training (`<|endoftext|>`), so that the
+first word is predicted from something, too. Only the last subword of a word has seen the whole word, so its vectors are the
+default.
 """
 
 from __future__ import annotations
@@ -26,32 +26,30 @@ from polyseme.encoders.subword_model import SubwordModel
 from polyseme.encoders.subword_windows import Window, windows
 from polyseme.text.batching.batches import batch_by_words
 
-_AT_A_TIME = 1024  # pieces whose scores, one for each piece of the vocabulary, stand in memory
-
-
+_AT_A_TIME = 1024  # subwords whose scores over the vocabulary are in memory
 DELIMITER, EXTRACT = 1, 2
 
 
 @dataclass(frozen=True)
 class GptSequenceInputs:
-    """Whole examples as pieces and marks."""
+    """Examples as subwords and special tokens."""
 
     ids: Tensor
-    """(examples, length): pieces; anything where a mark is."""
+    """(examples, length): subwords; anything where a special token is."""
     attention: Tensor
-    """(examples, length): 1 where a piece or mark is."""
+    """(examples, length): 1 where a subword or special token is."""
     kinds: Tensor
     """(examples, length): 0, DELIMITER or EXTRACT."""
     last: Tensor
-    """(examples,): the place of each last mark, among all places."""
-    places: Tensor
-    """(predictions,): the places, among all, from which a piece is predicted."""
+    """(examples,): where the last token is, as a position in the flattened batch."""
+    positions: Tensor
+    """(predictions,): positions in the flattened batch from which a subword is predicted."""
     targets: Tensor
-    """(predictions,): these pieces."""
+    """(predictions,): these subwords."""
 
 
 class Gpt(SubwordModel):
-    """A causal Transformer over pieces, which is a language model from left to right; `polyseme.load` gives one."""
+    """A causal Transformer over subwords, a left-to-right language model; `polyseme.load` reads one."""
 
     kind = "gpt"
     causal = True
@@ -61,10 +59,10 @@ class Gpt(SubwordModel):
     def default_config(cls) -> SubwordConfig:
         return SubwordConfig(subword_pooling="last")
 
-    def _marks(self) -> tuple[list[int], list[int]]:
+    def _special_tokens(self) -> tuple[list[int], list[int]]:
         return [self.subwords.special_token_id("bos", "eos")], []
 
-    # ---- whole examples
+    # ---- sequences
 
     @property
     def predicts_words(self) -> bool:  # type: ignore[override]
@@ -75,10 +73,10 @@ class Gpt(SubwordModel):
         return self.predicts_words
 
     def sequence_tokens(self) -> Tensor:
-        """The delimiter and the mark at the end, (2, dim). Both begin as the mark that stood between texts in training.
+        """The delimiter and the token at the end, (2, dim), both initialised as the token between texts.
 
-        They are no pieces: a published tokenizer has no such two, and a row added to it and to the network's table would
-        make another model of both. As vectors they belong to whoever trains them, and the model's folder stays as it is.
+        They are not in the tokenizer: a row added to it and to the network's table would make a different model. As vectors
+        they belong to the task that trains them, and the model's folder stays as it is.
         """
         row: Tensor = self.network.get_input_embeddings().weight[self.before[0]].detach()
         return row.repeat(2, 1)
@@ -90,30 +88,30 @@ class Gpt(SubwordModel):
             rows.append(list(self.before))
             kinds.append([0] * len(self.before))
             room = self.window - len(self.before) - len(texts)
-            for number, pieces in enumerate(truncate(texts, room, keep_end=keep_end), start=1):
-                rows[-1] += [*pieces, self.before[0]]  # a place for the mark, whose vector is laid over it
-                kinds[-1] += [0] * len(pieces) + [EXTRACT if number == len(texts) else DELIMITER]
+            for number, subwords in enumerate(truncate(texts, room, keep_end=keep_end), start=1):
+                rows[-1] += [*subwords, self.before[0]]  # its vector is replaced by that of the special token
+                kinds[-1] += [0] * len(subwords) + [EXTRACT if number == len(texts) else DELIMITER]
         ids, attention = self.padded(rows)
         length = ids.shape[1]
-        next_ = [(row, place) for row, some in enumerate(kinds) for place, kind in enumerate(some) if place and not kind]
+        next_ = [(row, position) for row, some in enumerate(kinds) for position in range(1, len(some)) if not some[position]]
         tensors = (
             torch.tensor([[*some, *[0] * (length - len(some))] for some in kinds]),
             torch.tensor([row * length + len(some) - 1 for row, some in enumerate(kinds)]),
-            torch.tensor([row * length + place - 1 for row, place in next_], dtype=torch.long),
-            torch.tensor([rows[row][place] for row, place in next_], dtype=torch.long),
+            torch.tensor([row * length + position - 1 for row, position in next_], dtype=torch.long),
+            torch.tensor([rows[row][position] for row, position in next_], dtype=torch.long),
         )
         return GptSequenceInputs(ids, attention, *(each.to(self.device) for each in tensors))
 
     def encode_sequence(
         self, inputs: GptSequenceInputs, tokens: Tensor | None = None, *, predict: bool = False
     ) -> SequenceOutput:
-        """The top layer's vector at the last mark; `tokens` as `sequence_tokens` returns them.
+        """The top layer's vector at the last token; `tokens` as `sequence_tokens` returns them.
 
-        The loss of `predict` is the mean over all pieces of the texts; the marks are read, and not predicted.
+        The loss of `predict` is the mean over all subwords of the texts; special tokens are not predicted.
         """
         tokens = self.sequence_tokens() if tokens is None else tokens
         own: Tensor = self.network.get_input_embeddings()(inputs.ids)
-        laid = F.embedding(inputs.kinds, F.pad(tokens, (0, 0, 1, 0)))  # zeros where there is no mark
+        laid = F.embedding(inputs.kinds, F.pad(tokens, (0, 0, 1, 0)))  # zeros where there is no special token
         vectors = torch.where((inputs.kinds > 0).unsqueeze(-1), laid.to(own.dtype), own)
         found = self.body(inputs_embeds=vectors, attention_mask=inputs.attention, use_cache=False)
         states = found.last_hidden_state.flatten(0, 1)
@@ -122,8 +120,8 @@ class Gpt(SubwordModel):
             return SequenceOutput(last)
         output = self.network.get_output_embeddings()
         if output is None:
-            raise PolysemeError(f"{self.source} has no head for the next word, so it cannot predict: take a model that has")
-        scores = output(states.index_select(0, inputs.places)).float()
+            raise PolysemeError(f"{self.source} has no next-word head, so it cannot predict: give a model that has one")
+        scores = output(states.index_select(0, inputs.positions)).float()
         total = F.cross_entropy(scores, inputs.targets, reduction="sum")
         return SequenceOutput(last, total / max(len(inputs.targets), 1))
 
@@ -138,31 +136,31 @@ class Gpt(SubwordModel):
         """Return the log-probability of each word given all to its left (the sum over its subwords), then of the end."""
         check_start(self.kind, start)
         if not self.predicts_words:
-            raise PolysemeError(f"{self.source} has no head for the next word, so it cannot score words: take a model that has")
+            raise PolysemeError(f"{self.source} has no next-word head, so it cannot score words: give a model that has one")
         texts = self._texts(sentences)
-        marked = [[*pieces, [self.subwords.special_token_id("eos", "bos")]] for pieces in self._cut(texts)]
-        found = [np.zeros(len(pieces)) for pieces in marked]
-        spans = [_Span(row, *window) for row, pieces in enumerate(marked) for window in self._windows(pieces)]
-        flat = [[piece for word in pieces for piece in word] for pieces in marked]
-        owners = [np.repeat(np.arange(len(pieces)), [len(word) for word in pieces]) for pieces in marked]
+        ended = [[*subwords, [self.subwords.special_token_id("eos", "bos")]] for subwords in self._encode(texts)]
+        found = [np.zeros(len(subwords)) for subwords in ended]
+        spans = [_Span(row, *window) for row, subwords in enumerate(ended) for window in self._windows(subwords)]
+        flat = [[subword for word in subwords for subword in word] for subwords in ended]
+        owners = [np.repeat(np.arange(len(subwords)), [len(word) for word in subwords]) for subwords in ended]
         with torch.inference_mode():
-            for places in batch_by_words([span.end - span.begin + 1 for span in spans], words=_AT_A_TIME):
-                some = [spans[place] for place in places]
+            for numbers in batch_by_words([span.end - span.begin + 1 for span in spans], words=_AT_A_TIME):
+                some = [spans[number] for number in numbers]
                 for span, logs in zip(some, self._logs(some, flat), strict=True):
                     np.add.at(found[span.row], owners[span.row][span.first : span.last], logs)
         pairs = zip(texts, found, strict=True)
         return LogProbs(WordLogProbs(text, each, None, np.ones(len(text), dtype=bool)) for text, each in pairs)
 
-    def _windows(self, pieces: list[list[int]]) -> list[Window]:
-        return windows(sum(map(len, pieces)), self.window - len(self.before), self.config.overlap, causal=True)
+    def _windows(self, subwords: list[list[int]]) -> list[Window]:
+        return windows(sum(map(len, subwords)), self.window - len(self.before), self.config.overlap, causal=True)
 
     def _logs(self, spans: list[_Span], flat: list[list[int]]) -> list[np.ndarray]:
-        """Log-probabilities of the pieces that some windows take."""
+        """Return the log-probabilities of the subwords that some windows keep."""
         ids, attention = self.padded([[*self.before, *flat[span.row][span.begin : span.end]] for span in spans])
         scores = torch.log_softmax(
             self.network(input_ids=ids, attention_mask=attention, use_cache=False).logits.float(), dim=-1
         )
-        # piece p stands at place p - begin + 1, and the place before predicts it
+        # subword p is at position p - begin + 1, and the position before predicts it
         logs = scores[:, :-1].gather(2, ids[:, 1:, None])[:, :, 0].double().cpu().numpy()
         return [row[span.first - span.begin : span.last - span.begin] for row, span in zip(logs, spans, strict=True)]
 

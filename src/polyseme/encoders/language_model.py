@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,7 +25,7 @@ _CHUNK = 1024  # sentences whose log-probabilities are in memory at a time
 class LanguageModelApi:
     """A language model implements `log_probs` and gets the rest."""
 
-    kind: str
+    kind: ClassVar[str]
     source: str | None
     boundary_tokens: tuple[str, str] = ("<s>", "</s>")
     """The tokens before and after a sentence, as `chain_rule` shows them."""

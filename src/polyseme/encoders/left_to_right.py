@@ -1,10 +1,10 @@
-"""What the language models share that read words of a table from left to right: their probabilities, and their folder.
+"""What left-to-right language models over a word table share: probabilities, and files.
 
-A sentence is read with a mark before its first word, and each place predicts the next: n words have n + 1 predictions, the end
-mark counted. A subclass says how places are read (`top_states`); the output layer makes probabilities of all words of it.
+A sentence is read with a begin token before its first word, and each position predicts the next word: n words have n + 1
+predictions, including the end token. A subclass says how positions are read (`top_states`).
 
-model.safetensors    the weights; output.safetensors those of the output layer (of a tied one its bias alone)
-vocabulary.txt       one word a line, the marks among them
+model.safetensors    the weights; output.safetensors those of the output layer (only the bias of a tied one)
+vocabulary.txt       one word per line, special tokens included
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ from polyseme.text.words import Splitter, get_splitter
 
 
 class LeftToRight(Encoder):
-    """A language model over a word table, with an output layer."""
+    """A left-to-right language model over a word table, with an output layer."""
 
     config: LeftToRightConfig
+    vocabulary: Vocabulary
     output: FullSoftmax
     predicts_words = True
     closed_vocabulary = True
@@ -52,45 +53,45 @@ class LeftToRight(Encoder):
     ) -> None:
         super().__init__(config, splitter)
         if len(vocabulary) != config.size:
-            raise ConfigError(f"size is {config.size}, but there are {len(vocabulary)} words; the table has a row for each")
-        missing = [mark for mark in (config.begin, config.end, config.unknown) if mark not in vocabulary]
+            raise ConfigError(f"size is {config.size}, but there are {len(vocabulary)} words; the table needs a row for each")
+        missing = [token for token in (config.begin, config.end, config.unknown) if token not in vocabulary]
         if missing:
             raise ConfigError(f"the vocabulary lacks {' and '.join(missing)}")
         self.vocabulary = vocabulary
-        self._marks = vocabulary.ids([config.begin, config.end])
+        self._boundaries = vocabulary.ids([config.begin, config.end])
 
     @property
     def first(self) -> int:
-        """Row of the mark that is read before the first word."""
-        return int(self._marks[0])
+        """Row of the token that is read before the first word."""
+        return int(self._boundaries[0])
 
     @property
     def end(self) -> int:
-        """Row of the end mark."""
-        return int(self._marks[1])
+        """Row of the end token."""
+        return int(self._boundaries[1])
 
     @abstractmethod
     def top_states(self, rows: Tensor) -> Tensor:
-        """Rows of the words that are read, the mark before them first, (batch, places) -> (batch, places, output.dim).
+        """Read rows of words, the begin token first, (batch, positions) -> (batch, positions, output.dim).
 
-        A state knows the words up to its own place and predicts the next one.
+        A state has seen the words up to its own position and predicts the next one.
         """
 
     # ---- words -> rows
 
     def rows(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """The rows of words; a mark inside of a sentence is no mark, but an unknown word."""
-        found = self.vocabulary.ids(words)
-        found[np.isin(found, self._marks)] = self.vocabulary.ids([self.config.unknown])[0]
-        return found
+        """Return the rows of words; a begin or end token inside a sentence is an unknown word."""
+        rows = self.vocabulary.ids(words)
+        rows[np.isin(rows, self._boundaries)] = self.vocabulary.ids([self.config.unknown])[0]
+        return rows
 
     def padded(self, texts: list[list[str]]) -> tuple[Tensor, Tensor]:
-        """Rows of the words of texts (batch, longest), the end mark behind them, and the lengths; on the CPU."""
+        """Return the rows of texts (batch, words), padded with the end token, and the lengths; on the CPU."""
         lengths = np.array([len(text) for text in texts], dtype=np.int64)
-        found = np.full((len(texts), int(lengths.max(initial=0))), self.end, dtype=np.int64)
-        for place, text in enumerate(texts):
-            found[place, : len(text)] = self.rows(text)
-        return torch.from_numpy(found), torch.from_numpy(lengths)
+        rows = np.full((len(texts), int(lengths.max(initial=0))), self.end, dtype=np.int64)
+        for number, text in enumerate(texts):
+            rows[number, : len(text)] = self.rows(text)
+        return torch.from_numpy(rows), torch.from_numpy(lengths)
 
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
         texts = self._some_texts(sentences)
@@ -98,7 +99,7 @@ class LeftToRight(Encoder):
         mask = torch.arange(rows.shape[1]) < lengths[:, None]
         return Batch(rows.to(self.device), mask.to(self.device), lengths.to(self.device))
 
-    # ---- what it can be asked
+    # ---- as a language model
 
     @property
     def boundary_tokens(self) -> tuple[str, str]:  # type: ignore[override]
@@ -109,27 +110,26 @@ class LeftToRight(Encoder):
         texts = self._texts(sentences)
         results: list[WordLogProbs | None] = [None] * len(texts)
         with torch.inference_mode():
-            for some in batch_by_words([len(text) + 1 for text in texts]):
-                values = self._sentences([texts[row] for row in some])
-                for row, forward in zip(some.tolist(), values, strict=True):
+            for rows in batch_by_words([len(text) + 1 for text in texts]):
+                values = self._sentences([texts[row] for row in rows])
+                for row, forward in zip(rows.tolist(), values, strict=True):
                     results[row] = self._answer(texts[row], forward)
         return LogProbs(results)  # type: ignore[arg-type]
 
     def _sentences(self, texts: list[list[str]]) -> list[np.ndarray]:
-        """Natural logs for each text alone, (words + 1,) each."""
+        """Return the natural-log probabilities of each text alone, (words + 1,) each."""
         words, lengths = self.padded(texts)
-        marks = torch.tensor([self.first, self.end]).expand(len(texts), 2)
-        rows = torch.cat([marks[:, :1], words, marks[:, 1:]], dim=1).to(self.device)
-        inside = torch.arange(rows.shape[1] - 1) <= lengths[:, None]  # a text of n words has n + 1 predictions
-        places = inside.to(self.device)
-        found = self.output.log_probs(self.top_states(rows[:, :-1])[places], rows[:, 1:][places])
-        return np.split(found.double().cpu().numpy(), np.cumsum(lengths.numpy() + 1)[:-1])
+        tokens = torch.tensor([self.first, self.end]).expand(len(texts), 2)
+        rows = torch.cat([tokens[:, :1], words, tokens[:, 1:]], dim=1).to(self.device)
+        inside = (torch.arange(rows.shape[1] - 1) <= lengths[:, None]).to(self.device)  # n words have n + 1 predictions
+        values = self.output.log_probs(self.top_states(rows[:, :-1])[inside], rows[:, 1:][inside])
+        return np.split(values.double().cpu().numpy(), np.cumsum(lengths.numpy() + 1)[:-1])
 
     def _answer(self, text: list[str], forward: np.ndarray) -> WordLogProbs:
-        known = [self.vocabulary.find(word) not in (None, *self._marks) for word in text]
+        known = [self.vocabulary.find(word) not in (None, *self._boundaries) for word in text]
         return WordLogProbs(text, forward, None, np.array(known, dtype=bool))
 
-    # ---- in a folder
+    # ---- model folders
 
     def write_files(self, folder: Path, dtype: torch.dtype) -> None:
         weights = {name: value for name, value in self.state_dict().items() if not name.startswith("output.")}
@@ -141,10 +141,10 @@ class LeftToRight(Encoder):
     def read_files(cls, folder: Path, config: Any, splitter: Splitter) -> Self:
         words = folder / "vocabulary.txt"
         if not words.exists():
-            raise FormatError(folder, "lacks vocabulary.txt, the words of its table")
+            raise FormatError(folder, "lacks vocabulary.txt")
         vocabulary = Vocabulary.read(words, unknown=config.unknown, begin=config.begin, end=config.end)
         try:
-            with meta_init():  # no time spent on random weights that are replaced at once
+            with meta_init():  # no time for random weights that are replaced at once
                 model = cls(config, vocabulary=vocabulary, splitter=splitter)
         except ConfigError as error:
             raise FormatError(words, str(error)) from error

@@ -57,6 +57,7 @@ class NgramModel(Encoder):
     has_own_vectors = False
     config_type = NgramConfig
     config: NgramConfig
+    vocabulary: Vocabulary
 
     def __init__(
         self,

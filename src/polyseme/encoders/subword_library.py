@@ -1,8 +1,7 @@
-"""Networks of the `transformers` library (extra `transformers`): where their parts are, read from a folder and written to one.
+"""Networks of the `transformers` library (extra `transformers`): where their layers are, how they are read and written.
 
-Only safetensors are read and no code of a folder is run, so that a folder from anywhere can be opened. The network is read
-together with the heads that its weights are whole for (masked words, next words, next sentence), since a random head is worse
-than none; all others are left out.
+Only safetensors are read and no code of a folder is run, so a folder from anywhere can be opened. The network is read together
+with those heads whose weights are complete (masked words, next words, next sentence), because a random head is worse than none.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "s
 
 @dataclass(frozen=True)
 class Family:
-    """Where the parts of a network are, by the names that the library gives them."""
+    """Where the layers of a network are, by the names of the library."""
 
     blocks: str
     """The layers."""
     embeddings: tuple[str, ...] = ("embeddings",)
-    """What stands below them."""
+    """The modules below them."""
     top: tuple[str, ...] = ()
-    """What stands above the last one and belongs to it."""
+    """The modules above the last one, which belong to it."""
     causal: bool = False
     """Whether it reads from left to right only."""
     after_padding: bool = False
-    """Whether positions are counted from the number of the padding piece on, so that some cannot be used."""
+    """Whether positions are counted from the id of the padding token on, so that some cannot be used."""
 
 
 _BERT, _ROBERTA = Family("encoder.layer"), Family("encoder.layer", after_padding=True)
@@ -69,17 +68,17 @@ def library() -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """The library says nothing and draws nothing; what it would say is ours to say, or noise."""
-    speech = library().utils.logging
-    level, bars = speech.get_verbosity(), speech.is_progress_bar_enabled()
-    speech.set_verbosity_error()
-    speech.disable_progress_bar()
+    """Silence the messages and progress bars of the library."""
+    logging_ = library().utils.logging
+    level, bars = logging_.get_verbosity(), logging_.is_progress_bar_enabled()
+    logging_.set_verbosity_error()
+    logging_.disable_progress_bar()
     try:
         yield
     finally:
-        speech.set_verbosity(level)
+        logging_.set_verbosity(level)
         if bars:
-            speech.enable_progress_bar()
+            logging_.enable_progress_bar()
 
 
 def family_of(folder: Path) -> Family:
@@ -88,9 +87,9 @@ def family_of(folder: Path) -> Family:
     values = read_json(path)
     kind = values.get("model_type")
     if kind not in FAMILIES:
-        raise FormatError(path, f"is of a model of type {kind!r}, which polyseme does not read{nearest(str(kind), FAMILIES)}")
+        raise FormatError(path, f"has model_type {kind!r}, which polyseme does not read{nearest(str(kind), FAMILIES)}")
     if values.get("is_encoder_decoder") or (values.get("is_decoder") and not FAMILIES[kind].causal):
-        raise FormatError(path, "is of a decoder; polyseme reads encoders (BERT and its like) and GPT and its like")
+        raise FormatError(path, "is a decoder; polyseme reads encoders (BERT and the like) and GPT and the like")
     _check_weights(folder)
     return FAMILIES[kind]
 
@@ -111,21 +110,21 @@ def _check_weights(folder: Path) -> None:
 
 
 def read_network(folder: Path, family: Family) -> Any:
-    """The network in a folder as float32, in evaluation mode, with the heads that the weights are whole for."""
+    """Read the network of a folder as float32, in evaluation mode, with the heads whose weights are complete."""
     transformers = library()
     if family.causal:
-        ways: list[tuple[Any, dict[str, Any]]] = [(transformers.AutoModelForCausalLM, {})]
+        classes: list[tuple[Any, dict[str, Any]]] = [(transformers.AutoModelForCausalLM, {})]
     else:
-        ways = [(transformers.AutoModelForPreTraining, {}), (transformers.AutoModelForMaskedLM, {})]
-    ways.append((transformers.AutoModel, {}))
+        classes = [(transformers.AutoModelForPreTraining, {}), (transformers.AutoModelForMaskedLM, {})]
+    classes.append((transformers.AutoModel, {}))
     if not family.causal:
-        ways.append((transformers.AutoModel, {"add_pooling_layer": False}))  # fine-tuned models often lack the pooler
+        classes.append((transformers.AutoModel, {"add_pooling_layer": False}))  # fine-tuned models often lack the pooler
     common = {"local_files_only": True, "trust_remote_code": False}
     missing: list[str] = []
-    with quiet(), _telling(folder), torch.random.fork_rng(devices=[]):
+    with quiet(), _wrap_errors(folder), torch.random.fork_rng(devices=[]):
         config = transformers.AutoConfig.from_pretrained(folder, **common)
         config.__dict__.pop(LIBRARY_KEY, None)
-        for kind, more in ways:
+        for kind, options in classes:
             try:
                 network, found = kind.from_pretrained(
                     folder,
@@ -134,35 +133,35 @@ def read_network(folder: Path, family: Family) -> Any:
                     use_safetensors=True,
                     output_loading_info=True,
                     **common,
-                    **more,
+                    **options,
                 )
             except TypeError:
-                if not more:
+                if not options:
                     raise
-                continue  # this family knows no pooler
+                continue  # this family has no pooler
             missing = sorted(found["missing_keys"])
             if not missing:
-                _tell_left_out(folder, found["unexpected_keys"])
+                _log_unused(folder, found["unexpected_keys"])
                 return network.float().eval()
     raise FormatError(folder, f"lacks weights of its network: {', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}")
 
 
-def _tell_left_out(folder: Path, names: set[str]) -> None:
+def _log_unused(folder: Path, names: set[str]) -> None:
     if names:
-        log.info("%s: left out %s, which have no use here", folder, ", ".join(sorted(names)[:5]))
+        log.info("%s: ignored unused weights %s", folder, ", ".join(sorted(names)[:5]))
 
 
 def read_tokenizer(folder: Path) -> Any:
-    """The tokenizer in a folder; without its files the library would give an empty one."""
+    """Read the tokenizer of a folder; without its files the library would return an empty one."""
     if not any((folder / name).is_file() for name in TOKENIZERS):
-        raise FormatError(folder, f"has no tokenizer, which cuts words into pieces; expected one of {', '.join(TOKENIZERS)}")
-    with quiet(), _telling(folder):
+        raise FormatError(folder, f"has no tokenizer; expected one of {', '.join(TOKENIZERS)}")
+    with quiet(), _wrap_errors(folder):
         return library().AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
 @contextmanager
-def _telling(folder: Path) -> Iterator[None]:
-    """What the library says of a folder, as one sentence of ours."""
+def _wrap_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of the library into one sentence that names the folder."""
     try:
         yield
     except PolysemeError:
@@ -187,8 +186,8 @@ def write_network(network: Any, tokenizer: Any, folder: Path, dtype: torch.dtype
         path.chmod(0o644)
 
 
-def part_of(module: nn.Module, path: str) -> nn.Module | None:
-    """The module of that dotted name; None where there is none."""
+def submodule(module: nn.Module, path: str) -> nn.Module | None:
+    """Return the module of a dotted name; None: there is none."""
     found: Any = module
     for name in path.split("."):
         found = getattr(found, name, None)

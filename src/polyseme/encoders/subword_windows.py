@@ -1,7 +1,7 @@
-"""Texts that are longer than a network reads at once: windows over their pieces, which overlap.
+"""Overlapping windows over the subwords of texts that are longer than a network reads at once.
 
-Nothing is cut off. Where two windows hold the same piece, it is taken from the one in which it has more context: in a network
-that reads both ways its nearer edge is farther away, in one that reads from the left more stands before it.
+Nothing is truncated. A subword in two windows is taken from the one in which it has more context: farther from the edge in a
+bidirectional network, with more before it in a causal one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Window(NamedTuple):
-    """Pieces `begin` to `end` are read together; of these, `first` to `last` are taken."""
+    """Subwords `begin` to `end` are read together; `first` to `last` are kept."""
 
     begin: int
     end: int
@@ -19,7 +19,7 @@ class Window(NamedTuple):
 
 
 def windows(count: int, room: int, overlap: float, *, causal: bool) -> list[Window]:
-    """The windows of `room` pieces over `count` pieces, two neighbours sharing `overlap` of the room; the last one is full.
+    """Return windows of `room` subwords over `count` subwords, neighbours sharing `overlap` of the room; the last one is full.
 
     >>> windows(9, 6, 0.5, causal=False)
     [Window(begin=0, end=6, first=0, last=4), Window(begin=3, end=9, first=4, last=9)]

@@ -1,12 +1,12 @@
-"""The language model of ULMFiT: an AWD-LSTM, whose layers are vectors of words that know all to their left.
+"""The language model of ULMFiT: an AWD-LSTM over a word table.
 
-Howard and Ruder 2018, over Merity et al. 2017. Layer 0 is the word's vector of the table, layer l what LSTM number l knows
-after reading the word; layers narrower than the widest are filled up with zeros. The output layer's weight is the table
-itself.
+Howard and Ruder 2018, after Merity et al. 2017. Layer 0 is the word's vector of the table, layer l the output of LSTM l, which
+has read the word and all to its left. Layers narrower than the widest are padded with zeros. The output layer is tied to the
+table.
 
-The model learns from text end to end, where an end mark stands between sentences; so a sentence alone begins with that mark,
-from zeros. Published perplexities go on through the whole text instead: `start="carry"` reads every sentence after the one
-before, in the order given and on from the last call, until `reset_state`.
+Training text is one stream with an end token between sentences, so a sentence alone starts with that token, from a zero state.
+Published perplexities read the whole text as a stream: `start="carry"` reads each sentence after the one before, in the order
+given, and continues over calls until `reset_state`.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _CARRIED = 1024  # words that are read at a time, where the state is carried
 
 @dataclass(frozen=True)
 class UlmfitSequenceInputs:
-    """Whole examples, ready to be read."""
+    """Examples of one or two texts as rows of the table."""
 
     rows: Tensor
-    """(examples, steps): the words and the end mark behind each text, padded; read with the first mark before them."""
+    """(examples, steps): words with an end token after each text, padded; the first token is read before them."""
     mask: Tensor
-    """(examples, steps): True on what is pooled: all but the last end mark."""
-    places: Tensor
-    """(predictions,): where something is to be predicted, among all steps of all examples."""
+    """(examples, steps): True on what is pooled: all but the last end token."""
+    positions: Tensor
+    """(predictions,): what is predicted, as positions among all steps of all examples."""
     targets: Tensor
-    """(predictions,): what."""
+    """(predictions,): the rows to predict."""
 
 
 class Ulmfit(LeftToRight):
@@ -83,14 +83,14 @@ class Ulmfit(LeftToRight):
         self._carried: AwdLstmState | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies carry nothing over."""
+        """A copy carries no state."""
         return {**super().__getstate__(), "_carried": None}
 
     def scale_dropout(self, factor: float) -> None:
         self.set_dropout(AwdDropout().times(factor))
 
     def set_dropout(self, dropout: AwdDropout) -> None:
-        """Drop so much from now on, in training; a model that was just read drops nothing."""
+        """Set the dropout of training; a model that was just loaded has none."""
         self._words_dropped = dropout.words
         self.lstm.set_dropout(dropout)
 
@@ -114,57 +114,57 @@ class Ulmfit(LeftToRight):
 
     def forward(self, batch: Batch) -> Layers:
         rows: Tensor = batch.inputs
-        mark = rows.new_full((len(rows), 1), self.first)
-        reading = self.read(torch.cat([mark, rows], dim=1), self.lstm.zero_state(len(rows)))
+        first = rows.new_full((len(rows), 1), self.first)
+        output = self.read(torch.cat([first, rows], dim=1), self.lstm.zero_state(len(rows)))
         own: Tensor = self.table(rows)
-        stack = torch.stack([F.pad(each, (0, self.dim - each.shape[2])) for each in (own, *(x[:, 1:] for x in reading.layers))])
+        stack = torch.stack([F.pad(each, (0, self.dim - each.shape[2])) for each in (own, *(x[:, 1:] for x in output.layers))])
         return Layers(states=stack.masked_fill(~batch.mask[..., None], 0.0), mask=batch.mask)
 
-    # ---- whole examples
+    # ---- sequences
 
     def sequence_dim(self, texts: int) -> int:
         return 3 * self.config.dim
 
     def prepare_sequence(self, examples: Sequence[Sequence[Sentence]], *, keep_end: bool = False) -> UlmfitSequenceInputs:
-        """Two texts are joined by the end mark, which stood between sentences in the model's training."""
+        """Join two texts by the end token, as sentences in pre-training."""
         slots = [self._texts(texts) for texts in split_texts(examples)]
         joined = [np.concatenate([self._closed(text) for text in texts]) for texts in zip(*slots, strict=True)]
         lengths = torch.tensor([len(rows) for rows in joined])
         rows = np.full((len(joined), int(lengths.max())), self.end, dtype=np.int64)
-        for place, each in enumerate(joined):
-            rows[place, : len(each)] = each
+        for number, each in enumerate(joined):
+            rows[number, : len(each)] = each
         steps = torch.arange(rows.shape[1])
-        inside = steps < lengths[:, None]  # with the end mark at the end, which is predicted and not read
+        inside = steps < lengths[:, None]  # including the last end token, which is predicted and not read
         read = torch.from_numpy(rows)
         tensors = (read, steps < lengths[:, None] - 1, inside.flatten().nonzero()[:, 0], read[inside])
         return UlmfitSequenceInputs(*(each.to(self.device) for each in tensors))
 
     def _closed(self, text: list[str]) -> NDArray[np.int64]:
-        """The rows of a text, and the end mark."""
+        """The rows of a text and the end token."""
         return np.append(self.rows(text), self.end)
 
     def encode_sequence(
         self, inputs: UlmfitSequenceInputs, tokens: Tensor | None = None, *, predict: bool = False
     ) -> SequenceOutput:
-        """Concat pooling of the last layer, [last; max; mean], over all that was read behind the first mark."""
+        """Concat pooling of the last layer, [last; max; mean], over all but the first token."""
         first = inputs.rows.new_full((len(inputs.rows), 1), self.first)
         reading = self.read(torch.cat([first, inputs.rows[:, :-1]], dim=1), self.lstm.zero_state(len(inputs.rows)))
         vectors = concat_pool(reading.layers[-1][:, 1:], inputs.mask[:, :-1])
         if not predict:
             return SequenceOutput(vectors)
-        states = reading.top.flatten(0, 1).index_select(0, inputs.places)
+        states = reading.top.flatten(0, 1).index_select(0, inputs.positions)
         return SequenceOutput(vectors, self.output.loss(states, inputs.targets)[0] / len(inputs.targets))
 
     def top_states(self, rows: Tensor) -> Tensor:
         return self.read(rows, self.lstm.zero_state(len(rows))).top
 
     def read(self, rows: Tensor, state: AwdLstmState) -> AwdLstmOutput:
-        """Rows of the table (batch, steps), read on from a state."""
+        """Read rows of the table (batch, steps) from a state."""
         vectors = drop_words(self.table, rows, self._words_dropped, self.training)
         reading: AwdLstmOutput = self.lstm(vectors, state)
         return reading
 
-    # ---- what it can be asked
+    # ---- as a language model
 
     def log_probs(self, sentences: Sequence[Sentence], *, start: str | None = None) -> LogProbs:
         """Return log-probabilities; `start`: "zero" (default), or "carry" to read on from the sentence before."""
@@ -179,16 +179,16 @@ class Ulmfit(LeftToRight):
         return LogProbs(self._answer(text, forward) for text, forward in zip(texts, values if texts else [], strict=True))
 
     def reset_state(self) -> None:
-        """Forget what `start="carry"` has carried."""
+        """Forget the carried state."""
         self._carried = None
 
     @torch.inference_mode()
     def _read_on(self, stream: np.ndarray) -> np.ndarray:
-        """Natural logs of rows that end with an end mark, after all that was read before: (words,) -> (words,)."""
+        """Return the log-probabilities of rows that end with an end token, read after all before: (words,) -> (words,)."""
         state = self._carried if self._carried is not None else self.lstm.zero_state(1)
         state = [(hidden.to(self.device), cell.to(self.device)) for hidden, cell in state]
         targets = torch.from_numpy(stream).to(self.device)
-        rows = F.pad(targets, (1, 0), value=self.end)[:-1]  # the end mark of the text before is not read yet
+        rows = F.pad(targets, (1, 0), value=self.end)[:-1]  # the end token of the text before is not read yet
         found = []
         for begin in range(0, len(rows), _CARRIED):
             reading = self.read(rows[None, begin : begin + _CARRIED], state)

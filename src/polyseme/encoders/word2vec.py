@@ -72,6 +72,7 @@ class WordVectorTable(Encoder):
     static = True
     config_type: ClassVar[type[Config]] = WordVectorConfig
     config: WordVectorConfig
+    vocabulary: Vocabulary
 
     def __init__(
         self,
