@@ -134,7 +134,7 @@ class Neighbours:
         return f" {each.cosine:6.3f}  {padded(short(each.word, _WORD_WIDTH), self._column())}"
 
     def _column(self) -> int:
-        words = [each.word for each in (*self.in_context, *self.static)]
+        words = [each.word for each in self.in_context] + [each.word for each in self.static]
         return max((cell_len(short(word, _WORD_WIDTH)) for word in words), default=0)
 
     def _repr_html_(self) -> str:
@@ -162,7 +162,7 @@ def neighbours(
     >>> polyseme.neighbours("en", "We sat on the bank of the river.", word="bank")   # doctest: +SKIP
     """
     encoder, config = as_encoder(model), config or NeighboursConfig()
-    contextual = encoder.layers > 1 or not encoder.has_own_vectors
+    contextual = encoder.layers > 1 or not encoder.has_static_vectors
     if not contextual and (config.same_word or config.other_words or config.layer is not None):
         raise UsageError(
             f"{arg('layer')}, {arg('same_word')} and {arg('other_words')} apply to words in context, but a {encoder.kind} has "
@@ -204,7 +204,7 @@ def nearest_words(
     occurrences = [_occurrence(index, row, cosine) for row, cosine in nearest.pairs()]
     others = [each for each in occurrences if (each.sentence, each.position) != (words, position)]
     layers = list(range(index.layers.start, index.layers.stop))
-    static_layer = encoder.has_own_vectors
+    static_layer = encoder.has_static_vectors
     searched = Searched(
         len(index), index.manifest.sentences, layers, index.layer, same_word, static=static_layer, folder=index.folder
     )
@@ -233,7 +233,7 @@ def _sentences(encoder: Encoder, corpus: Text | None, config: NeighboursConfig) 
     paths = [corpus] if isinstance(corpus, str | Path) else corpus
     if isinstance(paths, list | tuple) and paths and all(isinstance(each, str | Path) for each in paths):
         text = TextConfig(sentences=config.sentences, field=config.field)
-        return text.open([str(path) for path in paths], encoder.splitter)  # type: ignore[union-attr]
+        return text.open([str(path) for path in paths], encoder.splitter)
     return paths  # type: ignore[return-value]
 
 

@@ -60,8 +60,8 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
     """Where its vectors enter a task's network by default."""
     default_head: ClassVar[Literal["hidden", "tanh", "linear"]] = "hidden"
     """The head of its paper, for tasks that are an encoder and a head."""
-    has_own_vectors: ClassVar[bool] = True
-    """Whether layer 0 is the word's own vector, whatever its sentence."""
+    has_static_vectors: ClassVar[bool] = True
+    """Whether layer 0 has static vectors: the same for a word in every sentence."""
     static: ClassVar[bool] = False
     """Whether it is a table of word vectors, the same in every sentence."""
     can_adapt: ClassVar[bool] = False

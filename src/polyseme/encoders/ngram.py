@@ -54,7 +54,7 @@ class NgramModel(Encoder):
     kind = "ngram"
     predicts_words = True
     closed_vocabulary = True
-    has_own_vectors = False
+    has_static_vectors = False
     config_type = NgramConfig
     config: NgramConfig
     vocabulary: Vocabulary

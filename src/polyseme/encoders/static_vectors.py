@@ -21,8 +21,8 @@ def static_vectors(encoder: Encoder) -> WordVectors:
     """Return the words of a model's vocabulary without its special tokens, each with its static vector."""
     if isinstance(encoder, WordVectorTable):
         weight = encoder.table.weight.detach().float().cpu().numpy()
-        return WordVectors(list(encoder.vocabulary), weight, len(weight))
-    if not encoder.has_own_vectors:
+        return WordVectors(list(encoder.vocabulary or ()), weight, len(weight))
+    if not encoder.has_static_vectors:
         raise PolysemeError(f"a {encoder.kind} has no static vectors: use an ELMo, or a table of word vectors")
     if encoder.vocabulary is None:
         add = f"give one with {arg('vocabulary')}" if encoder.bidirectional else "use an ELMo, or a table of word vectors"

@@ -23,7 +23,7 @@ class TagLm(Elmo):
 
     kind = "taglm"
     default_position = "between"
-    has_own_vectors = False
+    has_static_vectors = False
 
     @property
     def layers(self) -> int:

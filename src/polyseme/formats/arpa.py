@@ -84,12 +84,12 @@ def read(path: str | Path) -> NgramModel:
 def write(model: NgramModel, path: str | Path) -> Path:
     """Write a model as an ARPA file, complete or absent; compressed if the name ends in .gz or .xz.
 
-    Numbers have nine digits, so that reading the file gives the same ones. The way to split text is told, but for `unigram`,
-    whose list of words has no place in such a file.
+    Numbers have nine digits, so reading the file gives the same ones. The splitter is stored, except `unigram`, whose word
+    list does not fit into such a file.
     """
     path = Path(path)
     words = []
-    for word in model.vocabulary:
+    for word in model.vocabulary or ():
         if _UNFIT.search(word):
             raise PolysemeError(f"{word!r} cannot be in an ARPA file, where spaces separate the words")
         words.append(word.encode("utf-8"))

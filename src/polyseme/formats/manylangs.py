@@ -31,27 +31,13 @@ TOKENS, ENCODER = "token_embedder.pkl", "encoder.pkl"
 _WORD_TOKENS = ("<oov>", "<bos>", "<eos>")
 _FEW = 3  # rows that may lack a symbol
 _CHARACTER_TOKENS = ("<bow>", "<eow>", "<oov>", "<pad>", "<bos>", "<eos>")
+_ENCODER = {"name": "elmo", "projection_dim": 512, "cell_clip": 3, "proj_clip": 3, "dim": 4096, "n_layers": 2}
+_CNN = {"name": "cnn", "activation": "relu", "filters": ORIGINAL_FILTERS, "n_highway": 2}
+_SIZES = {"word_dim": 100, "char_dim": 50, "max_characters_per_token": 50}
 BUILT_IN: dict[str, dict[str, Any]] = {
-    "cnn_50_100_512_4096_sample.json": {
-        "encoder": {
-            "name": "elmo",
-            "projection_dim": 512,
-            "cell_clip": 3,
-            "proj_clip": 3,
-            "dim": 4096,
-            "n_layers": 2,
-        },
-        "token_embedder": {
-            "name": "cnn",
-            "activation": "relu",
-            "filters": ORIGINAL_FILTERS,
-            "n_highway": 2,
-            "word_dim": 100,
-            "char_dim": 50,
-            "max_characters_per_token": 50,
-        },
-    }
+    "cnn_50_100_512_4096_sample.json": {"encoder": _ENCODER, "token_embedder": _CNN | _SIZES}
 }
+"""The architecture of all published models."""
 
 
 def read(folder: Path) -> Elmo:

@@ -22,21 +22,10 @@ Kind = TypeVar("Kind", bound=Config)
 Filters = tuple[tuple[int, int], ...]
 
 _TRAINING = frozenset(
-    {
-        "bidirectional",
-        "dropout",
-        "all_clip_norm_val",
-        "n_epochs",
-        "n_train_tokens",
-        "batch_size",
-        "n_tokens_vocab",
-        "unroll_steps",
-        "n_negative_samples_batch",
-        "learning_rate",
-        "sample_softmax",
-        "share_embedding_softmax",
-    }
+    {"bidirectional", "dropout", "all_clip_norm_val", "n_epochs", "n_train_tokens", "batch_size", "n_tokens_vocab"}
+    | {"unroll_steps", "n_negative_samples_batch", "learning_rate", "sample_softmax", "share_embedding_softmax"}
 )
+"""Keys of options.json that only training uses."""
 
 
 @dataclass(frozen=True, kw_only=True)
