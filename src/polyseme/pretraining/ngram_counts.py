@@ -1,10 +1,10 @@
-"""Counts the n-grams of a text, order by order, by sorting.
+"""Count the n-grams of a text, order by order, by sorting.
 
-The n-grams of an order are those of the order below, each with one more word: a pair of whole numbers, and so one number,
-that NumPy sorts. What comes out is sorted by words, as a model's table is, and knows for each n-gram its place without the last
-word (its context) and without the first (the n-gram to which it backs off). Chosen against a dictionary of tuples, which
-takes some two hundred bytes an n-gram: with the smoothing, 30 million words (72 million distinct n-grams up to order 5) take
-47 seconds and 4.3 GB.
+The n-grams of an order are those of the order below with one more word: a pair of integers, and so one integer, which NumPy
+sorts. The result is sorted by words, as a model's table is, and has for each n-gram the index of its context (without the
+last word) and of the n-gram to which it backs off (without the first). Chosen against a dictionary of tuples, which takes
+some two hundred bytes per n-gram: with the smoothing, 30 million words (72 million distinct n-grams up to order 5) take 47
+seconds and 4.3 GB.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from polyseme.text.shards.shards import Shards
 
 BEGIN, END, UNKNOWN = 0, 1, 2
-"""Ids of the marks in every vocabulary of ours."""
+"""Ids of the special tokens in every vocabulary."""
 
 IntArray = NDArray[np.signedinteger]
 
@@ -28,24 +28,24 @@ class NgramCounts:
     """The distinct n-grams of one order, sorted by their words, (n,) each."""
 
     context: IntArray
-    """Place of the first n - 1 words in the order below."""
+    """Index of the first n - 1 words in the order below."""
     word: IntArray
     """The last word."""
     shorter: IntArray
-    """Place of the last n - 1 words in the order below."""
+    """Index of the last n - 1 words in the order below."""
     begins: NDArray[np.bool_]
-    """Whether the first word is the begin of a sentence."""
+    """Whether the first word is the begin token."""
     count: IntArray
-    """How often it comes."""
+    """How often it occurs."""
 
     def __len__(self) -> int:
         return len(self.word)
 
 
 def to_stream(shards: Shards, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """All sentences of a text with their marks, end to end; `ids`: what each of its types is in the vocabulary, (types,).
+    """Concatenate all sentences of a text with their begin and end tokens; `ids`: the id of each of its types, (types,).
 
-    A sentence without words is left out.
+    Sentences without words are left out.
     """
     lengths = np.diff(shards.offsets)
     ends = np.cumsum(lengths[lengths > 0] + 2)
@@ -61,7 +61,7 @@ def to_stream(shards: Shards, ids: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def count_ngrams(stream: NDArray[np.int32], size: int, order: int) -> Iterator[NgramCounts]:
-    """The n-grams of order 1, 2, ... of sentences as `to_stream` gives them, none of which goes over the end of one.
+    """Yield the n-grams of order 1, 2, ... of a `to_stream`; none crosses the end of a sentence.
 
     >>> a, b = 3, 4
     >>> ones, twos = count_ngrams(np.array([BEGIN, a, b, END, BEGIN, a, END], dtype=np.int32), 5, 2)
@@ -73,11 +73,11 @@ def count_ngrams(stream: NDArray[np.int32], size: int, order: int) -> Iterator[N
     counts = np.bincount(stream, minlength=size)
     yield NgramCounts(np.zeros_like(words), words, np.zeros_like(words), words == BEGIN, counts)
     begins = words == BEGIN
-    where: IntArray = np.arange(len(stream), dtype=number)  # where the n-grams of the order begin
-    place: IntArray = stream.astype(number)  # by where it begins, the place of each among the distinct ones
+    where: IntArray = np.arange(len(stream), dtype=number)  # where the n-grams of this order begin
+    index: IntArray = stream.astype(number)  # by where it begins, the index of each among the distinct ones
     for length in range(2, order + 1):
-        where = where[stream[where + (length - 2)] != END]  # those that one more word follows
-        keys = place[where].astype(np.int64) * size + stream[where + (length - 1)]
+        where = where[stream[where + (length - 2)] != END]  # those followed by one more word
+        keys = index[where].astype(np.int64) * size + stream[where + (length - 1)]
         by_key = np.argsort(keys)
         keys, where = keys[by_key], where[by_key]
         del by_key
@@ -86,6 +86,6 @@ def count_ngrams(stream: NDArray[np.int32], size: int, order: int) -> Iterator[N
         del keys
         begins = begins[context]
         count = np.diff(np.append(first, len(where))).astype(number)
-        yield NgramCounts(context.astype(number), word.astype(number), place[where[first] + 1], begins, count)
-        place = np.zeros_like(place)
-        place[where] = np.repeat(np.arange(len(first), dtype=number), count)
+        yield NgramCounts(context.astype(number), word.astype(number), index[where[first] + 1], begins, count)
+        index = np.zeros_like(index)
+        index[where] = np.repeat(np.arange(len(first), dtype=number), count)
