@@ -196,6 +196,19 @@ def old_name(names: Mapping[str, str], name: str) -> str:
     return next((old for old, new in names.items() if new == name), name)
 
 
+def new_words(word: str) -> set[str]:
+    """What a word of a command line of format 1, a flag or a value, may be called now.
+
+    >>> new_words("--least-steps"), new_words("likeliest")
+    ({'--min-steps'}, {'unigram'})
+    """
+    if word.startswith("--"):
+        key = word[2:].replace("-", "_")
+        return {f"--{keys[key]}".replace("_", "-") for keys in KEYS.values() if key in keys}
+    values = [changes for table in VALUES.values() for changes in table.values()]
+    return {str(changes[word]) for changes in (*values, SPLITTERS, ENCODERS) if word in changes}
+
+
 def _changed(value: Any, changes: Mapping[Any, Any] | None) -> Any:
     if changes is None:
         return value

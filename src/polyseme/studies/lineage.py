@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.analysis.plots import check_plot
+from polyseme.base import format1
 from polyseme.base.errors import PolysemeError, UsageError, arg, nearest
 from polyseme.base.files import write_text
 from polyseme.base.run import Run
@@ -96,8 +97,9 @@ class Lineage:
         Ctrl-C or SIGTERM stops it: the running method writes a checkpoint, and the same call resumes it.
         """
         for method in filter(self.done, self.methods):
-            if (then := self._called(method)) not in (None, now := self._call(method)):
-                notify(f"{method}: kept as it was trained ({' '.join(then or [])} then, {' '.join(now)} now)")
+            then, now = self._called(method), self._call(method)
+            if then is not None and not _same_arguments(then, now):
+                notify(f"{method}: kept as it was trained ({' '.join(then)} then, {' '.join(now)} now)")
         with GracefulStop() as stop:
             left = [method for method in self.methods if not self.done(method)]
             for method, code in run_parallel(left, self._start, stop):
@@ -273,6 +275,17 @@ def _report(config: LineageConfig, line: Lineage, study: Study | None) -> Compar
 def _notify_result(result: ComparisonResult, notify: Notify) -> None:
     if result:
         notify(str(result))
+
+
+def _same_arguments(old: Sequence[str], new: Sequence[str]) -> bool:
+    """Whether the arguments of two calls are equal; the old ones may have the names of format 1.
+
+    >>> _same_arguments(["--hidden", "3"], ["--hidden-size", "3"]), _same_arguments(["--dim", "3"], ["--dim", "4"])
+    (True, False)
+    """
+    return len(old) == len(new) and all(
+        before == after or after in format1.new_words(before) for before, after in zip(old, new, strict=True)
+    )
 
 
 def check_rows(rows: Collection[str]) -> None:
