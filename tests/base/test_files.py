@@ -56,7 +56,7 @@ def test_reading_tells_the_file(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"bad\.json: is not valid JSON"):
         read_json(tmp_path / "bad.json")
     (tmp_path / "list.json").write_text("[1]")
-    with pytest.raises(FormatError, match="holds a JSON list; expected an object"):
+    with pytest.raises(FormatError, match="has a JSON list; expected an object"):
         read_json(tmp_path / "list.json")
 
 
@@ -74,19 +74,19 @@ def test_no_more_is_unpacked_than_asked_for(tmp_path: Path) -> None:
     plain, packed = tmp_path / "plain", tmp_path / "packed"
     plain.write_bytes(bytes(1000))
     packed.write_bytes(gzip.compress(bytes(1000)))
-    for path, what in ((plain, "holds"), (packed, "unpacks to")):
-        assert read_bytes(path, most=1000) == bytes(1000)
+    for path, what in ((plain, "has"), (packed, "expands to")):
+        assert read_bytes(path, limit=1000) == bytes(1000)
         with pytest.raises(FormatError, match=rf"{path.name}: {what} more than 999 bytes, the limit for such"):
-            read_bytes(path, most=999)
+            read_bytes(path, limit=999)
 
 
 def test_where_nobody_says_only_packed_files_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyseme.base.files._PACKED", 999)
+    monkeypatch.setattr("polyseme.base.files._DECOMPRESSED", 999)
     plain, packed = tmp_path / "plain", tmp_path / "vocabulary.gz"
     plain.write_bytes(bytes(1000))
     packed.write_bytes(gzip.compress(bytes(1000)))
     assert read_bytes(plain) == bytes(1000)
-    with pytest.raises(FormatError, match=r"vocabulary\.gz: unpacks to more than 999 bytes"):
+    with pytest.raises(FormatError, match=r"vocabulary\.gz: expands to more than 999 bytes"):
         read_bytes(packed)
 
 
@@ -94,7 +94,7 @@ def test_json_that_unpacks_to_very_much_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "options.json"
     path.write_bytes(gzip.compress(b"{" + b" " * 20_000_000 + b"}"))
     tracemalloc.start()
-    with pytest.raises(FormatError, match=r"options\.json: unpacks to more than 17 MB"):
+    with pytest.raises(FormatError, match=r"options\.json: expands to more than 17 MB"):
         read_json(path)
     assert tracemalloc.get_traced_memory()[1] < 40_000_000
     tracemalloc.stop()
@@ -119,8 +119,8 @@ def test_archives_larger_than_the_room_on_the_disk(tmp_path: Path, monkeypatch: 
         monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(9_000_000, 8_000_000, 1_000_000))
         with pytest.raises(PolysemeError) as caught:
             unpack_archive(archive, tmp_path / "in")
-        room = f"its files take 1.2 MB, and the disk of {tmp_path} has 1.0 MB free"
-        rest = "make room, or unpack it elsewhere and give the folder"
+        room = f"its files need 1.2 MB, and the disk of {tmp_path} has 1.0 MB free"
+        rest = "free some space, or unpack it elsewhere and give the folder"
         assert str(caught.value) == f"cannot unpack {archive}: {room}: {rest}"
         assert not (tmp_path / "in").exists()
         monkeypatch.undo()
@@ -146,7 +146,7 @@ def test_entries_that_leave_the_folder_are_refused(tmp_path: Path, name: str) ->
         entry.size = 4
         archive.addfile(entry, io.BytesIO(b"evil"))
     for file in ("a.zip", "a.tar.gz"):
-        with pytest.raises(FormatError, match="leaves the folder; refused"):
+        with pytest.raises(FormatError, match="would leave the folder; refused"):
             unpack_archive(tmp_path / file, tmp_path / "in")
     assert list((tmp_path / "in").iterdir()) == []
     assert not (tmp_path / "out.txt").exists()
@@ -157,7 +157,7 @@ def test_links_are_refused(tmp_path: Path) -> None:
         entry = tarfile.TarInfo("link")
         entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(entry)
-    with pytest.raises(FormatError, match="no plain file; refused"):
+    with pytest.raises(FormatError, match="not a regular file; refused"):
         unpack_archive(tmp_path / "a.tar", tmp_path / "in")
 
 

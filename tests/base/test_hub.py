@@ -24,7 +24,7 @@ def test_offline_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(PolysemeError, match="owner/none: no such path here, and the hub did not give it"):
+    with pytest.raises(PolysemeError, match="owner/none: no such local path, and it cannot be downloaded from the hub"):
         cached_path("owner/none")
 
 

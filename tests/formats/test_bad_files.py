@@ -157,7 +157,7 @@ def test_options_that_are_not_json(tmp_path):
     (folder / "options.json").write_text("[" * 100_000)
     refused(folder, r"options.json: is not valid JSON")
     (folder / "options.json").write_text("[]")
-    refused(folder, r"options.json: holds a JSON list; expected an object")
+    refused(folder, r"options.json: has a JSON list; expected an object")
 
 
 def test_missing_keys_and_wrong_types_are_told_at_once(tmp_path):
@@ -278,7 +278,7 @@ def test_options_that_unpack_to_very_much(tmp_path):
     folder = write_bilm(tmp_path)
     (folder / "options.json").write_bytes(gzip.compress(b'{"lstm": ' + b" " * 30_000_000 + b"{}}"))
     tracemalloc.start()
-    refused(folder, "options.json: unpacks to more than 17 MB, the limit for such a file")
+    refused(folder, "options.json: expands to more than 17 MB, the limit for such a file")
     assert tracemalloc.get_traced_memory()[1] < 40_000_000
     tracemalloc.stop()
 
@@ -286,15 +286,15 @@ def test_options_that_unpack_to_very_much(tmp_path):
 def test_archives_that_leave_their_folder(tmp_path):
     with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
         archive.writestr("../escaped", "x")
-    refused(tmp_path / "bad.zip", r"bad.zip: holds the entry '\.\./escaped', which leaves the folder; refused")
+    refused(tmp_path / "bad.zip", r"bad.zip: holds the entry '\.\./escaped', which would leave the folder; refused")
     with tarfile.open(tmp_path / "bad.tar.gz", "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("/tmp/../escaped"))
-    refused(tmp_path / "bad.tar.gz", "which leaves the folder; refused")
+    refused(tmp_path / "bad.tar.gz", "which would leave the folder; refused")
     with tarfile.open(tmp_path / "link.tar", "w") as archive:
         entry = tarfile.TarInfo("weights.th")
         entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(entry)
-    refused(tmp_path / "link.tar", "which is no plain file; refused")
+    refused(tmp_path / "link.tar", "which is not a regular file; refused")
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar.gz"])

@@ -321,7 +321,7 @@ def test_run_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (run.seed, run.rank, run.world_size, run.precision, run.is_main_process) == (2, 3, 4, "fp32", False)
     with pytest.raises(UsageError, match="device is 'gpu'; allowed: cpu, cuda"):
         Run.from_environment(device="gpu")
-    with monkeypatch.context() as no_gpu, pytest.raises(UsageError, match="PyTorch finds no GPU here: leave it out"):
+    with monkeypatch.context() as no_gpu, pytest.raises(UsageError, match="PyTorch finds no GPU: leave it out"):
         no_gpu.setattr(torch.cuda, "is_available", lambda: False)
         Run.from_environment(device="cuda")
     with monkeypatch.context() as gpu:

@@ -1,1 +1,1 @@
-"""Ground floor: errors, configs, files, registries. Imports nothing of ours."""
+"""Base: errors, configs, files, locks, signals. Imports nothing else of polyseme."""

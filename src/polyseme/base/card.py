@@ -1,4 +1,4 @@
-"""Model cards: a README.md with the front matter that the Hugging Face Hub reads, and a table of what the model is."""
+"""Model cards: a README.md with the front matter of the Hugging Face Hub and a table of facts about the model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def write_card(title: str, facts: Mapping[str, Any], *, licence: str | None = None, text: str = "") -> str:
-    """The text of a card; facts that are None are left out."""
+    """Return the text of a card; facts that are None are left out."""
     front = ["---", "library_name: polyseme", "tags:", "- polyseme", "- word-embeddings"]
     front += [f"license: {licence}"] if licence else []
     rows = [f"| {name.replace('_', ' ')} | {value} |" for name, value in facts.items() if value is not None]
@@ -18,7 +18,7 @@ def write_card(title: str, facts: Mapping[str, Any], *, licence: str | None = No
 
 
 def licence_of(card: str | None) -> str | None:
-    """The licence that a card's front matter names.
+    """Return the licence in a card's front matter.
 
     >>> licence_of(write_card("a model", {}, licence="apache-2.0"))
     'apache-2.0'

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, recognised by their content, and unpacked only where they belong."""
+"""Files: written atomically, recognised by content, archives unpacked safely."""
 
 from __future__ import annotations
 
@@ -23,25 +23,24 @@ from polyseme.base.formatting import format_size
 
 GZIP, ZIP, HDF5 = b"\x1f\x8b", b"PK\x03\x04", b"\x89HDF\r\n\x1a\n"
 COMPRESSED = (ZIP, GZIP, b"BZh", b"\xfd7zXZ\0")
-"""How archives begin, packed ones included."""
+"""First bytes of archives and compressed files."""
 
-# what the readers of archives raise at damage; an OSError is damage too where it is not the system's (bz2, gzip)
+# raised for damaged archives; so is an OSError without a number of the system (bz2, gzip)
 _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, RuntimeError, ValueError)
-# the system's refusals of names that only a bad archive has: too long, or a file where a folder should be
+# system errors for names that only a bad archive has: too long, or a file in place of a folder
 _BAD_NAMES = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL, errno.ELOOP)
 
-_JSON = 1 << 24  # bytes that packed JSON may unpack to; configs have a few thousand
-_PACKED = 1 << 30  # bytes that another packed file may unpack to, where nobody says; vocabularies have a few million
-_PIECE = 1 << 20  # bytes that are unpacked at a time
+_JSON = 1 << 24  # limit of decompressed JSON; configs have a few thousand bytes
+_DECOMPRESSED = 1 << 30  # default limit of other decompressed files; vocabularies have a few million bytes
+_CHUNK = 1 << 20  # bytes to decompress at a time
 
 
 @contextlib.contextmanager
 def atomic(path: str | Path, *, part: Path | None = None) -> Iterator[Path]:
-    """A path beside `path` to write to (`part`, where given); it takes the name `path` when the block ends well, and is
-    removed when not.
+    """Yield a temporary path beside `path` (or `part`) to write to; it replaces `path` when the block ends without an error.
 
     >>> import tempfile; folder = Path(tempfile.mkdtemp())
-    >>> with atomic(folder / "a.txt") as part: _ = part.write_text("whole")
+    >>> with atomic(folder / "a.txt") as part: _ = part.write_text("text")
     >>> [file.name for file in folder.iterdir()]
     ['a.txt']
     """
@@ -93,7 +92,7 @@ def _move_content(part: Path, folder: Path, last: str, remove: set[str]) -> None
 
 @contextlib.contextmanager
 def replace_path_in_errors(folder: Path, part: Path) -> Iterator[None]:
-    """Name the folder that the user knows in an error about `part`, the place where it is made."""
+    """Name `folder` in errors about `part`, its temporary folder."""
     try:
         yield
     except PolysemeError as error:
@@ -103,23 +102,23 @@ def replace_path_in_errors(folder: Path, part: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def wrap_os_errors(path: str | Path, doing: str) -> Iterator[None]:
-    """Turn the system's refusals (no such file, no permission, disk full) into one sentence that names the file."""
+def wrap_os_errors(path: str | Path, action: str) -> Iterator[None]:
+    """Turn errors of the system (no such file, no permission, disk full) into a `PolysemeError` that names the file."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        raise PolysemeError(f"cannot {doing} {path}: {reason}") from error
+        raise PolysemeError(f"cannot {action} {path}: {reason}") from error
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text file whole or not at all."""
+    """Write a text file atomically."""
     with atomic(path) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
 
 
 def is_pipe(path: Path) -> bool:
-    """Whether there is something that can be read once only, such as a named pipe: it is gone when it was opened."""
+    """Whether a path can be read only once, such as a named pipe."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
@@ -129,63 +128,63 @@ def starts_with(path: str | Path, magic: bytes) -> bool:
         return file.read(len(magic)) == magic
 
 
-def read_bytes(path: str | Path, *, most: int | None = None) -> bytes:
-    """The content of a file, unpacked when it is gzip (told by content, not by name); more than `most` bytes are refused.
+def read_bytes(path: str | Path, *, limit: int | None = None) -> bytes:
+    """Read a file, and decompress it if it is gzip by its content; a content of more than `limit` bytes is an error.
 
-    A small gzip file can hold a thousand times its size, so no more than `most` bytes are ever unpacked. None: a plain file may
-    be of any size, and a packed one holds 1 GB at most.
+    A gzip file can expand to a thousand times its size, so no more than `limit` bytes are ever decompressed. None: plain files
+    have no limit, and compressed ones a limit of 1 GB.
     """
     with wrap_os_errors(path, "read"), Path(path).open("rb") as file:
-        data = file.read(-1 if most is None else most + 1)
-    packed = data.startswith(GZIP)
-    most = max(_PACKED, len(data)) if most is None else most
-    if packed and len(data) <= most:
+        data = file.read(-1 if limit is None else limit + 1)
+    compressed = data.startswith(GZIP)
+    limit = max(_DECOMPRESSED, len(data)) if limit is None else limit
+    if compressed and len(data) <= limit:
         try:
-            data = _unpacked(data, most + 1)
+            data = _decompressed(data, limit + 1)
         except (EOFError, OSError, zlib.error) as error:
             raise FormatError(path, f"is a damaged gzip file ({error})") from error
-    if len(data) > most:
-        what = "unpacks to" if packed else "holds"
-        raise FormatError(path, f"{what} more than {format_size(most)}, the limit for such a file: is it the right one?")
+    if len(data) > limit:
+        what = "expands to" if compressed else "has"
+        raise FormatError(path, f"{what} more than {format_size(limit)}, the limit for such a file: is it the right one?")
     return data
 
 
-def _unpacked(data: bytes, most: int) -> bytes:
-    """The first `most` bytes that gzip data holds."""
-    found = bytearray()
+def _decompressed(data: bytes, limit: int) -> bytes:
+    """The first `limit` bytes of the content of gzip data."""
+    content = bytearray()
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-        while len(found) < most and (piece := file.read(min(_PIECE, most - len(found)))):
-            found += piece
-    return bytes(found)
+        while len(content) < limit and (chunk := file.read(min(_CHUNK, limit - len(content)))):
+            content += chunk
+    return bytes(content)
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
-    """A JSON object from a file, or one sentence on why it is none; a plain file may be of any size."""
+    """Read a JSON object from a file, which may be compressed by gzip."""
     with wrap_os_errors(path, "read"):
-        most = max(_JSON, Path(path).stat().st_size)
+        limit = max(_JSON, Path(path).stat().st_size)
     try:
-        value = json.loads(read_bytes(path, most=most))
+        value = json.loads(read_bytes(path, limit=limit))
     except (ValueError, RecursionError) as error:
         raise FormatError(path, f"is not valid JSON ({error})") from error
     if not isinstance(value, dict):
-        raise FormatError(path, f"holds a JSON {type(value).__name__}; expected an object")
+        raise FormatError(path, f"has a JSON {type(value).__name__}; expected an object")
     return value
 
 
 def unpack_archive(archive: str | Path, folder: str | Path) -> None:
-    """Unpack a zip or tar file; an entry that would leave the folder, a link or a device is refused.
+    """Unpack a zip or tar file; refuse links, devices and entries that would leave the folder.
 
-    So is, before anything is written, an archive that is larger than the room on the disk.
+    An archive that is larger than the free space on the disk is refused before anything is written.
     """
     archive, folder = Path(archive), Path(folder)
-    packed = any(starts_with(archive, magic) for magic in COMPRESSED)
+    known = any(starts_with(archive, magic) for magic in COMPRESSED)
     try:
         if zipfile.is_zipfile(archive):
             _unpack_zip(archive, folder)
         elif tarfile.is_tarfile(archive):
             _unpack_tar(archive, folder)
         else:
-            what = "is a damaged archive, or none of zip or tar" if packed else "is neither a zip nor a tar file"
+            what = "is a damaged archive, or neither zip nor tar" if known else "is neither a zip nor a tar file"
             raise FormatError(archive, what)
     except _DAMAGE as error:
         raise FormatError(archive, f"is a damaged archive ({error})") from error
@@ -197,9 +196,9 @@ def unpack_archive(archive: str | Path, folder: str | Path) -> None:
 
 def _unpack_zip(archive: Path, folder: Path) -> None:
     with zipfile.ZipFile(archive) as entries:
-        _check_room(archive, folder, sum(entry.file_size for entry in entries.infolist()))
+        _check_space(archive, folder, sum(entry.file_size for entry in entries.infolist()))
         for entry in entries.infolist():
-            with _telling_names(archive, entry.filename):
+            with _wrap_bad_names(archive, entry.filename):
                 target = _inside(folder, entry.filename, archive)
                 if entry.is_dir():
                     target.mkdir(parents=True, exist_ok=True)
@@ -210,57 +209,57 @@ def _unpack_zip(archive: Path, folder: Path) -> None:
 
 def _unpack_tar(archive: Path, folder: Path) -> None:
     with tarfile.open(archive) as entries:
-        _check_room(archive, folder, sum(entry.size for entry in entries))  # reads a packed one to its end
+        _check_space(archive, folder, sum(entry.size for entry in entries))  # reads a compressed one to its end
         for entry in entries:
-            with _telling_names(archive, entry.name):
+            with _wrap_bad_names(archive, entry.name):
                 target = _inside(folder, entry.name, archive)
                 if entry.isdir():
                     target.mkdir(parents=True, exist_ok=True)
                     continue
                 source = entries.extractfile(entry) if entry.isreg() else None
                 if source is None:
-                    raise FormatError(archive, f"holds {entry.name!r}, which is no plain file; refused")
+                    raise FormatError(archive, f"has the entry {entry.name!r}, which is not a regular file; refused")
                 with source:
                     _copy(source, target, entry.size)
         stream = entries.fileobj
         while stream is not None and stream.read(1 << 20):
-            pass  # to its end, where a packed stream has its checksum
+            pass  # to the end of the stream, where its checksum is
 
 
 @contextlib.contextmanager
-def _telling_names(archive: Path, name: str) -> Iterator[None]:
+def _wrap_bad_names(archive: Path, name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         if error.errno not in _BAD_NAMES:
             raise
         short = name if len(name) <= 60 else f"{name[:60]}..."
-        raise FormatError(archive, f"holds the entry {short!r}, which cannot be unpacked ({error.strerror})") from error
+        raise FormatError(archive, f"has the entry {short!r}, which cannot be unpacked ({error.strerror})") from error
 
 
-def _check_room(archive: Path, folder: Path, needed: int) -> None:
-    place = next(place for place in (folder, *folder.resolve().parents) if place.is_dir())
-    free = shutil.disk_usage(place).free
+def _check_space(archive: Path, folder: Path, needed: int) -> None:
+    existing = next(parent for parent in (folder, *folder.resolve().parents) if parent.is_dir())
+    free = shutil.disk_usage(existing).free
     if needed > free:
-        room = f"its files take {format_size(needed)}, and the disk of {place} has {format_size(free)} free"
-        raise PolysemeError(f"cannot unpack {archive}: {room}: make room, or unpack it elsewhere and give the folder")
+        space = f"its files need {format_size(needed)}, and the disk of {existing} has {format_size(free)} free"
+        raise PolysemeError(f"cannot unpack {archive}: {space}: free some space, or unpack it elsewhere and give the folder")
 
 
 def _copy(source: Any, target: Path, declared: int) -> None:
-    """Write an entry; more than the size that it declares, by which the room was checked, is damage."""
+    """Write an entry; an entry larger than it declares, which the check of the space relied on, is an error."""
     target.parent.mkdir(parents=True, exist_ok=True)
     written = 0
     with target.open("wb") as file:
-        while some := source.read(1 << 20):
-            written += len(some)
+        while chunk := source.read(_CHUNK):
+            written += len(chunk)
             if written > declared:
                 raise ValueError(f"{target.name} is larger than the {declared:,} bytes that it declares")
-            file.write(some)
+            file.write(chunk)
 
 
 def _inside(folder: Path, name: str, archive: Path) -> Path:
     root = folder.resolve()
     target = (root / name).resolve()
     if target != root and root not in target.parents:
-        raise FormatError(archive, f"holds the entry {name!r}, which leaves the folder; refused")
+        raise FormatError(archive, f"has the entry {name!r}, which would leave the folder; refused")
     return target

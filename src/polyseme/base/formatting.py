@@ -1,10 +1,10 @@
-"""Bytes and seconds as a person says them."""
+"""Sizes and durations in readable units."""
 
 from __future__ import annotations
 
 
 def format_size(count: float) -> str:
-    """Bytes in the unit that suits them.
+    """Format a number of bytes.
 
     >>> format_size(812), format_size(1_940_000_000), format_size(56_300_000)
     ('812 bytes', '1.9 GB', '56 MB')
@@ -19,7 +19,7 @@ def format_size(count: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Seconds in the two units that matter, or one where there is nothing of the other.
+    """Format seconds, in at most two units.
 
     >>> format_duration(0.31), format_duration(42), format_duration(12_001), format_duration(200_000)
     ('0.3 s', '42 s', '3 h 20 min', '2 d 8 h')

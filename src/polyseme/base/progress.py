@@ -1,6 +1,6 @@
-"""A progress bar on stderr: lines done, lines a second, and the time left where the total is known.
+"""A progress bar on stderr: lines done, lines per second, and the time left if the total is known.
 
-Nothing is drawn, and rich is not imported, where stderr is no terminal (a log file, a pipe, a test).
+If stderr is not a terminal (a log file, a pipe, a test), nothing is shown and rich is not imported.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ Advance = Callable[[int], None]
 
 
 def visible() -> bool:
-    """Whether a bar would be seen."""
+    """Whether stderr is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
 @contextlib.contextmanager
 def progress(title: str, total: int | None = None, unit: str = "lines") -> Iterator[Advance]:
-    """A bar for the time of the block; call what it gives with the number of lines just done.
+    """Show a bar during a `with` block; call what it yields with the number of lines just done.
 
     >>> with progress("embedding", total=2) as advance: advance(2)
     """

@@ -1,8 +1,7 @@
-"""A run as a value: seed, device, place among the processes, precision; and all random states, caught and put back.
+"""A run: seed, device, precision, rank and world size; and random states, captured and restored.
 
-Handed down from the command line to whoever needs it, against a global device or a seed set at import: two runs can then
-live in one process, and a test can say which of them it means. Under torchrun the place comes from its variables (RANK,
-WORLD_SIZE, LOCAL_RANK). Random states are plain JSON values, so that a checkpoint needs no pickle.
+It is passed as a value; there is no global device, and no seed is set at import. Under torchrun rank and world size come
+from its variables (RANK, WORLD_SIZE, LOCAL_RANK). Random states are JSON values, so that a checkpoint needs no pickle.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from polyseme.base.errors import UsageError
+from polyseme.base.errors import UsageError, arg
 
 PRECISIONS = ("fp32", "bf16")
 
@@ -32,23 +31,23 @@ class Run:
     """
 
     seed: int = 0
-    """The one seed; each process derives its own from it."""
+    """Each process derives its own seed from this one."""
     device: torch.device = dataclasses.field(default_factory=lambda: torch.device("cpu"))
-    """Where the tensors live."""
+    """Device of the tensors."""
     rank: int = 0
-    """Which of the processes this is, from 0."""
+    """Number of this process, from 0."""
     world_size: int = 1
-    """How many processes train together."""
+    """Number of processes that train together."""
     precision: str = "fp32"
-    """fp32, or bf16: products in bfloat16, weights kept in float32 (CUDA only)."""
+    """fp32, or bf16: matrix products in bfloat16, weights in float32 (CUDA only)."""
 
     def __post_init__(self) -> None:
         if self.seed < 0:
-            raise UsageError(f"seed is {self.seed}; allowed: 0 or more")
+            raise UsageError(f"{arg('seed')} is {self.seed}; allowed: 0 or more")
         if self.precision not in PRECISIONS:
-            raise UsageError(f"precision is {self.precision!r}; allowed: {' or '.join(PRECISIONS)}")
+            raise UsageError(f"{arg('precision')} is {self.precision!r}; allowed: {' or '.join(PRECISIONS)}")
         if self.precision == "bf16" and self.device.type != "cuda":
-            raise UsageError(f"precision bf16 needs a CUDA device; on {self.device.type} use fp32")
+            raise UsageError(f"{arg('precision', 'bf16')} needs a CUDA device; use fp32 on {self.device.type}")
         if not 0 <= self.rank < self.world_size:
             raise UsageError(
                 f"rank is {self.rank}; with {self.world_size} processes it lies between 0 and {self.world_size - 1}"
@@ -56,37 +55,39 @@ class Run:
 
     @classmethod
     def from_environment(cls, *, seed: int = 0, device: str | None = None, precision: str | None = None) -> Self:
-        """This process's run: torchrun's place where there is one, a GPU where there is one, bf16 on a GPU that has it."""
+        """Return the run of this process: the rank under torchrun, a GPU if there is one, bf16 on a GPU that has it."""
         rank, world_size, local = (
             _number(name, default) for name, default in (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0))
         )
         try:
-            place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+            chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         except RuntimeError:
-            raise UsageError(f"device is {device!r}; allowed: cpu, cuda, or cuda:1 for the second GPU") from None
-        if place.type == "cuda" and not torch.cuda.is_available():
-            raise UsageError(f"device is {device!r}, but PyTorch finds no GPU here: leave it out, or install PyTorch with CUDA")
-        if place.type == "cuda" and place.index is None:
-            place = torch.device("cuda", local)
+            raise UsageError(f"{arg('device')} is {device!r}; allowed: cpu, cuda, or cuda:1 for the second GPU") from None
+        if chosen.type == "cuda" and not torch.cuda.is_available():
+            raise UsageError(
+                f"{arg('device')} is {device!r}, but PyTorch finds no GPU: leave it out, or install PyTorch with CUDA"
+            )
+        if chosen.type == "cuda" and chosen.index is None:
+            chosen = torch.device("cuda", local)
         if precision is None:  # matrix units for bfloat16 came with compute capability 8.0
             old = torch.cuda.is_available() and torch.cuda.get_device_capability() < (8, 0)
-            precision = "bf16" if place.type == "cuda" and not old else "fp32"
-        return cls(seed=seed, device=place, rank=rank, world_size=world_size, precision=precision)
+            precision = "bf16" if chosen.type == "cuda" and not old else "fp32"
+        return cls(seed=seed, device=chosen, rank=rank, world_size=world_size, precision=precision)
 
     @property
     def is_main_process(self) -> bool:
-        """Whether this is the process that writes files and speaks to the user."""
+        """Whether this process writes files and messages."""
         return self.rank == 0
 
     def seed_all(self) -> None:
-        """Seed Python, NumPy and PyTorch (CPU and CUDA); each rank differently, so that dropout differs."""
+        """Seed Python, NumPy and PyTorch (CPU and CUDA), each rank differently, so that dropout differs."""
         seed = (self.seed + 1_000_003 * self.rank) % 2**63
         random.seed(seed)
         np.random.seed(seed % 2**32)
         torch.manual_seed(seed)
 
     def random_states(self) -> dict[str, Any]:
-        """Every global random state of this process, as JSON values."""
+        """Return all global random states of this process as JSON values."""
         kind, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)
         version, internal, gauss_next = random.getstate()
         states = {
@@ -99,7 +100,7 @@ class Run:
         return states
 
     def restore_random(self, states: Mapping[str, Any]) -> None:
-        """Put back what `random_states` gave."""
+        """Restore what `random_states` returned."""
         version, internal, gauss_next = states["python"]
         random.setstate((version, tuple(internal), gauss_next))
         kind, keys, *rest = states["numpy"]
@@ -114,7 +115,7 @@ def _number(name: str, default: int) -> int:
     try:
         return int(text)
     except ValueError:
-        raise UsageError(f"the environment variable {name} is {text!r}; torchrun sets it to a whole number") from None
+        raise UsageError(f"the environment variable {name} is {text!r}; torchrun sets it to an integer") from None
 
 
 def _to_text(state: Tensor) -> str:

@@ -86,7 +86,7 @@ def hdf5_content(path: Path) -> str | None:
 def json_object(path: Path) -> dict[str, Any] | None:
     """Return the JSON object in a small file; None if it has something else."""
     try:
-        values = json.loads(read_bytes(path, most=_MAX_JSON))
+        values = json.loads(read_bytes(path, limit=_MAX_JSON))
     except (ValueError, RecursionError, FormatError):
         return None
     return values if isinstance(values, dict) else None

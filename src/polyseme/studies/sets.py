@@ -1,4 +1,4 @@
-"""Public labelled data by name: where its files lie under `$POLYSEME_DATA/tasks`, which task it is, and where it comes from.
+"""Public labelled data sets by name: their files under `$POLYSEME_DATA/tasks`, their task, and where they come from.
 
 Nothing is downloaded; each entry says who publishes it. The options are those of `polyseme train`, the same for every encoder,
 so that rows of a comparison differ in nothing else. The learning rate falls to zero over the epochs, and most sets have as much
@@ -21,7 +21,7 @@ VARIABLE = "POLYSEME_DATA"
 
 @dataclass(frozen=True)
 class LabelledSet:
-    """A data set and how a task is trained on it."""
+    """A labelled data set, and how a task is trained on it."""
 
     title: str
     task: str
@@ -31,14 +31,14 @@ class LabelledSet:
     dev: str | None = None
     """None: the last tenth of the training data."""
     splitter: str | None = None
-    """How raw text becomes words; None: it comes in words, or as the language's own model splits."""
+    """Splitter of raw text; None: the text is tokenized, or the splitter of the language's model is used."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of training, by their plain names."""
+    """Options of training, by name."""
     source: str = ""
     """Where the data comes from."""
 
     def files(self) -> dict[str, Path | None]:
-        """The paths of its files; what is missing is told with where it comes from."""
+        """Return the paths of its files; the error for a missing file says where to get it."""
         root = os.environ.get(VARIABLE)
         if not root:
             raise PolysemeError(f"set {VARIABLE} to the folder whose tasks/ holds {self.title}; it comes from {self.source}")
@@ -49,7 +49,7 @@ class LabelledSet:
         return found
 
     def _sides(self, path: Path) -> list[Path]:
-        """The file itself, or the two files of parallel text that share its name."""
+        """The file itself, or the two files of parallel text with its name."""
         endings = [self.options[name] for name in ("source", "target") if name in self.options]
         if not endings or path.is_file():
             return [path]
@@ -227,30 +227,30 @@ SETS = {
         source="ChnSentiCorp, the version of ERNIE (9,600 / 1,200 / 1,200)",
     ),
 }  # fmt: skip
-"""By the name that `polyseme compare --tasks` takes."""
+"""By name, as in `polyseme compare --tasks`."""
 
 
 @dataclass(frozen=True)
 class SetGroup:
-    """Several sets that are trained each by itself, and told together by the mean of their scores."""
+    """Data sets whose mean score is reported; a task is trained on each."""
 
     title: str
     members: tuple[str, ...]
 
 
 GROUPS = {"coref": SetGroup("coreference, mean of both sets", ("ontogum", "litbank"))}
-"""By the name that `polyseme compare --tasks` takes, too."""
+"""By name, as in `polyseme compare --tasks`."""
 
 
 def labelled_set(name: str) -> LabelledSet:
-    """The set of that name."""
+    """Return the data set of that name."""
     if name not in SETS:
-        raise UsageError(f"there is no labelled set called {name!r}{nearest(name, [*SETS, *GROUPS])}")
+        raise UsageError(f"there is no labelled data set called {name!r}{nearest(name, [*SETS, *GROUPS])}")
     return SETS[name]
 
 
 def members(name: str) -> tuple[str, ...]:
-    """The sets that a name stands for: itself, or those of its group.
+    """Return the data sets of a name: itself, or those of its group.
 
     >>> members("ner"), members("coref")
     (('ner',), ('ontogum', 'litbank'))
@@ -259,5 +259,5 @@ def members(name: str) -> tuple[str, ...]:
 
 
 def title_of(name: str) -> str:
-    """What people call a set or a group."""
+    """Return the title of a data set or a group."""
     return GROUPS[name].title if name in GROUPS else labelled_set(name).title
