@@ -99,7 +99,7 @@ def test_chinese_labels_line_up():
 def test_wrong_questions():
     with pytest.raises(UsageError, match="1 predictions for 2 gold labels"):
         confusion(["a", "b"], ["a"])
-    with pytest.raises(UsageError, match="at least one"):
+    with pytest.raises(UsageError, match="0 predictions for 0 gold labels; a confusion matrix needs one for each"):
         confusion([], [])
-    with pytest.raises(UsageError, match="labels holds a; the truth or the answers also have b, c"):
+    with pytest.raises(UsageError, match="labels are a; gold labels or predictions also have b, c"):
         confusion(["a", "b"], ["a", "c"], labels=["a"])

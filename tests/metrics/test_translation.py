@@ -82,7 +82,7 @@ def test_what_is_given_must_match() -> None:
         bleu(["a", "b"], ["a"])
     with pytest.raises(UsageError, match="0 predictions for 0 references"):
         chrf([], [])
-    with pytest.raises(UsageError, match="expected lists of references and answers, got one string"):
+    with pytest.raises(UsageError, match="expected lists of references and predictions, got a string"):
         bleu("a", "a")
 
 

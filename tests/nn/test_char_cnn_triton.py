@@ -22,7 +22,7 @@ def test_vectors_and_gradients(words: int, monkeypatch: pytest.MonkeyPatch) -> N
     lengths = torch.randint(3, CONFIG.max_length + 1, (words,))
     ids = torch.randint(1, 262, (words, CONFIG.max_length))
     ids[torch.arange(CONFIG.max_length) >= lengths[:, None]] = 0
-    target = torch.randn(words, CONFIG.output, device=DEVICE)
+    target = torch.randn(words, CONFIG.output_size, device=DEVICE)
     found = []
     for fused in (False, True):
         monkeypatch.setattr(char_cnn, "fused_fits", lambda *_, fused=fused: fused)

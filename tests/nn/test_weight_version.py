@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -139,9 +137,8 @@ def test_copies_count_for_themselves() -> None:
 
 
 def test_other_optimizers_of_the_process_are_left_alone() -> None:
-    code = (
-        "import polyseme.nn.weight_version, polyseme.encoders.elmo\n"
-        "from torch.optim import optimizer\n"
-        "assert not optimizer._global_optimizer_post_hooks and not optimizer._global_optimizer_pre_hooks"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    from torch.optim import optimizer
+
+    import polyseme.encoders.elmo  # noqa: F401
+
+    assert not optimizer._global_optimizer_post_hooks and not optimizer._global_optimizer_pre_hooks

@@ -17,6 +17,7 @@ import pytest
 from polyseme.base.errors import FormatError, MissingExtraError, PolysemeError, UsageError
 from polyseme.text.corpus import RULES, Corpus
 from polyseme.text.counting.distinct_count import DistinctCount, hashes_of
+from polyseme.text.files import decompression
 from polyseme.text.sentences import SentenceSplitter
 from polyseme.text.words import get_splitter, normalise_quotes
 from tests.text.splitting.test_english import EXAMPLES
@@ -25,14 +26,20 @@ from tests.text.test_sentences import CHINESE, ENGLISH
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three files of a megabyte in all, so that there are several blocks."""
+    """Three files of a hundred kilobytes in all: several blocks of `small_blocks`."""
     folder = tmp_path_factory.mktemp("corpus")
     chance = random.Random(1)
     examples = [text for text, _ in EXAMPLES] + [text.replace("|", "") for text in ENGLISH]
     for number in range(3):
-        paragraphs = (" ".join(chance.choices(examples, k=6)).replace("\n", " ") for _ in range(1500))
+        paragraphs = (" ".join(chance.choices(examples, k=6)).replace("\n", " ") for _ in range(150))
         (folder / f"{number}.txt").write_text("\n".join(paragraphs), encoding="utf-8")
     return folder
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of 8 KB instead of 256, so that small files have several."""
+    monkeypatch.setattr(decompression, "BLOCK", 1 << 13)
 
 
 def slowly(folder: Path) -> list[list[str]]:
@@ -42,16 +49,17 @@ def slowly(folder: Path) -> list[list[str]]:
     return [split(sentence) for line in paragraphs for sentence in cut(normalise_quotes(line))]
 
 
-def test_any_number_of_workers_gives_the_same_sentences(folder: Path) -> None:
+def test_any_number_of_workers_gives_the_same_sentences(folder: Path, small_blocks: None) -> None:
     expected = slowly(folder)
-    assert len(expected) > 10_000
+    assert len(expected) > 1000
     here, beside = Corpus(folder, workers=0), Corpus(folder, workers=2)
     assert list(here) == list(here) == list(beside) == expected
-    assert [list(block.ids) for block in here.blocks()] == [list(block.ids) for block in beside.blocks()]
+    blocks = [list(block.ids) for block in here.blocks()]
+    assert len(blocks) > 10 and blocks == [list(block.ids) for block in beside.blocks()]
     assert here.check() == beside.check()
 
 
-def test_what_is_left_of_a_pass_stops_its_workers(folder: Path) -> None:
+def test_what_is_left_of_a_pass_stops_its_workers(folder: Path, small_blocks: None) -> None:
     sentences = iter(Corpus(folder, workers=1))
     assert next(sentences)
     sentences.close()
@@ -186,7 +194,7 @@ def test_report_of_nothing(tmp_path: Path) -> None:
 
 def test_distinct_in_bounded_memory() -> None:
     chance = random.Random(2)
-    things = [str(chance.randrange(40_000)) for _ in range(100_000)]
+    things = [str(chance.randrange(20_000)) for _ in range(50_000)]
     exact, sampled = DistinctCount(), DistinctCount(limit=2000)
     for start in range(0, len(things), 777):
         for seen in (exact, sampled):
@@ -197,16 +205,20 @@ def test_distinct_in_bounded_memory() -> None:
     assert abs(sampled.distinct / true - 1) < 0.1 and abs(sampled.repeats / (len(things) - true) - 1) < 0.1
 
 
+@pytest.mark.parametrize("share", [0.1, pytest.param(1.0, marks=pytest.mark.slow)])  # slow: the same on all of the text
 @pytest.mark.parametrize(
     ("name", "words", "sentences", "count"),
     [("en/en-heldout.txt.xz", "english", "english", 350_000), ("zh/zh-heldout.txt.xz", "characters", "chinese", 440_000)],
 )
-def test_real_text(name: str, words: str, sentences: str, count: int) -> None:
+def test_real_text(tmp_path: Path, name: str, words: str, sentences: str, count: int, share: float) -> None:
     root = os.environ.get("POLYSEME_DATA")
     path = Path(root or "", "corpora", name)
     if not root or not path.exists():
         pytest.skip(f"real text: set POLYSEME_DATA to a folder with corpora/{name}")
     text = lzma.decompress(path.read_bytes()).decode()
+    text = text[: text.index("\n", round(share * len(text)) - 1) + 1]
+    path, count = tmp_path / path.name, round(share * count)
+    path.write_bytes(lzma.compress(text.encode(), preset=0))
     corpus = Corpus(path, splitter=words, sentences=sentences, normalise_quotes=False, workers=0)
     found = list(corpus)
     assert "".join(word for sentence in found for word in sentence) == "".join(text.split())

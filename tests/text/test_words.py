@@ -24,7 +24,7 @@ def inked(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["whitespace", "english", "characters"])
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(text=TEXT)
 def test_only_white_space_is_lost(name: str, text: str) -> None:
     words = get_splitter(name)(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -27,6 +28,8 @@ CONFIGS = {
     "no clips": LstmConfig(cell_size=24, projection_size=8, cell_clip=None, projection_clip=None),
     "no residual": LstmConfig(cell_size=24, projection_size=8, cell_clip=0.4, projection_clip=0.2, residual=False),
 }
+KERNELS = ("published", "no projection", "no clips")
+"""Configs between which the GPU kernels differ; the others differ in what calls them."""
 LENGTHS = torch.tensor([3, 1, 7, 7, 2])
 
 
@@ -123,21 +126,28 @@ def test_cpu_directions_in_parallel(lstm: ElmoLstm) -> None:
         torch.set_num_threads(threads)
 
 
-def cells() -> Iterator[object]:
-    yield pytest.param(plain_cell, id="plain")
+def gpu_paths() -> Iterator[object]:
+    """Configs, sizes and cells; of Triton's slow interpreter the quick tests have what differs in the kernel."""
+    sizes = {"distinct words": lstm_cuda.NUMBERS, "block by block": 64}
+    for name, size in itertools.product(CONFIGS, sizes):
+        yield pytest.param(CONFIGS[name], sizes[size], plain_cell, id=f"{name}-{size}-plain")
     try:
         from polyseme.nn.lstm.cell_triton import cell_step
     except ImportError:
-        yield pytest.param(None, id="triton", marks=pytest.mark.skip(reason="Triton is not installed"))
-    else:
-        yield pytest.param(cell_step, id="triton")
+        yield pytest.param(None, 0, None, id="triton", marks=pytest.mark.skip(reason="Triton is not installed"))
+        return
+    for name, size in itertools.product(CONFIGS, sizes):
+        quick = name == "published" or (name in KERNELS and size == "distinct words")
+        marks = () if quick else pytest.mark.slow
+        yield pytest.param(CONFIGS[name], sizes[size], cell_step, id=f"{name}-{size}-triton", marks=marks)
 
 
-@pytest.mark.parametrize("cell", list(cells()))
-@pytest.mark.parametrize("numbers", [lstm_cuda.NUMBERS, 64], ids=["distinct words", "block by block"])
-def test_gpu_path(lstm: ElmoLstm, cell: lstm_cuda.CellStep, numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("config", "numbers", "cell"), list(gpu_paths()))
+def test_gpu_path(config: LstmConfig, cell: lstm_cuda.CellStep, numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lstm_cuda, "NUMBERS", numbers)
-    task = Task(lstm)
+    torch.manual_seed(1)
+    lstm = ElmoLstm(8, config).eval()
+    task = Task(lstm, torch.tensor([2, 1, 4, 4, 3]))
     expected = independent(lstm, task)
     device = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU, Triton's interpreter runs the kernel
     task.distinct, task.index = task.distinct.to(device), task.index.to(device)

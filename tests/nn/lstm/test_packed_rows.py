@@ -13,9 +13,9 @@ from polyseme.nn.lstm import bptt, bptt_torch
 from polyseme.nn.lstm.elmo_lstm import ElmoLstm
 from polyseme.nn.lstm.layers import LstmState, plain_only
 from polyseme.nn.lstm.packed_rows import Layer, fused_layer, plain_layer, run_packed_rows
-from tests.nn.lstm.test_elmo_lstm import CONFIGS
+from tests.nn.lstm.test_elmo_lstm import CONFIGS, KERNELS
 
-STEPS, ROWS = 6, 5
+STEPS, ROWS = 3, 5
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU Triton's kernels run in its interpreter
 
 
@@ -23,19 +23,21 @@ NAMES = {True: "sentences", False: "stream"}
 
 
 def kernels() -> list[object]:
-    """Modules, each with sentences and as a stream; of Triton's interpreter the latter is slow."""
-    found = [pytest.param(bptt_torch, begins, id=f"torch-{NAMES[begins]}") for begins in (True, False)]
+    """Modules, each with sentences and as a stream; in Triton's interpreter the latter is slow."""
+    found = [
+        pytest.param(CONFIGS[name], bptt_torch, begins, id=f"{name}-torch-{NAMES[begins]}")
+        for name in CONFIGS
+        for begins in (True, False)
+    ]
     try:
         from polyseme.nn.lstm import bptt_triton
     except ImportError:
-        return [*found, pytest.param(None, True, marks=pytest.mark.skip(reason="Triton is not installed"))]
-    found.append(pytest.param(bptt_triton, True, id="triton-sentences"))
-    return [*found, pytest.param(bptt_triton, False, id="triton-stream", marks=pytest.mark.slow)]
-
-
-@pytest.fixture(params=CONFIGS.values(), ids=CONFIGS.keys())
-def config(request: pytest.FixtureRequest) -> LstmConfig:
-    found: LstmConfig = request.param
+        return [*found, pytest.param(None, None, True, marks=pytest.mark.skip(reason="Triton is not installed"))]
+    for name in CONFIGS:
+        quick = name in KERNELS  # other layers call the same kernels
+        marks = () if quick else pytest.mark.slow
+        found.append(pytest.param(CONFIGS[name], bptt_triton, True, id=f"{name}-triton-sentences", marks=marks))
+        found.append(pytest.param(CONFIGS[name], bptt_triton, False, id=f"{name}-triton-stream", marks=pytest.mark.slow))
     return found
 
 
@@ -64,7 +66,7 @@ class Task:
         return top.detach(), end, dict(zip(wanted, found, strict=True))
 
 
-@pytest.mark.parametrize(("module", "begins"), kernels())
+@pytest.mark.parametrize(("config", "module", "begins"), kernels())
 def test_fused_equals_plain(config: LstmConfig, module: ModuleType, begins: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bptt, "kernels", lambda device: module)
     task = Task(config, begins=begins)

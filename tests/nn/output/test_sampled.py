@@ -22,17 +22,17 @@ def layer(request: pytest.FixtureRequest) -> FullSoftmax:
     return made
 
 
-def test_draws_follow_the_rank(layer: FullSoftmax) -> None:
+def test_draws_follow_the_rank() -> None:
     torch.manual_seed(1)
-    sampled = SampledSoftmax(layer, 8)
+    sampled = SampledSoftmax(FullSoftmax(50, 6), 8)
     hits, expected = np.zeros(50), np.zeros(50)
-    for _ in range(3000):
+    for _ in range(1500):
         ids, tries = sampled.draw()
         assert len(set(ids.tolist())) == 8 and tries >= 8
         hits[ids.numpy()] += 1
         expected += np.exp(sampled.log_expected(torch.arange(50), tries).numpy())
     # the correction takes the tries as given, which is what TensorFlow does too: an approximation, near for all ranks
-    np.testing.assert_allclose(hits / 3000, expected / 3000, atol=0.04)
+    np.testing.assert_allclose(hits / 1500, expected / 1500, atol=0.04)
     assert hits[0] > hits[10] > hits[49]
 
 

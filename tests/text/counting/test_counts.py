@@ -18,7 +18,7 @@ from polyseme.text.vocabulary import Vocabulary
 def words() -> list[str]:
     chance = random.Random(3)
     letters = "aäb漢\U0001f600z~"
-    return ["".join(chance.choices(letters, k=int(chance.expovariate(0.5)) + 1)) for _ in range(20_000)]
+    return ["".join(chance.choices(letters, k=int(chance.expovariate(0.5)) + 1)) for _ in range(5000)]
 
 
 def spilled(words: list[str], limit: int) -> WordCounts:

@@ -117,7 +117,7 @@ def test_columns_that_are_not_there(write):
         ("pos_ud_english_ewt/en_ewt-ud-test.conllu.gz", 2077, 25094, None),
         ("ner_conll2003_en/eng.testb", 3453, 46435, 5648),
         ("ner_resume_zh/test.char.bmes", 477, 15100, 1630),
-        ("ner_msra_zh/msra.test.bio.gz", 4631, 172601, 6192),
+        pytest.param("ner_msra_zh/msra.test.bio.gz", 4631, 172601, 6192, marks=pytest.mark.slow),  # large, read like eng.testb
     ],
 )
 def test_real_data(name, sentences, words, names):

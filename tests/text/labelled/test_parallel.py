@@ -243,8 +243,16 @@ def test_glue() -> None:
     assert tokenize_with_joiners(["He", "ca", "n't"], get_splitter("english")) == ["He", "ca", "n't"]
 
 
-@pytest.mark.parametrize(("name", "count"), [("train", 29_000), ("val", 1_014), ("test_2016_flickr", 1_000)])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        pytest.param("train", 29_000, marks=pytest.mark.slow),
+        ("val", 1_014),
+        pytest.param("test_2016_flickr", 1_000, marks=pytest.mark.slow),
+    ],
+)
 def test_multi30k(name: str, count: int) -> None:
+    """Slow: other splits of the same data."""
     root = os.environ.get("POLYSEME_DATA")
     if not root or not Path(root, "tasks", "mt_multi30k").is_dir():
         pytest.skip("real data: set POLYSEME_DATA to a folder with tasks/mt_multi30k")

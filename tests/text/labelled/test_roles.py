@@ -134,7 +134,10 @@ def test_bad_files_are_told_by_their_line(tmp_path: Path, text: str, told: str) 
 
 @pytest.mark.parametrize(
     ("split", "sentences", "words", "predicates", "spans"),
-    [("dev", 1972, 24964, 4976, 9599), ("test", 2059, 25002, 4799, 9345)],
+    [
+        ("dev", 1972, 24964, 4976, 9599),
+        pytest.param("test", 2059, 25002, 4799, 9345, marks=pytest.mark.slow),  # another split of the same data
+    ],
 )
 def test_real_data(split: str, sentences: int, words: int, predicates: int, spans: int) -> None:
     """The counts are those of its README."""

@@ -123,7 +123,10 @@ PUBLIC = {  # what their READMEs count: questions, answers, and answers with a w
 }
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+# slow: another file of the same data set
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if "cmrc2018_dev" in name else ()) for name in PUBLIC]
+)
 def test_public_data(name: str) -> None:
     path = Path(os.environ.get("POLYSEME_DATA", "/nowhere"), "tasks", name)
     if not path.is_file():

@@ -353,7 +353,21 @@ REAL = [  # folder, file, rows, skipped, distinct labels and how many the rarest
 SINGLE = ("sst", "agnews", "sentence_", "glue_sst2", "glue_cola", "chnsenticorp", "smp2020")
 
 
-@pytest.mark.parametrize(("folder", "file", "rows", "skipped", "labels", "columns"), REAL, ids=lambda each: str(each)[:24])
+SLOW = (
+    "train.",
+    "train.phrases",
+    "train.50k",
+    "train.10k",
+    "train.3k",
+    "train_",
+    "atec",
+    "bq.test",
+    "lcqmc.test",
+)  # of data whose dev or test file is quick
+SLOW_REAL = [pytest.param(*each, marks=pytest.mark.slow if any(name in each[1] for name in SLOW) else ()) for each in REAL]
+
+
+@pytest.mark.parametrize(("folder", "file", "rows", "skipped", "labels", "columns"), SLOW_REAL, ids=lambda each: str(each)[:24])
 def test_real(folder, file, rows, skipped, labels, columns):
     found = read_table(real(folder) / file, **columns)
     assert (len(found.rows), len(found.skipped)) == (rows, skipped)

@@ -73,7 +73,7 @@ def test_whole_sentences_can_come_more_often(write):
 
 
 def test_a_deep_tree_costs_no_recursion(write):
-    depth = 20_000
+    depth = 5000
     tree = read_trees(write("(2 (2 a) " * depth + "(2 b)" + ")" * depth))[0]
     assert len(tree.words) == depth + 1
 
@@ -110,7 +110,11 @@ def test_empty(write):
 
 @pytest.mark.parametrize(
     ("split", "five", "two"),
-    [pytest.param("train", 8544, 6920, marks=pytest.mark.slow), ("dev", 1101, 872), ("test", 2210, 1821)],
+    [  # slow: other splits of the same data
+        pytest.param("train", 8544, 6920, marks=pytest.mark.slow),
+        ("dev", 1101, 872),
+        pytest.param("test", 2210, 1821, marks=pytest.mark.slow),
+    ],
 )
 def test_real(split, five, two):
     trees = read_trees(real("sst_en") / f"trees.{split}.txt.gz")

@@ -100,7 +100,9 @@ def test_split_text_stays_as_it_is(words: str) -> None:
 SIGNS = [*"a1 '.-@(_👍", "\u0301", "\u200d"]  # each the first letter of another way through the pattern
 SPELLS = [*'n\n"’,/:&$+`é漢🇫', "\0", "\u00ad", "\ud800", "a.", "a'", "a's", "n't", "a-", "1,", "a@", "a+", "a@a.", "A&"]
 SPELLS += ["http://", "www.", "http://)", "a+a@b-", "I. "]
-ENDLESS = [(sign, 1_000_000) for sign in SIGNS] + [(spell, 300_000) for spell in SPELLS]
+LONGER = [(sign, 1_000_000) for sign in SIGNS] + [(spell, 300_000) for spell in SPELLS]
+ENDLESS = [(pattern, 50_000) for pattern, _ in LONGER]
+ENDLESS += [pytest.param(*case, marks=pytest.mark.slow) for case in LONGER]  # type: ignore[misc]  # the same in longer texts
 
 
 @pytest.mark.parametrize(("pattern", "size"), ENDLESS)

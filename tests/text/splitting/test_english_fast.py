@@ -22,7 +22,7 @@ def test_examples(text: str) -> None:
     assert FAST(text) == FAST(text) == FORGETFUL(text) == split_english(text)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=150)
 @given(text=TEXT)
 def test_equal_to_the_plain_splitter(text: str) -> None:
     assert FAST(text) == FORGETFUL(text) == split_english(text)

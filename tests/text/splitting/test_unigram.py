@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.text.corpus import Corpus
+from polyseme.text.files import decompression
 from polyseme.text.splitting.unigram import UnigramSegmenter
 from polyseme.text.words import NamedSplitter, get_splitter, splitter_names
 from tests.encoders.small import elmo
@@ -53,7 +54,7 @@ def all_cuts(run: str) -> list[list[str]]:
     return found
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(text=TEXT)
 def test_only_white_space_is_lost(text: str) -> None:
     words = UnigramSegmenter(WORDS)(text)
@@ -62,7 +63,7 @@ def test_only_white_space_is_lost(text: str) -> None:
     assert not any(letter.isspace() for word in words for letter in word)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(words=LISTS, run=st.text("的他包袱新", min_size=1, max_size=8))
 def test_no_other_cut_is_likelier(words: list[str], run: str) -> None:
     def likely(cut: list[str]) -> float:
@@ -198,13 +199,14 @@ def test_a_model_that_is_cut_otherwise_leaves_no_list_behind(tmp_path: Path) -> 
     assert not (tmp_path / "m" / "words.txt").exists()
 
 
-def test_a_corpus(tmp_path: Path) -> None:
+def test_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decompression, "BLOCK", 1 << 12)  # several blocks
     path = tmp_path / "a.txt"
-    path.write_text("他的包袱很重。北京城！\n重3.5kg\n" * 20_000, encoding="utf-8")  # several blocks
+    path.write_text("他的包袱很重。北京城！\n重3.5kg\n" * 300, encoding="utf-8")
     here, beside = (
         Corpus(path, splitter=get_splitter("unigram", WORDS), sentences="chinese", workers=count) for count in (0, 2)
     )
-    expected = [["他", "的", "包袱", "很", "重", "。"], ["北京", "城", "！"], ["重", "3.5", "kg"]] * 20_000
+    expected = [["他", "的", "包袱", "很", "重", "。"], ["北京", "城", "！"], ["重", "3.5", "kg"]] * 300
     assert list(here) == list(beside) == expected
     assert not here.normalise_quotes
 

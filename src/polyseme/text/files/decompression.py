@@ -41,10 +41,10 @@ def reject_unsupported(name: str, magic: bytes) -> None:
 def decompress(path: Path, name: str, magic: bytes) -> Iterator[bytes]:
     """Yield the content of a file in blocks; a truncated or damaged file is an error and not the end of the text."""
     with wrap_os_errors(name, "read"), path.open("rb") as file:
-        yield from decompress_stream(file, name, magic)
+        yield from decompress_stream(file, name, magic, BLOCK)
 
 
-def decompress_stream(file: BinaryIO, name: str, magic: bytes, size: int = BLOCK) -> Iterator[bytes]:
+def decompress_stream(file: BinaryIO, name: str, magic: bytes, size: int) -> Iterator[bytes]:
     """Yield the content of an open file, such as a pipe, in blocks of about `size` bytes; the file is left open."""
     kinds = {GZIP: ("gzip", _gzip), XZ: ("xz", _xz), ZSTD: ("zstd", _zstd)}
     kind, blocks = next((kind for start, kind in kinds.items() if magic.startswith(start)), ("", _plain))
