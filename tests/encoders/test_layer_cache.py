@@ -28,9 +28,9 @@ def encoder() -> Elmo:
     return Elmo(SIZES["tiny"]).eval()
 
 
-@pytest.mark.parametrize(("kept", "tolerance"), [("fp32", 0.0), ("fp16", 1e-3)])
-def test_batches_are_what_embed_gives(encoder: Elmo, tmp_path: Path, kept: str, tolerance: float) -> None:
-    cache = LayerCache.of(encoder, TEXTS, tmp_path, kept=kept)
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 0.0), ("fp16", 1e-3)])
+def test_batches_are_what_embed_gives(encoder: Elmo, tmp_path: Path, precision: str, tolerance: float) -> None:
+    cache = LayerCache.build(encoder, TEXTS, tmp_path, precision=precision)
     found = cache.batch([2, 1, 0])
     assert found.shape == (encoder.layers, 3, 4, encoder.dim)
     arrays = encoder.embed(SENTENCES)
@@ -41,7 +41,7 @@ def test_batches_are_what_embed_gives(encoder: Elmo, tmp_path: Path, kept: str, 
 
 
 def test_parts_of_sentences(encoder: Elmo, tmp_path: Path) -> None:
-    cache = LayerCache.of(encoder, TEXTS, tmp_path, kept="fp32")
+    cache = LayerCache.build(encoder, TEXTS, tmp_path, precision="fp32")
     found = cache.batch([2, 0, 2], [(1, 3), (1, 1), (2, 0)])
     assert found.shape == (encoder.layers, 3, 3, encoder.dim)
     arrays = encoder.embed(SENTENCES)
@@ -51,18 +51,18 @@ def test_parts_of_sentences(encoder: Elmo, tmp_path: Path) -> None:
 
 
 def test_it_is_computed_once(encoder: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = LayerCache.of(encoder, TEXTS, tmp_path)
+    first = LayerCache.build(encoder, TEXTS, tmp_path)
     monkeypatch.setattr(Elmo, "embed", lambda *_, **__: pytest.fail("computed again"))
-    again = LayerCache.of(encoder, TEXTS, tmp_path)
+    again = LayerCache.build(encoder, TEXTS, tmp_path)
     assert torch.equal(first.batch([0, 2]), again.batch([0, 2])) and len(again) == len(SENTENCES)
 
 
 def test_other_weights_or_text_have_another_cache(encoder: Elmo, tmp_path: Path) -> None:
-    LayerCache.of(encoder, TEXTS, tmp_path)
-    LayerCache.of(encoder, [*TEXTS, [["more"]]], tmp_path)
+    LayerCache.build(encoder, TEXTS, tmp_path)
+    LayerCache.build(encoder, [*TEXTS, [["more"]]], tmp_path)
     with torch.no_grad():
         encoder.lstm.forward_layers[0].bias.add_(0.1)
-    changed = LayerCache.of(encoder, TEXTS, tmp_path, kept="fp32")
+    changed = LayerCache.build(encoder, TEXTS, tmp_path, precision="fp32")
     assert len(list(tmp_path.iterdir())) == 3
     np.testing.assert_allclose(changed.batch([3])[:, 0].numpy(), encoder.embed([["Money"]])[0], atol=1e-6)
 
@@ -79,32 +79,32 @@ def test_a_stopped_build_goes_on(encoder: Elmo, tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(Elmo, "embed", stop)
     with pytest.raises(KeyboardInterrupt):
-        LayerCache.of(encoder, TEXTS, tmp_path, kept="fp32")
+        LayerCache.build(encoder, TEXTS, tmp_path, precision="fp32")
     (folder,) = tmp_path.iterdir()
     assert json.loads((folder / PROGRESS).read_text()) == {"sentences": 2}
     monkeypatch.setattr(
         Elmo, "embed", lambda self, sentences, **options: asked.append(sentences) or embed(self, sentences, **options)
     )
-    cache = LayerCache.of(encoder, TEXTS, tmp_path, kept="fp32")
+    cache = LayerCache.build(encoder, TEXTS, tmp_path, precision="fp32")
     assert asked[2:] == [[SENTENCES[2]], [SENTENCES[3]]]
     np.testing.assert_allclose(cache.batch([2])[:, 0].numpy(), embed(encoder, [SENTENCES[2]])[0], atol=1e-6)
 
 
 def test_a_damaged_one_is_told_with_what_to_do(encoder: Elmo, tmp_path: Path) -> None:
-    LayerCache.of(encoder, TEXTS, tmp_path)
+    LayerCache.build(encoder, TEXTS, tmp_path)
     (states,) = tmp_path.glob("*/states.npy")
     whole = states.read_bytes()
     np.save(states, np.zeros((1, 2, 3)))
     with pytest.raises(FormatError, match=r"is damaged \(of shape .*: remove it"):
-        LayerCache.of(encoder, TEXTS, tmp_path)
+        LayerCache.build(encoder, TEXTS, tmp_path)
     states.write_bytes(whole[:50])
-    with pytest.raises(FormatError, match=r"is damaged .*: remove it, and its layers are computed again"):
-        LayerCache.of(encoder, TEXTS, tmp_path)
+    with pytest.raises(FormatError, match=r"is damaged .*: remove it to compute it again"):
+        LayerCache.build(encoder, TEXTS, tmp_path)
 
 
 def test_texts_without_words(encoder: Elmo, tmp_path: Path) -> None:
-    assert LayerCache.of(encoder, [[[]], [[]]], tmp_path).batch([0, 1]).shape == (encoder.layers, 2, 0, encoder.dim)
-    assert len(LayerCache.of(encoder, [], tmp_path)) == 0
+    assert LayerCache.build(encoder, [[[]], [[]]], tmp_path).batch([0, 1]).shape == (encoder.layers, 2, 0, encoder.dim)
+    assert len(LayerCache.build(encoder, [], tmp_path)) == 0
 
 
 _TOGETHER = """
@@ -133,7 +133,7 @@ if sys.argv[1] == "no locks":
 sentences = [["word"] * (1 + number % 5) for number in range(200)]
 print("here", flush=True)
 sys.stdin.read()
-found = cache.LayerCache.of(encoder, [[text] for text in sentences], folder, kept="fp32").batch(range(200))
+found = cache.LayerCache.build(encoder, [[text] for text in sentences], folder, precision="fp32").batch(range(200))
 expected = embed(sentences)
 assert all(abs(found[:, row, : len(text)].numpy() - expected[row]).max() < 1e-6 for row, text in enumerate(sentences))
 """
@@ -155,11 +155,11 @@ def test_of_processes_that_come_together_one_builds(tmp_path: Path, locks: str, 
 
 
 def test_half_a_cache_of_its_name_is_not_taken_for_a_whole_one(encoder: Elmo, tmp_path: Path) -> None:
-    expected = LayerCache.of(encoder, TEXTS, tmp_path).batch([0, 2])
+    expected = LayerCache.build(encoder, TEXTS, tmp_path).batch([0, 2])
     (folder,) = tmp_path.iterdir()
     np.load(folder / "states.npy", mmap_mode="r+")[:] = 0
     (folder / PROGRESS).write_text(json.dumps({"sentences": 1}))
-    assert torch.equal(LayerCache.of(encoder, TEXTS, tmp_path).batch([0, 2]), expected)
+    assert torch.equal(LayerCache.build(encoder, TEXTS, tmp_path).batch([0, 2]), expected)
     assert list(tmp_path.iterdir()) == [folder]
 
 
@@ -172,6 +172,6 @@ def test_a_full_disk_is_told_before_anything_is_computed(
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(PolysemeError, match=r"layers of 7 words.*No space left on device"):
-        LayerCache.of(encoder, TEXTS, tmp_path)
+        LayerCache.build(encoder, TEXTS, tmp_path)
     monkeypatch.undo()
-    assert len(LayerCache.of(encoder, TEXTS, tmp_path)) == len(SENTENCES)
+    assert len(LayerCache.build(encoder, TEXTS, tmp_path)) == len(SENTENCES)

@@ -99,7 +99,7 @@ def test_what_cannot_be_tied() -> None:
         tied(dim=5)
     with pytest.raises(ConfigError, match=rf"the table has 30 rows, the vocabulary {WORDS} words: set words.size to {WORDS}"):
         tied(rows=30)
-    with pytest.raises(ConfigError, match="needs a word table, and this model reads characters alone"):
+    with pytest.raises(ConfigError, match="needs a word table, but this model has only characters"):
         elmo(output=True).tie_output()
 
 
@@ -164,7 +164,7 @@ def test_adaptive_for_bilm(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
     model = adaptive()
     with caplog.at_level(logging.WARNING):
         folder = bilm.write(model, tmp_path / "m")
-    assert "no adaptive output layer: it is lost, the model gives vectors but scores no words" in caplog.text
+    assert "no adaptive output layer: it is lost" in caplog.text
     assert not (folder / "softmax_weights.hdf5").exists()
     again = polyseme.load(folder)
     assert isinstance(again, Elmo) and again.output is None

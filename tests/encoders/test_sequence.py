@@ -205,7 +205,7 @@ def test_long_texts_beside_another_go_in_windows() -> None:
 
 
 def test_what_cannot_be() -> None:
-    with pytest.raises(UsageError, match="one text each, or two each; here are some with 1, 2"):
+    with pytest.raises(UsageError, match="one text each, or two each; got examples with 1, 2"):
         elmo().prepare_sequence([[A], [A, B]])
     with pytest.raises(UsageError, match="at least one example"):
         gpt().prepare_sequence([])

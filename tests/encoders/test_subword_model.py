@@ -245,7 +245,7 @@ def test_bad_folders(tmp_path: Path) -> None:
     said(FormatError, "has no tokenizer; expected one of tokenizer.json, vocab.txt")
     wordpieces().save_pretrained(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({**good, "model_type": "t5"}))
-    said(FormatError, r"is of a model of type 't5', which polyseme does not read \(known: bert, camembert, ")
+    said(FormatError, r"has model_type 't5', which polyseme does not read \(known: bert, camembert, ")
     (tmp_path / "config.json").write_text(json.dumps({**good, "is_decoder": True}))
     said(FormatError, "is of a decoder")
     (tmp_path / "config.json").write_text(json.dumps({**good, "num_hidden_layers": 3}))

@@ -109,9 +109,9 @@ def test_mistakes() -> None:
         extend_vocabulary(elmo(), ["new"])
     clusters = elmo(output=True)
     clusters.output = AdaptiveSoftmax(len(vocabulary()), 8)
-    with pytest.raises(PolysemeError, match="adaptive output layer cannot take new words"):
+    with pytest.raises(PolysemeError, match="adaptive output layer cannot be extended: set new_words to 0"):
         extend_vocabulary(clusters, ["new"])
     lost = elmo(output=True)
     lost.vocabulary = Vocabulary([word.replace("<UNK>", "<other>") for word in vocabulary()])
-    with pytest.raises(PolysemeError, match="lacks the unknown word '<UNK>'"):
+    with pytest.raises(PolysemeError, match="lacks the unknown token '<UNK>'"):
         extend_vocabulary(lost, ["new"])

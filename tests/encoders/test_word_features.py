@@ -41,7 +41,7 @@ def test_each_token_knows_its_word_and_its_place() -> None:
     assert align_to_words(list("他在北京长"), model()) == WordAlignment(
         ["他", "在", "北京", "长"], [0, 1, 2, 2, 3], [SINGLE, SINGLE, BEGIN, END, SINGLE]
     )
-    assert align_to_words(list("北京市"), model()).places == [BEGIN, INSIDE, END]
+    assert align_to_words(list("北京市"), model()).positions == [BEGIN, INSIDE, END]
     assert align_to_words(["北京", "市", "2019", "年"], model()) == WordAlignment(
         ["北京市", "2019", "年"], [0, 0, 1, 2], [BEGIN, END, SINGLE, SINGLE]
     )
@@ -96,5 +96,5 @@ def test_loaded_vectors_are_read_by_covering_words_too() -> None:
 
 
 def test_not_fine_tuned() -> None:
-    with pytest.raises(ConfigError, match="covering is for frozen encoders"):
+    with pytest.raises(ConfigError, match="needs mode='frozen'"):
         FeaturesConfig(word_features=True, mode="finetune")

@@ -111,7 +111,7 @@ def test_phrases_are_read_in_their_sentence(tmp_path: Path, cached: bool) -> Non
     task = Classification.build(small(**options), examples, [encoder])
     data = task.data(examples)
     if cached:
-        data.cache(task.features, tmp_path, kept="fp32")
+        data.cache(task.features, tmp_path, precision="fp32")
     inputs = task.prepare(data.gather(range(len(data)))).inputs[0].frozen[0]
     sentences = {" ".join(words): array for words, array in zip(SENTENCES, encoder.embed(SENTENCES), strict=True)}
     places = {("fun", "4"): ("It 's fun", 2), ("fun", "3"): ("So fun", 1), ("'s fun", "4"): ("It 's fun", 1)}

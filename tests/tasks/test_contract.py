@@ -19,8 +19,8 @@ import torch
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
+from polyseme.encoders.config import CachePrecision
 from polyseme.encoders.fingerprint import model_fingerprint
-from polyseme.encoders.layer_cache import Kept
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.config import CharactersConfig
 from polyseme.tasks.base import Task
@@ -458,14 +458,16 @@ def loss_of(task: Task, data: TaskData) -> float:
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize(("kept", "tolerance"), [("fp16", 1e-2), ("fp32", 1e-5)])
-def test_cached_layers_give_the_loss_of_computed_ones(name: str, kept: Kept, tolerance: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp16", 1e-2), ("fp32", 1e-5)])
+def test_cached_layers_give_the_loss_of_computed_ones(
+    name: str, precision: CachePrecision, tolerance: float, tmp_path: Path
+) -> None:
     task, examples = built(name, "frozen", tmp_path)
     computed, cached = task.data(examples), task.data(examples)
-    cached.cache(task.features, tmp_path / "layers", kept=kept)
+    cached.cache(task.features, tmp_path / "layers", precision=precision)
     expected = loss_of(task, computed)
     assert loss_of(task, cached) == pytest.approx(expected, rel=tolerance)
-    if name != "generation" or kept == "fp32":  # what an untrained one writes hangs on the last bit of its scores
+    if name != "generation" or precision == "fp32":  # what an untrained one writes hangs on the last bit of its scores
         assert_same_answers(task.answer(cached), task.answer(computed), tolerance)
     task.features.encoders[0].embed = None  # type: ignore[method-assign,assignment]
     assert loss_of(task, cached) == pytest.approx(expected, rel=tolerance)  # and nothing is computed again

@@ -190,7 +190,7 @@ def test_cut_layers_are_those_of_the_sentences_that_are_left(tmp_path: Path) -> 
     torch.manual_seed(0)
     task = Coreference.build(small(max_training_sentences=2), documents, [elmo()])
     data = task.data(documents)
-    data.cache(task.features, tmp_path, kept="fp32")
+    data.cache(task.features, tmp_path, precision="fp32")
     cut = module._cut(data.gather([0, 1]), [1, 0], 2)
     assert cut.texts == [[["a", "dog"], ["money", "in", "the", "bank"], ["the"], ["river"]]] and cut.cached is not None
     for row, array in enumerate(task.features.encoders[0].embed(cut.texts[0])):

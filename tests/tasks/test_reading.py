@@ -245,7 +245,7 @@ def test_cut_layers_are_those_of_the_words_that_are_left(tmp_path: Path) -> None
     torch.manual_seed(0)
     task = Reading.build(small(max_paragraph_length=7, features=features), examples, [elmo()])
     data = task.data(examples)
-    data.cache(task.features, tmp_path, kept="fp32")
+    data.cache(task.features, tmp_path, precision="fp32")
     prepared = task.prepare(data.gather([0, 1]))
     whole = task.features.encoders[0].embed([text.split()])[0]
     begin = 20 - int(prepared.targets.start[0].int().argmax())

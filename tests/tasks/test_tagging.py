@@ -152,7 +152,7 @@ def test_frozen_encoders_read_sentences_in_their_document(tmp_path: Path, cached
     task = Tagging.build(IN_DOCUMENTS, examples, [encoder])
     data = task.data(examples)
     if cached:
-        data.cache(task.features, tmp_path, kept="fp32")
+        data.cache(task.features, tmp_path, precision="fp32")
     read = [[sentence.words for sentence in examples[begin : begin + 3]] for begin in range(0, len(examples), 3)]
     expected = [array for document in encoder.embed_documents(read) for array in document]
     inputs = task.prepare(data.gather(range(len(data)))).inputs[0].frozen[0]
@@ -186,7 +186,7 @@ def test_a_document_is_read_once_for_all_its_sentences(tmp_path: Path, monkeypat
     examples, encoder, read = Tagging.read(documents(tmp_path), IN_DOCUMENTS), elmo(), []
     task = Tagging.build(IN_DOCUMENTS, examples, [encoder])
     cached = task.data(examples)
-    cached.cache(task.features, tmp_path, kept="fp32")
+    cached.cache(task.features, tmp_path, precision="fp32")
     embed = type(encoder).embed
     monkeypatch.setattr(type(encoder), "embed", lambda self, texts, **more: read.extend(texts) or embed(self, texts, **more))
     assert task.answer(cached) == task.answer(task.data(examples))

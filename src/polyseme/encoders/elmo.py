@@ -1,10 +1,10 @@
-"""ELMo: words from their characters (or a table, or both), read by two stacks of LSTMs or Transformers, one from each side.
+"""ELMo (Peters et al. 2018, "Deep contextualized word representations"): a bidirectional language model over words.
 
-Peters et al. 2018, "Deep contextualized word representations". Layer 0 is the word's own vector (twice, so that all layers
-have the same size); layer l has what the forward LSTM number l knows of the word and of all to its left, beside what the
-backward one knows of the word and of all to its right. Sentences never influence each other unless `start="carry"` asks
-for it: every sentence begins from the same start state, so order, batch size and padding do not change a vector.
-Causal Transformers may stand in the place of the LSTMs; they read a sentence whole and have no state.
+Words are read from their characters, from a table, or both, by two stacks of LSTMs or causal Transformers, one per direction.
+Layer 0 is the word's own vector (twice, so that all layers have the same size). Layer l concatenates the forward layer l, which
+has read the word and all to its left, and the backward layer l, which has read the word and all to its right. Sentences do not
+influence each other unless `start="carry"`: each begins from the same start state, so order, batch size and padding do not
+change a vector. Transformers have no state.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ WARM_UP = 50  # times that the model reads "<S> . </S>" until its state hardly c
 
 @dataclass(frozen=True)
 class ElmoInputs:
-    """A batch for ELMo: its distinct words, and where they stand."""
+    """A batch: its distinct words, and their positions."""
 
     distinct: WordInputs
     index: Tensor
-    """(batch, words + 2): distinct words, with the begin and end marks; on the CPU, where the layout is made."""
+    """(batch, words + 2): distinct words, with begin and end tokens; on the CPU, where the layout is made."""
 
 
 class Elmo(BidirectionalLanguageModel, Encoder):
-    """A bidirectional language model whose layers are vectors of words in their sentences; `polyseme.load` reads one.
+    """A bidirectional language model whose layers are vectors of words in context; `polyseme.load` reads one.
 
-    As any `nn.Module` it trains, moves and saves; `embed` gives arrays, the call itself tensors with gradients. Of its own,
-    made from a config, it has random weights.
+    It is an `nn.Module`: `embed` returns arrays, calling it returns tensors with gradients. Made from a config, it has random
+    weights.
 
     >>> from polyseme.nn.config import CharactersConfig
     >>> from polyseme.nn.config import LstmConfig
@@ -97,7 +97,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         self.alphabet = list(alphabet) if alphabet is not None else None
         self.speller = character_encoder(config, self.alphabet)
         self.tokens = WordEncoder(config)
-        if config.transformer is None:  # a model has one of the two: `trunk` is the one that it has
+        if config.transformer is None:  # a model has one of the two: `contextualizer`
             self.lstm = ElmoLstm(config.dim, config.lstm)
         else:
             self.transformer = BiTransformer(config.dim, config.transformer)
@@ -113,11 +113,11 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         self._carried = CarriedState()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies compute the warm state anew and carry nothing over."""
+        """A copy computes its warm state again and carries no state."""
         return {**super().__getstate__(), "_warm": None, "_carried": CarriedState()}
 
     def refresh(self) -> None:
-        """Forget all that was derived from the weights: for those who write them behind PyTorch's back, through `.data`."""
+        """Forget what was computed from the weights; call it after writing them through `.data`."""
         self.cache.clear()
         self._warm = None
         if self.config.architecture == "lstm":
@@ -125,7 +125,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
 
     @property
     def contextualizer(self) -> ElmoLstm | BiTransformer:
-        """What reads the words' vectors: the two stacks of LSTMs, or the two Transformers."""
+        """The network above the word vectors: two stacks of LSTMs, or two Transformers."""
         return self.lstm if self.config.architecture == "lstm" else self.transformer
 
     @property
@@ -152,7 +152,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
 
     @property
     def precision(self) -> Precision:
-        """Of the LSTMs' products in `embed`: fp32, or fp16, bf16, int8 to trade exactness for speed on a CPU.
+        """Number format of the LSTMs' matrix products in `embed`: fp32, or fp16, bf16, int8 for speed on a CPU.
 
         Transformers have fp32 only.
         """
@@ -165,13 +165,13 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         if self.config.architecture == "lstm":
             self.lstm.precision = value
         elif value != "fp32":
-            raise UsageError(f"precision is {value!r}, which is for LSTMs; this model has Transformers: leave fp32")
+            raise UsageError(f"precision is {value!r}, which applies only to LSTMs; Transformers have 'fp32' only")
 
     def tie_output(self) -> TiedSoftmax:
-        """Predict words by the rows of the word table itself, with a bias of their own."""
+        """Tie the output layer to the word table; it has its own bias."""
         table, width = self.tokens.words, self.config.output
         if table is None or self.vocabulary is None:
-            raise ConfigError("a tied output layer needs a word table, and this model reads characters alone: give it one")
+            raise ConfigError("a tied output layer needs a word table, but this model has only characters")
         rows, dim = table.weight.shape
         if dim != width:
             raise ConfigError(
@@ -307,7 +307,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         return [plain_word(word) for word in super().words(sentence)]
 
     def word_inputs(self, words: list[str]) -> WordInputs:
-        """Distinct words as tensors on the model's device."""
+        """Return distinct words as tensors on the model's device."""
         characters = lengths = rows = None
         if self.speller is not None:
             ids, used = self.speller.encode(words)
@@ -318,7 +318,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         return WordInputs(characters, lengths, rows)
 
     def _read_part(self, word: str) -> str:
-        """As much of a word as can matter: nobody keeps a million letters in a cache."""
+        """Return the part of a word that is read, so that the cache holds no words of a million letters."""
         if (
             len(word) <= 1000
             or self.speller is None
@@ -337,7 +337,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         return Batch(inputs, mask.to(self.device), (lengths - 2).to(self.device))
 
     def _number(self, texts: list[list[str]]) -> tuple[list[str], Tensor, Tensor]:
-        """Texts -> distinct words, their numbers (batch, words + 2) with begin and end marks, lengths with marks."""
+        """Return distinct words, their numbers (batch, words + 2) with begin and end tokens, and lengths with these."""
         numbers: dict[str, int] = {self.config.begin: 0, self.config.end: 1}
         lengths = np.array([len(text) + 2 for text in texts], dtype=np.int64)
         index = np.zeros((len(texts), int(lengths.max(initial=2))), dtype=np.int64)
@@ -358,17 +358,17 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         return Layers(states=states, mask=batch.mask, ends=ends)
 
     def final_state(self, layers: Layers) -> Tensor:
-        """Where each direction ends: the forward half at the last word, the backward half at the first."""
+        """The forward half at the last word, the backward half at the first."""
         return final_states(layers.states[-1], layers.mask)
 
     def top_states(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """What the two directions know at the top, marks included, (batch, words + 2, output) each, with gradients."""
+        """Return the top layer of each direction, begin and end tokens included, (batch, words + 2, output) each."""
         full = self._full(batch, None)
         width, half = self.config.output, self.config.half
         return full[-1, :, :, :width], full[-1, :, :, half : half + width]
 
     def _full(self, batch: Batch, start: Start | None) -> Tensor:
-        """All layers of a prepared batch with its marks, (layers, batch, words + 2, dim); padding holds anything."""
+        """Run a batch with begin and end tokens, (layers, batch, words + 2, dim); padding is undefined."""
         inputs: ElmoInputs = batch.inputs
         distinct = self.tokens(inputs.distinct)
         lengths = batch.lengths.cpu() + 2
@@ -383,16 +383,16 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         state: LstmState,
         chunk: int | None = None,
     ) -> tuple[Tensor, LstmState]:
-        """Numbered words (batch, words with marks) -> all layers (layers, batch, words with marks, dim), end state.
+        """Run numbered words (batch, steps): return all layers (layers, batch, steps, dim) and the end state.
 
-        Long texts go through in chunks of steps: a direction never needs what the other one knows, so the forward one
-        reads on from the left while the backward one reads on from the right, and only the results are kept whole.
-        Not so for Transformers, which look back at all words: their memory grows with the text, but only in proportion.
+        LSTMs read long texts in chunks of steps: the directions are independent, so the forward one reads on from the left
+        while the backward one reads on from the right, and only the results have the full length. Transformers look back at
+        all words, so their memory grows linearly with the text.
         """
         if self.config.architecture == "transformer":
             chunk = None
         half, width = self.config.half, self.config.output
-        # padding is left unwritten, and so unread by callers; only layers narrower than others need their zeros
+        # padding stays unwritten, and callers do not read it; only layers narrower than others need zeros
         make = torch.empty if self.config.dim == width else torch.zeros
         out = make(self.config.num_layers + 1, *index.shape, 2 * half, device=self.device, dtype=state.cell.dtype)
         steps, every = index.shape[1], torch.arange(int(index.max()) + 1)
@@ -400,18 +400,18 @@ class Elmo(BidirectionalLanguageModel, Encoder):
             alive = (lengths > begin).nonzero()[:, 0]
             packing = Packing((lengths[alive] - begin).clamp(max=chunk or steps))
             rows = alive[packing.rows]
-            places = torch.stack([begin + packing.steps, lengths[rows] - 1 - begin - packing.steps])
-            wanted = index[rows, places]  # (2, words)
-            whole = (chunk or steps) >= steps
-            numbers, back = (every, wanted) if whole else torch.unique(wanted, return_inverse=True)
-            table = vectors(numbers).to(out.dtype)  # under autocast the words come in fewer bits
+            positions = torch.stack([begin + packing.steps, lengths[rows] - 1 - begin - packing.steps])
+            wanted = index[rows, positions]  # (2, words)
+            unchunked = (chunk or steps) >= steps
+            numbers, back = (every, wanted) if unchunked else torch.unique(wanted, return_inverse=True)
+            table = vectors(numbers).to(out.dtype)  # under autocast the words have fewer bits
             order = alive[packing.order].to(self.device)
             read, end = self.contextualizer(table, back.to(self.device), packing.sizes, state.rows(order))
-            rows, places, back = rows.to(self.device), places.to(self.device), back.to(self.device)
+            rows, positions, back = rows.to(self.device), positions.to(self.device), back.to(self.device)
             read = read.to(out.dtype)
             for d in (0, 1):
-                out[0, rows, places[d], d * half : d * half + self.config.dim] = table[back[d]]
-                out[1:, rows, places[d], d * half : d * half + width] = read[:, d]
+                out[0, rows, positions[d], d * half : d * half + self.config.dim] = table[back[d]]
+                out[1:, rows, positions[d], d * half : d * half + width] = read[:, d]
             hidden, cell = end.hidden.to(state.hidden.dtype), end.cell.to(state.cell.dtype)
             state = LstmState(state.hidden.index_copy(2, order, hidden), state.cell.index_copy(2, order, cell))
         return out, state
@@ -475,9 +475,9 @@ class Elmo(BidirectionalLanguageModel, Encoder):
 
     @torch.no_grad()
     def read(self, texts: list[list[str]], *, start: Start | None, chunk: int = 4096) -> tuple[Tensor, Tensor]:
-        """All layers of texts with their begin and end marks, without gradients: (layers, batch, words + 2, dim), lengths.
+        """Run texts with begin and end tokens, without gradients: (layers, batch, words + 2, dim), and their lengths.
 
-        Words seen before come from the cache.
+        Words that were read before come from the cache.
         """
         words, index, lengths = self._number(texts)
         now = weight_version(self.tokens)

@@ -1,14 +1,13 @@
-"""N-gram language models: a word depends on the few words before it (the Markov assumption), and on nothing else.
+"""N-gram language models: a word depends only on the few words before it (the Markov assumption).
 
     P(w1 ... wn) = P(w1 | <s>) P(w2 | <s> w1) ... P(</s> | ...)      the chain rule, every context cut to order - 1 words
 
 A table holds the n-grams of the training text with their probabilities. Where it lacks one, the context loses its first word
-and the lower order's probability counts by a back-off weight (Katz 1987). This is the form that ARPA files have, and every
-smoothing that interpolates orders, such as Kneser and Ney's, can be written in it exactly.
+and the lower order's probability is weighted by a back-off weight (Katz 1987). This is the form of ARPA files, and every
+smoothing that interpolates orders, such as Kneser-Ney, can be written in it exactly.
 
-The model is a `LanguageModel`: it gives sentences probabilities. What it knows of a word in its place are a few of these, and
-they are the word's vector (one layer of 2 * order numbers): how likely the word is after the 0, 1, ... order - 1 words before
-it, and how likely the one after it is, likewise. Natural logs; nothing of it can be fine-tuned.
+A word's vector is one layer of 2 * order natural-log probabilities: of the word after the 0, 1, ... order - 1 words before it,
+and likewise of the next word. Nothing of it can be fine-tuned.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from polyseme.encoders.results import LogProbs, WordLogProbs
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter
 
-LEAST = -30.0  # a log that is lower says no more, in a vector
+MIN_LOG = -30.0  # vectors are clipped here
 
 
 class NgramModel(Encoder):
@@ -73,13 +72,14 @@ class NgramModel(Encoder):
                 f"order is {config.order} and there are {len(vocabulary)} words, but the table has "
                 f"order {table.order} and {table.size} words"
             )
-        missing = [mark for mark in (config.begin, config.end, config.unknown) if mark is not None and mark not in vocabulary]
+        tokens = (config.begin, config.end, config.unknown)
+        missing = [token for token in tokens if token is not None and token not in vocabulary]
         if missing:
             raise ConfigError(f"the vocabulary lacks {' and '.join(missing)}")
         self.vocabulary, self.table = vocabulary, table
-        self._begin, self._end = (int(vocabulary.ids([mark])[0]) for mark in (config.begin, config.end))
+        self._begin, self._end = (int(vocabulary.ids([token])[0]) for token in tokens[:2])
 
-    # ---- what it can be asked
+    # ---- as a language model
 
     @property
     def boundary_tokens(self) -> tuple[str, str]:  # type: ignore[override]
@@ -109,14 +109,14 @@ class NgramModel(Encoder):
         return steps
 
     def distribution(self, context: Sequence[str], *, begin: bool = True) -> NDArray[np.float64]:
-        """Log-probabilities of every word of the vocabulary after some words, (words,); the begin mark has none to speak of.
+        """Return the log-probability of every word of the vocabulary after some words, (words,).
 
-        `begin`: whether the context is the begin of a sentence, or words from inside of one.
+        `begin`: whether the context begins a sentence, or is from inside one.
         """
         ids = self._ids(self.words(context))
-        found = self.table.distribution(np.concatenate([[self._begin], ids]) if begin else ids)
-        found[self._begin] = ZERO  # files of others give it any number, for nobody asks for it
-        return found
+        values = self.table.distribution(np.concatenate([[self._begin], ids]) if begin else ids)
+        values[self._begin] = ZERO  # foreign files have any number there
+        return values
 
     def _step(self, matches: NgramMatches, tokens: list[str], position: int, product: float) -> NgramStep:
         longest = min(position, self.config.order - 1)
@@ -136,12 +136,12 @@ class NgramModel(Encoder):
         )
 
     def _read(self, texts: list[list[str]]) -> tuple[NgramMatches, NDArray[np.int64]]:
-        """What the table says of texts with their marks, laid end to end; and where each begins."""
-        stream, begins = self._laid(texts)
+        """Look up texts with their boundary tokens, concatenated; return the matches, and where each text begins."""
+        stream, begins = self._stream(texts)
         return self.table.read(stream, begins), begins
 
-    def _laid(self, texts: list[list[str]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The ids of texts with their marks, end to end, and where each begins."""
+    def _stream(self, texts: list[list[str]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the ids of texts with boundary tokens, concatenated, and where each begins."""
         lengths = np.array([len(text) + 2 for text in texts], dtype=np.int64)
         begins = np.cumsum(lengths) - lengths
         stream = np.full(int(lengths.sum()), self._end, dtype=np.int64)
@@ -151,21 +151,19 @@ class NgramModel(Encoder):
         return stream, begins
 
     def _ids(self, words: list[str]) -> NDArray[np.int64]:
-        """Ids of words; a mark inside of a sentence is no mark."""
+        """Return the ids of words; a boundary token inside a sentence is an unknown word."""
         ids = self.vocabulary.ids(words)
-        marks = (ids == self._begin) | (ids == self._end)
-        if marks.any():
+        boundaries = (ids == self._begin) | (ids == self._end)
+        if boundaries.any():
             if self.config.unknown is None:
-                raise UsageError(
-                    f"{self.config.begin} and {self.config.end} are marks and no words: leave them out of the text"
-                )
-            ids[marks] = self.vocabulary.ids([self.config.unknown])[0]
+                raise UsageError(f"{self.config.begin} and {self.config.end} are special tokens: remove them from the text")
+            ids[boundaries] = self.vocabulary.ids([self.config.unknown])[0]
         return ids
 
     def _is_known(self, word: str) -> bool:
         return self.vocabulary.find(word) not in (None, self._begin, self._end)
 
-    # ---- what it knows of words in their places
+    # ---- vectors
 
     @property
     def layers(self) -> int:
@@ -184,12 +182,12 @@ class NgramModel(Encoder):
 
     @property
     def identity(self) -> str:
-        """A name for the content of the table, which is no weight of a network."""
-        whole = hashlib.sha256()
+        """A hash of the table, which is not among the weights."""
+        digest = hashlib.sha256()
         for level in self.table.levels:
             for array in (level.keys, level.log_probs, level.backoffs):
-                whole.update(np.ascontiguousarray(array).data)
-        return whole.hexdigest()
+                digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
 
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
         texts = self._some_texts(sentences)
@@ -205,14 +203,13 @@ class NgramModel(Encoder):
         return Layers(states=batch.inputs[None], mask=batch.mask)
 
     def _by_order(self, texts: list[list[str]]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Natural logs of every place of texts laid end to end, by the model cut to order 1, 2, ...: (places, order); and
-        where each text begins."""
-        stream, begins = self._laid(texts)
-        cut = [NgramTable(self.table.size, self.table.levels[: order + 1]) for order in range(self.config.order)]
-        found = np.stack([each.read(stream, begins).log_probs for each in cut], axis=1)
-        return found.clip(min=LEAST).astype(np.float32), begins
+        """Return the log-probabilities by the models of order 1, 2, ..., (positions, order), and where texts begin."""
+        stream, begins = self._stream(texts)
+        tables = [NgramTable(self.table.size, self.table.levels[: order + 1]) for order in range(self.config.order)]
+        values = np.stack([each.read(stream, begins).log_probs for each in tables], axis=1)
+        return values.clip(min=MIN_LOG).astype(np.float32), begins
 
-    # ---- in a folder
+    # ---- model folders
 
     def write_files(self, folder: Path, dtype: torch.dtype) -> None:
         number = np.float16 if dtype == torch.float16 else np.float32
@@ -266,14 +263,14 @@ class NgramModel(Encoder):
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a safetensors file as they are: ids stay whole numbers."""
+    """Read the arrays of a safetensors file without conversion."""
     try:
         with wrap_os_errors(path, "read"):
-            path.open("rb").close()  # safetensors calls every file that it cannot open a missing one
-            found = load_file(path)
+            path.open("rb").close()  # safetensors reports every file that it cannot open as missing
+            arrays = load_file(path)
     except SafetensorError as error:
         raise FormatError(path, f"is a damaged safetensors file ({error})") from error
-    for name, array in found.items():
+    for name, array in arrays.items():
         if array.ndim != 1 or (array.dtype != np.int64) is name.endswith(".keys"):
             raise FormatError(path, f"has {name} of type {array.dtype} and shape {array.shape}; expected one row of numbers")
-    return found
+    return arrays

@@ -1,13 +1,12 @@
-"""The neural probabilistic language model: an n-gram model that knows which words are alike.
+"""The neural probabilistic language model (Bengio et al. 2003): an n-gram model that generalises over similar words.
 
-Bengio et al. 2003. The vectors of the few words before, side by side, go through a layer of tanh units, and a softmax over the
-vocabulary gives the next word. The vectors are learned with the rest: words that are followed by the same words come to lie
-near each other, so that a context that never came in the text borrows from those that did. They are the first word vectors of
-this kind, and what `embed` gives: the table, one layer, the same vector in every sentence.
+The concatenated vectors of the few words before go through a layer of tanh units, and a softmax over the vocabulary gives the
+next word. The vectors are trained with the rest: words that are followed by the same words get similar vectors, so that an
+unseen context borrows from seen ones. `embed` returns this table, one layer, the same vector in every sentence.
 
     x = [C(w[t-n+1]), ..., C(w[t-1])]        y = b + U tanh(H x + d) (+ W x: direct connections)        P = softmax(y)
 
-Before the first word stand as many begin marks as the context has places.
+The context before the first word is padded with begin tokens.
 """
 
 from __future__ import annotations
@@ -69,8 +68,8 @@ class Nnlm(LeftToRight):
         return Layers(states=vectors.masked_fill(~batch.mask[..., None], 0.0)[None], mask=batch.mask)
 
     def top_states(self, rows: Tensor) -> Tensor:
-        before = self.config.order - 2  # begin marks further back than the one that is there
-        contexts = F.pad(rows, (before, 0), value=self.first).unfold(1, before + 1, 1)  # (batch, places, order - 1)
+        before = self.config.order - 2  # begin tokens besides the one that is there
+        contexts = F.pad(rows, (before, 0), value=self.first).unfold(1, before + 1, 1)  # (batch, positions, order - 1)
         return self.read(contexts.flatten(0, 1)).unflatten(0, rows.shape)
 
     def read(self, contexts: Tensor) -> Tensor:

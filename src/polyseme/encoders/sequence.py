@@ -23,16 +23,16 @@ Text = TypeVar("Text")
 
 @dataclass(frozen=True)
 class SequenceOutput:
-    """What an encoder makes of whole examples."""
+    """The output of `Encoder.encode_sequence`."""
 
     vectors: Tensor
     """(examples, dim)."""
     lm_loss: Tensor | None = None
-    """The mean loss of telling each next word or piece of the same texts, where it was asked for."""
+    """The mean loss of predicting each next word or subword of the texts, where `predict` asked for it."""
 
 
 def split_texts(examples: Sequence[Sequence[Text]]) -> list[list[Text]]:
-    """Examples of one text or two -> all first texts, and all second ones.
+    """Split examples of one text or two into all first texts, and all second ones.
 
     >>> split_texts([["a", "b"], ["c", "d"]])
     [['a', 'c'], ['b', 'd']]
@@ -42,12 +42,12 @@ def split_texts(examples: Sequence[Sequence[Text]]) -> list[list[Text]]:
         raise UsageError("a batch needs at least one example; got none")
     if len(counts) > 1 or not counts <= {1, 2}:
         given = ", ".join(map(str, sorted(counts)))
-        raise UsageError(f"whole examples have one text each, or two each; here are some with {given}")
+        raise UsageError(f"examples have one text each, or two each; got examples with {given}")
     return [[texts[slot] for texts in examples] for slot in range(counts.pop())]
 
 
 def combine_pair(vectors: Sequence[Tensor]) -> Tensor:
-    """Vectors of texts that were read alone, (examples, dim) each -> themselves, or [u; v; |u - v|; u * v] of two."""
+    """Combine vectors of texts that were read alone, (examples, dim) each: of a pair [u; v; |u - v|; u * v]."""
     if len(vectors) == 1:
         return vectors[0]
     u, v = vectors
@@ -55,9 +55,9 @@ def combine_pair(vectors: Sequence[Tensor]) -> Tensor:
 
 
 def truncate(texts: Sequence[list[int]], room: int, *, keep_end: bool = False) -> list[list[int]]:
-    """Texts that have `room` places together: while there are more, the longest loses its last piece, of equals the later.
+    """Truncate texts to `room` subwords together: the longest loses its last subword, of equals the later, until they fit.
 
-    `keep_end`: what the first text loses is its beginning.
+    `keep_end`: the first text loses its beginning instead.
 
     >>> truncate([[1, 2, 3, 4], [5, 6]], 4), truncate([[1, 2, 3, 4], [5, 6]], 4, keep_end=True)
     ([[1, 2], [5, 6]], [[3, 4], [5, 6]])
@@ -67,7 +67,7 @@ def truncate(texts: Sequence[list[int]], room: int, *, keep_end: bool = False) -
         longest = max(range(len(lengths)), key=lambda slot: (lengths[slot], slot))
         others = max((length for slot, length in enumerate(lengths) if slot != longest), default=0)
         lengths[longest] -= min(max(lengths[longest] - others, 1), sum(lengths) - room)
-    found = [text[:length] for text, length in zip(texts, lengths, strict=True)]
-    if keep_end and found:
-        found[0] = texts[0][len(texts[0]) - lengths[0] :]
-    return found
+    result = [text[:length] for text, length in zip(texts, lengths, strict=True)]
+    if keep_end and result:
+        result[0] = texts[0][len(texts[0]) - lengths[0] :]
+    return result

@@ -1,6 +1,6 @@
-"""The package's own models, by their names: each a folder of ours under `polyseme/models`.
+"""The models of the package by name, each a model folder under `polyseme/models`.
 
-A name goes before a path: to load a folder of your own that is called `en`, write `./en`.
+A name takes precedence over a path: to load your own folder `en`, write `./en`.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from polyseme.base.errors import PolysemeError
 from polyseme.base.hub import cached_path
 
 NAMES = ("en", "zh")
-"""English, which is what `polyseme.load()` gives, and Chinese."""
+"""English, the default of `polyseme.load()`, and Chinese."""
 
 
 def shipped_folder(name: str | Path) -> Path | None:
-    """The folder of a shipped model; None where it is no such name."""
+    """Return the folder of a shipped model; None: there is no such name."""
     if name not in NAMES:
         return None
     folder = Path(polyseme.__file__).parent / "models" / str(name)
     if not (folder / "config.json").is_file():
         raise PolysemeError(
-            f"this copy of polyseme holds no weights for its own model {name!r} ({folder}): name another model (a folder, a "
-            f"file or a hub id), or write ./{name} for a folder of your own"
+            f"this installation lacks the weights of the model {name!r} ({folder}): choose another model, or write ./{name} "
+            "for your own folder"
         )
     return folder
 
 
 def resolve_path(name: str | Path) -> Path:
-    """Where a model lies: a shipped one by its name, else a path, or the local copy of a hub repository."""
+    """Return the path of a model: a shipped one by its name, else a path, or the local copy of a hub repository."""
     return shipped_folder(name) or cached_path(name, NAMES)

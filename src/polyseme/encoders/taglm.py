@@ -1,9 +1,8 @@
-"""TagLM: what two language models know of a word's sentence, for the middle of a tagger.
+"""TagLM (Peters et al. 2017): the top layers of a forward and a backward language model, concatenated.
 
-Peters et al. 2017, "Semi-supervised sequence tagging with bidirectional language models", the step before ELMo. A forward and a
-backward language model are read at their top layers alone, side by side; a tagger takes that one vector a word between its two
-layers. ELMo then mixed all layers. The models are those of `Elmo`, trained in the same way: they share the network over
-characters and the output layer, which in the paper were each one's own.
+The step before ELMo: a tagger takes that one vector per word between its two layers, where ELMo later mixed all layers. The
+models are those of `Elmo`, trained in the same way: they share the character network and the output layer, which in the paper
+were separate.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from polyseme.encoders.layer_choice import LayerSelection, to_arrays
 
 
 class TagLm(Elmo):
-    """Two language models, of which a word has one vector: the top layers of both; see `polyseme.load` for how to get one."""
+    """Two language models whose top layers are a word's one vector; `polyseme.load` reads one."""
 
     kind = "taglm"
     default_position = "between"
@@ -31,9 +30,9 @@ class TagLm(Elmo):
 
     def forward(self, batch: Batch, *, start: Start | None = None) -> Layers:
         """Run a prepared batch; `start` as in `embed`, except "carry"."""
-        found = super().forward(batch, start=start)
-        assert found.ends is not None
-        return Layers(states=found.states[-1:], mask=found.mask, ends=found.ends[-1:])
+        output = super().forward(batch, start=start)
+        assert output.ends is not None
+        return Layers(states=output.states[-1:], mask=output.mask, ends=output.ends[-1:])
 
     def _embed_batch(
         self, texts: list[list[str]], selection: LayerSelection, start: str | None, batch_words: int

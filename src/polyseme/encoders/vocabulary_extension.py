@@ -1,9 +1,9 @@
-"""More words for a model that is there already: rows for its word table and its output layer, or a whole output layer.
+"""Vocabulary extension: new words for a pre-trained model, or a new output layer.
 
-A new word begins as one more name of the unknown word, which is what it was until now: it has the unknown word's row in the
-table, so no vector changes, and an even share of its probability, so that all probabilities still sum to one and no other
-word's changes. A perplexity of the grown model can thus be compared with those that follow, and nothing in it is random.
-Chosen against random rows, whose scores would take probability from every word.
+A new word starts as a copy of the unknown token, which it was until now: its row in the word table is that of the unknown
+token, so no vector changes, and it gets an equal part of its probability, so that all probabilities still sum to one and no
+other word's changes. Perplexities before and after can be compared, and nothing is random. Chosen against random rows, whose
+scores would take probability from every word.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.output.full import FullSoftmax, TiedSoftmax
@@ -22,7 +22,7 @@ from polyseme.text.vocabulary import Vocabulary
 
 
 def extend_vocabulary(model: Elmo | Ulmfit, words: Sequence[str]) -> None:
-    """Put words at the end of a model's vocabulary, with their rows; the model is changed in place."""
+    """Append words to a model's vocabulary, with their rows, in place."""
     if not words:
         return
     vocabulary = require_vocabulary(model)
@@ -31,13 +31,11 @@ def extend_vocabulary(model: Elmo | Ulmfit, words: Sequence[str]) -> None:
         what = f"{repeated[0]!r} is in the vocabulary already" if repeated else "a word is given twice"
         raise UsageError(f"cannot add {len(words)} words: {what}; give new words, each once")
     if not can_extend(model):
-        raise PolysemeError(
-            "an adaptive output layer cannot take new words: its clusters are of the words that it has; add none (new_words 0)"
-        )
+        raise PolysemeError(f"an adaptive output layer cannot be extended: set {arg('new_words')} to 0")
     have, unknown = len(vocabulary), int(vocabulary.ids([str(vocabulary.unknown)])[0])
     table, output = model.table if isinstance(model, Ulmfit) else model.tokens.words, model.output
     if table is not None:
-        table.weight = _grown(table.weight[:have], unknown, len(words))
+        table.weight = _extended(table.weight[:have], unknown, len(words))
         table.num_embeddings = size = len(table.weight)
         if isinstance(model, Ulmfit):
             model.config = model.config.replace(size=size)
@@ -46,20 +44,20 @@ def extend_vocabulary(model: Elmo | Ulmfit, words: Sequence[str]) -> None:
             model.config = model.config.replace(words=model.config.words.replace(size=size))
     if isinstance(output, FullSoftmax):
         if not isinstance(output, TiedSoftmax):  # whose weight is the table
-            output.weight = _grown(output.weight, unknown, len(words))
-        output.bias = _grown(output.bias, unknown, len(words))
+            output.weight = _extended(output.weight, unknown, len(words))
+        output.bias = _extended(output.bias, unknown, len(words))
         with torch.no_grad():
-            share = math.log(len(words) + 1)
-            output.bias[unknown] -= share
-            output.bias[have:] -= share
-    marks = {"unknown": vocabulary.unknown, "begin": vocabulary.begin, "end": vocabulary.end}
-    model.vocabulary = Vocabulary([*vocabulary.words, *words], **marks)  # type: ignore[arg-type]
+            part = math.log(len(words) + 1)
+            output.bias[unknown] -= part
+            output.bias[have:] -= part
+    tokens = {"unknown": vocabulary.unknown, "begin": vocabulary.begin, "end": vocabulary.end}
+    model.vocabulary = Vocabulary([*vocabulary.words, *words], **tokens)  # type: ignore[arg-type]
     if isinstance(model, Elmo):
         model.refresh()
 
 
 def add_output_layer(model: Elmo, words: Sequence[str]) -> None:
-    """Give a model that has none an output layer, random as for a new model; its words are `words` if it has none either."""
+    """Give a model without output layer a new one, randomly initialised; `words` is its vocabulary if it has none."""
     if model.output is not None:
         raise UsageError("this model has an output layer already")
     config = model.config
@@ -69,25 +67,25 @@ def add_output_layer(model: Elmo, words: Sequence[str]) -> None:
 
 
 def can_extend(model: Elmo | Ulmfit) -> bool:
-    """Whether a model's output layer, where it has one, can take new words."""
+    """Whether a model's output layer can be extended."""
     return model.output is None or isinstance(model.output, FullSoftmax)
 
 
 def require_vocabulary(model: Elmo | Ulmfit) -> Vocabulary:
-    """A model's vocabulary, which must have the unknown word that stands for all others."""
+    """Return a model's vocabulary, which must have the unknown token."""
     vocabulary = model.vocabulary
     if vocabulary is None:
-        raise PolysemeError("this model has no vocabulary to add words to: give it an output layer, which has one")
+        raise PolysemeError("this model has no vocabulary to extend: give it an output layer first")
     if not vocabulary.has_unknown:
         raise PolysemeError(
-            f"the vocabulary of this model lacks the unknown word {vocabulary.unknown!r}, which stands for all words that it "
-            "does not have; a model that reads characters may be loaded without its output layer, and then gets a new one"
+            f"the vocabulary of this model lacks the unknown token {vocabulary.unknown!r}; load a character-based model "
+            "without its output layer to train a new one"
         )
     return vocabulary
 
 
-def _grown(rows: Tensor, like: int, count: int) -> nn.Parameter:
-    """A parameter with so many more rows, each a copy of one that is there."""
+def _extended(rows: Tensor, like: int, count: int) -> nn.Parameter:
+    """Return a parameter with more rows, all copies of one."""
     with torch.no_grad():
         more = rows[like : like + 1].expand(count, *rows.shape[1:])
         return nn.Parameter(torch.cat([rows, more]), requires_grad=rows.requires_grad)

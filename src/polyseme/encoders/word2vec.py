@@ -1,10 +1,9 @@
-"""Static word vectors: a table with one vector a word, the same in every sentence.
+"""Static word vectors: a table with one vector per word, the same in every sentence.
 
-What word2vec (Mikolov et al. 2013), GloVe (Pennington et al. 2014) and their like leave behind, whichever made it: the layer
-below all context, and the thing to compare an ELMo with. The table is frozen until `unfreeze` says otherwise.
-A word that it lacks is looked up in lower case, where the whole table is in lower case or the config asks for it; what is
-unknown then has a vector as the config says. Mean and deviation of the vectors are kept as they were when the table was made,
-so that training it does not move the unknown words.
+The result of word2vec (Mikolov et al. 2013), GloVe (Pennington et al. 2014) and the like. The table is frozen until `unfreeze`.
+A missing word is looked up in lower case where the table has no capitals or the config says so; the config also says which
+vector unknown words have. The mean and deviation of the vectors are stored when the table is made, so that training it does not
+change unknown words.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ from polyseme.text.word_vectors import WordVectors
 from polyseme.text.words import Splitter, get_splitter
 
 UNKNOWN = ("<unk>", "UNK", "<UNK>")
-"""What tables call the vector for all other words; the first that a table has is taken."""
-_BLOCK = 1 << 13  # rows of a large table that are looked at together
+"""Names of the unknown token in tables; the first that a table has is used."""
+_BLOCK = 1 << 13  # rows of a large table that are read together
 
 
 @dataclass(frozen=True)
 class TableInputs:
-    """A batch of words as places in the table."""
+    """A batch of words as rows of the table."""
 
     rows: Tensor
     """(batch, words): a row of the table, or -1, -2, ... for the first, second, ... of `others`; 0 on padding."""
@@ -91,8 +90,8 @@ class WordVectorTable(Encoder):
         self.register_buffer("mean", torch.zeros(config.dim))
         self.register_buffer("deviation", torch.ones(config.dim))
         self._lowers = config.lowercase == "fallback" or (config.lowercase == "auto" and not _has_capitals(vocabulary))
-        marks = (vocabulary.find(mark) for mark in UNKNOWN)
-        self._unknown_row = next((row for row in marks if row is not None), None)
+        rows = (vocabulary.find(token) for token in UNKNOWN)
+        self._unknown_row = next((row for row in rows if row is not None), None)
         self.freeze()
 
     @classmethod
@@ -150,7 +149,7 @@ class WordVectorTable(Encoder):
         """The words of the table nearest to one of it by the cosine, nearest first; the word itself is left out."""
         row = self._find(word)
         if row is None:
-            raise UsageError(f"{word!r} is not among the {len(self.vocabulary):,} words of the table; `known` tells which are")
+            raise UsageError(f"{word!r} is not among the {len(self.vocabulary):,} words of the table")
         check_count(count)
         with torch.no_grad():
             weight = self.table.weight
@@ -186,8 +185,8 @@ class WordVectorTable(Encoder):
         """Texts -> their rows (batch, words) as in `TableInputs`, and the vectors of the unknown words."""
         rows = np.zeros((len(texts), max(map(len, texts), default=0)), dtype=np.int64)
         others: dict[str, int] = {}  # by the word where each has its own vector, else one for all
-        for place, text in enumerate(texts):
-            rows[place, : len(text)] = [self._row(word, others) for word in text]
+        for number, text in enumerate(texts):
+            rows[number, : len(text)] = [self._row(word, others) for word in text]
         return torch.from_numpy(rows), self._others(list(others))
 
     def _row(self, word: str, others: dict[str, int]) -> int:
@@ -243,7 +242,7 @@ class WordVectorTable(Encoder):
 
 
 def _has_capitals(words: Iterable[str]) -> bool:
-    """Whether any word has a capital letter; marks such as <UNK> or </S> are no words."""
+    """Whether any word has a capital letter; special tokens such as <UNK> do not count."""
     return any(word != word.lower() and word not in UNKNOWN and not (word[0] == "<" and word[-1] == ">") for word in words)
 
 

@@ -1,7 +1,7 @@
-"""Vectors of words seen before, so that the character network meets each word once.
+"""A cache of word vectors, so that the character network reads each word once.
 
-The table grows across calls up to a limit; then the words unused for longest make room. Words are the keys, so there is no
-reserved row and no word that cannot be cached, and a stamp of the weights empties the table as soon as they change.
+It grows across calls up to a limit; then the least recently used words are replaced. Words are the keys, so there is no
+reserved row, and the weight version empties the cache as soon as the weights change.
 """
 
 from __future__ import annotations

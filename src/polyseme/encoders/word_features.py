@@ -1,8 +1,8 @@
-"""An encoder read through another cut of the same text: each given token has the vectors of the word that covers it.
+"""Word features for characters: each character has the vectors of the word that contains it.
 
-Chinese names are tagged character by character, and a model that was trained on words knows little of single characters. So
-the tokens are joined to running text, which is cut as the encoder cuts it, and a token takes the layers of the word that holds
-its first character, beside a mark of its place there: alone, first, inside or last.
+Chinese names are tagged character by character, and a model that was trained on words knows little of single characters. So the
+tokens are joined to text, which the encoder's splitter splits into words, and a token takes the layers of the word that holds
+its first character, with its position in the word (single, begin, inside, end) as a one-hot vector.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from polyseme.text.splitting.alignment import join, overlaps
 
 SINGLE, BEGIN, INSIDE, END = range(4)
 POSITION_TAGS = 4
-"""Numbers of a vector that tell the token's place in its word."""
+"""Size of the one-hot vector of a token's position in its word."""
 
 
 @dataclass(frozen=True)
 class WordAlignment:
-    """Tokens and the words that cover them."""
+    """Tokens and the words that contain them."""
 
     words: list[str]
     index: list[int]
     """For each token, which word."""
-    places: list[int]
-    """For each token, its place in the word."""
+    positions: list[int]
+    """For each token, its position in the word."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class WordFeatureInputs:
     inner: Batch
     index: Tensor
     """(batch, tokens): the word of each token."""
-    places: Tensor
-    """(batch, tokens): its place there."""
+    positions: Tensor
+    """(batch, tokens): its position there."""
 
 
 class WordFeatures(Encoder):
-    """An encoder whose sentences are tokens of another cut; see `align_to_words`."""
+    """An encoder of words whose sentences are smaller tokens, such as characters; see `align_to_words`."""
 
     kind = "word_features"
 
@@ -83,15 +83,15 @@ class WordFeatures(Encoder):
         return self.inner.layer_groups()
 
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
-        covers = [align_to_words(text, self.inner) for text in self._texts(sentences)]
-        lengths = torch.tensor([len(each.index) for each in covers])
-        index, places = torch.zeros(2, len(covers), int(lengths.max()), dtype=torch.long)
-        for row, each in enumerate(covers):
+        alignments = [align_to_words(text, self.inner) for text in self._texts(sentences)]
+        lengths = torch.tensor([len(each.index) for each in alignments])
+        index, positions = torch.zeros(2, len(alignments), int(lengths.max()), dtype=torch.long)
+        for row, each in enumerate(alignments):
             index[row, : len(each.index)] = torch.tensor(each.index, dtype=torch.long)
-            places[row, : len(each.index)] = torch.tensor(each.places, dtype=torch.long)
+            positions[row, : len(each.index)] = torch.tensor(each.positions, dtype=torch.long)
         mask = torch.arange(index.shape[1]) < lengths[:, None]
-        inner, device = self.inner.prepare([each.words for each in covers]), self.device
-        inputs = WordFeatureInputs(inner, index.to(device), places.to(device))
+        inner, device = self.inner.prepare([each.words for each in alignments]), self.device
+        inputs = WordFeatureInputs(inner, index.to(device), positions.to(device))
         return Batch(inputs, mask.to(device), lengths.to(device))
 
     def forward(self, batch: Batch) -> Layers:
@@ -100,39 +100,38 @@ class WordFeatures(Encoder):
         if not words.shape[2]:  # only empty texts
             return Layers(words.new_zeros(*words.shape[:2], inputs.index.shape[1], self.dim), batch.mask)
         index = inputs.index[None, :, :, None].expand(self.layers, -1, -1, words.shape[3])
-        places = F.one_hot(inputs.places, POSITION_TAGS).to(words.dtype).expand(self.layers, -1, -1, -1)
-        states = torch.cat([words.gather(2, index), places], dim=3)
+        positions = F.one_hot(inputs.positions, POSITION_TAGS).to(words.dtype).expand(self.layers, -1, -1, -1)
+        states = torch.cat([words.gather(2, index), positions], dim=3)
         return Layers(states.masked_fill(~batch.mask[..., None], 0.0), batch.mask)
 
     def _embed_batch(
         self, texts: list[list[str]], selection: LayerSelection, start: str | None, batch_words: int
     ) -> Callable[[], list[np.ndarray]]:
-        covers = [align_to_words(text, self.inner) for text in texts]
-        begun = self.inner._embed_batch([each.words for each in covers], selection, start, batch_words)
-        marks = np.eye(POSITION_TAGS, dtype=np.float32)
+        alignments = [align_to_words(text, self.inner) for text in texts]
+        begun = self.inner._embed_batch([each.words for each in alignments], selection, start, batch_words)
+        one_hot = np.eye(POSITION_TAGS, dtype=np.float32)
 
         def arrays() -> list[np.ndarray]:
-            found = []
-            for each, words in zip(covers, begun(), strict=True):
-                places = np.broadcast_to(marks[each.places], (len(words), len(each.places), POSITION_TAGS))
-                found.append(np.concatenate([words[:, each.index], places], axis=2))
-            return found
+            result = []
+            for each, words in zip(alignments, begun(), strict=True):
+                positions = np.broadcast_to(one_hot[each.positions], (len(words), len(each.positions), POSITION_TAGS))
+                result.append(np.concatenate([words[:, each.index], positions], axis=2))
+            return result
 
         return arrays
 
 
 def align_to_words(tokens: Sequence[str], encoder: Encoder) -> WordAlignment:
-    """The words of the text that the tokens spell, as the encoder cuts it, and where each token is in them.
+    """Split the text that the tokens spell into words, as the encoder does, and find each token in them.
 
-    The tokens are the words themselves where the encoder cuts at white space, of which they have none, and where one of them
-    is white space.
+    The tokens are the words themselves where the encoder splits at white space, or where a token is white space.
     """
     if encoder.splitter.name == "whitespace" or not all(token.strip() for token in tokens):
         return WordAlignment(list(tokens), list(range(len(tokens))), [SINGLE] * len(tokens))
     words = encoder.words(join(tokens))
     index = [each.start for each in overlaps(tokens, words)]
-    begins = [place == 0 or index[place - 1] != word for place, word in enumerate(index)]
-    ends = [place + 1 == len(index) or index[place + 1] != word for place, word in enumerate(index)]
+    begins = [position == 0 or index[position - 1] != word for position, word in enumerate(index)]
+    ends = [position + 1 == len(index) or index[position + 1] != word for position, word in enumerate(index)]
     names = {(True, True): SINGLE, (True, False): BEGIN, (False, True): END, (False, False): INSIDE}
-    places = [names[each] for each in zip(begins, ends, strict=True)]
-    return WordAlignment(words, index, places)
+    positions = [names[each] for each in zip(begins, ends, strict=True)]
+    return WordAlignment(words, index, positions)

@@ -16,7 +16,8 @@ import numpy as np
 from torch import Tensor
 
 from polyseme.base.errors import PolysemeError
-from polyseme.encoders.layer_cache import Kept, LayerCache
+from polyseme.encoders.config import CachePrecision
+from polyseme.encoders.layer_cache import LayerCache
 from polyseme.tasks.features import Features
 from polyseme.text.batching.batches import batch_by_words
 from polyseme.text.labelled.text_in_context import Sentences, TextInContext, document_of, start_in_document
@@ -54,13 +55,15 @@ class TaskData:
         """Words of all texts."""
         return sum(len(text) for texts in self.texts for text in texts)
 
-    def cache(self, features: Features, folder: Path, *, kept: Kept = "fp16", among: TaskData | None = None) -> None:
+    def cache(
+        self, features: Features, folder: Path, *, precision: CachePrecision = "fp16", among: TaskData | None = None
+    ) -> None:
         """Compute the layers of all distinct texts by the frozen encoders, or find them in the folder.
 
         `among`: data that holds these texts. All its layers are kept together then, where other parts of it find them.
         """
         self._number(among)
-        self._caches = [LayerCache.of(encoder, list(self._rows), folder, kept=kept) for encoder in features.frozen]
+        self._caches = [LayerCache.build(encoder, list(self._rows), folder, precision=precision) for encoder in features.frozen]
 
     def _number(self, among: TaskData | None = None) -> None:
         for texts in (among or self).texts:
