@@ -313,6 +313,9 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
     def reset_state(self) -> None:
         """Forget the state that `start="carry"` carries from call to call."""
 
+    def refresh(self) -> None:
+        """Forget what was computed from the weights; call it after writing them through `.data`."""
+
     # ---- model folders
 
     @classmethod

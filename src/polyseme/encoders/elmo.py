@@ -117,7 +117,6 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         return {**super().__getstate__(), "_warm": None, "_carried": CarriedState()}
 
     def refresh(self) -> None:
-        """Forget what was computed from the weights; call it after writing them through `.data`."""
         self.cache.clear()
         self._warm = None
         if self.config.architecture == "lstm":
@@ -166,6 +165,17 @@ class Elmo(BidirectionalLanguageModel, Encoder):
             self.lstm.precision = value
         elif value != "fp32":
             raise UsageError(f"precision is {value!r}, which applies only to LSTMs; Transformers have 'fp32' only")
+
+    @property
+    def word_table(self) -> nn.Embedding | None:
+        """The word table, where the model has one."""
+        return self.tokens.words
+
+    def set_word_rows(self, rows: nn.Parameter) -> None:
+        """Replace the rows of the word table, (words, dim)."""
+        assert self.tokens.words is not None and self.config.words is not None
+        self.tokens.words.weight, self.tokens.words.num_embeddings = rows, len(rows)
+        self.config = self.config.replace(words=self.config.words.replace(size=len(rows)))
 
     def tie_output(self) -> TiedSoftmax:
         """Tie the output layer to the word table; it has its own bias."""

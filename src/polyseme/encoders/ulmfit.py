@@ -86,6 +86,16 @@ class Ulmfit(LeftToRight):
         """A copy carries no state."""
         return {**super().__getstate__(), "_carried": None}
 
+    @property
+    def word_table(self) -> nn.Embedding:
+        """The word table."""
+        return self.table
+
+    def set_word_rows(self, rows: nn.Parameter) -> None:
+        """Replace the rows of the word table, (words, dim)."""
+        self.table.weight, self.table.num_embeddings = rows, len(rows)
+        self.config = self.config.replace(size=len(rows))
+
     def scale_dropout(self, factor: float) -> None:
         self.set_dropout(AwdDropout().times(factor))
 

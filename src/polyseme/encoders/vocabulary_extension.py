@@ -33,15 +33,9 @@ def extend_vocabulary(model: Elmo | Ulmfit, words: Sequence[str]) -> None:
     if not can_extend(model):
         raise PolysemeError(f"an adaptive output layer cannot be extended: set {arg('new_words')} to 0")
     have, unknown = len(vocabulary), int(vocabulary.ids([str(vocabulary.unknown)])[0])
-    table, output = model.table if isinstance(model, Ulmfit) else model.tokens.words, model.output
+    table, output = model.word_table, model.output
     if table is not None:
-        table.weight = _extended(table.weight[:have], unknown, len(words))
-        table.num_embeddings = size = len(table.weight)
-        if isinstance(model, Ulmfit):
-            model.config = model.config.replace(size=size)
-        else:
-            assert model.config.words is not None
-            model.config = model.config.replace(words=model.config.words.replace(size=size))
+        model.set_word_rows(_extended(table.weight[:have], unknown, len(words)))
     if isinstance(output, FullSoftmax):
         if not isinstance(output, TiedSoftmax):  # whose weight is the table
             output.weight = _extended(output.weight, unknown, len(words))
@@ -52,8 +46,7 @@ def extend_vocabulary(model: Elmo | Ulmfit, words: Sequence[str]) -> None:
             output.bias[have:] -= part
     tokens = {"unknown": vocabulary.unknown, "begin": vocabulary.begin, "end": vocabulary.end}
     model.vocabulary = Vocabulary([*vocabulary.words, *words], **tokens)  # type: ignore[arg-type]
-    if isinstance(model, Elmo):
-        model.refresh()
+    model.refresh()
 
 
 def add_output_layer(model: Elmo, words: Sequence[str]) -> None:
