@@ -76,10 +76,10 @@ def test_weights_are_dropped_for_all_steps_and_only_in_training() -> None:
     assert set(gradient.unique().tolist()) == {0.0, 2.0}  # none for what was dropped
 
 
-def test_weights_lie_in_one_piece_in_cudnns_order() -> None:
+def test_weights_are_contiguous_in_cudnns_order() -> None:
     """Where cuDNN looks for them: matrices, then biases, without gaps. So it neither copies them nor warns."""
     layer = WeightDropLstm(3, 4, rate=0.5)
-    weights = layer._in_one_piece(layer.dropped())
+    weights = layer._contiguous(layer.dropped())
     assert [tuple(weight.shape) for weight in weights] == [(16, 3), (16, 4), (16,), (16,)]
     place = weights[0].data_ptr()
     for weight in weights:

@@ -219,7 +219,7 @@ def test_pytorch_crf_agrees() -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(UsageError, match=r"allowed is torch.bool of shape \(2, 3\); it must be bool of \(3, 3\)"):
+    with pytest.raises(UsageError, match=r"allowed is torch.bool of shape \(2, 3\); expected bool of \(3, 3\)"):
         Crf(3, allowed=ALLOWED[:2])
     with pytest.raises(UsageError, match=r"allowed_end is torch.float32 of shape \(3,\)"):
         Crf(3, allowed_end=END.float())

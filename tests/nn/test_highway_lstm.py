@@ -125,7 +125,7 @@ def test_few_bits(given: torch.dtype) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(UsageError, match="at least 1"):
+    with pytest.raises(UsageError, match="layers is 0; allowed: 1 or more"):
         HighwayLstm(4, 6, 0)
-    with pytest.raises(UsageError, match="from 0 to below 1"):
+    with pytest.raises(UsageError, match="0 or more, below 1"):
         HighwayLstm(4, 6, 1, dropout=1.0)

@@ -1,4 +1,4 @@
-"""Products of 16 bits on a CPU that cannot multiply such numbers."""
+"""16-bit matmuls on a CPU without them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_rounded_numbers_are_multiplied_exactly(
     assert not torch.allclose(expected.float(), torch.nn.functional.linear(x, weight, bias), atol=1e-6)
 
 
-def test_that_it_is_no_faster_is_told_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_support_is_reported_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
     matmul._has.cache_clear()
     try:
@@ -39,7 +39,7 @@ def test_that_it_is_no_faster_is_told_once(monkeypatch: pytest.MonkeyPatch, capl
             for _ in range(2):
                 matmul.prepare_matmul(torch.ones(2, 2), "bf16")
         assert [record.getMessage() for record in caplog.records] == [
-            "this CPU has no products in bf16: they are computed in fp32 from rounded numbers, and not faster"
+            "this CPU does not support bf16: matmuls run in fp32 on rounded numbers, without a speed-up"
         ]
     finally:
         matmul._has.cache_clear()

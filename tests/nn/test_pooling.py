@@ -43,5 +43,5 @@ def test_mistakes() -> None:
         pool_spans(torch.zeros(4, 1), torch.tensor([[3, 1]]))
     with pytest.raises(UsageError, match=r"unknown pooling 'men' \(did you mean 'mean'\?\)"):
         pool(VECTORS, MASK, "men")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="spans reach from 0 to 5; words: 4"):
+    with pytest.raises(UsageError, match="spans reach from 0 to 5, but the sentence has 4 words"):
         pool_spans(torch.zeros(4, 1), torch.tensor([[0, 5]]))

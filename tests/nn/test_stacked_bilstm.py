@@ -140,13 +140,13 @@ def test_learns_to_look_both_ways() -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(UsageError, match=r"behind layers \[1\] of 1; a layer must follow"):
+    with pytest.raises(UsageError, match=r"after layers \[1\] of 1: another layer must follow"):
         StackedBiLstm(4, 6, 1, extra_inputs=3)
-    with pytest.raises(UsageError, match="takes 0 further numbers a word; 3 came in"):
+    with pytest.raises(UsageError, match="takes extra vectors of size 0; got 3"):
         StackedBiLstm(4, 6, 2)(words(), MASK, extra=words(3))
-    with pytest.raises(UsageError, match="takes 3 further numbers a word; 0 came in"):
+    with pytest.raises(UsageError, match="takes extra vectors of size 3; got 0"):
         StackedBiLstm(4, 6, 2, extra_inputs=3)(words(), MASK)
-    with pytest.raises(UsageError, match=r"dropout is 1.0; allowed: from 0 to below 1"):
+    with pytest.raises(UsageError, match=r"dropout is 1.0; allowed: 0 or more, below 1"):
         VariationalDropout(1.0)
 
 

@@ -1,17 +1,16 @@
-"""AWD-LSTM: plain LSTM layers, one above the other, kept from learning by heart by dropout of everything that can be dropped.
+"""AWD-LSTM: plain stacked LSTM layers with dropout of everything that can be dropped.
 
 Merity et al. 2017, "Regularizing and Optimizing LSTM Language Models". In training
 
-- a word is dropped with its whole vector, wherever it stands in the batch (`words`),
-- the same places of all words of a row are dropped (variational dropout, Gal and Ghahramani 2016) from what the first layer
-  reads (`input`), from what goes between layers (`hidden`) and from what the output layer reads (`output`),
-- single weights from state to gate are dropped for all steps of a batch (DropConnect; `weight`), so that no step of the
-  recurrence need be touched.
+- a word is dropped with its whole vector, everywhere in the batch (`words`),
+- variational dropout (Gal and Ghahramani 2016) applies to the input of the first layer (`input`), between layers (`hidden`)
+  and to the input of the output layer (`output`),
+- single recurrent weights are dropped for all steps of a batch (DropConnect; `weight`).
 
-The last one is why the layers are fast: each is one call of PyTorch's fused LSTM, on a GPU that of cuDNN. That one wants all
-weights of a layer in one piece of memory, in its own order (else it copies them at each call, with a warning); the dropped
-matrix is a new tensor each time, so the piece is laid together each time, by us. Every layer but the last has `hidden` units,
-the last one as many as a word's vector has, so that the word table can be the output layer's weight.
+DropConnect leaves the steps of the recurrence alone, so each layer is one call of PyTorch's fused LSTM, on a GPU cuDNN's. That
+one wants all weights of a layer contiguous and in its own order, or it copies them at each call with a warning. The dropped
+matrix is a new tensor each time, so the weights are concatenated here each time. Every layer but the last has `hidden_size`
+units. The last has the size of a word vector, so that the word table can be the weight of the output layer.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from polyseme.nn.dropout import VariationalDropout
 from polyseme.nn.stacked_bilstm import without_autocast
 
 AwdLstmState = list[tuple[Tensor, Tensor]]
-"""For each layer its hidden state and its cell, (batch, units of the layer) each."""
+"""Hidden state and cell of each layer, (batch, units of the layer) each."""
 
 
 class WeightDropLstm(nn.Module):
-    """One LSTM layer whose weights from state to gate are dropped in training; gates: input, forget, candidate, output.
+    """One LSTM layer with dropout of its recurrent weights; gate order: input, forget, candidate, output.
 
     Vectors (batch, steps, inputs) and a state (batch, units) twice -> outputs (batch, steps, units) and the end state.
 
@@ -56,20 +55,20 @@ class WeightDropLstm(nn.Module):
         return self.recurrent_weight.shape[1]
 
     def dropped(self) -> Tensor:
-        """The weights from state to gate, in training without those that are dropped this time."""
+        """Return the recurrent weights, in training with dropout."""
         return F.dropout(self.recurrent_weight, self.rate, self.training)
 
     def forward(self, vectors: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        weights = self._in_one_piece(self.dropped())
+        weights = self._contiguous(self.dropped())
         with without_autocast(vectors.device):
             kind = self.bias.dtype
             start = [each.to(kind).unsqueeze(0) for each in state]
-            keeps = torch.is_grad_enabled()  # what gradients need, in evaluation too
+            keeps = torch.is_grad_enabled()  # keep what gradients need, in evaluation mode too
             outputs, hidden, cell = torch.lstm(vectors.to(kind), start, weights, True, 1, 0.0, keeps, False, True)
         return outputs, (hidden[0], cell[0])
 
     def plain(self, vectors: Tensor, state: tuple[Tensor, Tensor], recurrent: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """The reference: the same one step at a time, with the weights from state to gate given."""
+        """The reference: the same, one step at a time, with given recurrent weights."""
         hidden, cell = state
         outputs = []
         for step in vectors.unbind(1):
@@ -79,30 +78,30 @@ class WeightDropLstm(nn.Module):
             outputs.append(hidden)
         return torch.stack(outputs, dim=1), (hidden, cell)
 
-    def _in_one_piece(self, recurrent: Tensor) -> list[Tensor]:
-        """The weights as PyTorch's LSTM takes them, in one piece of memory in cuDNN's order: matrices, then biases.
+    def _contiguous(self, recurrent: Tensor) -> list[Tensor]:
+        """Return the weights as PyTorch's LSTM takes them, contiguous in cuDNN's order: matrices, then biases.
 
-        It has two biases, of which one would do; the second is zero.
+        It takes two biases; the second is zero.
         """
         parts = [self.input_weight, recurrent, self.bias, torch.zeros_like(self.bias)]
-        piece = torch.cat([part.flatten() for part in parts])
-        flat = piece.split([part.numel() for part in parts])
+        memory = torch.cat([part.flatten() for part in parts])
+        flat = memory.split([part.numel() for part in parts])
         return [each.view(part.shape) for each, part in zip(flat, parts, strict=True)]
 
 
 @dataclass(frozen=True)
 class AwdLstmOutput:
-    """What an AWD-LSTM made of some words."""
+    """The output of an AWD-LSTM."""
 
     layers: list[Tensor]
-    """(batch, steps, units) for each layer, nothing dropped."""
+    """(batch, steps, units) for each layer, without dropout."""
     top: Tensor
-    """(batch, steps, dim): the last one as the output layer reads it, in training with its dropout."""
+    """(batch, steps, dim): the last layer as the output layer reads it, in training with dropout."""
     end: AwdLstmState
 
 
 class AwdLstm(nn.Module):
-    """The layers over the words' vectors; `dropout` may be set anew at any time (`set_dropout`).
+    """AWD-LSTM layers over word vectors; `set_dropout` may be called at any time.
 
     >>> lstm = AwdLstm(dim=4, hidden_size=6, layers=3)
     >>> [each.shape[2] for each in lstm(torch.ones(1, 2, 4), lstm.zero_state(1)).layers]
@@ -116,22 +115,22 @@ class AwdLstm(nn.Module):
         self.input, self.between, self.output = (VariationalDropout(0.0) for _ in range(3))
 
     def set_dropout(self, dropout: AwdDropout) -> None:
-        """Drop so much from now on, in training; that of words is for whoever looks them up (`drop_words`)."""
+        """Set the dropout in training. Whoever looks up words applies `dropout.words` (`drop_words`)."""
         self.input.rate, self.between.rate, self.output.rate = dropout.input, dropout.hidden, dropout.output
         for layer in self.stack():
             layer.rate = dropout.weight
 
     def stack(self) -> list[WeightDropLstm]:
-        """The layers, from the bottom up."""
+        """Return the layers, from the bottom up."""
         return list(self.layers)  # type: ignore[arg-type]
 
     def zero_state(self, rows: int) -> AwdLstmState:
-        """A state of zeros."""
+        """Return a state of zeros."""
         bias = self.stack()[0].bias
         return [(bias.new_zeros(rows, layer.units), bias.new_zeros(rows, layer.units)) for layer in self.stack()]
 
     def forward(self, vectors: Tensor, state: AwdLstmState) -> AwdLstmOutput:
-        """Words' vectors (batch, steps, dim) and the state before them."""
+        """Read word vectors (batch, steps, dim), from the state before them."""
         outputs: list[Tensor] = []
         end: AwdLstmState = []
         read = self.input(vectors)
@@ -144,7 +143,7 @@ class AwdLstm(nn.Module):
 
 
 def drop_words(table: nn.Embedding, rows: Tensor, rate: float, training: bool) -> Tensor:
-    """The vectors of rows of a table, (...) -> (..., dim); in training a share of all words are zeros, wherever they stand."""
+    """Look up vectors, (...) -> (..., dim); in training some words of the vocabulary are zeros, wherever they occur."""
     vectors: Tensor = table(rows)
     if not training or rate == 0.0:
         return vectors
@@ -153,7 +152,7 @@ def drop_words(table: nn.Embedding, rows: Tensor, rate: float, training: bool) -
 
 
 def activation_loss(reading: AwdLstmOutput, *, size: float, change: float) -> Tensor:
-    """Keeps the top layer's activations small (AR: those that are not dropped) and slow (TAR: from step to step)."""
+    """Return the regularization of the top layer: for small activations (AR) and for small changes (TAR)."""
     raw = reading.layers[-1].float()
     loss = size * reading.top.float().square().mean()
     if raw.shape[1] > 1:

@@ -1,9 +1,10 @@
-"""The log-sums of a linear-chain CRF in one launch: a program for each sentence and direction walks over the words.
+"""The forward and backward sums of a linear-chain CRF in one launch: one program per sentence and direction loops over the
+words.
 
-In plain PyTorch (`crf.plain_sums`) each word is some eight small kernels one after another, and a GPU mostly waits for them to
-be launched. Here the scores of moves stay in registers and so does the state, (tags,); only scores are read and sums written.
+In plain PyTorch (`crf.plain_sums`) each word is about eight small kernels, and a GPU mostly waits for their launch. Here the
+transition scores and the state (tags,) stay in registers; only scores are read and sums written.
 
-Imported only where CUDA is, or where `TRITON_INTERPRET=1` runs the same kernel on a CPU in tests.
+Imported only with CUDA, or where `TRITON_INTERPRET=1` runs the kernel on a CPU in tests.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_CELLS, _WARPS = 1024, 8  # moves of a warp, and most warps; on an H200 more warps wait for each other longer than they save
+_CELLS, _WARPS = 1024, 8  # transitions per warp, and most warps; on an H200 more are slower
 
 
-@triton.jit(do_not_specialize=["words"])  # it differs from batch to batch, and is no reason to compile anew
+@triton.jit(do_not_specialize=["words"])  # differs between batches: do not recompile
 def _walk(  # type: ignore[no-untyped-def]
     scores,  # (batch, words, TAGS)
     mask,  # (batch, words)
-    moves,  # (TAGS, TAGS)
+    transitions,  # (TAGS, TAGS)
     start,  # (TAGS,)
     end,  # (TAGS,)
     out,  # (2, batch, words, TAGS)
@@ -36,18 +37,18 @@ def _walk(  # type: ignore[no-untyped-def]
     inside = tag < TAGS
     both = inside[:, None] & inside[None, :]
     if backward:
-        between = tl.load(moves + tag[None, :] * TAGS + tag[:, None], mask=both, other=0.0)  # (from, to), as the walk goes
+        between = tl.load(transitions + tag[None, :] * TAGS + tag[:, None], mask=both, other=0.0)  # (from, to) in reading order
         state = tl.load(end + tag, mask=inside, other=0.0)
     else:
-        between = tl.load(moves + tag[:, None] * TAGS + tag[None, :], mask=both, other=0.0)
+        between = tl.load(transitions + tag[:, None] * TAGS + tag[None, :], mask=both, other=0.0)
         state = tl.load(start + tag, mask=inside, other=0.0)
-    # nothing comes from tags that only fill up the block, but one may go to them: so their own states are finite
+    # no path comes from the tags that pad the block, but paths may go to them: so their states stay finite
     between = tl.where(inside[:, None], between, -float("inf"))
-    word = backward * (words - 1)  # where the walk begins
+    word = backward * (words - 1)  # the first word
     step = 1 - 2 * backward
     scores += sentence * words * TAGS + tag
     out += (backward * tl.num_programs(0) + sentence) * words * TAGS + tag
-    mask += sentence * words + backward  # a move belongs to the later of its two words
+    mask += sentence * words + backward  # a transition belongs to the later of its two words
     state += tl.load(scores + word * TAGS, mask=inside, other=0.0)
     tl.store(out + word * TAGS, state, mask=inside)
     for _ in range(1, words):
@@ -61,15 +62,15 @@ def _walk(  # type: ignore[no-untyped-def]
         tl.store(out + word * TAGS, state, mask=inside)
 
 
-def sums(scores: Tensor, mask: Tensor, moves: Tensor, start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
+def sums(scores: Tensor, mask: Tensor, transitions: Tensor, start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
     """`crf.plain_sums` of scores (batch, words, tags) in float32, words at least one; without gradients."""
-    scores, mask, moves, start, end = (each.contiguous() for each in (scores, mask, moves, start, end))
+    scores, mask, transitions, start, end = (each.contiguous() for each in (scores, mask, transitions, start, end))
     batch, words, tags = scores.shape
     out = scores.new_empty(2, batch, words, tags)
     if batch:
         size = triton.next_power_of_2(tags)
         warps = min(max(1, size * size // _CELLS), _WARPS)
-        with torch.cuda.device(scores.device) if scores.is_cuda else nullcontext():  # a kernel runs on the current GPU
-            _walk[(batch, 2)](scores, mask, moves, start, end, out, words, TAGS=tags, SIZE=size, num_warps=warps)
-    before, behind = out
-    return before, behind
+        with torch.cuda.device(scores.device) if scores.is_cuda else nullcontext():  # kernels run on the current GPU
+            _walk[(batch, 2)](scores, mask, transitions, start, end, out, words, TAGS=tags, SIZE=size, num_warps=warps)
+    forward, backward = out
+    return forward, backward

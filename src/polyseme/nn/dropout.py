@@ -1,4 +1,4 @@
-"""Variational dropout (Gal and Ghahramani 2016)."""
+"""Variational dropout (Gal and Ghahramani 2016): one mask for all words of a text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from polyseme.base.errors import UsageError
 
 
 class VariationalDropout(nn.Module):
-    """Dropout of the same places for all words of a text: (batch, words, dim) -> the same shape."""
+    """Drop the same dimensions of all words of a text: (batch, words, dim) -> the same shape."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
         if not 0.0 <= rate < 1.0:
-            raise UsageError(f"dropout is {rate}; allowed: from 0 to below 1")
+            raise UsageError(f"dropout is {rate}; allowed: 0 or more, below 1")
         self.rate = rate
 
     def forward(self, vectors: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
-"""Products of activations with a fixed matrix on the CPU, in the precision asked for.
+"""Matmuls of activations with a fixed matrix on the CPU, in a chosen precision.
 
-Each is made once from a weight (outputs, inputs) and then used many times. What is fastest was measured, for 1 to 128 rows: a
-plain `mm` with the matrix turned once for matrices that a cache holds, oneDNN's own layout for larger ones (up to half again
-as fast for 16 rows); on ARM `linear` for a handful of rows. In int8 one scale for the whole matrix: oneDNN's per-channel form
+A `PreparedMatmul` is built once from a weight (outputs, inputs) and used many times. The fastest way was measured for 1 to 128
+rows: a plain `mm` with the transposed matrix where it fits a cache, oneDNN's own layout for larger ones (up to 1.5 times as
+fast for 16 rows), and `linear` for a few rows on ARM. int8 uses one scale for the whole matrix: oneDNN's per-channel form
 gives wrong numbers on ARM when the number of rows changes.
 """
 
@@ -23,7 +23,7 @@ from polyseme.nn.config import Precision
 
 ARM = platform.machine().lower() in ("aarch64", "arm64")
 _log = logging.getLogger(__name__)
-_LARGE = 1 << 22  # numbers in a matrix from which oneDNN's layout pays
+_LARGE = 1 << 22  # size of a matrix from which oneDNN's layout is faster
 _HALVES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 _FEW = 8  # rows up to which `linear` is fastest on ARM
 
@@ -32,14 +32,14 @@ class PreparedMatmul(Protocol):
     """x (rows, inputs) -> x @ weight.T + bias, (rows, outputs)."""
 
     def multiply(self, x: Tensor, out: Tensor) -> Tensor:
-        """The product, in `out` or in a tensor of its own: use what is returned."""
+        """Return the product, in `out` or in a new tensor."""
 
     def add(self, x: Tensor, other: Tensor) -> Tensor:
-        """The product plus `other`, which may be overwritten: use what is returned."""
+        """Return the product plus `other`; this may overwrite `other`."""
 
 
 def prepare_matmul(weight: Tensor, precision: Precision = "fp32", bias: Tensor | None = None) -> PreparedMatmul:
-    """The fastest product with this matrix on this machine."""
+    """Return the fastest matmul with this matrix on this machine."""
     if precision == "int8":
         return _Int8(weight, bias)
     if precision == "fp32":
@@ -53,11 +53,11 @@ def prepare_matmul(weight: Tensor, precision: Precision = "fp32", bias: Tensor |
 
 @functools.cache
 def _has(precision: Literal["fp16", "bf16"]) -> bool:
-    """Whether oneDNN multiplies numbers of 16 bits on this CPU; where it does not, that is told once."""
+    """Whether oneDNN multiplies 16-bit numbers on this CPU; warns once if not."""
     ask = {"fp16": torch.ops.mkldnn._is_mkldnn_fp16_supported, "bf16": torch.ops.mkldnn._is_mkldnn_bf16_supported}[precision]
     if torch.backends.mkldnn.is_available() and ask():
         return True
-    _log.warning("this CPU has no products in %s: they are computed in fp32 from rounded numbers, and not faster", precision)
+    _log.warning("this CPU does not support %s: matmuls run in fp32 on rounded numbers, without a speed-up", precision)
     return False
 
 
@@ -92,7 +92,7 @@ class _Reordered:
 
 
 class _Half:
-    """Weights and activations in 16 bits, sums in 32."""
+    """Weights and activations in 16 bits, accumulation in 32."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
         self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype).contiguous(), 64)
@@ -111,10 +111,10 @@ class _Half:
 
 
 class _Rounded:
-    """The same numbers in 16 bits, multiplied in 32: for a CPU that cannot do better.
+    """Numbers rounded to 16 bits and multiplied in 32: for a CPU without 16-bit matmuls.
 
-    What differs in the last bit of 32 can be rounded to other numbers of 16, so few rows are multiplied as many are; and one
-    as two, since matrices times vectors sum in another order.
+    A difference in the last bit of 32 can round to another number of 16 bits. So few rows take the same kernel as many, and a
+    single row is doubled: matrix-vector products sum in another order.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
@@ -134,16 +134,16 @@ class _Rounded:
 
 
 class _Int8:
-    """Weights in 8 bits with one scale, activations in 8 bits with a scale found at each call."""
+    """Weights in 8 bits with one scale, activations in 8 bits with a scale for each call."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         if "onednn" not in torch.backends.quantized.supported_engines:
-            raise UsageError("int8 products need oneDNN, which this build of PyTorch lacks: use fp32")
+            raise UsageError("int8 needs oneDNN, which this build of PyTorch lacks: use fp32")
         before = torch.backends.quantized.engine
         torch.backends.quantized.engine = "onednn"
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # PyTorch warns of a later removal; the pinned release has it
+                warnings.simplefilter("ignore")  # PyTorch warns that a later release removes it
                 scale = max(float(weight.abs().max()), 1e-12) / 127
                 quantised = torch.quantize_per_tensor(weight.contiguous(), scale, 0, torch.qint8)
                 self.packed = torch.ops.quantized.linear_prepack(quantised, bias)

@@ -1,6 +1,6 @@
-"""Maxout (Goodfellow et al. 2013): a layer that learns its own activation, the highest of several linear maps.
+"""Maxout (Goodfellow et al. 2013): a layer with a learned activation, the maximum of several linear maps.
 
-The classifier of McCann et al. 2017 is made of these, with batch norm; here it stands between the maps and the maximum.
+The classifier of McCann et al. 2017 consists of these, with batch norm; here the norm is between the maps and the maximum.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 
 class Maxout(nn.Module):
-    """(batch, inputs) -> (batch, outputs): for each output the highest of `pool_size` linear maps, then dropout."""
+    """(batch, inputs) -> (batch, outputs): for each output the maximum of `pool_size` linear maps, then dropout."""
 
     def __init__(
         self, inputs: int, outputs: int, pool_size: int = 4, *, dropout: float = 0.0, batch_norm: bool = False
@@ -28,11 +28,11 @@ class Maxout(nn.Module):
 
 
 class BatchNorm(nn.BatchNorm1d):
-    """PyTorch's over (batch, dim), for small data too.
+    """Batch norm over (batch, dim) that works on small data.
 
-    A batch of one, which has no spread, takes the running statistics in training too. These are the mean over all batches
-    at first and move by `momentum` only once that is more: PyTorch's start at 0 and 1, and after 40 batches of a task whose
-    loss was 0.001 they still gave guesses.
+    A batch of one has no variance, so it uses the running statistics in training too. These begin as the mean over all batches
+    and change by `momentum` once that is more. PyTorch's begin at 0 and 1: after 40 batches of a task with a loss of 0.001,
+    predictions were still random.
     """
 
     running_mean: Tensor

@@ -1,7 +1,7 @@
-"""Modules built without numbers, for weights that are put in at once.
+"""Build modules on the meta device, without numbers, when their weights are loaded right afterwards.
 
-`torch.device("meta")` alone does most of it. But the first `normal_` on such tensors makes torch import its compiler, 900
-modules and one to two seconds of every program that loads a model, so that call is left out as well.
+`torch.device("meta")` does most of it. But the first `normal_` on a meta tensor makes torch import its compiler: 900 modules,
+one to two seconds in every program that loads a model. So this also skips `normal_`.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-_LEFT_OUT = (Tensor.normal_, nn.init.normal_)
+_SKIPPED = (Tensor.normal_, nn.init.normal_)
 
 
-class _NoNumbers(TorchFunctionMode):
+class _SkipInit(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func in _LEFT_OUT:
+        if func in _SKIPPED:
             return args[0] if args else kwargs["tensor"]
         return func(*args, **kwargs)
 
 
 @contextlib.contextmanager
 def meta_init() -> Iterator[None]:
-    """Within this block tensors have shapes and no numbers."""
-    with torch.device("meta"), _NoNumbers():
+    """Within this block new tensors are on the meta device: they have shapes, but no numbers."""
+    with torch.device("meta"), _SkipInit():
         yield

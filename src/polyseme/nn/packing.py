@@ -1,8 +1,8 @@
-"""Sentences of different lengths laid out time-major with no padding between them.
+"""Sentences of different lengths in a time-major layout without padding.
 
-Rows are sorted by length, longest first; step t then holds the t-th word of the first `sizes[t]` rows, and all steps lie
-one after another. It is the layout of `torch.nn.utils.rnn.PackedSequence`, kept by hand because both reading directions
-share it: the backward one puts its t-th word *from the end* in the place where the forward one puts its t-th word.
+Rows are sorted by length, longest first. Step t holds word t of the first `sizes[t]` rows, and all steps are concatenated. It
+is the layout of `torch.nn.utils.rnn.PackedSequence`, built by hand because both directions share it: the backward direction
+puts its word t *from the end* where the forward direction puts its word t.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from torch import Tensor
 
 
 class Packing:
-    """The layout for given lengths (each at least 1), in any order; everything lives on the CPU.
+    """The layout for given lengths (each 1 or more), in any order; all tensors are on the CPU.
 
     >>> packing = Packing(torch.tensor([1, 3]))
     >>> packing.sizes                               # two sentences at step 0, one at steps 1 and 2
     [2, 1, 1]
-    >>> packing.rows.tolist(), packing.steps.tolist()   # of each packed word: its sentence and its step
+    >>> packing.rows.tolist(), packing.steps.tolist()   # sentence and step of each packed word
     ([1, 0, 1, 1], [0, 0, 1, 2])
     """
 
@@ -28,12 +28,12 @@ class Packing:
         steps = torch.arange(int(lengths[0]))[:, None]
         inside = steps < lengths  # (steps, rows)
         self.sizes: list[int] = inside.sum(1).tolist()
-        self.steps, place = inside.nonzero(as_tuple=True)
-        self.rows = self.order[place]
+        self.steps, position = inside.nonzero(as_tuple=True)
+        self.rows = self.order[position]
 
 
 def last_words(sizes: list[int]) -> Tensor:
-    """The packed place of each sorted row's last word.
+    """Return the packed position of each sorted row's last word.
 
     >>> last_words([2, 1, 1]).tolist()
     [3, 1]
@@ -46,7 +46,7 @@ def last_words(sizes: list[int]) -> Tensor:
 
 
 def blocks(sizes: list[int], words: int) -> Iterator[list[int]]:
-    """Runs of steps with at most `words` words together (a larger step stands alone).
+    """Split steps into blocks of at most `words` words; a larger step is a block of its own.
 
     >>> list(blocks([2, 1, 1], 3))
     [[2, 1], [1]]
@@ -63,19 +63,19 @@ def blocks(sizes: list[int], words: int) -> Iterator[list[int]]:
 
 
 def padded(sizes: list[int]) -> tuple[Tensor, Tensor]:
-    """The way to rows of equal length and back.
+    """Return the indexes from packed to padded words and back.
 
-    Gives the packed place of each word of (rows, steps), 0 on the padding behind a row, and the number of each packed word
-    among the (rows * steps) padded ones.
+    The first (rows, steps) has the packed position of each padded word, 0 on padding. The second has the position of each
+    packed word among the rows * steps padded ones.
 
-    >>> places, numbers = padded([2, 1, 1])
-    >>> places.tolist(), numbers.tolist()
+    >>> packed, flat = padded([2, 1, 1])
+    >>> packed.tolist(), flat.tolist()
     ([[0, 2, 3], [1, 0, 0]], [0, 3, 1, 2])
     """
     counts = torch.tensor(sizes)
     starts = torch.cumsum(counts, 0) - counts
     rows = torch.arange(sizes[0])[:, None]
-    places = torch.where(rows < counts, starts + rows, 0)
+    packed = torch.where(rows < counts, starts + rows, 0)
     steps = torch.repeat_interleave(torch.arange(len(sizes)), counts)
-    numbers = (torch.arange(len(steps)) - starts[steps]) * len(sizes) + steps
-    return places, numbers
+    flat = (torch.arange(len(steps)) - starts[steps]) * len(sizes) + steps
+    return packed, flat

@@ -1,4 +1,4 @@
-"""From the vectors of words to one vector for a sentence or a span; padding never counts."""
+"""Pool word vectors into one vector per sentence or span; padding never counts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from polyseme.nn.config import Pooling
 def pool(vectors: Tensor, mask: Tensor, how: Pooling = "mean") -> Tensor:
     """Words (batch, words, dim) under a mask (batch, words) -> texts (batch, dim); `ends` (batch, 2 dim).
 
-    `mean`, `max`: over the words; `first`, `last`: the word at that end; `ends`: first and last side by side. A text
-    without words gives zeros.
+    `mean`, `max`: over the words; `first`, `last`: that word; `ends`: first and last, concatenated. An empty text gives zeros.
 
     >>> pool(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[True, True, False]])).tolist()
     [[2.0]]
@@ -40,7 +39,7 @@ def pool(vectors: Tensor, mask: Tensor, how: Pooling = "mean") -> Tensor:
 def concat_pool(vectors: Tensor, mask: Tensor, last: Tensor | None = None) -> Tensor:
     """Concat pooling (Howard and Ruder 2018): (batch, words, dim) -> [last; max; mean], (batch, 3 dim).
 
-    `last` (batch, dim): what stands for the last word, where that is not the word at the end.
+    `last` (batch, dim): replaces the vector of the last word.
 
     >>> concat_pool(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[True, True, False]])).tolist()
     [[3.0, 3.0, 2.0]]
@@ -50,13 +49,14 @@ def concat_pool(vectors: Tensor, mask: Tensor, last: Tensor | None = None) -> Te
 
 
 def pool_spans(vectors: Tensor, spans: Tensor, how: Pooling = "mean") -> Tensor:
-    """Spans of one sentence: words (words, dim), spans (count, 2) as [start, end) -> (count, dim or 2 dim)."""
+    """Pool spans of one sentence: words (words, dim), spans (count, 2) as [start, end) -> (count, dim or 2 dim)."""
     if len(spans) and bool((spans[:, 0] > spans[:, 1]).any()):
         raise UsageError("a span ends before it starts; spans are [start, end)")
-    longest = int((spans[:, 1] - spans[:, 0]).max()) if len(spans) else 0
+    width = int((spans[:, 1] - spans[:, 0]).max()) if len(spans) else 0
     if len(spans) and (int(spans.min()) < 0 or int(spans[:, 1].max()) > len(vectors)):
-        raise UsageError(f"spans reach from {int(spans.min())} to {int(spans[:, 1].max())}; words: {len(vectors)}")
-    offsets = spans[:, :1] + torch.arange(longest, device=vectors.device)  # (count, longest)
+        first, last = int(spans.min()), int(spans[:, 1].max())
+        raise UsageError(f"spans reach from {first} to {last}, but the sentence has {len(vectors)} words")
+    offsets = spans[:, :1] + torch.arange(width, device=vectors.device)  # (count, width)
     mask = offsets < spans[:, 1:]
-    gathered = vectors[offsets.clamp(max=max(len(vectors) - 1, 0))]  # (count, longest, dim)
+    gathered = vectors[offsets.clamp(max=max(len(vectors) - 1, 0))]  # (count, width, dim)
     return pool(gathered, mask, how)

@@ -1,4 +1,4 @@
-"""From the CPU to where a network computes."""
+"""Copy tensors from the CPU to the device of a network."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from torch import Tensor
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """A tensor of the CPU on a device; to a GPU without waiting for what that still computes.
+    """Copy a CPU tensor to a device; to a GPU without waiting for its queued work.
 
-    A copy from memory that the system may page out would wait, and with it the thread that makes the next batch ready.
+    A copy from pageable memory would wait, and with it the thread that prepares the next batch.
     """
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)

@@ -170,7 +170,7 @@ def test_lower_precision_is_close(precision: str, least: float) -> None:
 
 
 def test_int8_belongs_to_the_cpu() -> None:
-    with pytest.raises(UsageError, match="precision 'int8' is for the CPU; on a GPU allowed: fp32, fp16, bf16"):
+    with pytest.raises(UsageError, match="precision 'int8' works only on a CPU; on a GPU use fp32, fp16, bf16"):
         lstm_cuda.CudaLstm(ElmoLstm(8, CONFIGS["published"]).stacks(), "int8")
 
 

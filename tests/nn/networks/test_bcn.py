@@ -108,7 +108,7 @@ def test_learns_whether_a_word_comes_twice() -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(UsageError, match="takes 2 further numbers a word at its output; 0 came in"):
+    with pytest.raises(UsageError, match="takes output vectors of size 2; got 0"):
         Bcn(4, 3, hidden_size=6, output_inputs=2)(words(), MASK)
-    with pytest.raises(UsageError, match="takes 0 further numbers a word at its output; 2 came in"):
+    with pytest.raises(UsageError, match="takes output vectors of size 0; got 2"):
         Bcn(4, 3, hidden_size=6)(words(), MASK, at_output=words(2))

@@ -137,7 +137,7 @@ def test_texts_do_not_see_each_other() -> None:
     assert [each for (each,) in alone] == together
     assert together[3] == [Hypothesis([], [], 0.0)]
     assert beam_search(decoder, decoder.start(0), limits[:0], beam=2, **MARKS) == []
-    with pytest.raises(UsageError, match="beam is 0; it must be at least 1"):
+    with pytest.raises(UsageError, match="beam is 0; allowed: 1 or more"):
         beam_search(decoder, decoder.start(5), limits, beam=0, **MARKS)
 
 

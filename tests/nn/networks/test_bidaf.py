@@ -125,9 +125,9 @@ def test_dropout_is_for_training_and_the_same_for_all_words() -> None:
 
 
 def test_wrong_widths_are_told() -> None:
-    with pytest.raises(UsageError, match=r"takes 2 further numbers a word at its output; 0 came in"):
+    with pytest.raises(UsageError, match=r"takes output vectors of size 2; got 0"):
         network(output_inputs=2)(words(), MASKS, OWNER)
-    with pytest.raises(UsageError, match=r"5 of 4 numbers are the word itself; allowed: from 0 to all of them"):
+    with pytest.raises(UsageError, match=r"own is 5; allowed: 0 to 4"):
         network(own=5)
 
 

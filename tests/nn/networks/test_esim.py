@@ -104,7 +104,7 @@ def test_learns_whether_texts_share_their_words() -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(UsageError, match="takes 2 further numbers a word at its output; 0 came in"):
+    with pytest.raises(UsageError, match="takes output vectors of size 2; got 0"):
         network(output_inputs=2)(words(), MASKS)
-    with pytest.raises(UsageError, match="takes 0 further numbers a word at its output; 2 came in"):
+    with pytest.raises(UsageError, match="takes output vectors of size 0; got 2"):
         network()(words(), MASKS, at_output=words(2))

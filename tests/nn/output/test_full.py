@@ -132,7 +132,7 @@ def test_adaptive_is_pytorchs_own_where_that_has_weights() -> None:
 def test_cutoffs() -> None:
     assert cutoffs(800_000) == (40_000, 160_000, 800_000) and cutoffs(1000) == (50, 200, 1000)
     assert cutoffs(999) == (499, 999) and cutoffs(4) == (2, 4)
-    with pytest.raises(ConfigError, match=r"the clusters end at \(3, 3, 9\), for 9 words; expected at least two rising"):
+    with pytest.raises(ConfigError, match=r"the clusters end at \(3, 3, 9\), for 9 words; expected two or more increasing"):
         AdaptiveSoftmax(9, 6, (3, 3, 9))
     with pytest.raises(ConfigError, match="for 9 words"):
         AdaptiveSoftmax(9, 6, (3, 8))

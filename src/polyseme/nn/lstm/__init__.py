@@ -1,1 +1,1 @@
-"""The LSTM stacks of ELMo: a plain reference, and faster ways on CPU and GPU that equal it."""
+"""ELMo's LSTM stacks: a plain reference, and faster paths on CPU and GPU that equal it."""

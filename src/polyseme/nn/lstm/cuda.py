@@ -1,8 +1,8 @@
-"""The two LSTM stacks on a GPU: both directions as one batched product a step, the cell as one kernel.
+"""The two LSTM stacks on a GPU: one batched matmul per step for both directions, and the cell as one kernel.
 
-A step of one layer is four launches (recurrent product, cell, projection, clip) where the plain loop has some fifty. Input
-products are made for many steps at once, in layer 0 only for distinct words; the cell's kernel gathers them itself. Where
-Triton is missing, the cell takes a handful of plain operations. Forward only: gradients take the plain path.
+A step of one layer is four launches (recurrent matmul, cell, projection, clipping) instead of about fifty. Input matmuls run
+for many steps at once, in layer 0 only for distinct words; the cell's kernel gathers from them. Without Triton the cell is a
+few plain operations. Forward only: gradients take the plain path.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from polyseme.nn.config import Precision
 from polyseme.nn.lstm.layers import LstmLayer, LstmState
 from polyseme.nn.packing import blocks, last_words
 
-NUMBERS = 1 << 28  # in one table of input products (1 GiB of fp32); more words than fit go block by block
+NUMBERS = 1 << 28  # in one table of input matmuls (1 GiB of fp32); more words go block by block
 _TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 CellStep = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, float | None], None]
 
 
 @dataclass(frozen=True)
 class _Layer:
-    """One layer of both directions, laid out for batched products; (2, inputs, outputs) each."""
+    """One layer of both directions, laid out for batched matmuls; (2, inputs, outputs) each."""
 
     input: Tensor
     recurrent: Tensor
@@ -35,11 +35,11 @@ class _Layer:
 
 
 class CudaLstm:
-    """The weights of an `ElmoLstm`, prepared; call it like one. It must be made anew when they change."""
+    """The weights of an `ElmoLstm`, prepared for fast inference; called like one. Build a new one when the weights change."""
 
     def __init__(self, stacks: list[list[LstmLayer]], precision: Precision = "fp32", cell_step: CellStep | None = None) -> None:
         if precision not in _TYPES:
-            raise UsageError(f"precision {precision!r} is for the CPU; on a GPU allowed: {', '.join(_TYPES)}")
+            raise UsageError(f"precision {precision!r} works only on a CPU; on a GPU use {', '.join(_TYPES)}")
         self._type = _TYPES[precision]
         self._config = stacks[0][0].config
         self._step = cell_step or _cell_step()
@@ -62,27 +62,27 @@ class CudaLstm:
         distinct = distinct.to(self._type)
         for level, layer in enumerate(self._layers):
             cell = state.cell[:, level].float().clone(memory_format=torch.contiguous_format)
-            products = self._products(layer, distinct, index, outputs[level - 1] if level else None, sizes)
-            self._layer(layer, products, state.hidden[:, level].to(self._type), cell, outputs[level])
+            inputs = self._input_blocks(layer, distinct, index, outputs[level - 1] if level else None, sizes)
+            self._layer(layer, inputs, state.hidden[:, level].to(self._type), cell, outputs[level])
             end.cell[:, level] = cell
             end.hidden[:, level] = outputs[level].index_select(1, last)
             if level and self._config.residual:
                 outputs[level] += outputs[level - 1]
         return outputs.float(), end
 
-    def _layer(self, layer: _Layer, products: Iterator[_Products], hidden: Tensor, cell: Tensor, out: Tensor) -> None:
-        """Fills `out` (2, words, output) and brings `cell` (2, rows, dim) from the start to the end state."""
+    def _layer(self, layer: _Layer, inputs: Iterator[_Inputs], hidden: Tensor, cell: Tensor, out: Tensor) -> None:
+        """Fill `out` (2, words, output) and advance `cell` (2, rows, dim) to the end state."""
         clip, dim = self._config.projection_clip, self._config.cell_size
         rows = cell.shape[1]
         gates, middle = out.new_empty(2 * rows * 4 * dim), out.new_empty(2 * rows * dim)
         offset = 0
-        for block in products:
-            place = 0
+        for block in inputs:
+            position = 0
             for size in block.sizes:
                 recurrent = gates[: 2 * size * 4 * dim].view(2, size, 4 * dim)
                 m = middle[: 2 * size * dim].view(2, size, dim)
                 torch.bmm(hidden[:, :size], layer.recurrent, out=recurrent)
-                self._step(recurrent, block.table, block.index[:, place:], cell, m, self._config.cell_clip)
+                self._step(recurrent, block.table, block.index[:, position:], cell, m, self._config.cell_clip)
                 hidden = out[:, offset : offset + size]
                 if layer.projection is None:
                     hidden.copy_(m)
@@ -91,28 +91,28 @@ class CudaLstm:
                     if clip is not None:
                         hidden.clamp_(-clip, clip)
                 offset += size
-                place += size
+                position += size
 
-    def _products(
+    def _input_blocks(
         self, layer: _Layer, distinct: Tensor, index: Tensor, below: Tensor | None, sizes: list[int]
-    ) -> Iterator[_Products]:
-        """Input products for blocks of steps; in layer 0 one table of distinct words for all steps, where it fits."""
+    ) -> Iterator[_Inputs]:
+        """Yield input matmuls for blocks of steps; in layer 0 one table of distinct words for all steps, if it fits."""
         most = NUMBERS // (8 * self._config.cell_size)
         if below is None and len(distinct) <= most:
-            yield _Products(torch.baddbmm(layer.bias, distinct.expand(2, -1, -1), layer.input), index, sizes)
+            yield _Inputs(torch.baddbmm(layer.bias, distinct.expand(2, -1, -1), layer.input), index, sizes)
             return
         offset = 0
         for steps in blocks(sizes, most):
-            places = slice(offset, offset + sum(steps))
-            rows = distinct[index[:, places]] if below is None else below[:, places]
+            span = slice(offset, offset + sum(steps))
+            rows = distinct[index[:, span]] if below is None else below[:, span]
             straight = torch.arange(sum(steps), device=index.device).repeat(2, 1)
-            yield _Products(torch.baddbmm(layer.bias, rows, layer.input), straight, steps)
-            offset = places.stop
+            yield _Inputs(torch.baddbmm(layer.bias, rows, layer.input), straight, steps)
+            offset = span.stop
 
 
 @dataclass(frozen=True)
-class _Products:
-    """Input products (2, n, 4 dim) with their bias, and which of them each word of some steps takes (2, words)."""
+class _Inputs:
+    """Input matmuls (2, n, 4 dim) with bias, and the one of each word of some steps (2, words)."""
 
     table: Tensor
     index: Tensor

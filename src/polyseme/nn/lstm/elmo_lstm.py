@@ -21,18 +21,18 @@ from polyseme.nn.weight_version import weight_version
 
 
 class ElmoLstm(nn.Module):
-    """Two stacks of LSTMs that never see each other: one reads from the left, one from the right.
+    """Two independent stacks of LSTMs: one reads from the left, one from the right.
 
-    Needs vectors of distinct words (distinct, inputs), the packed index of each direction into them (2, words), the sizes
-    of the steps and a start state with rows sorted as packed. Gives each layer's outputs, packed in the direction's own
-    reading order, (layers, 2, words, output), and the end state.
+    Takes vectors of distinct words (distinct, inputs), the packed index of each direction into them (2, words), the sizes of
+    the steps and a start state with rows in packed order. Returns the outputs of each layer, packed in the direction's own reading
+    order, (layers, 2, words, output), and the end state.
     """
 
     def __init__(self, inputs: int, config: LstmConfig) -> None:
         super().__init__()
         self.config = config
         self.precision: Precision = "fp32"
-        """Of the products on the fast path; the plain path and gradients are not touched by it."""
+        """Of the matmuls on the fast path; the plain path ignores it."""
         self.dropout = 0.0
         """On the input of every layer, in training only; the residual adds the input as dropped (Peters et al. 2018)."""
         self._prepared: tuple[Any, Callable[..., tuple[Tensor, LstmState]]] | None = None
@@ -41,15 +41,15 @@ class ElmoLstm(nn.Module):
         self.backward_layers = nn.ModuleList(LstmLayer(width, config) for width in widths)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies prepare their weights anew."""
+        """Copies prepare their own weights."""
         return {**super().__getstate__(), "_prepared": None}
 
     def stacks(self) -> list[list[LstmLayer]]:
-        """The layers, forward direction first."""
+        """Return the layers, forward direction first."""
         return [list(self.forward_layers), list(self.backward_layers)]  # type: ignore[arg-type]
 
     def zero_state(self, rows: int) -> LstmState:
-        """A state of zeros."""
+        """Return a state of zeros."""
         weight = self.stacks()[0][0].bias
         shape = (2, self.config.layers, rows)
         return LstmState(weight.new_zeros(*shape, self.config.output_size), weight.new_zeros(*shape, self.config.cell_size))
@@ -59,7 +59,7 @@ class ElmoLstm(nn.Module):
         return (fast or self.plain)(distinct, index, sizes, state)
 
     def _fast(self, distinct: Tensor) -> Callable[..., tuple[Tensor, LstmState]] | None:
-        """The fast path for the weights as they are now; None where gradients or other number types need the plain one."""
+        """Return the fast path for the current weights; None where gradients or other number types need the plain one."""
         if plain_wanted() or distinct.dtype != torch.float32 or distinct.device.type not in ("cpu", "cuda"):
             return None
         if torch.is_grad_enabled() and (distinct.requires_grad or any(p.requires_grad for p in self.parameters())):
@@ -71,7 +71,7 @@ class ElmoLstm(nn.Module):
         return self._prepared[1]
 
     def plain(self, distinct: Tensor, index: Tensor, sizes: list[int], state: LstmState) -> tuple[Tensor, LstmState]:
-        """The reference, one step at a time; gradients flow through it."""
+        """The reference: one step at a time, with gradients."""
         outputs, hiddens, cells = [], [], []
         for direction, layers in enumerate(self.stacks()):
             inputs = distinct.index_select(0, index[direction])

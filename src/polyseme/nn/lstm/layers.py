@@ -20,7 +20,7 @@ _plain_only = False
 
 @contextmanager
 def plain_only() -> Iterator[None]:
-    """Within this block every LSTM takes the plain path: to compare, or to look for a fault."""
+    """Within this block every LSTM takes the plain path: to compare results, or to debug."""
     global _plain_only
     before, _plain_only = _plain_only, True
     try:
@@ -30,28 +30,28 @@ def plain_only() -> Iterator[None]:
 
 
 def plain_wanted() -> bool:
-    """Whether this runs within `plain_only`."""
+    """Return whether `plain_only` is active."""
     return _plain_only
 
 
 @dataclass(frozen=True)
 class LstmState:
-    """What the LSTMs remember: `hidden` (2, layers, rows, output) and `cell` (2, layers, rows, dim); 0 is forward."""
+    """The state of the LSTMs: `hidden` (2, layers, rows, output) and `cell` (2, layers, rows, dim); 0 is forward."""
 
     hidden: Tensor
     cell: Tensor
 
     def rows(self, index: Tensor) -> LstmState:
-        """The state with its rows chosen by `index`."""
+        """Select rows."""
         return LstmState(self.hidden.index_select(2, index), self.cell.index_select(2, index))
 
     def expand(self, rows: int) -> LstmState:
-        """A state of one row, repeated."""
+        """Repeat a state of one row."""
         return LstmState(self.hidden.expand(-1, -1, rows, -1), self.cell.expand(-1, -1, rows, -1))
 
 
 class LstmLayer(nn.Module):
-    """The weights of one layer in one direction; gates in PyTorch's order: input, forget, candidate, output."""
+    """One layer of one direction; gates in PyTorch's order: input, forget, candidate, output."""
 
     def __init__(self, inputs: int, config: LstmConfig) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class LstmLayer(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Glorot-uniform matrices, zero biases, and one for the forget gate, so that cells remember at first."""
+        """Glorot-uniform matrices and zero biases; 1 for the forget gate, so that cells remember at first."""
         for weight in (self.input_weight, self.recurrent_weight, self.projection_weight):
             if weight is not None:
                 nn.init.xavier_uniform_(weight)
@@ -75,7 +75,7 @@ class LstmLayer(nn.Module):
             self.bias.zero_()[dim : 2 * dim] = 1.0
 
     def step(self, gates: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
-        """One time step: input products (rows, 4 dim) and the state before it -> hidden and cell after it."""
+        """One time step: input matmul (rows, 4 dim) and the state before it -> hidden and cell after it."""
         gates = gates + hidden @ self.recurrent_weight.T
         i, f, g, o = gates.chunk(4, dim=1)
         cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
@@ -90,11 +90,11 @@ class LstmLayer(nn.Module):
 
     def forward(self, inputs: Tensor, sizes: list[int], hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Packed inputs (words, inputs) and the state of all rows -> outputs (words, output), end state of all rows."""
-        products = inputs @ self.input_weight.T + self.bias
+        gates = inputs @ self.input_weight.T + self.bias
         outputs, offset = [], 0
         for size in sizes:
-            h, c = self.step(products[offset : offset + size], hidden[:size], cell[:size])
-            # rows that have ended keep the state of their true end
+            h, c = self.step(gates[offset : offset + size], hidden[:size], cell[:size])
+            # finished rows keep their end state
             hidden, cell = torch.cat([h, hidden[size:]]), torch.cat([c, cell[size:]])
             outputs.append(h)
             offset += size

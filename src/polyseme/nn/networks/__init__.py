@@ -1,1 +1,1 @@
-"""Whole networks of tasks, as they were published, over the vectors of words."""
+"""Published networks of tasks, over word vectors."""

@@ -1,8 +1,8 @@
-"""The biattentive classification network: one class for a text, from the vectors of its words.
+"""The biattentive classification network (BCN): one class for a text, from its word vectors.
 
-McCann et al. 2017, "Learned in translation", for a single text, which then looks at itself; it is the network behind the SST
-row of Peters et al. 2018. Sizes follow those papers where the default stands: 300 units a direction, maxout layers of 1200
-and 600 with four pool_size each. Chosen here: the classes are scored by a plain linear layer behind the two maxout layers.
+McCann et al. 2017, "Learned in translation", for a single text, which attends to itself: the network of the SST row of Peters
+et al. 2018. Defaults follow those papers: 300 units per direction, maxout layers of 1200 and 600 units with a pool size of 4.
+Our choice: a plain linear layer scores the classes, after two maxout layers.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from polyseme.nn.stacked_bilstm import StackedBiLstm
 
 
 class Bcn(nn.Module):
-    """Words (batch, words, inputs) under a mask (batch, words) -> scores of classes (batch, classes).
+    """Words (batch, words, inputs) and a mask (batch, words) -> class scores (batch, classes).
 
-    Lengths (batch,) on the CPU spare a GPU a wait. Further vectors `at_output` (batch, words, output_inputs) are laid beside
-    what leaves the last recurrent layer, before pooling: the output position of the ELMo paper. A text without words is
-    classified too, from zeros.
+    Lengths (batch,) on the CPU save a wait for the GPU. Vectors `at_output` (batch, words, output_inputs) are concatenated to
+    the output of the last LSTM, before pooling: the output position of the ELMo paper. A text may be empty.
 
     >>> Bcn(4, 5, hidden_size=8).eval()(torch.ones(2, 3, 4), torch.ones(2, 3, dtype=torch.bool)).shape
     torch.Size([2, 5])
@@ -56,10 +55,10 @@ class Bcn(nn.Module):
     def forward(self, vectors: Tensor, mask: Tensor, lengths: Tensor | None = None, at_output: Tensor | None = None) -> Tensor:
         given = 0 if at_output is None else at_output.shape[2]
         if given != self.output_inputs:
-            raise UsageError(f"the network takes {self.output_inputs} further numbers a word at its output; {given} came in")
+            raise UsageError(f"the network takes output vectors of size {self.output_inputs}; got {given}")
         lengths = mask.sum(1).cpu() if lengths is None else lengths
         x = self.encoder(self.before(vectors), mask, lengths)
-        seen = attend(x, x, x, mask, mask)  # biattention of a text with itself: both sides are the same
+        seen = attend(x, x, x, mask, mask)  # biattention of a text with itself: both directions are the same
         x = self.integrator(torch.cat([x, x - seen, x * seen], dim=2), mask, lengths)
         if at_output is not None:
             x = torch.cat([x, at_output], dim=2)

@@ -1,9 +1,9 @@
-"""Beam search: the likeliest sequences of words, found from left to right, a few at a time for every text of a batch.
+"""Beam search: the most likely sequences of words, from left to right, a few at a time for every text of a batch.
 
-All texts and all their beams are rows of one batch, and every step is a handful of tensor operations. Sums of log-probabilities
-are divided by a power of the length, or else short answers would win. A sequence that ends counts only where it stands among
-the `beam` best of its step, so that a beam of 1 is greedy. A text is done when it has `beam` ended sequences and no open one is
-better than the worst of them as it stands; what is open at the limit counts as it stands, too.
+All texts and their beams are rows of one batch, and every step is a few tensor operations. Sums of log-probabilities are
+divided by a power of the length, or short answers would win. A sequence that ends counts only if it is among the `beam` best
+of its step, so a beam of 1 is greedy search. A text is done when it has `beam` finished sequences and no open one scores
+better than the worst of them. Sequences that are open at the length limit count as they are.
 """
 
 from __future__ import annotations
@@ -20,43 +20,43 @@ from polyseme.base.errors import UsageError
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A sequence of words that a decoder gives."""
+    """A sequence of words from a decoder."""
 
     words: list[int]
-    """Their numbers, without the end mark."""
+    """Ids, without the end token."""
     source_positions: list[int]
-    """For each of them the word of the source that was looked at most."""
+    """For each word the source word with the largest attention weight."""
     score: float
-    """Its log-probability, divided by a power of its length (the end mark counted)."""
+    """Log-probability divided by a power of the length (with the end token)."""
 
 
 class BeamState(Protocol):
-    """What a decoder carries from word to word, a row for each sequence."""
+    """What a decoder carries from word to word, one row per sequence."""
 
     def repeat(self, count: int) -> Self:
-        """Each row `count` times, one behind the other."""
+        """Return each row `count` times, next to each other."""
 
     def take(self, rows: Tensor) -> Self:
-        """Other rows (rows,), each in the place of one that belongs to the same text."""
+        """Replace rows by others (rows,) of the same text."""
 
     def select(self, rows: Tensor) -> Self:
-        """Some rows (some,), with all that belongs to them."""
+        """Return some rows (some,), with their memory."""
 
 
 @dataclass(frozen=True)
 class DecoderStep:
-    """What a decoder says of the next word."""
+    """A decoder's prediction of the next word."""
 
     log_probs: Tensor
     """(rows, vocabulary)."""
     source_positions: Tensor
-    """(rows,): the word of the source that is looked at most."""
+    """(rows,): the source word with the largest attention weight."""
     state: Any
-    """The `BeamState` behind this word."""
+    """The `BeamState` after this word."""
 
 
 class StepFunction(Protocol):
-    """A decoder: the last words (rows,) and the state before them -> the next."""
+    """A decoder: the last words (rows,) and the state before them -> the next step."""
 
     def __call__(self, words: Tensor, state: Any, /) -> DecoderStep: ...
 
@@ -66,42 +66,42 @@ class _Sequences:
     """Sequences of each text."""
 
     scores: Tensor
-    """(texts, count): -inf where there is none."""
+    """(texts, count): -inf for missing ones."""
     words: Tensor
     """(texts, count, steps)."""
-    places: Tensor
+    positions: Tensor
     """(texts, count, steps)."""
     lengths: Tensor
-    """(texts, count): words, without the end mark."""
+    """(texts, count): words, without the end token."""
 
     def take(self, scores: Tensor, which: Tensor) -> _Sequences:
-        """Some of each text's, (texts, some), with other scores."""
+        """Return some sequences of each text, (texts, some), with new scores."""
         wide = which.unsqueeze(2).expand(-1, -1, self.words.shape[2])
-        return _Sequences(scores, self.words.gather(1, wide), self.places.gather(1, wide), self.lengths.gather(1, which))
+        return _Sequences(scores, self.words.gather(1, wide), self.positions.gather(1, wide), self.lengths.gather(1, which))
 
     def of(self, texts: Tensor) -> _Sequences:
-        """Those of some texts."""
-        return _Sequences(self.scores[texts], self.words[texts], self.places[texts], self.lengths[texts])
+        """Return the sequences of some texts."""
+        return _Sequences(self.scores[texts], self.words[texts], self.positions[texts], self.lengths[texts])
 
     def best_with(self, others: _Sequences) -> _Sequences:
-        """The best of both, as many as these are."""
+        """Return the best of both, as many as in this one."""
         scores, which = torch.cat([self.scores, others.scores], dim=1).topk(self.scores.shape[1], dim=1)
         both = _Sequences(
             scores,
             torch.cat([self.words, others.words], dim=1),
-            torch.cat([self.places, others.places], dim=1),
+            torch.cat([self.positions, others.positions], dim=1),
             torch.cat([self.lengths, others.lengths], dim=1),
         )
         return both.take(scores, which)
 
     def hypotheses(self) -> list[list[Hypothesis]]:
-        """Best first; of a text without any, the empty one."""
-        columns = (each.tolist() for each in (self.scores, self.words, self.places, self.lengths))
+        """Return the hypotheses, best first; the empty one for a text without any."""
+        columns = (each.tolist() for each in (self.scores, self.words, self.positions, self.lengths))
         found = []
         for rows in zip(*columns, strict=True):
             several = [
-                Hypothesis(words[:length], places[:length], score)
-                for score, words, places, length in zip(*rows, strict=True)
+                Hypothesis(words[:length], positions[:length], score)
+                for score, words, positions, length in zip(*rows, strict=True)
                 if score > -torch.inf
             ]
             found.append(several or [Hypothesis([], [], 0.0)])
@@ -112,20 +112,20 @@ class _Sequences:
 def beam_search(
     step: StepFunction, state: BeamState, limits: Tensor, *, begin: int, end: int, beam: int, length_penalty: float = 1.0
 ) -> list[list[Hypothesis]]:
-    """For each text its `beam` best sequences, best first; fewer where there are not so many.
+    """Return the `beam` best sequences of each text, or as many as there are, best first.
 
-    `state`: before the first word, a row for each text. `limits` (texts,): words of an answer, at most. `begin`, `end`: the
-    numbers of the marks.
+    `state`: before the first word, one row per text. `limits` (texts,): maximum length. `begin`, `end`: ids of these special
+    tokens.
     """
     if beam < 1:
-        raise UsageError(f"beam is {beam}; it must be at least 1")
+        raise UsageError(f"beam is {beam}; allowed: 1 or more")
     search = _Search(limits, beam=beam, end=end, length_penalty=length_penalty)
     state = state.repeat(beam)
     last = torch.full((len(limits) * beam,), begin, device=limits.device)
-    for length in range(1, search.longest + 1):
+    for length in range(1, search.max_length + 1):
         made = step(last, state)
         state = made.state.take(search.grow(made, length))
-        left = search.put_away()
+        left = search.remove_finished()
         if left is not None:
             if not len(left):
                 break
@@ -135,22 +135,22 @@ def beam_search(
 
 
 class _Search:
-    """The sequences of all texts that are not done, and what was found for those that are."""
+    """The sequences of all unfinished texts, and the results of the finished ones."""
 
     def __init__(self, limits: Tensor, *, beam: int, end: int, length_penalty: float) -> None:
         self.found = [[Hypothesis([], [], 0.0)] for _ in limits]
-        self.longest = int(limits.max()) if len(limits) else 0
+        self.max_length = int(limits.max()) if len(limits) else 0
         self._beam, self._end, self._penalty, self._limits = beam, end, length_penalty, limits
-        self._texts = torch.arange(len(limits), device=limits.device)  # which of all each is
+        self._texts = torch.arange(len(limits), device=limits.device)  # number of each unfinished text
         scores = torch.full((len(limits), beam), -torch.inf, device=limits.device)
-        words = torch.zeros(len(limits), beam, self.longest, dtype=torch.int64, device=limits.device)
+        words = torch.zeros(len(limits), beam, self.max_length, dtype=torch.int64, device=limits.device)
         self.closed = _Sequences(scores, words, words, torch.zeros_like(scores, dtype=torch.int64))
         scores = scores.clone()
-        scores[:, 0] = torch.where(limits > 0, 0.0, -torch.inf)  # one empty sequence a text
+        scores[:, 0] = torch.where(limits > 0, 0.0, -torch.inf)  # one empty sequence per text
         self.opened = dataclasses.replace(self.closed, scores=scores)
 
     def grow(self, made: DecoderStep, length: int) -> Tensor:
-        """Let all sequences become so long: (rows,), which row each of the new ones comes from."""
+        """Extend all sequences to this length; return which row each new one comes from, (rows,)."""
         found, parents = self._followed(made, length)
         scale = length**self._penalty
         ended = found.words[:, :, length - 1] == self._end
@@ -165,7 +165,7 @@ class _Search:
         return (parents + self._beam * torch.arange(len(parents), device=parents.device).unsqueeze(1)).flatten()
 
     def _followed(self, made: DecoderStep, length: int) -> tuple[_Sequences, Tensor]:
-        """The best sequences of one word more, twice as many (as many may end), and of which beam each comes: (texts, some)."""
+        """Return the best sequences of one more word, twice the beam (half may end), and the beam of each: (texts, some)."""
         texts, beam = self.opened.scores.shape
         vocabulary = made.log_probs.shape[1]
         totals = self.opened.scores.unsqueeze(2) + made.log_probs.float().view(texts, beam, vocabulary)
@@ -173,13 +173,13 @@ class _Search:
         parents = flat // vocabulary
         found = self.opened.take(sums, parents)
         found.words[:, :, length - 1] = flat % vocabulary
-        found.places[:, :, length - 1] = made.source_positions.view(texts, beam).gather(1, parents)
+        found.positions[:, :, length - 1] = made.source_positions.view(texts, beam).gather(1, parents)
         return found, parents
 
-    def put_away(self) -> Tensor | None:
-        """Keep what was found for texts that are done, and go on without them: (rows,), which are left.
+    def remove_finished(self) -> Tensor | None:
+        """Store the results of finished texts and remove them; return the remaining rows, (rows,).
 
-        None: fewer than half are done, and all stay, since it costs a copy of the others.
+        None: fewer than half are finished, and nothing is removed, since that copies the others.
         """
         open_texts = (self.opened.scores > -torch.inf).any(1)
         if 2 * int(open_texts.sum()) > len(open_texts):
@@ -193,6 +193,6 @@ class _Search:
 
 
 def _scored(sequences: _Sequences, kept: Tensor, scale: float, length: int) -> _Sequences:
-    """Sums as scores; those that are not kept are none."""
+    """Turn sums into scores; -inf for those not kept."""
     scores = (sequences.scores / scale).masked_fill(~kept, -torch.inf)
-    return _Sequences(scores, sequences.words, sequences.places, torch.full_like(sequences.lengths, length))
+    return _Sequences(scores, sequences.words, sequences.positions, torch.full_like(sequences.lengths, length))

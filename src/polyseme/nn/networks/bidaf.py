@@ -1,18 +1,18 @@
-"""BiDAF with self-attention: where in a paragraph does the answer to a question begin and end?
+"""BiDAF with self-attention: scores where in a paragraph the answer to a question starts and ends.
 
-Clark and Gardner 2017, "Simple and effective multi-paragraph reading comprehension", the network behind the SQuAD row of
-Peters et al. 2018, with LSTMs for its GRUs. A question may have several paragraphs: each is read for itself, and their scores
-can be compared, because they are learned under one softmax (`shared_log_total`, the paper's shared normalisation).
+Clark and Gardner 2017, "Simple and effective multi-paragraph reading comprehension", the network of the SQuAD row of Peters et
+al. 2018, with LSTMs for its GRUs. A question may have several paragraphs. Each is read by itself, and their scores are
+comparable because one softmax covers them in training (`shared_log_total`, the paper's shared normalization).
 
-The paper has 88,000 questions; with a few thousand, its attention does not come to see which words of the two texts are the
-same. So two things are added. The words themselves, out of context and normalised, stand beside the encoder's states where the
-texts look at each other, much as in DrQA (Chen et al. 2017) and FastQA (Weissenborn et al. 2017). And attention begins as the
-scaled dot product of Transformers (Vaswani et al. 2017), so that equal words find each other before anything is learned. With
-4,000 questions and word2vec vectors, dev F1 after 250 steps is 43 with both, and 10 without.
+The paper has 88,000 questions. With a few thousand, its attention does not learn which words of the two texts are the same, so
+two things are added. Word vectors out of context, normalized, are concatenated to the encoder's states before attention, as in
+DrQA (Chen et al. 2017) and FastQA (Weissenborn et al. 2017). And attention starts as the scaled dot product of Transformers
+(Vaswani et al. 2017), so that equal words match from the beginning. With 4,000 questions and word2vec vectors, dev F1 after
+250 steps is 43 with both and 10 without.
 
-The score of two words is trilinear, w . [a; b; a * b], and computed as two products of vectors and one of matrices, so that
-memory grows with paragraph * question and not with that times the size of a vector. Self-attention goes by blocks of words:
-without gradients it needs as little memory for a long paragraph.
+The score of two words is trilinear, w . [a; b; a * b], computed as two matrix-vector products and one matmul: memory grows
+with paragraph * question, not with that times the vector size. Self-attention runs in blocks of words, so without gradients it
+needs little memory for a long paragraph.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from polyseme.nn.dropout import VariationalDropout
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 
 Pair = tuple[Tensor, Tensor]
-"""The same of the questions and of the paragraphs."""
+"""One tensor for the questions and one for the paragraphs."""
 _CELLS = 1 << 24
-"""Scores between words that stand in memory at a time."""
+"""Scores between words in memory at a time."""
 
 
 @dataclass(frozen=True)
 class AnswerScores:
-    """Scores of all words of paragraphs; `MASKED_SCORE` on padding."""
+    """Scores of the words of paragraphs as answer boundaries; `MASKED_SCORE` on padding."""
 
     start: Tensor
-    """(paragraphs, words): that the answer begins there."""
+    """(paragraphs, words): the answer starts here."""
     end: Tensor
-    """(paragraphs, words): that it ends there, the word included."""
+    """(paragraphs, words): the answer ends here, inclusive."""
     none: Tensor | None
-    """(paragraphs,): that the paragraph has no answer, on the scale of a start and an end together; None: not asked."""
+    """(paragraphs,): the paragraph has no answer, on the scale of start plus end; None: not computed."""
 
 
 class Trilinear(nn.Module):
     """Scores of all pairs of words: (rows, a, dim) and (rows, b, dim) -> (rows, a, b), as w . [a; b; a * b].
 
-    The weights of a * b begin equal, as in the scaled dot product: of random ones equal words get no more than others.
+    The weights of a * b start equal, as in the scaled dot product: random ones would not favour equal words.
     """
 
     def __init__(self, dim: int) -> None:
@@ -65,10 +65,10 @@ class Trilinear(nn.Module):
 
 
 class Biattention(nn.Module):
-    """Paragraphs that have seen their questions: (rows, words, dim) and (rows, others, dim) -> (rows, words, 4 * dim).
+    """Paragraphs attend to questions: (rows, words, dim) and (rows, others, dim) -> (rows, words, 4 * dim).
 
-    Beside each word h: the mean c of the question's words by their scores with it, h * c, and p * c, where p is the mean of
-    the paragraph's words by their best score with any word of the question.
+    Each word h becomes [h; c; h * c; p * c]: c is the mean of the question's words, weighted by their scores with h; p is the
+    mean of the paragraph's words, weighted by their best score with any word of the question.
     """
 
     def __init__(self, dim: int) -> None:
@@ -77,20 +77,20 @@ class Biattention(nn.Module):
 
     def forward(self, paragraph: Tensor, question: Tensor, mask: Tensor, question_mask: Tensor) -> Tensor:
         scores = self.score(paragraph, question)  # (rows, words, others)
-        beside = masked_softmax(scores, mask.unsqueeze(2) & question_mask.unsqueeze(1)) @ question
+        attended = masked_softmax(scores, mask.unsqueeze(2) & question_mask.unsqueeze(1)) @ question
         if question.shape[1]:
             best = scores.float().masked_fill(~question_mask.unsqueeze(1), MASKED_SCORE).amax(2)
-            best = best.masked_fill(~question_mask.any(1)[:, None], 0.0)  # no question: all words alike
+            best = best.masked_fill(~question_mask.any(1)[:, None], 0.0)  # empty question: equal weights
         else:
             best = scores.new_zeros(mask.shape)
-        whole = masked_softmax(best, mask).to(paragraph.dtype).unsqueeze(1) @ paragraph  # (rows, 1, dim)
-        return torch.cat([paragraph, beside, paragraph * beside, whole * beside], dim=2)
+        summary = masked_softmax(best, mask).to(paragraph.dtype).unsqueeze(1) @ paragraph  # (rows, 1, dim)
+        return torch.cat([paragraph, attended, paragraph * attended, summary * attended], dim=2)
 
 
 class SelfAttention(nn.Module):
-    """Words that have seen all other words of their paragraph: (rows, words, dim) -> (rows, words, 3 * dim).
+    """Words attend to all other words of their paragraph: (rows, words, dim) -> (rows, words, 3 * dim).
 
-    Beside each word h: the mean c of the others by their scores with it, and h * c; never the word itself.
+    Each word h becomes [h; c; h * c]: c is the mean of the other words, weighted by their scores with h.
     """
 
     def __init__(self, dim: int) -> None:
@@ -100,24 +100,23 @@ class SelfAttention(nn.Module):
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
         rows, words = mask.shape
         step = max(1, _CELLS // max(rows * words, 1))
-        places = torch.arange(words, device=mask.device)
-        beside = []
+        positions = torch.arange(words, device=mask.device)
+        attended = []
         for begin in range(0, max(words, 1), step):
             some = slice(begin, begin + step)
-            others = mask.unsqueeze(1) & (places[some, None] != places)  # (rows, step, words)
-            beside.append(masked_softmax(self.score(vectors[:, some], vectors), others & mask[:, some, None]) @ vectors)
-        seen = torch.cat(beside, dim=1)
+            others = mask.unsqueeze(1) & (positions[some, None] != positions)  # (rows, step, words)
+            attended.append(masked_softmax(self.score(vectors[:, some], vectors), others & mask[:, some, None]) @ vectors)
+        seen = torch.cat(attended, dim=1)
         return torch.cat([vectors, seen, vectors * seen], dim=2)
 
 
 class Bidaf(nn.Module):
-    """Words of questions (batch, words, inputs) and of paragraphs (paragraphs, words, inputs), under masks -> `AnswerScores`.
+    """Words of questions (batch, words, inputs) and of paragraphs (paragraphs, words, inputs), with masks -> `AnswerScores`.
 
-    `owner` (paragraphs,): the question of each paragraph. Lengths, each on the CPU, spare a GPU a wait. The first `own`
-    numbers of a vector are the word itself, out of context: they are normalised and laid beside what leaves the encoder,
-    before question and paragraph look at each other. There, too, stand further vectors `at_output`, each (rows, words,
-    output_inputs): the output position of the ELMo paper. With `no_answer` each paragraph also gets a score that it holds
-    no answer (the paper's no-answer option). An empty question or paragraph is taken, too.
+    `owner` (paragraphs,): the question of each paragraph. Lengths, each on the CPU, save a wait for the GPU. The first `own`
+    dimensions of a vector are the word out of context: they are normalized and concatenated to the encoder's output, before
+    attention. Vectors `at_output`, each (rows, words, output_inputs), are concatenated there too: the output position of the
+    ELMo paper. With `no_answer` each paragraph also gets a no-answer score, as in the paper. Texts may be empty.
 
     >>> mask = torch.ones(2, 3, dtype=torch.bool)
     >>> vectors = torch.ones(2, 3, 4)
@@ -137,7 +136,7 @@ class Bidaf(nn.Module):
     ) -> None:
         super().__init__()
         if not 0 <= own <= inputs:
-            raise UsageError(f"{own} of {inputs} numbers are the word itself; allowed: from 0 to all of them")
+            raise UsageError(f"own is {own}; allowed: 0 to {inputs} (inputs)")
         self.own, self.output_inputs = own, output_inputs
         self.dropout = VariationalDropout(dropout)
         self.encoder = StackedBiLstm(inputs, hidden_size)
@@ -156,11 +155,13 @@ class Bidaf(nn.Module):
     ) -> AnswerScores:
         given = 0 if at_output is None else at_output[0].shape[2]
         if given != self.output_inputs:
-            raise UsageError(f"the network takes {self.output_inputs} further numbers a word at its output; {given} came in")
+            raise UsageError(f"the network takes output vectors of size {self.output_inputs}; got {given}")
         counts = lengths or (masks[0].sum(1).cpu(), masks[1].sum(1).cpu())
         encoded = [self.encoder(self.dropout(text), *more) for text, *more in zip(vectors, masks, counts, strict=True)]
         if self.own:
-            encoded = [torch.cat([x, self._itself(text).to(x.dtype)], dim=2) for x, text in zip(encoded, vectors, strict=True)]
+            encoded = [
+                torch.cat([x, self._isolated(text).to(x.dtype)], dim=2) for x, text in zip(encoded, vectors, strict=True)
+            ]
         if at_output is not None:
             encoded = [torch.cat([x, more.to(x.dtype)], dim=2) for x, more in zip(encoded, at_output, strict=True)]
         question, paragraph = (self._clean(self.dropout(x), mask) for x, mask in zip(encoded, masks, strict=True))
@@ -177,18 +178,18 @@ class Bidaf(nn.Module):
         none = None if self.none is None else self.none(x, first, second, start, end, mask)
         return AnswerScores(start, end, none)
 
-    def _itself(self, vectors: Tensor) -> Tensor:
-        """Words out of context, alike in size whatever table they come from: (rows, words, inputs) -> (rows, words, own)."""
+    def _isolated(self, vectors: Tensor) -> Tensor:
+        """Return normalized words out of context: (rows, words, inputs) -> (rows, words, own)."""
         return F.layer_norm(vectors[:, :, : self.own], (self.own,))
 
     @staticmethod
     def _clean(vectors: Tensor, mask: Tensor) -> Tensor:
-        """Zeros on padding, whatever stood there: what has weight 0 counts as nothing."""
+        """Set padding to zero: a NaN with weight 0 would still be NaN."""
         return vectors.masked_fill(~mask.unsqueeze(2), 0.0)
 
 
 class _NoAnswer(nn.Module):
-    """The score that a paragraph holds no answer, from three means of its words: by start, by end, by weights of its own."""
+    """The no-answer score of a paragraph, from three means of its words: weighted by start, by end, and by learned weights."""
 
     def __init__(self, dim: int, hidden_size: int) -> None:
         super().__init__()
@@ -206,9 +207,9 @@ class _NoAnswer(nn.Module):
 
 
 def shared_log_total(scores: Tensor, counts: Sequence[int]) -> Tensor:
-    """The logarithm of summed exponentials over all paragraphs of each question.
+    """Return the logsumexp over all paragraphs of each question.
 
-    Scores (paragraphs, words) or (paragraphs,), and how many paragraphs each question has, in their order -> (questions,).
+    Scores (paragraphs, words) or (paragraphs,), and the number of paragraphs of each question -> (questions,).
 
     >>> shared_log_total(torch.zeros(3, 4), [1, 2]).exp().tolist()
     [4.0, 8.0]
@@ -220,9 +221,9 @@ def shared_log_total(scores: Tensor, counts: Sequence[int]) -> Tensor:
 
 
 def best_spans(start: Tensor, end: Tensor, max_answer_length: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The best span of each paragraph: scores (paragraphs, words) -> its score, first and last word, (paragraphs,) each.
+    """Find the best span of each paragraph: scores (paragraphs, words) -> its score, first and last word, (paragraphs,) each.
 
-    No span has more than `max_answer_length` words. Of equal ones the shortest is taken, and of these the first.
+    Spans have at most `max_answer_length` words. Ties go to the shortest span, then to the first.
 
     >>> score, first, last = best_spans(torch.tensor([[0.0, 2.0, 1.0]]), torch.tensor([[3.0, 0.0, 2.0]]), 2)
     >>> score.tolist(), first.tolist(), last.tolist()
@@ -232,8 +233,8 @@ def best_spans(start: Tensor, end: Tensor, max_answer_length: int) -> tuple[Tens
     best, first = (start + end).max(dim=1)
     length = torch.zeros_like(first)
     for more in range(1, min(max_answer_length, words)):
-        score, place = (start[:, : words - more] + end[:, more:]).max(dim=1)
+        score, position = (start[:, : words - more] + end[:, more:]).max(dim=1)
         better = score > best
-        best, first = torch.where(better, score, best), torch.where(better, place, first)
+        best, first = torch.where(better, score, best), torch.where(better, position, first)
         length = length.masked_fill(better, more)
     return best, first, first + length

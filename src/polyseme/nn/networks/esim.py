@@ -1,8 +1,7 @@
-"""ESIM: one class for a pair of texts, from the vectors of their words (does the first entail the second?).
+"""ESIM: one class for a sentence pair, from the word vectors (does the first sentence entail the second?).
 
-Chen et al. 2017, "Enhanced LSTM for natural language inference", the sequential network without trees; it is the network
-behind the SNLI row of Peters et al. 2018. Both texts go through the same layers, laid below each other as one batch of
-twice the rows: the recurrent layers walk over the words once, not twice.
+Chen et al. 2017, "Enhanced LSTM for natural language inference", the sequential model: the network of the SNLI row of Peters
+et al. 2018. Both texts share all layers and run as one batch of twice the size, so that the LSTMs run once.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from polyseme.nn.pooling import pool
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 
 Pair = tuple[Tensor, Tensor]
-"""The same of the first texts and of the second ones; the numbers of words may differ."""
+"""One tensor for the first texts and one for the second; the numbers of words may differ."""
 
 
 class Esim(nn.Module):
-    """Words of two texts, each (batch, words, inputs) under a mask (batch, words) -> scores of classes (batch, classes).
+    """Words of two texts, each (batch, words, inputs), and masks (batch, words) -> class scores (batch, classes).
 
-    Lengths, each (batch,) on the CPU, spare a GPU a wait. Further vectors `at_output`, each (batch, words, output_inputs), are
-    laid beside what leaves the encoder, before the texts look at each other: the output position of the ELMo paper. A text
-    without words is taken too: the other one then sees zeros.
+    Lengths, each (batch,) on the CPU, save a wait for the GPU. Vectors `at_output`, each (batch, words, output_inputs), are
+    concatenated to the encoder's output, before alignment: the output position of the ELMo paper. A text may be empty: the
+    other one then attends to zeros.
 
     >>> mask = torch.ones(2, 3, dtype=torch.bool)
     >>> Esim(4, 3, hidden_size=8)((torch.ones(2, 3, 4), torch.ones(2, 3, 4)), (mask, mask)).shape
@@ -53,7 +52,7 @@ class Esim(nn.Module):
     def forward(self, vectors: Pair, masks: Pair, lengths: Pair | None = None, at_output: Pair | None = None) -> Tensor:
         given = 0 if at_output is None else at_output[0].shape[2]
         if given != self.output_inputs:
-            raise UsageError(f"the network takes {self.output_inputs} further numbers a word at its output; {given} came in")
+            raise UsageError(f"the network takes output vectors of size {self.output_inputs}; got {given}")
         mask = _below(masks)
         counts = mask.sum(1).cpu() if lengths is None else torch.cat(lengths)
         x = self.encoder(self.dropout(_below(vectors)), mask, counts)

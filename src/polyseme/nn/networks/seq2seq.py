@@ -1,9 +1,9 @@
-"""From one sequence to another: LSTM layers that read, an LSTM that writes, and attention between them.
+"""Sequence to sequence: an LSTM encoder, an LSTM decoder, and attention between them.
 
-The states of a bidirectional LSTM are the memory of a text (Bahdanau et al. 2015). A second LSTM writes word by word; each of
-its states looks at the memory, and both together make the readout that scores words (global attention, Luong et al. 2015).
-Input feeding gives each readout to the next step. Without it, which is usual here, the states of a known target do not depend
-on attention, and training runs over all words at once; with it, word by word.
+The states of a bidirectional LSTM are the memory of a text (Bahdanau et al. 2015). A second LSTM generates word by word: each
+of its states attends to the memory, and both together make the readout that scores words (global attention, Luong et al.
+2015). Input feeding passes each readout to the next step. Without it, the default here, the decoder states of a known target
+do not depend on attention, and training runs over all words at once; with it, word by word.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from polyseme.nn.stacked_bilstm import StackedBiLstm, final_states, without_auto
 
 @dataclass(frozen=True)
 class AttentionMemory:
-    """What a decoder looks at."""
+    """What a decoder attends to."""
 
     keys: Tensor
-    """(rows, words, dim): what states are compared with."""
+    """(rows, words, dim): compared with decoder states."""
     values: Tensor
     """(rows, words, size)."""
     mask: Tensor
-    """(rows, words): True where a word is."""
+    """(rows, words): true on words."""
 
 
 @dataclass(frozen=True)
@@ -45,21 +45,21 @@ class DecoderState:
     cell: Tensor
     """(layers, rows, dim)."""
     feed: Tensor
-    """(rows, readout): the readout before, zero at the beginning."""
+    """(rows, readout): the previous readout, zero at the beginning."""
 
     def repeat(self, count: int) -> DecoderState:
-        """Each row `count` times, one behind the other."""
+        """Return each row `count` times, next to each other."""
         parts = (self.memory.keys, self.memory.values, self.memory.mask)
         memory = AttentionMemory(*(part.repeat_interleave(count, dim=0) for part in parts))
         hidden, cell = (part.repeat_interleave(count, dim=1) for part in (self.hidden, self.cell))
         return DecoderState(memory, hidden, cell, self.feed.repeat_interleave(count, dim=0))
 
     def take(self, rows: Tensor) -> DecoderState:
-        """Other rows (rows,), each in the place of one that belongs to the same text: the memory stays."""
+        """Replace rows by others (rows,) of the same text; the memory stays."""
         return DecoderState(self.memory, self.hidden[:, rows], self.cell[:, rows], self.feed[rows])
 
     def select(self, rows: Tensor | slice) -> DecoderState:
-        """Some rows, with their memory."""
+        """Return some rows, with their memory."""
         memory = AttentionMemory(self.memory.keys[rows], self.memory.values[rows], self.memory.mask[rows])
         hidden, cell = (part[:, rows].contiguous() for part in (self.hidden, self.cell))
         return DecoderState(memory, hidden, cell, self.feed[rows])
@@ -69,13 +69,13 @@ class WordLosses(NamedTuple):
     """Sums over the words of a batch."""
 
     total: Tensor
-    """What training makes small; with gradients."""
+    """The training loss; with gradients."""
     plain: Tensor
-    """Without label smoothing and without gradients: perplexity is made of it."""
+    """Without label smoothing and gradients: for perplexity."""
 
 
 class DecoderAttention(nn.Module):
-    """How well states and memory match: by a bilinear product (Luong's general), or a hidden layer (Bahdanau's additive)."""
+    """Attention to the memory, scored by a bilinear product (Luong's general) or a hidden layer (Bahdanau's additive)."""
 
     def __init__(self, dim: int, memory: int, score: AttentionScore = "general") -> None:
         super().__init__()
@@ -86,11 +86,11 @@ class DecoderAttention(nn.Module):
         self.score = nn.Linear(dim, 1, bias=False) if score == "additive" else None
 
     def remember(self, states: Tensor, mask: Tensor) -> AttentionMemory:
-        """The states of a text (rows, words, size) as a memory."""
+        """Return the states of a text (rows, words, size) as a memory."""
         return AttentionMemory(self.key(states), states, mask)
 
     def forward(self, states: Tensor, memory: AttentionMemory) -> tuple[Tensor, Tensor]:
-        """States (rows, steps, dim) -> what each looks at (rows, steps, size), and with which weights (rows, steps, words)."""
+        """States (rows, steps, dim) -> context (rows, steps, size) and attention weights (rows, steps, words)."""
         if self.query is not None and self.score is not None:
             both = torch.tanh(self.query(states).unsqueeze(2) + memory.keys.unsqueeze(1))  # (rows, steps, words, dim)
             scores = self.score(both).squeeze(3)
@@ -121,7 +121,7 @@ class DecoderConfig:
 
 
 class Decoder(nn.Module):
-    """Words so far, and a memory -> readouts (rows, steps, size of a word's vector), which `output` turns into chances."""
+    """Previous words and a memory -> readouts (rows, steps, word_dim), which `output` turns into probabilities."""
 
     def __init__(self, config: DecoderConfig, begin: int) -> None:
         super().__init__()
@@ -138,11 +138,11 @@ class Decoder(nn.Module):
         self.output = TiedSoftmax(self.table) if config.tied else FullSoftmax(config.vocabulary, config.word_dim)
 
     def start(self, hidden: Tensor, cell: Tensor, memory: AttentionMemory) -> DecoderState:
-        """The state before the first word."""
+        """Return the state before the first word."""
         return DecoderState(memory, hidden, cell, hidden.new_zeros(hidden.shape[1], self.readout.out_features))
 
     def forward(self, words: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
-        """Known words (rows, steps) -> readouts, attention (rows, steps, words of the source), and the state behind them."""
+        """Known words (rows, steps) -> readouts, attention weights (rows, steps, source words), and the state after them."""
         vectors = self.dropout(self.table(words))
         if not self.input_feeding:
             return self._run(vectors, state)
@@ -164,7 +164,7 @@ class Decoder(nn.Module):
         return readouts, weights, DecoderState(state.memory, hidden, cell, readouts[:, -1])
 
     def step(self, words: Tensor, state: DecoderState) -> DecoderStep:
-        """The last words (rows,) -> the next; the begin mark is never one of them."""
+        """The last words (rows,) -> the next step; the begin token is never predicted."""
         readouts, weights, state = self(words.unsqueeze(1), state)
         log_probs = self.output(readouts[:, 0]).float()
         log_probs[:, self.begin] = -torch.inf
@@ -172,9 +172,10 @@ class Decoder(nn.Module):
 
 
 class Seq2Seq(nn.Module):
-    """A reader and a writer: the vectors of words (batch, words, dim) in, sequences of other words out.
+    """An encoder and a decoder: word vectors (batch, words, dim) in, sequences of words out.
 
-    Beside the reader's states further vectors can stand in the memory. The writer begins with where both directions ended.
+    Extra vectors can be concatenated to the encoder's states in the memory. The decoder starts from the final states of both
+    directions.
     """
 
     def __init__(self, reader: StackedBiLstm, config: DecoderConfig, *, begin: int, label_smoothing: float = 0.0) -> None:
@@ -186,7 +187,7 @@ class Seq2Seq(nn.Module):
     def read(
         self, vectors: Tensor, mask: Tensor, lengths: Tensor, between: Tensor | None = None, at_output: Tensor | None = None
     ) -> DecoderState:
-        """Texts -> the decoder's state before the first word."""
+        """Encode texts; return the decoder's state before the first word."""
         states = self.reader(vectors, mask, lengths, between)
         first = torch.tanh(self.bridge(final_states(states, mask)))  # (batch, 2 * layers * hidden)
         hidden, cell = first.view(len(first), 2, self.decoder.lstm.num_layers, -1).permute(1, 2, 0, 3)
@@ -194,11 +195,11 @@ class Seq2Seq(nn.Module):
             states = torch.cat([states.float(), at_output.float()], dim=2)
         return self.decoder.start(hidden, cell, self.decoder.attention.remember(states, mask))
 
-    def losses(self, state: DecoderState, targets: Tensor, places: Tensor) -> WordLosses:
-        """Of known targets (batch, steps), of which the words at `places` (words,) of the flat batch count."""
+    def losses(self, state: DecoderState, targets: Tensor, positions: Tensor) -> WordLosses:
+        """Return the losses of known targets (batch, steps), at `positions` (words,) of the flattened batch."""
         begin = targets.new_full((len(targets), 1), self.decoder.begin)
         readouts, _, _ = self.decoder(torch.cat([begin, targets[:, :-1]], dim=1), state)
-        flat, wanted = self.decoder.dropout(readouts).flatten(0, 1)[places], targets.flatten()[places]
+        flat, wanted = self.decoder.dropout(readouts).flatten(0, 1)[positions], targets.flatten()[positions]
         total, each = self.decoder.output.loss(flat, wanted)
         plain = each.detach().sum()
         if self.label_smoothing:
@@ -206,9 +207,9 @@ class Seq2Seq(nn.Module):
         return WordLosses(total, plain)
 
     def _lead(self, states: Tensor, targets: Tensor) -> Tensor:
-        """How far the wanted words' scores lie above the mean of all; a share of it is all that label smoothing adds.
+        """Return how far the scores of the targets lie above the mean of all; label smoothing adds a fraction of it.
 
-        The smoothed loss is log Z - (1 - e) s[wanted] - e mean(s), and log Z - s[wanted] is known.
+        The smoothed loss is log Z - (1 - e) s[target] - e mean(s), and log Z - s[target] is known.
         """
         output = self.decoder.output
         states = states.float()

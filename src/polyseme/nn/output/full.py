@@ -1,10 +1,10 @@
-"""The output layer of a language model: a probability for every word of the vocabulary.
+"""The full softmax output layer of a language model: a probability for every word of the vocabulary.
 
-Shared by both directions, as in Peters et al. 2018. Scores are made a slice of words at a time, so that (words, vocabulary)
-never stands whole in memory: the original's would be 3 MB for each word. The training loss goes further and makes the
-gradients in the same pass, slice by slice, as they need the scores again. `FullSoftmax` has a row of its own for each word,
-`TiedSoftmax` takes the rows of the encoder's word table (Press and Wolf 2017); for large vocabularies there are
-`adaptive`, another distribution, and `sampled`, a cheaper training loss over these two.
+Both directions share it, as in Peters et al. 2018. Scores are computed for a slice of words at a time, so that (words,
+vocabulary) is never in memory: the original's would take 3 MB per word. The training loss also computes the gradients in the
+same pass, since they need the scores again. `FullSoftmax` has its own row for each word, `TiedSoftmax` uses the rows of the
+encoder's word table (Press and Wolf 2017). For large vocabularies there are `adaptive`, another distribution, and `sampled`, a
+cheaper training loss over these two.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from torch import Tensor, nn
 
 from polyseme.nn.output.inplace_softmax import softmax_
 
-SCORES = 1 << 24  # scores that stand in memory at a time
-WIDEST = 128  # states for the fused loss on a GPU; a core's fast memory holds no wider ones beside their gradients
+SCORES = 1 << 24  # scores in memory at a time
+WIDEST = 128  # widest states for the fused loss on a GPU: shared memory must hold them and their gradients
 Losses = tuple[Tensor, Tensor]
-"""The sum of all losses, with gradients, and the loss of each prediction, without."""
+"""The sum of all losses, with gradients, and each loss, without."""
 
 
 class OutputLayer(nn.Module, ABC):
-    """From states to probabilities of words; all kinds answer the same three questions."""
+    """From states to word probabilities."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """Words that have a probability."""
+        """Words of the vocabulary."""
 
     @property
     @abstractmethod
@@ -40,15 +40,15 @@ class OutputLayer(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, states: Tensor) -> Tensor:
-        """Log-probabilities of all words: (n, dim) -> (n, vocabulary)."""
+        """Return log-probabilities of all words: (n, dim) -> (n, vocabulary)."""
 
     @abstractmethod
     def log_probs(self, states: Tensor, targets: Tensor, *, numbers: int = SCORES) -> Tensor:
-        """Log-probabilities of the target words alone: (n, dim), (n,) -> (n,), at most `numbers` scores at a time."""
+        """Return log-probabilities of the targets: (n, dim), (n,) -> (n,), with at most `numbers` scores in memory."""
 
     @abstractmethod
     def loss(self, states: Tensor, targets: Tensor) -> Losses:
-        """The losses of the target words: their sum with gradients, in bounded memory, and each without."""
+        """Return the losses of the targets: their sum with gradients, in bounded memory, and each without."""
 
 
 class FullSoftmax(OutputLayer):
@@ -89,34 +89,33 @@ class FullSoftmax(OutputLayer):
 
 
 def flash_fits(states: Tensor, weight: Tensor) -> bool:
-    """Whether the fused loss is for these: on a GPU, in few bits, with states narrow enough; else slices do it."""
+    """Whether the fused loss applies: on a GPU, in 16 bits, with states that are narrow enough."""
     if not states.is_cuda or states.dtype not in (torch.bfloat16, torch.float16) or weight.shape[1] > WIDEST:
         return False
     return importlib.util.find_spec("triton") is not None
 
 
 class TiedSoftmax(FullSoftmax):
-    """The rows of a word table as weight, and a bias of its own.
+    """A softmax whose weight is a word table, with a bias of its own.
 
-    The table stays the encoder's: this layer only looks at it, so that it is counted, trained, moved and saved once, and
-    whatever happens to the table happens to the weight.
+    The table stays the encoder's: this layer only refers to it, so it is counted, trained, moved and saved once.
     """
 
     def __init__(self, table: nn.Embedding) -> None:
-        OutputLayer.__init__(self)  # and no weight
-        self._table = (table,)  # in a tuple, where PyTorch does not take it for a part
+        OutputLayer.__init__(self)  # without a weight
+        self._table = (table,)  # in a tuple, so that PyTorch does not register it as a submodule
         self.bias = nn.Parameter(table.weight.new_zeros(table.num_embeddings))
 
     @property
     def weight(self) -> Tensor:  # type: ignore[override]
-        """The table's own Parameter."""
+        """The table's parameter."""
         return self._table[0].weight
 
 
 class _SlicedLoss(torch.autograd.Function):
     """Cross-entropy of a linear layer, summed; equal to `F.cross_entropy(F.linear(...), reduction="sum")`.
 
-    Products are made in the type of the states, sums in that of the weight.
+    Matmuls run in the type of the states, sums in that of the weight.
     """
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The inner step of every softmax loss: scores become probabilities where they stand."""
+"""The inner step of every softmax loss: scores become probabilities in place."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from torch import Tensor
 
 
 def softmax_(scores: Tensor, own: Tensor | None = None) -> Tensor:
-    """Turns scores (n, words) into exp(score - top) in place and gives top, the log of the sum of exponentials (n,).
+    """Turn scores (n, words) into exp(score - top) in place and return top, their logsumexp (n,).
 
-    `own` (n,) is one more score of each row that counts in the sum. On a GPU each row is read twice and written once.
+    `own` (n,): one more score per row for the sum. On a GPU each row is read twice and written once.
     """
     if scores.is_cuda and importlib.util.find_spec("triton") is not None:
         from polyseme.nn.output.inplace_softmax_triton import softmax_ as fused

@@ -1,6 +1,6 @@
-"""`softmax_` as one kernel, a row of scores each program.
+"""`softmax_` as one kernel, with one program per row.
 
-Imported only where CUDA is, or where `TRITON_INTERPRET=1` runs the same kernel on a CPU in tests.
+Imported only with CUDA, or where `TRITON_INTERPRET=1` runs the kernel on a CPU in tests.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ BLOCK = 4096
 
 
 @triton.jit
-def _exponentials(scores, own, top, words, OWN: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _softmax(scores, own, top, words, OWN: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     row = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, BLOCK)
-    high = tl.full([BLOCK], -1e30, tl.float32)  # lower than any score, yet finite: two infinities have no difference
+    high = tl.full([BLOCK], -1e30, tl.float32)  # below any score, but finite: inf - inf is NaN
     total = tl.zeros([BLOCK], tl.float32)
     for begin in range(0, words, BLOCK):
         inside = begin + column < words
@@ -42,11 +42,11 @@ def _exponentials(scores, own, top, words, OWN: tl.constexpr, BLOCK: tl.constexp
 
 
 def softmax_(scores: Tensor, own: Tensor | None = None) -> Tensor:
-    """Turns scores (n, words) into exp(score - top) in place and gives top (n,); see `exponentials`."""
+    """Turn scores (n, words) into exp(score - top) in place and return top (n,); see `inplace_softmax`."""
     assert scores.is_contiguous()
     rows, words = scores.shape
     top = torch.empty(rows, device=scores.device)
     if rows:
         block = min(BLOCK, triton.next_power_of_2(words))
-        _exponentials[(rows,)](scores, top if own is None else own.contiguous(), top, words, OWN=own is not None, BLOCK=block)
+        _softmax[(rows,)](scores, top if own is None else own.contiguous(), top, words, OWN=own is not None, BLOCK=block)
     return top

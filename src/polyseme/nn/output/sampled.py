@@ -1,8 +1,8 @@
-"""A cheaper training loss for large vocabularies: the target against words drawn by frequency rank.
+"""Sampled softmax: a cheaper training loss for large vocabularies, of the target against words drawn by frequency rank.
 
-Jean et al. 2015, as in bilm-tf: rank r (from 0, words in descending frequency) is drawn with probability
-log((r + 2) / (r + 1)) / log(vocabulary + 1); distinct words, shared by all targets of a step; scores are corrected by the
-log of their expected count, and a draw that hits the target itself does not count. A sampled loss is no perplexity.
+Jean et al. 2015, as in bilm-tf: rank r (from 0, words by descending frequency) is drawn with probability log((r + 2) / (r +
+1)) / log(vocabulary + 1). The drawn words are distinct and shared by all targets of a step. Scores are corrected by the log of
+their expected count, and a draw that equals the target does not count. A sampled loss is not a perplexity.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from polyseme.nn.output.full import SCORES, FullSoftmax, Losses, OutputLayer
 from polyseme.nn.output.inplace_softmax import softmax_
 from polyseme.nn.to_device import to_device
 
-SCORES_CPU = 1 << 20  # scores at a time on a CPU, which keeps them in its caches
+SCORES_CPU = 1 << 20  # scores in memory at a time on a CPU, to fit its caches
 
 
 class SampledSoftmax:
@@ -28,21 +28,19 @@ class SampledSoftmax:
     def __init__(self, output: OutputLayer, negatives: int) -> None:
         if not isinstance(output, FullSoftmax):
             given = type(output).__name__
-            raise ConfigError(
-                f"a sampled loss needs a row for each word (FullSoftmax, TiedSoftmax); got {given}: use its own loss"
-            )
+            raise ConfigError(f"a sampled loss needs a FullSoftmax or TiedSoftmax; got {given}: use its own loss")
         if negatives < 1:
-            raise ConfigError(f"negatives is {negatives}; a sample has at least 1 word")
+            raise ConfigError(f"negatives is {negatives}; allowed: 1 or more")
         self.output = output
         self.negatives = min(negatives, output.size)
 
     def loss(self, states: Tensor, targets: Tensor) -> Losses:
-        """The sampled losses of the target words: their sum with gradients, and each without. A sample of all is no sample."""
+        """Return the sampled losses of the targets: their sum with gradients, and each without."""
         if self.negatives == self.output.size:
             return self.output.loss(states, targets)
         drawn, tries = self.draw()
         drawn = to_device(drawn, states.device)
-        number = torch.full((self.output.size,), -1, device=states.device)  # a word's place in the sample
+        number = torch.full((self.output.size,), -1, device=states.device)  # a word's position in the sample
         number[drawn] = torch.arange(len(drawn), device=states.device)
         ids = torch.cat([drawn, targets])
         rows, bias = self.output.weight.index_select(0, ids), self.output.bias.index_select(0, ids)
@@ -53,7 +51,7 @@ class SampledSoftmax:
         return found
 
     def draw(self) -> tuple[Tensor, int]:
-        """Distinct words by frequency rank, and how many draws it took; from PyTorch's own random numbers."""
+        """Draw distinct words by frequency rank with PyTorch's generator; return them and the number of draws."""
         size = self.output.size
         seen = np.empty(0, dtype=np.int64)
         while True:
@@ -66,18 +64,18 @@ class SampledSoftmax:
         return torch.from_numpy(values[order]), int(first[order[-1]]) + 1
 
     def log_expected(self, ids: Tensor, tries: int) -> Tensor:
-        """Log of the expected count of a word among the distinct words of so many draws."""
+        """Return the log of a word's expected count among the distinct words of so many draws."""
         rank = ids.double()
         chance = torch.log((rank + 2) / (rank + 1)) / math.log(self.output.size + 1)
         return torch.log(-torch.expm1(tries * torch.log1p(-chance))).to(self.output.weight.dtype)
 
 
 class _SampledLoss(torch.autograd.Function):
-    """states (n, dim), the sample's rows (k, dim) and corrected bias (k,), the targets' own corrected scores (n,) and places
-    in the sample (n,), -1 for none -> summed and single losses. A slice of states at a time, its scores made in place."""
+    """States (n, dim), the sample's rows (k, dim) and corrected bias (k,), the targets' corrected scores (n,) and positions in
+    the sample (n,), -1 for none -> summed and single losses. Works on a slice of states at a time, with scores in place."""
 
     @staticmethod
-    def forward(ctx: Any, states: Tensor, rows: Tensor, bias: Tensor, own: Tensor, places: Tensor) -> Losses:
+    def forward(ctx: Any, states: Tensor, rows: Tensor, bias: Tensor, own: Tensor, positions: Tensor) -> Losses:
         each = torch.empty_like(own)
         grad_states, grad_rows, grad_bias = torch.empty_like(states), torch.zeros_like(rows), torch.zeros_like(bias)
         grad_own = torch.empty_like(own)
@@ -85,9 +83,9 @@ class _SampledLoss(torch.autograd.Function):
             offset = bias.to(states.dtype)
             step = max(1, (SCORES if states.is_cuda else SCORES_CPU) // len(rows))
             for i in range(0, len(states), step):
-                x, mine, hit = states[i : i + step], own[i : i + step], places[i : i + step, None]
+                x, mine, hit = states[i : i + step], own[i : i + step], positions[i : i + step, None]
                 scores = torch.addmm(offset, x, rows.t())
-                # a draw that hits the target does not count; where none does, its first score stays as it is
+                # a draw that equals the target does not count; without one, the first score stays as it is
                 kept = scores.gather(1, hit.clamp(min=0))
                 scores.scatter_(1, hit.clamp(min=0), kept.masked_fill(hit >= 0, -torch.inf))
                 top = softmax_(scores, mine).to(own.dtype)

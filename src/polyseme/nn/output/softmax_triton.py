@@ -1,10 +1,10 @@
-"""The loss of a full softmax and its gradients on a GPU, the scores never leaving the chip.
+"""The full softmax loss and its gradients on a GPU, without writing the scores to memory.
 
-The gradient of a state is the mean of all words' rows, weighted by their probabilities, less the target's row: it is
-attention over the vocabulary, and is made the way of flash attention (Dao et al. 2022) in the same pass as the loss. A second
-kernel makes the scores again for the gradient of the rows. Scores, as wide as the vocabulary, are made twice and written never.
+The gradient of a state is the mean of all rows, weighted by their probabilities, minus the target's row. That is attention
+over the vocabulary, computed like flash attention (Dao et al. 2022) in the same pass as the loss. A second kernel computes the
+scores again for the gradient of the rows.
 
-Imported only where CUDA is, or where `TRITON_INTERPRET=1` runs the same kernels on a CPU in tests.
+Imported only with CUDA, or where `TRITON_INTERPRET=1` runs the kernels on a CPU in tests.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import triton.language as tl
 from torch import Tensor
 
 LOG2E = tl.constexpr(1.4426950408889634)
-ROWS, COLUMNS = 64, 64  # of a tile; with these options the fastest of thirteen tried on an H200, for both kernels
+ROWS, COLUMNS = 64, 64  # of a tile; the fastest of thirteen on an H200 for both kernels, with these options
 _OPTIONS = {"num_warps": 4, "num_stages": 3}
 
 
@@ -26,7 +26,7 @@ def _read(  # type: ignore[no-untyped-def]
     states, weight, bias, top, mean, count, vocabulary,
     DIM: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """For each state: the log of the sum of all exponentials of scores, and the probabilities' mean of all rows."""
+    """For each state: the logsumexp of its scores, and the mean of all rows weighted by their probabilities."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inner, column = tl.arange(0, WIDTH), tl.arange(0, COLUMNS)
     row_ok, inner_ok = row < count, inner < DIM
