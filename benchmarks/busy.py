@@ -1,10 +1,10 @@
 """Throughput of `embed` beside busy processes, as a share of the quiet throughput: `python -m benchmarks.busy [--model en]`.
 
 Starts one endless loop for each core, measures, stops them, and measures without them, in turn. With two loops on two cores
-half of the machine is left. The bar: at least 40 % of the quiet throughput, in every workload:
+half of the machine is left. The bar: at least 40 % of the quiet throughput for each of
 
-- sentences: sentences of usual length, words seen before and not
-- documents: a few texts of 300 words, so that a step of an LSTM has few rows
+- sentences: of usual length, with new (cold) and with cached words (seen)
+- documents: a few texts of 300 words, so that each LSTM step has few rows
 - single: one sentence at a time
 """
 
@@ -31,7 +31,7 @@ LOOP = "while True: pass"
 
 @contextlib.contextmanager
 def busy(loops: int) -> Iterator[None]:
-    """So many endless loops beside the block."""
+    """Run so many endless loops beside the block."""
     processes = [subprocess.Popen([sys.executable, "-c", LOOP]) for _ in range(loops)]
     try:
         yield
@@ -42,7 +42,7 @@ def busy(loops: int) -> Iterator[None]:
 
 
 def workloads(model: Elmo, words: int) -> dict[str, Callable[[], object]]:
-    """What is measured, each of about so many words."""
+    """Return what is measured."""
     texts = sentences(words // 14)
     flat = [word for text in texts for word in text]
     documents = [flat[begin : begin + 300] for begin in range(0, len(flat), 300)][:8]

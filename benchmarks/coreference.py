@@ -1,8 +1,8 @@
-"""Memory and time of coreference on a book: `python -m benchmarks.coreference [--words 100000] [--encoder en]`.
+"""Memory and time of coreference resolution on a book: `python -m benchmarks.coreference [--words 100000] [--encoder en]`.
 
-The test books of LitBank under $POLYSEME_DATA, joined and repeated to one document of so many words, are answered by a network
-of the usual size with random weights. What counts is the anonymous memory (RssAnon) of the process above what it has when the
-encoder is loaded and the network built. The bar for 100,000 words: 4 GB. Linux only.
+Joins and repeats the test books of LitBank under $POLYSEME_DATA to one document, and runs a network of the default size with
+random weights on it. Measures the anonymous memory (RssAnon) of the process beyond what it has once the encoder is loaded and
+the network built. The bar for 100,000 words: 4 GB. Linux only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BAR = 4e9
 
 
 def joined(documents: list[CoreferenceDocument], words: int) -> CoreferenceDocument:
-    """One document of all sentences, again and again, until it has so many words."""
+    """Return one document that repeats all sentences up to so many words."""
     sentences: list[list[str]] = []
     count = 0
     while count < words:
@@ -40,7 +40,7 @@ def joined(documents: list[CoreferenceDocument], words: int) -> CoreferenceDocum
 
 
 class Peak:
-    """The highest anonymous memory of this process while it is entered, above what it was before."""
+    """Peak anonymous memory of this process within a block, beyond what it was before."""
 
     def __enter__(self) -> Peak:
         self._before = self._highest = anonymous(os.getpid())
@@ -63,7 +63,7 @@ class Peak:
 
 
 def built(options: argparse.Namespace, examples: list[CoreferenceDocument]) -> Coreference:
-    """A network with random weights; the encoder, where there is one, has read something."""
+    """Build a network with random weights; warm up the encoder, if any."""
     config, _ = configured(task_named("coreference"), {"positions": options.positions.split(",")})
     encoders = [] if options.encoder == "none" else [polyseme.load(options.encoder)]
     torch.manual_seed(0)
@@ -85,7 +85,7 @@ def main() -> None:
     begin, cpu = time.perf_counter(), time.process_time()
     with Peak() as peak:
         (clusters,) = task.answer(task.data([document]))
-    told = vars(options) | {
+    result = vars(options) | {
         "sentences": len(document.sentences),
         "spans": sum(map(len, clusters)),
         "clusters": len(clusters),
@@ -95,8 +95,8 @@ def main() -> None:
         "cpu_seconds": round(time.process_time() - cpu, 1),
     }
     if options.device != "cpu":
-        told["peak_device_gb"] = round(torch.cuda.max_memory_allocated() / 1e9, 2)
-    print(json.dumps(told, indent=2))
+        result["peak_device_gb"] = round(torch.cuda.max_memory_allocated() / 1e9, 2)
+    print(json.dumps(result, indent=2))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""How much faster than the plain loop, on this CPU: `python -m benchmarks.cpu [--size small] [--size original]`.
+"""Speed-up over the plain loop on this CPU: `python -m benchmarks.cpu [--size small] [--size original]`.
 
-Random weights of the published sizes; sentences of CoNLL-2003 testa in arrival order when `POLYSEME_DATA` has them, else
-drawn with like lengths. Cold: no word was seen before; seen: all were. Each number is a median over runs, fast and plain in
-turn, so that a busy machine slows both. FLOPs counted for the share of the matrix-product limit: the products that the method
-needs (recurrent, projection and upper input products for each word and mark, layer 0's input products for each distinct
-word), against a 2048 x 2048 x 2048 product in the same run; once for these sentences, once for enough to fill batches. The
-share of its own products is the time that the same products take with nothing between them.
+Random weights of the published sizes; sentences of CoNLL-2003 testa in their order if `POLYSEME_DATA` has them, else random
+ones of similar length. Cold: all words are new; seen: all words are in the cache. Each number is a median over runs, with fast
+and plain runs in turn, so that a busy machine slows both. FLOPs for the share of the matmul limit: the matmuls that the method
+needs (recurrent, projection and upper input matmuls for each word and boundary token, layer 0's input matmul for each distinct
+word), against a 2048 x 2048 x 2048 matmul in the same run; once for these sentences, once for enough to fill batches. The
+share of its own matmuls is the time of the same matmuls with nothing between them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PRECISIONS = ("fp16", "bf16", "int8")
 
 
 def measure(size: str, times: int) -> dict[str, float]:
-    """All ratios of one size."""
+    """Measure all ratios of one size."""
     torch.manual_seed(0)
     model = Elmo(SIZES[size]).eval()
     texts = sentences(COUNT[size])
@@ -55,7 +55,7 @@ def measure(size: str, times: int) -> dict[str, float]:
     model.embed(many)
     rate = flops(model, many, BATCH_CPU) / turns({"seen": lambda: model.embed(many)}, times)["seen"]
     result["share_of_limit_full_batches"] = rate / limit()
-    result["share_of_own_products"] = products_share(model, texts, times)
+    result["share_of_own_matmuls"] = matmul_share(model, texts, times)
     few = texts[:24]
     alone = {
         "plain": lambda: [reference.embed(model, [text]) for text in few],
@@ -69,8 +69,8 @@ def measure(size: str, times: int) -> dict[str, float]:
     return result
 
 
-def products_share(model: Elmo, texts: list[list[str]], times: int) -> float:
-    """Time of the LSTMs' products alone, in the shapes and the order in which they come, over the time of `embed`."""
+def matmul_share(model: Elmo, texts: list[list[str]], times: int) -> float:
+    """Return the time of the LSTMs' matmuls alone, in their shapes and order, divided by that of `embed`."""
     key, fast = model.lstm._prepared
     calls: list[tuple] = []
 
@@ -82,7 +82,7 @@ def products_share(model: Elmo, texts: list[list[str]], times: int) -> float:
     model.embed(texts)
     model.lstm._prepared = (key, fast)
 
-    def products() -> None:
+    def matmuls() -> None:
         kept = [stack._cell for stack in fast._stacks]
         for stack in fast._stacks:
             stack._cell = lambda *_: None
@@ -91,12 +91,12 @@ def products_share(model: Elmo, texts: list[list[str]], times: int) -> float:
         for stack, cell in zip(fast._stacks, kept, strict=True):
             stack._cell = cell
 
-    found = turns({"products": products, "embed": lambda: model.embed(texts)}, times)
-    return found["products"] / found["embed"]
+    found = turns({"matmuls": matmuls, "embed": lambda: model.embed(texts)}, times)
+    return found["matmuls"] / found["embed"]
 
 
 def lower(model: Elmo, texts: list[list[str]], exact: list[np.ndarray], times: int) -> dict[str, float]:
-    """The labelled options of lower precision."""
+    """Measure the lower precisions."""
     result: dict[str, float] = {}
     for precision in PRECISIONS:
         model.precision = precision

@@ -1,8 +1,8 @@
-"""How much faster than the plain loop, on this GPU: `python -m benchmarks.cuda [--size original]`.
+"""Speed-up over the plain loop on this GPU: `python -m benchmarks.cuda [--size original]`.
 
-As `benchmarks.cpu`, on CoNLL-2003 testa (3,250 sentences; the plain loop on the first 640 of them). Both bring their
-vectors to the host, as a user's `embed` does; `device` leaves them on the GPU. FLOPs as there, against an 8192-wide fp32
-product.
+As `benchmarks.cpu`, on 3,250 sentences (CoNLL-2003 testa, or random ones); the plain loop runs on the first 640 of them. Both
+copy their vectors to the host, as `embed` does; `device` leaves them on the GPU. FLOPs as there, against an 8192-wide fp32
+matmul.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from polyseme.text.batching.batches import batch_by_words
 
 
 def on_device(model: Elmo, texts: list[list[str]]) -> None:
-    """All layers of all texts, left on the GPU."""
+    """Compute all layers of all texts and leave them on the GPU."""
     with torch.inference_mode():
         for rows in batch_by_words([len(text) for text in texts], words=BATCH_CUDA[0], batch_size=BATCH_CUDA[1]):
             model.read([texts[row] for row in rows], start=None, chunk=BATCH_CUDA[0])
@@ -30,9 +30,9 @@ def on_device(model: Elmo, texts: list[list[str]]) -> None:
 
 
 def measure(size: str, times: int) -> dict[str, float]:
-    """All ratios of one size."""
+    """Measure all ratios of one size."""
     torch.manual_seed(0)
-    torch.backends.cudnn.allow_tf32 = False  # else the plain loop's convolutions are off by 1e-4
+    torch.backends.cudnn.allow_tf32 = False  # otherwise the plain loop's convolutions are off by 1e-4
     model = Elmo(SIZES[size]).eval().cuda()
     texts = sentences(3250)
     few = texts[:640]

@@ -1,8 +1,8 @@
 """Peak memory of pre-training against the size of the text: `python -m benchmarks.memory [--size small] [--words N]`.
 
 Runs `polyseme pretrain elmo` on a text and on one ten times larger, for the same few batches and with the same vocabulary,
-and samples the anonymous memory (RssAnon) of the process and its workers, added up. Mapped pages do not count: the system
-takes them back when it needs the room. The bar: the larger text needs at most 1.1 times as much. The text is the English
+and samples the anonymous memory (RssAnon) of the process and its workers. Mapped pages do not count: the system
+reclaims them when needed. The bar: the larger text needs at most 1.1 times as much. The text is the English
 training text of POLYSEME_DATA where that is set, else words drawn by Zipf's law. Linux only.
 """
 
@@ -25,7 +25,7 @@ SOURCE = Path(os.environ.get("POLYSEME_DATA", "")) / "corpora/en/en-mix.txt.xz"
 
 
 def write_text(path: Path, size: int) -> list[str]:
-    """So many bytes of whole lines; gives the options that say how to split them."""
+    """Write about so many bytes of whole lines; return the options that split them."""
     if SOURCE.is_file():
         with lzma.open(SOURCE, "rb") as packed:
             path.write_bytes(packed.read(size).rpartition(b"\n")[0] + b"\n")
@@ -35,7 +35,7 @@ def write_text(path: Path, size: int) -> list[str]:
 
 
 def anonymous(process: int) -> int:
-    """Bytes of a process and all that it started; 0 when it is gone."""
+    """Return the bytes of a process and its children; 0 if it has ended."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
@@ -46,7 +46,7 @@ def anonymous(process: int) -> int:
 
 
 def peaks(call: list[str], run: Path) -> dict[str, int]:
-    """The highest sum while the text is encoded, and after that."""
+    """Return the peak while the text is encoded, and after that."""
     found = {"encoding": 0, "training": 0}
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     with subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, text=True) as process:

@@ -1,7 +1,6 @@
-"""How far the lower precisions are from fp32 with the shipped models: `python -m benchmarks.precisions en TEXT`.
+"""Cosine between lower precisions and fp32 for the shipped models: `python -m benchmarks.precisions en TEXT`.
 
-TEXT is a file of raw text, a sentence or paragraph a line; of its first lines every word's vector in every layer is compared.
-The rates are those of this CPU; closeness hardly depends on it.
+TEXT is a file of raw text, one sentence or paragraph per line. Compares the vectors of every word in every layer.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ PRECISIONS = ("fp16", "bf16", "int8")
 
 
 def cosines(exact: list[np.ndarray], other: list[np.ndarray]) -> np.ndarray:
-    """Of every word in every layer."""
+    """Return the cosine of every word in every layer."""
     pairs = [(a.reshape(-1, a.shape[-1]), b.reshape(-1, b.shape[-1])) for a, b in zip(exact, other, strict=True)]
     return np.concatenate([(a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1) for a, b in pairs])
 

@@ -1,9 +1,9 @@
-"""Words a second of pre-training, end to end: `python -m benchmarks.pretraining [--size small] [--device cuda] ...`.
+"""Words per second of pre-training, end to end: `python -m benchmarks.pretraining [--size small] [--device cuda] ...`.
 
-Everything that a step of `polyseme pretrain` does: lanes from the shards, distinct words, token encoder, both LSTMs, output
-layer, gradients, clipping, optimizer. Words are those of the text, each counted once although both directions train on it.
-The text is the English training text of POLYSEME_DATA where that is set, else words drawn by Zipf's law. `--plain` adds the
-plain loop (characters of every token, one time step at a time) on the same batches, with its loss beside ours, in turns.
+Everything that a step of `polyseme pretrain` does: packed rows from the shards, distinct words, token encoder, both LSTMs,
+output layer, gradients, clipping, optimizer. Words are those of the text, each counted once although both directions train on
+it. The text is the English training text of POLYSEME_DATA where that is set, else words drawn by Zipf's law. `--plain` adds
+the plain loop (characters of every token, one time step at a time) on the same batches, with its loss beside ours, in turns.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from polyseme.training.trainer import PREFETCHED
 
 
 def text(folder: Path, size: int) -> Corpus:
-    """So many bytes of text as a corpus."""
+    """Return a corpus of so many bytes."""
     file = folder / "text.txt"
     source = Path(os.environ.get("POLYSEME_DATA", "")) / "corpora/en/en-mix.txt.xz"
     if source.is_file():
@@ -48,7 +48,7 @@ def text(folder: Path, size: int) -> Corpus:
 
 
 class Training:
-    """One model in training, step by step."""
+    """A model in training, step by step."""
 
     def __init__(self, objective: PackedElmoObjective, run: Run) -> None:
         self.objective, self.run = objective.to(run.device).train(), run
@@ -56,7 +56,7 @@ class Training:
         self.optimizer = build_optimizer(self.config, objective)
 
     def step(self, batch: PackedTensors) -> torch.Tensor:
-        """As the loop does it."""
+        """Run one step, as the training loop does."""
         with torch.autocast(self.run.device.type, dtype=torch.bfloat16, enabled=self.run.precision == "bf16"):
             loss = self.objective.loss(batch).total
         loss.backward()
@@ -66,7 +66,7 @@ class Training:
         return loss.detach()
 
     def time(self, batches: Iterator[PackedTensors], steps: int) -> tuple[float, list[float]]:
-        """Words a second, and the losses."""
+        """Return words per second and the losses."""
         torch.manual_seed(steps)  # the same dropout and the same negatives for whoever is measured
         losses, words = [], 0
         begun = time.perf_counter()
@@ -79,7 +79,7 @@ class Training:
 
 
 def flops(objective: PackedElmoObjective, batch: PackedTensors, negatives: int | None) -> float:
-    """Floating-point operations of the products of one step, forward and backward, as computed (distinct words once)."""
+    """Return the FLOPs of the matmuls of one step, forward and backward (distinct words once)."""
     model = objective.model
     places, distinct = batch.index.numel(), int(batch.index.max()) + 1
     lstm = sum(p.numel() for p in model.lstm.parameters() if p.dim() == 2) / 2  # each direction reads half the places
@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument("--size", default="small")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--precision", default=None)
-    parser.add_argument("--lanes", type=int, default=128)
+    parser.add_argument("--rows", type=int, default=128)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--vocabulary", type=int, default=50_000)
     parser.add_argument("--negatives", type=int, default=None)
@@ -112,7 +112,7 @@ def main() -> None:
         def training(kind: type[PackedElmoObjective]) -> tuple[Training, Iterator[PackedTensors]]:
             run.seed_all()
             model = build(shards, config, corpus)
-            batches = PackedBatches(shards, range(len(shards)), batch_size=options.lanes, bptt=options.steps)
+            batches = PackedBatches(shards, range(len(shards)), batch_size=options.rows, bptt=options.steps)
             objective = kind(model, shards, negatives=config.samples)
             made = Training(objective, run)
             return made, iter(

@@ -1,4 +1,4 @@
-"""Words a second of two processes against one: `python -m benchmarks.processes [--size small] [--steps 8] ...`.
+"""Words per second of two processes compared with one: `python -m benchmarks.processes [--size small] [--steps 8] ...`.
 
 Real runs of `pretrain` on the CPU, alone and under torchrun, with one thread for each process and the same batch for each
 (`--batch-words`), so that two processes do twice the work in a step. The rate is that of the log, training alone; its first
@@ -17,18 +17,18 @@ from pathlib import Path
 
 from benchmarks.memory import SOURCE, write_text
 
-WARM_UP = 3  # steps of a line of the log
+WARM_UP = 3  # steps per line of the log
 
 
 def rate(out: Path) -> float:
-    """Words a second of all but the first line of the log, each of as many steps."""
+    """Return the words per second of all but the first line of the log."""
     lines = [json.loads(line) for line in (out / "run" / "log.jsonl").read_text().splitlines()]
     rates = [line["words_per_second"] for line in lines if line["kind"] == "train"][1:]
     return len(rates) / sum(1 / each for each in rates)
 
 
 def work(text: str, out: str, options: argparse.Namespace) -> None:
-    """One process of a run."""
+    """Run one process of a run."""
     from polyseme.base.run import Run
     from polyseme.pretraining.elmo_config import ElmoPretraining
     from polyseme.text.corpus import Corpus
@@ -47,7 +47,7 @@ def work(text: str, out: str, options: argparse.Namespace) -> None:
 
 
 def train(processes: int, text: Path, out: Path) -> float:
-    """One run, and its rate."""
+    """Start one run and return its rate."""
     start = [sys.executable, "-m"]
     if processes > 1:
         start += ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", "-m"]
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--size", default="small")
     parser.add_argument("--vocabulary", type=int, default=50_000)
     parser.add_argument("--negatives", type=int, default=8192)
-    parser.add_argument("--batch-words", type=int, default=2560, help="of each process: lanes of 20 words")
+    parser.add_argument("--batch-words", type=int, default=2560, help="of each process: rows of 20 words")
     parser.add_argument("--steps", type=int, default=9, help="that count")
     parser.add_argument("--bytes", type=int, default=3_000_000, help="of text")
     parser.add_argument("--rounds", type=int, default=2, help="of both, in turn; the best of each counts")

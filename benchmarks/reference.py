@@ -1,8 +1,8 @@
-"""The plain loop that speeds are measured against: how the earlier PyTorch implementation of ELMo worked.
+"""The plain loop that the fast paths are compared with: how the earlier PyTorch implementation of ELMo worked.
 
-Batches in arrival order, padded; the characters of *every* token through one convolution for each width over all places; one
-time step at a time, with the input product inside the step; rows sorted by length within their batch, so that ended sentences
-drop out of a step; directions one after the other. It shares nothing with the fast paths but the weights.
+Padded batches in input order; the characters of *every* token through one convolution per width over all positions; one time
+step at a time, with the input matmul inside the step; rows sorted by length within their batch, so that finished sentences drop
+out of a step; directions one after the other. It shares only the weights with the fast paths.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from polyseme.nn.lstm.layers import LstmLayer
 
 @torch.no_grad()
 def embed(model: Elmo, sentences: list[list[str]], batch_size: int = 32) -> list[np.ndarray]:
-    """Vectors (layers, words, dim) of every sentence, from a zero start."""
+    """Return the vectors (layers, words, dim) of every sentence, from a zero state."""
     results = []
     for begin in range(0, len(sentences), batch_size):
         results += _batch(model, sentences[begin : begin + batch_size])
@@ -37,7 +37,7 @@ def _batch(model: Elmo, sentences: list[list[str]]) -> list[np.ndarray]:
     tokens = _tokens(model, ids.flatten(0, 1)).view(*ids.shape[:2], -1)  # (batch, words, dim)
     sizes = [sum(length > step for length in lengths) for step in range(max(lengths))]
     forward = _direction(model.lstm.stacks()[0], tokens, sizes, model.config.lstm.residual)
-    turn = torch.tensor([_turned(lengths[row], len(sizes)) for row in order], device=device)
+    turn = torch.tensor([_reversed(lengths[row], len(sizes)) for row in order], device=device)
     rows = torch.arange(len(marked), device=device)[:, None]
     backward = _direction(model.lstm.stacks()[1], tokens[rows, turn], sizes, model.config.lstm.residual)
     layers = [torch.cat([tokens, tokens], -1)]
@@ -47,7 +47,7 @@ def _batch(model: Elmo, sentences: list[list[str]]) -> list[np.ndarray]:
     return [stack[:, back[row], 1 : lengths[row] - 1].copy() for row in range(len(marked))]
 
 
-def _turned(length: int, width: int) -> list[int]:
+def _reversed(length: int, width: int) -> list[int]:
     return [length - 1 - step if step < length else step for step in range(width)]
 
 

@@ -1,4 +1,4 @@
-"""The first vectors: how long a program takes from its start to an embedded sentence, and `import torch` alone.
+"""Time from the start of a program to its first embedded sentence, and of `import torch` alone.
 
 python -m benchmarks.start
 """
@@ -23,7 +23,7 @@ def main() -> None:
     def process(code: str) -> None:
         subprocess.run([sys.executable, "-c", code], check=True)
 
-    process(FIRST)  # files are in the system's memory then
+    process(FIRST)  # to fill the file cache
     found = turns({"torch": lambda: process(TORCH), "first": lambda: process(FIRST)}, rounds)
     print(f"import torch                            {found['torch']:6.2f} s")
     print(f"the shipped model and one sentence      {found['first']:6.2f} s  {found['first'] - found['torch']:+.2f} s")

@@ -1,9 +1,9 @@
-"""Speed of tasks on a CPU: tagging in batches against one sentence at a time, and training on cached frozen layers.
+"""Speed of tasks on a CPU: tagging in batches and one sentence at a time, and training on cached frozen layers.
 
     python -m benchmarks.tasks                      # both, on sentences of CoNLL-2003 under $POLYSEME_DATA
     python -m benchmarks.tasks --size small --train 400
 
-The tagger has random weights: its speed does not depend on them. Ratios are of times measured in turns in one run.
+The tagger has random weights. Ratios are of times measured in turn in one run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CONLL = "ner_conll2003_en"
 
 
 def tagging(data: Path, count: int, rounds: int) -> None:
-    """Raw text through a tagger around the English model of the package, in batches and one by one."""
+    """Tag raw text with the shipped English model, in batches and one by one."""
     config = TaggingConfig()
     tagger = Tagging.build(config, Tagging.read(data / "eng.train", config)[:2000], [polyseme.load()]).eval()
     raw = [" ".join(each.words) for each in Tagging.read(data / "eng.testb", config)[:count]]
@@ -40,17 +40,17 @@ def tagging(data: Path, count: int, rounds: int) -> None:
         for text in raw:
             tagger.predict([text])
 
-    tagger.predict(raw)  # both ways find the words' own vectors in the encoder's memory
+    tagger.predict(raw)  # fills the word cache for both
     found = turns({"together": lambda: tagger.predict(raw), "alone": one_by_one}, rounds)
     print(f"tagging {len(raw)} sentences ({words} words) of raw text")
-    print(f"  one by one, in arrival order {words / found['alone']:10,.0f} words/s")
+    print(f"  one by one                   {words / found['alone']:10,.0f} words/s")
     print(
         f"  together                     {words / found['together']:10,.0f} words/s {found['alone'] / found['together']:6.1f} x"
     )
 
 
 def epochs(data: Path, size: str, count: int, rounds: int) -> None:
-    """An epoch of training on cached frozen layers, and with the layers computed anew."""
+    """Train one epoch on cached frozen layers, and one with computed layers."""
     torch.manual_seed(0)
     encoder = Elmo(SIZES[size]).eval()
     config = TaggingConfig()
@@ -80,7 +80,7 @@ def epochs(data: Path, size: str, count: int, rounds: int) -> None:
         found = turns({"cached": lambda: epoch(True), "anew": lambda: epoch(False)}, rounds)
     words, share = cached.words, reading / rounds / found["cached"]
     print(f"\nan epoch of {len(examples)} sentences ({words} words), encoder of size {size}")
-    print(f"  layers computed anew           {words / found['anew']:10,.0f} words/s")
+    print(f"  layers computed                {words / found['anew']:10,.0f} words/s")
     print(f"  layers from the cache          {words / found['cached']:10,.0f} words/s {found['anew'] / found['cached']:6.1f} x")
     print(f"  reading the cache              {share:10.1%} of the epoch")
 

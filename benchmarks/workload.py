@@ -1,4 +1,4 @@
-"""What the benchmarks share: sentences, clocks, FLOP counts, comparisons."""
+"""Shared by the benchmarks: sentences, timing, FLOP counts, comparisons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from polyseme.text.batching.batches import batch_by_words
 
 
 def sentences(count: int) -> list[list[str]]:
-    """CoNLL testa in arrival order, or drawn with like lengths."""
+    """Return the first sentences of CoNLL testa, or random ones of similar length."""
     path = Path(os.environ.get("POLYSEME_DATA", "")) / "tasks/ner_conll2003_en/eng.testa"
     if not path.is_file():
         return drawn(count)
@@ -34,7 +34,7 @@ def sentences(count: int) -> list[list[str]]:
 
 
 def drawn(count: int) -> list[list[str]]:
-    """Random words by Zipf's law in sentences of 1 to 60 words, 15 on average; fewer are the first of more."""
+    """Return random words by Zipf's law in sentences of 1 to 60 words, 15 on average. Fewer are the first of more."""
     source = random.Random(0)
     words = ["".join(source.choices("etaoinshrdlu", k=source.randint(1, 12))) for _ in range(20000)]
     cumulative = list(itertools.accumulate(1 / (rank + 1) for rank in range(len(words))))
@@ -46,14 +46,14 @@ def drawn(count: int) -> list[list[str]]:
 
 
 def clock(run: Callable[[], object]) -> float:
-    """Seconds of one call."""
+    """Return the seconds of one call."""
     begin = time.perf_counter()
     run()
     return time.perf_counter() - begin
 
 
 def turns(runs: dict[str, Callable[[], object]], times: int) -> dict[str, float]:
-    """Median seconds of each, run in turn."""
+    """Return the median seconds of each, run in turn."""
     found: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(times):
         for name, run in runs.items():
@@ -62,7 +62,7 @@ def turns(runs: dict[str, Callable[[], object]], times: int) -> dict[str, float]
 
 
 def limit(device: str = "cpu", size: int = 2048, kind: torch.dtype = torch.float32) -> float:
-    """FLOP/s of a large product, on all threads or on the GPU."""
+    """Return the FLOP/s of a large matmul, on all threads or on the GPU."""
     a, b = (torch.randn(size, size, device=device).to(kind) for _ in range(2))
 
     def run() -> None:
@@ -75,7 +75,7 @@ def limit(device: str = "cpu", size: int = 2048, kind: torch.dtype = torch.float
 
 
 def flops(model: Elmo, texts: list[list[str]], batch: tuple[int, int]) -> float:
-    """FLOPs of the products that the LSTMs need for texts whose words were all seen."""
+    """Return the FLOPs of the LSTMs' matmuls for texts whose words are all cached."""
     lstm = model.config.lstm
     marked = sum(len(text) + 2 for text in texts)
     distinct = 0
@@ -87,12 +87,12 @@ def flops(model: Elmo, texts: list[list[str]], batch: tuple[int, int]) -> float:
 
 
 def difference(a: list[np.ndarray], b: list[np.ndarray]) -> float:
-    """Largest absolute difference."""
+    """Return the largest absolute difference."""
     return max(float(np.abs(x - y).max(initial=0)) for x, y in zip(a, b, strict=True))
 
 
 def cosine(a: list[np.ndarray], b: list[np.ndarray]) -> float:
-    """Smallest cosine over words and layers."""
+    """Return the smallest cosine over words and layers."""
     least = 1.0
     for x, y in zip(a, b, strict=True):
         cosines = (x * y).sum(-1) / (np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1))

@@ -1,8 +1,8 @@
-"""A GPU that is none: tensors that say they are on `cuda:0`, and compute on the CPU. What a real one would refuse raises here.
+"""A fake GPU: tensors that report `cuda:0` and compute on the CPU. What a real GPU would refuse raises an error here.
 
-So a machine without a GPU finds tensors of two devices in one operation, numbers of a GPU read as if they were in memory, and
-types that autocast to bfloat16 cannot bring together; it counts operations, and lists the lines that wait for the device. Not
-pretended: kernels of Triton (plain PyTorch runs), `torch.cuda` itself, and speed. cuDNN's LSTM gives what PyTorch makes of it
+So a machine without a GPU finds operations on tensors of two devices, GPU tensors read as if they were in memory, and types
+that autocast to bfloat16 cannot combine. It counts operations and lists the lines that wait for the device. Not simulated:
+Triton kernels (plain PyTorch runs instead), `torch.cuda` itself, and speed. cuDNN's LSTM returns what PyTorch makes of it
 under autocast: float16, whatever autocast's own type is (aten/src/ATen/cudnn/AutocastRNN.cpp).
 """
 
@@ -29,7 +29,7 @@ _RESHAPES = {_aten.squeeze_.dim, _aten.squeeze_.default, _aten.unsqueeze_.defaul
 
 
 class FakeCudaTensor(Tensor):
-    """A tensor on the GPU; what it holds is in `held`."""
+    """A tensor on the fake GPU; its data is in `held`."""
 
     held: Tensor
     device = property(lambda self: DEVICE)
@@ -73,7 +73,7 @@ class FakeCudaTensor(Tensor):
 
 
 class FakeCuda(TorchDispatchMode):
-    """Inside, `cuda:0` is there. `launches`: operations on it, by name; `waits`: lines that wait for it, and how."""
+    """A mode in which `cuda:0` exists. `launches`: operations on it, by name; `waits`: lines that wait for it, and how."""
 
     now: FakeCuda
 
@@ -86,16 +86,16 @@ class FakeCuda(TorchDispatchMode):
         return self.run(func, args, dict(kwargs or {}))
 
     def clear(self) -> None:
-        """Count anew."""
+        """Reset the counts."""
         self.launches.clear()
         self.waits.clear()
 
     def wait(self, how: str) -> None:
-        """A line of the package waits for the device."""
+        """Record that a line of the package waits for the device."""
         self.waits[f"{_line() or 'elsewhere'}: {how}"] += 1
 
     def run(self, func: Any, args: Any, options: dict[str, Any]) -> Any:
-        """One operation of PyTorch."""
+        """Run one operation of PyTorch."""
         if func is _aten.is_pinned.default:
             return False
         if func is _aten._pin_memory.default:
@@ -113,18 +113,18 @@ class FakeCuda(TorchDispatchMode):
         found = func(*plain, **named)
         if func not in _RESHAPES and _in_place(func):
             return args[0]
-        return tree.tree_map(_pretended, found) if here or goes else found
+        return tree.tree_map(_fake, found) if here or goes else found
 
     def _check(self, func: Any, args: Any, options: dict[str, Any], tensors: list[Tensor], goes: bool) -> None:
-        strangers = [each for each in tensors if not isinstance(each, FakeCudaTensor) and each.dim()]
-        if func is _aten.copy_.default and strangers:
+        others = [each for each in tensors if not isinstance(each, FakeCudaTensor) and each.dim()]
+        if func is _aten.copy_.default and others:
             self.wait("copy_ between devices")
         elif func in _INDEX and tensors:
             if not isinstance(args[0], FakeCudaTensor):
                 raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
-            if strangers or any(each is not None and each.dtype == torch.bool for each in args[1]):
+            if others or any(each is not None and each.dtype == torch.bool for each in args[1]):
                 self.wait("index by a mask, or from the CPU")
-        elif strangers and _line():  # PyTorch's own gradients make zeros by the device that it believes in, the CPU
+        elif others and _line():  # gradients of PyTorch create zeros on the CPU
             raise RuntimeError(f"{func}: expected all tensors to be on the same device, found cuda:0 and cpu")
         if func in _READS and tensors:
             self.wait(str(func))
@@ -133,7 +133,7 @@ class FakeCuda(TorchDispatchMode):
 
 
 def _line() -> str | None:
-    """The line of the package that runs now; None: PyTorch computes gradients."""
+    """Return the current line of the package; None: PyTorch computes gradients."""
     frame = sys._getframe(1)
     while frame is not None:
         _, found, path = frame.f_code.co_filename.rpartition("/polyseme/")
@@ -147,7 +147,7 @@ def _held(value: Any) -> Any:
     return value.held if isinstance(value, FakeCudaTensor) else value
 
 
-def _pretended(value: Any) -> Any:
+def _fake(value: Any) -> Any:
     return FakeCudaTensor(value) if isinstance(value, Tensor) and not isinstance(value, FakeCudaTensor) else value
 
 
@@ -158,13 +158,13 @@ def _in_place(func: Any) -> bool:
 
 
 def _free(func: Any) -> bool:
-    """Whether it launches nothing: views, and memory that is not filled."""
+    """Whether it launches nothing: views, and uninitialized memory."""
     views = any(each.alias_info is not None and not each.alias_info.is_write for each in func._schema.returns)
     return views or func in _RESHAPES or "empty" in str(func) or func in (_aten.detach.default, _aten._unsafe_view.default)
 
 
 class _CudnnLstm(torch.autograd.Function):
-    """One launch, of which PyTorch's autograd knows what it knows of cuDNN's: gradients come out at the other end."""
+    """One launch that is opaque to autograd, like cuDNN's."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[[list[Tensor]], tuple[Tensor, ...]], *tensors: Any) -> tuple[Tensor, ...]:
@@ -173,18 +173,18 @@ class _CudnnLstm(torch.autograd.Function):
             ctx.given = [each.held.detach().float().requires_grad_() for each in tensors]
             ctx.found = run(ctx.given)
         FakeCuda.now.launches["cudnn_rnn"] += 1
-        return tuple(_pretended(each.detach().to(torch.float16 if halves else torch.float32, copy=True)) for each in ctx.found)
+        return tuple(_fake(each.detach().to(torch.float16 if halves else torch.float32, copy=True)) for each in ctx.found)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         FakeCuda.now.launches["cudnn_rnn_backward"] += 1
         with _disable_current_modes():
             known = [_held(each).float() for each in grads]
-            return None, *map(_pretended, torch.autograd.grad(ctx.found, ctx.given, known))
+            return None, *map(_fake, torch.autograd.grad(ctx.found, ctx.given, known))
 
 
 def _lstm(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """`torch.lstm`, which for tensors of the GPU is cuDNN's."""
+    """`torch.lstm`, which is cuDNN's for GPU tensors."""
 
     def lstm(words: Tensor, *rest: Any) -> Any:
         if not isinstance(words, FakeCudaTensor):
@@ -201,7 +201,7 @@ def _lstm(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Autocast(torch.amp.autocast):
-    """On the GPU as on the CPU."""
+    """Autocast for the GPU, run as that of the CPU."""
 
     def __init__(self, device_type: str, *args: Any, **options: Any) -> None:
         super().__init__("cpu" if device_type == "cuda" else device_type, *args, **options)
@@ -209,12 +209,9 @@ class _Autocast(torch.amp.autocast):
 
 @contextlib.contextmanager
 def fake_cuda() -> Iterator[FakeCuda]:
-    """For the time of a block `cuda:0` is there, and Triton is not."""
+    """A block in which `cuda:0` exists and Triton does not."""
     find = importlib.util.find_spec
     FakeCuda.now = mode = FakeCuda()
-
-    def without_triton(name: str) -> Any:
-        return None if name == "triton" else find(name)
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.object(torch._VF, "lstm", _lstm(torch._VF.lstm), create=True))

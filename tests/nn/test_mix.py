@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from polyseme.base.errors import UsageError
-from polyseme.nn.mix import Mix, Mixes
+from polyseme.nn.mix import Mix
 from tests.oracle.mix import layer_norm_mix, pad_batch
 
 
@@ -84,14 +84,6 @@ def test_dropout_only_in_training() -> None:
     layers, mask = torch.ones(1, 1, 200, 4), torch.ones(1, 200, dtype=torch.bool)
     assert bool((mix(layers, mask) == 0).any())
     assert bool((mix.eval()(layers, mask) == 1).all())
-
-
-def test_several_mixes_from_one_pass(batch: tuple) -> None:
-    _, layers, mask, _ = batch
-    mixes = Mixes(Mix(3, weights=[9.0, 0.0, 0.0], l2=1.0), Mix(3, weights=[0.0, 0.0, 9.0], l2=1.0))
-    first, second = mixes(layers.float(), mask)
-    assert not torch.allclose(first, second)
-    assert mixes.penalty().item() == pytest.approx(162.0)
 
 
 def test_mistakes() -> None:

@@ -104,4 +104,4 @@ def test_whole_examples_wait_for_nothing(name: str, most: int) -> None:
         total.backward()
         assert total.dtype == torch.float32 and sum(gpu.waits.values()) <= most, gpu.waits
     weights = [weight for path, weight in task.named_parameters() if weight.requires_grad and ".decoder." not in path]
-    assert all(isinstance(weight.grad, FakeCudaTensor) for weight in weights)  # what is tied is not, on a pretended GPU
+    assert all(isinstance(weight.grad, FakeCudaTensor) for weight in weights)  # what is tied is not, on the fake GPU

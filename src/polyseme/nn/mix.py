@@ -87,20 +87,3 @@ class Mix(nn.Module):
             squares = squares + (boundaries - mean).square().sum((1, 2, 3))
         variance = (squares / count).view(-1, 1, 1, 1)
         return (layers - mean) / torch.sqrt(variance + _EPSILON[self.norm])
-
-
-class Mixes(nn.ModuleList):
-    """Several mixes of the same layers: one for the input of a network, one for its output.
-
-    >>> first, second = Mixes(Mix(3), Mix(3))(torch.ones(3, 1, 2, 4), torch.ones(1, 2, dtype=torch.bool))
-    """
-
-    def __init__(self, *mixes: Mix) -> None:
-        super().__init__(mixes)
-
-    def forward(self, layers: Tensor, mask: Tensor, ends: Tensor | None = None) -> list[Tensor]:
-        return [mix(layers, mask, ends) for mix in self]
-
-    def penalty(self) -> Tensor:
-        """Return the sum of the penalties."""
-        return torch.stack([mix.penalty() for mix in self]).sum()  # type: ignore[operator]

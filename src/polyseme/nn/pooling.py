@@ -1,4 +1,4 @@
-"""Pool word vectors into one vector per sentence or span; padding never counts."""
+"""Pool word vectors into one vector per text; padding never counts."""
 
 from __future__ import annotations
 
@@ -46,17 +46,3 @@ def concat_pool(vectors: Tensor, mask: Tensor, last: Tensor | None = None) -> Te
     """
     last = pool(vectors, mask, "last") if last is None else last
     return torch.cat([last, pool(vectors, mask, "max"), pool(vectors, mask, "mean")], dim=1)
-
-
-def pool_spans(vectors: Tensor, spans: Tensor, how: Pooling = "mean") -> Tensor:
-    """Pool spans of one sentence: words (words, dim), spans (count, 2) as [start, end) -> (count, dim or 2 dim)."""
-    if len(spans) and bool((spans[:, 0] > spans[:, 1]).any()):
-        raise UsageError("a span ends before it starts; spans are [start, end)")
-    width = int((spans[:, 1] - spans[:, 0]).max()) if len(spans) else 0
-    if len(spans) and (int(spans.min()) < 0 or int(spans[:, 1].max()) > len(vectors)):
-        first, last = int(spans.min()), int(spans[:, 1].max())
-        raise UsageError(f"spans reach from {first} to {last}, but the sentence has {len(vectors)} words")
-    offsets = spans[:, :1] + torch.arange(width, device=vectors.device)  # (count, width)
-    mask = offsets < spans[:, 1:]
-    gathered = vectors[offsets.clamp(max=max(len(vectors) - 1, 0))]  # (count, width, dim)
-    return pool(gathered, mask, how)

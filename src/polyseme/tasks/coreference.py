@@ -301,7 +301,7 @@ class Coreference(Task):
         """(words, dim) and (words, own) of some documents, from some sentences at a time."""
         lengths = [len(text) for row in rows for text in data.texts[row]]
         begins = torch.tensor([0, *np.cumsum(lengths).tolist()], device=self.features.device)
-        dims = self.ranker.pieces[0], self.ranker.pieces[2]
+        dims = self.ranker.sizes[0], self.ranker.sizes[2]
         whole = tuple(torch.zeros(sum(lengths), dim, device=self.features.device) for dim in dims)
         for places, batch in data.pieces(rows):
             (inputs,) = self._inputs(batch)

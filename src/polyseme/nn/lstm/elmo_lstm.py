@@ -24,8 +24,8 @@ class ElmoLstm(nn.Module):
     """Two independent stacks of LSTMs: one reads from the left, one from the right.
 
     Takes vectors of distinct words (distinct, inputs), the packed index of each direction into them (2, words), the sizes of
-    the steps and a start state with rows in packed order. Returns the outputs of each layer, packed in the direction's own reading
-    order, (layers, 2, words, output), and the end state.
+    the steps and a start state with rows in packed order. Returns the outputs of each layer, packed in the direction's own
+    reading order, (layers, 2, words, output), and the end state.
     """
 
     def __init__(self, inputs: int, config: LstmConfig) -> None:

@@ -26,19 +26,19 @@ def plain_layer(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The reference: inputs (2, steps, rows, inputs) -> outputs (2, steps, rows, output), end state of both directions.
 
-    `start` and `state` are of this layer alone: (2, rows or 1, output) and (2, rows or 1, dim).
+    `start` and `state` belong to this layer: (2, rows or 1, output) and (2, rows or 1, dim).
     """
     outputs, hiddens, cells = [], [], []
     for direction, layer in enumerate(pair):
         hidden, cell = state.hidden[direction], state.cell[direction]
-        products = inputs[direction] @ layer.input_weight.T + layer.bias
+        gates = inputs[direction] @ layer.input_weight.T + layer.bias
         rows = []
         for step in range(inputs.shape[1]):
             if begins is not None:
-                anew = begins[step][:, None]
-                hidden = torch.where(anew, start.hidden[direction], hidden)
-                cell = torch.where(anew, start.cell[direction], cell)
-            hidden, cell = layer.step(products[step], hidden, cell)
+                restart = begins[step][:, None]
+                hidden = torch.where(restart, start.hidden[direction], hidden)
+                cell = torch.where(restart, start.cell[direction], cell)
+            hidden, cell = layer.step(gates[step], hidden, cell)
             rows.append(hidden)
         outputs.append(torch.stack(rows))
         hiddens.append(hidden)
@@ -49,7 +49,7 @@ def plain_layer(
 def fused_layer(
     pair: tuple[LstmLayer, LstmLayer], inputs: Tensor, begins: Tensor | None, start: LstmState, state: LstmState
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The same numbers, both directions at once; products in the type of `inputs`."""
+    """The same for both directions at once; matmuls in the type of `inputs`."""
 
     def both(name: str) -> Tensor | None:
         weights = [getattr(layer, name) for layer in pair]
@@ -74,10 +74,10 @@ def fused_layer(
 def run_packed_rows(
     stacks: ElmoLstm, inputs: Tensor, begins: Tensor | None, start: LstmState, carried: LstmState, *, layer: Layer | None = None
 ) -> tuple[Tensor, LstmState]:
-    """Word vectors (2, steps, rows, dim) -> the top layer's outputs (2, steps, rows, output), and the state to carry on.
+    """Word vectors (2, steps, rows, dim) -> the top layer's outputs (2, steps, rows, output), and the state to carry over.
 
-    `begins` (steps, rows) says where a sentence begins and the state is put back to `start` (one row); None: nowhere.
-    No gradient flows into `carried`, nor out of the state that is given back: back-propagation is truncated there.
+    `begins` (steps, rows): where a sentence begins and the state is reset to `start` (one row); None: nowhere. No gradient
+    flows through `carried` and the returned state: BPTT is truncated there.
     """
     layer = layer or (plain_layer if plain_wanted() else fused_layer)
     hiddens, cells = [], []

@@ -16,7 +16,7 @@ from polyseme.nn.lstm.layers import LstmState, plain_wanted
 from polyseme.nn.lstm.packed_rows import run_packed_rows
 
 recording = threading.Lock()
-"""Held while a graph is recorded: another thread that asks the GPU for memory then would spoil it, so it takes this first."""
+"""Held while a graph is captured. Other threads must hold it to allocate GPU memory, which would break the capture."""
 
 
 class PackedRowsGraph:
@@ -27,19 +27,19 @@ class PackedRowsGraph:
         self.fits = _key(stacks, inputs, begins)
         given = _flat(inputs, begins, start, carried)
         sample = tuple(tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in given)
-        # the graph is recorded on a stream of its own, and its gradients are added on the usual one: that is meant so
+        # the graph is captured on its own stream, and gradients accumulate on the default one: this is intended
         torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
         with recording, torch.autocast("cuda", enabled=False):
             self._replay = torch.cuda.make_graphed_callables(reader, sample, allow_unused_input=True)
 
     def __call__(self, inputs: Tensor, begins: Tensor | None, start: LstmState, carried: LstmState) -> tuple[Tensor, LstmState]:
-        """As `run_packed_rows`; what it gives stays true until the next call."""
+        """As `run_packed_rows`; results are valid until the next call."""
         top, hidden, cell = self._replay(*_flat(inputs, begins, start, carried))  # type: ignore[misc]
         return top, LstmState(hidden, cell)
 
 
 class GraphedPackedRows:
-    """`run_packed_rows` for one `ElmoLstm`; on a GPU through a graph, recorded anew when shapes or weights' places change."""
+    """`run_packed_rows` for one `ElmoLstm`; on a GPU through a graph, captured again when shapes or weight addresses change."""
 
     def __init__(self, stacks: ElmoLstm) -> None:
         self._stacks = stacks
@@ -52,13 +52,13 @@ class GraphedPackedRows:
         if not (inputs.is_cuda and stacks.training and learns) or plain_wanted():
             return run_packed_rows(stacks, inputs, begins, start, carried)
         if self._graph is None or self._graph.fits != _key(stacks, inputs, begins):
-            self._graph = None  # its memory first
+            self._graph = None  # free its memory first
             self._graph = PackedRowsGraph(stacks, inputs, begins, start, carried)
         return self._graph(inputs, begins, start, carried)
 
 
 class _Reader(nn.Module):
-    """Tensors in, tensors out, as a graph wants it."""
+    """Tensors in, tensors out, as a graph needs."""
 
     def __init__(self, stacks: ElmoLstm, sentences: bool) -> None:
         super().__init__()
@@ -77,5 +77,5 @@ def _flat(inputs: Tensor, begins: Tensor | None, start: LstmState, carried: Lstm
 
 
 def _key(stacks: ElmoLstm, inputs: Tensor, begins: Tensor | None) -> tuple[object, ...]:
-    places = tuple((weight.data_ptr(), weight.requires_grad) for weight in stacks.parameters())
-    return (inputs.shape, inputs.dtype, inputs.requires_grad, begins is None, stacks.dropout, places)
+    addresses = tuple((weight.data_ptr(), weight.requires_grad) for weight in stacks.parameters())
+    return (inputs.shape, inputs.dtype, inputs.requires_grad, begins is None, stacks.dropout, addresses)

@@ -1,17 +1,17 @@
-"""Which spans of a document are mentions, and which earlier one does each mean again? End-to-end span ranking.
+"""End-to-end span ranking for coreference: which spans are mentions, and which earlier mention does each refer to?
 
-Lee et al. 2017, the network behind the coreference row of Peters et al. 2018, with the coarse-to-fine search of Lee et al. 2018
-and without its higher-order inference. Every span of a sentence up to some length is scored as a mention; the best, so many
-to a word, are kept, none of which cross. Each kept span looks for its antecedents among all before it by a product of two
-vectors, and the best few are scored by a network. "None of them" scores 0.
+Lee et al. 2017, the network of the coreference row of Peters et al. 2018, with the coarse-to-fine search of Lee et al. 2018
+and without its higher-order inference. Every span of a sentence up to a maximum width is scored as a mention. The best ones
+are kept, a number per word, and none of them cross. Each kept span finds candidate antecedents among all earlier ones by a
+bilinear score, and a network scores the best of them. "No antecedent" has score 0.
 
-A book must fit into memory. So nothing is ever laid out for all spans, nor for all pairs of them:
+A book must fit into memory, so nothing is computed for all spans or all pairs at once:
 
-- A layer over [first; last; head; width] is a sum of four products, three of which are made once for each word. Spans are then
-  scored by adding, some words at a time.
-- Spans are chosen without gradients; only what was chosen is represented and scored again, with them. What is not chosen
-  learns nothing, so right mentions can be chosen first in training.
-- Coarse scores of pairs are made in blocks; of each block the best few go on.
+- A layer over [first; last; head; width] is a sum of four matmuls, three of which run once per word. Spans are then scored by
+  additions, for some words at a time.
+- Spans are chosen without gradients; only the chosen ones are represented and scored again, with gradients. The others learn
+  nothing, so gold mentions can be chosen first in training.
+- Coarse scores of pairs are computed in blocks, and the best of each block are kept.
 """
 
 from __future__ import annotations
@@ -28,47 +28,47 @@ from polyseme.base.errors import UsageError
 from polyseme.nn.attention import MASKED_SCORE, masked_softmax
 
 _CELLS_CPU, _CELLS_CUDA = 1 << 20, 1 << 26
-"""Numbers of one tensor that stands in memory at a time: what a CPU's cache likes, and what keeps a GPU busy."""
+"""Elements of one tensor in memory at a time: what fits a CPU cache, and what fills a GPU."""
 _BLOCK = 512, 4096
-"""Spans, and antecedents of them, whose coarse scores are made at a time."""
+"""Spans and antecedents whose coarse scores are computed at a time."""
 _STEPS = (1, 2, 3, 4, 5, 8, 16, 32, 64)
-"""Where a class of distances ends and the next begins, in spans."""
-_SPEAKERS = 3  # not known, the same, another
+"""Boundaries of the distance buckets, in spans."""
+_SPEAKERS = 3  # unknown, same, different
 
 
 @dataclass(frozen=True)
 class DocumentWords:
-    """What is known of the words of a document."""
+    """The words of a document."""
 
     states: Tensor
-    """(words, dim): in their sentences."""
+    """(words, dim): in context."""
     own: Tensor
-    """(words, own): by themselves, of which the head of a span is made."""
+    """(words, own): out of context; the head of a span is a mean of these."""
     sentences: Tensor
-    """(words,): the number of the sentence; no span leaves it."""
+    """(words,): number of the sentence; spans do not cross sentences."""
     speakers: Tensor
-    """(words,): the number of who speaks, 0 where that is not known."""
+    """(words,): number of the speaker; 0: unknown."""
 
 
 @dataclass(frozen=True)
 class SpanRanking:
-    """The spans that were kept, in the order of the text, and what each may mean again."""
+    """The kept spans in the order of the text, and their candidate antecedents."""
 
     first: Tensor
     """(spans,): first word; on the CPU."""
     last: Tensor
-    """(spans,): last word, itself in the span; on the CPU."""
+    """(spans,): last word, inclusive; on the CPU."""
     mention: Tensor
-    """(spans,): scores of being a mention."""
+    """(spans,): mention scores."""
     antecedents: Tensor
-    """(spans, antecedents): numbers of earlier spans."""
+    """(spans, antecedents): indexes of earlier spans."""
     scores: Tensor
-    """(spans, antecedents): that it means the same; `MASKED_SCORE` where there is no such antecedent. None of them has 0."""
+    """(spans, antecedents): coreference scores, `MASKED_SCORE` where there is no antecedent; "no antecedent" has 0."""
 
     def loss(self, cluster: Tensor) -> Tensor:
-        """The summed marginal loss, () from (spans,): the number of each span's cluster, 0 where it is in none.
+        """Return the summed marginal loss, (), from the cluster of each span (spans,), 0 for none.
 
-        Any antecedent of the same cluster is right; where there is none, "none of them" is.
+        Every antecedent of the same cluster is correct; if there is none, "no antecedent" is.
         """
         if not len(cluster):
             return self.scores.sum()
@@ -78,17 +78,17 @@ class SpanRanking:
         return (scores.logsumexp(1) - scores.masked_fill(~right, MASKED_SCORE).logsumexp(1)).sum()
 
     def links(self) -> list[int]:
-        """For each span the earlier one that it means again, -1 where there is none."""
+        """Return for each span its best antecedent, -1 for none."""
         if not self.scores.numel():
             return [-1] * len(self.first)
-        best, place = self.scores.max(dim=1)
-        chosen = self.antecedents.gather(1, place[:, None]).squeeze(1)
+        best, position = self.scores.max(dim=1)
+        chosen = self.antecedents.gather(1, position[:, None]).squeeze(1)
         return chosen.masked_fill(best <= 0, -1).tolist()
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """What is computed once for each span that was kept: (spans, ...) each."""
+    """What is computed once for each kept span: (spans, ...) each."""
 
     vectors: Tensor
     mention: Tensor
@@ -150,9 +150,9 @@ class SpanRanker(nn.Module):
         self.prior = nn.Parameter(torch.zeros(len(_STEPS) + 1))  # of each class of distances
 
     def forward(self, words: DocumentWords, wanted: Tensor | None = None) -> SpanRanking:
-        """`wanted` (spans, 2), first and last words: spans that are kept besides, so that they can be learned.
+        """`wanted` (spans, 2), first and last words: spans to keep in addition, for training.
 
-        The best of the others are kept all the same: of wanted ones alone, nothing would be learned of what is no mention.
+        The best of the others are kept too: they are the negative examples.
         """
         scores, room = self.candidates(words), math.ceil(self.spans_per_word * len(words.states))
         if wanted is not None:
@@ -169,23 +169,23 @@ class SpanRanker(nn.Module):
 
     @torch.no_grad()
     def candidates(self, words: DocumentWords) -> Tensor:
-        """(words, width): how good a mention begins at each word, by its length; `MASKED_SCORE` where its sentence is over.
+        """Return mention scores (words, width) by first word and width; `MASKED_SCORE` beyond the sentence.
 
-        The same as `mention(vectors(...))` without dropout, for every span.
+        Equals `mention(vectors(...))` without dropout, for every span.
         """
-        count, places = len(words.states), torch.arange(self.max_span_width, device=words.states.device)
+        count, positions = len(words.states), torch.arange(self.max_span_width, device=words.states.device)
         inward, *rest = [layer for layer in self.mention if not isinstance(layer, nn.Dropout)]
         assert isinstance(inward, nn.Linear)
         weights = inward.weight.split(self.sizes, dim=1)
         by_first, by_last = words.states @ weights[0].T, words.states @ weights[1].T  # (words, hidden)
         by_head, by_width = words.own @ weights[2].T, self.width.weight @ weights[3].T + inward.bias
         attention = self.head(words.states).squeeze(1)
-        within = places[:, None] >= places  # (width, width): a span of this length has this word
+        within = positions[:, None] >= positions  # (width, width): a span of this width includes this word
         found = [words.states.new_zeros(0, self.max_span_width, dtype=torch.float32)]
-        for some in _slices(count, self.max_span_width * max(by_width.shape[1], self.max_span_width), places.device):
-            begin = torch.arange(count, device=places.device)[some]
-            near = (begin[:, None] + places).clamp(max=count - 1)  # (some, width)
-            inside = (begin[:, None] + places < count) & (words.sentences[near] == words.sentences[begin, None])
+        for some in _slices(count, self.max_span_width * max(by_width.shape[1], self.max_span_width), positions.device):
+            begin = torch.arange(count, device=positions.device)[some]
+            near = (begin[:, None] + positions).clamp(max=count - 1)  # (some, width)
+            inside = (begin[:, None] + positions < count) & (words.sentences[near] == words.sentences[begin, None])
             heads = masked_softmax(attention[near].unsqueeze(1), within) @ _rows(by_head, near)  # (some, width, hidden)
             score = heads + by_first[begin, None] + _rows(by_last, near) + by_width
             for layer in rest:
@@ -194,18 +194,18 @@ class SpanRanker(nn.Module):
         return torch.cat(found)
 
     def _raised(self, scores: Tensor, wanted: Tensor) -> Tensor:
-        """Scores of candidates with those that are wanted above all others; what is too long stays out."""
+        """Return the scores with the wanted spans above all others; spans that are too wide are left out."""
         wanted = wanted[wanted[:, 1] - wanted[:, 0] < self.max_span_width].to(scores.device)
-        places = wanted[:, 0], wanted[:, 1] - wanted[:, 0]
-        return scores.index_put(places, scores[places].masked_fill(scores[places] > MASKED_SCORE / 2, math.inf))
+        positions = wanted[:, 0], wanted[:, 1] - wanted[:, 0]
+        return scores.index_put(positions, scores[positions].masked_fill(scores[positions] > MASKED_SCORE / 2, math.inf))
 
     def vectors(self, words: DocumentWords, first: Tensor, last: Tensor) -> Tensor:
-        """(spans, dim): first and last word, what lies between as the network sees its head, and how wide it is."""
-        places = torch.arange(self.max_span_width, device=first.device)
+        """Return span vectors (spans, dim): first word, last word, attention-weighted head, width."""
+        positions = torch.arange(self.max_span_width, device=first.device)
         attention = self.head(words.states).squeeze(1)
         heads = [words.own.new_zeros(0, words.own.shape[1])]
-        for some in _slices(len(first), self.max_span_width * words.own.shape[1], places.device):
-            near = first[some, None] + places  # (some, width)
+        for some in _slices(len(first), self.max_span_width * words.own.shape[1], positions.device):
+            near = first[some, None] + positions  # (some, width)
             inside = near <= last[some, None]
             near = torch.minimum(near, last[some, None])
             heads.append((masked_softmax(attention[near], inside).unsqueeze(1) @ _rows(words.own, near)).squeeze(1))
@@ -220,13 +220,13 @@ class SpanRanker(nn.Module):
         return _Kept(vectors, mention, speaker, self.left(vectors), self.right(vectors), by_span, by_antecedent)
 
     def _pair_weights(self) -> Sequence[Tensor]:
-        """Of the first layer over pairs: for the span, its antecedent, the product of both, their distance, their speakers."""
+        """Split the first layer over pairs: for the span, the antecedent, their product, their distance, their speakers."""
         feature = self.distance.embedding_dim
         parts: Sequence[Tensor] = self.pair[0].weight.split([self.dim] * 3 + [feature] * 2, dim=1)  # type: ignore[operator]
         return parts
 
     def _pairs(self, kept: _Kept, some: slice, near: Tensor) -> Tensor:
-        """(some, antecedents): scores of some spans with their antecedents."""
+        """Return the scores of some spans with their antecedents: (some, antecedents)."""
         inward, *rest = self.pair
         assert isinstance(inward, nn.Linear)
         _, _, product, distance, speakers = self._pair_weights()
@@ -251,18 +251,18 @@ def _network(inputs: int, hidden: int, dropout: float) -> nn.Sequential:
 
 
 def _slices(count: int, size: int, device: torch.device) -> Iterator[slice]:
-    """Runs of rows of a size, as many numbers together as suit the device."""
+    """Yield slices of rows of a given size, as many at a time as suit the device."""
     step = max(1, (_CELLS_CUDA if device.type == "cuda" else _CELLS_CPU) // max(size, 1))
     return (slice(begin, begin + step) for begin in range(0, count, step))
 
 
 def _rows(table: Tensor, numbers: Tensor) -> Tensor:
-    """(..., dim): rows of a table by their numbers (...); on a CPU faster than `table[numbers]`."""
+    """Return table[numbers]: rows (..., dim) for indexes (...); faster on a CPU."""
     return table.index_select(0, numbers.flatten()).view(*numbers.shape, table.shape[1])
 
 
 def distance_class(steps: Tensor) -> Tensor:
-    """Distances in spans, 0 or more, as classes: 1, 2, 3, 4, 5 to 7, 8 to 15 and so on.
+    """Return the buckets of distances in spans: 1, 2, 3, 4, 5 to 7, 8 to 15 and so on.
 
     >>> distance_class(torch.tensor([0, 1, 4, 5, 7, 8, 64, 1000])).tolist()
     [0, 1, 4, 5, 5, 6, 9, 9]
@@ -272,7 +272,7 @@ def distance_class(steps: Tensor) -> Tensor:
 
 @functools.cache
 def _bounds(device: torch.device) -> Tensor:
-    """`_STEPS` on a device, brought there once: each copy would wait for it."""
+    """`_STEPS` on a device, copied once: each copy waits for the GPU."""
     return torch.tensor(_STEPS, device=device)
 
 
@@ -280,9 +280,9 @@ def _bounds(device: torch.device) -> Tensor:
 
 
 def chosen_spans(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The best spans, at most `count`, none of which cross: scores (words, width) -> first and last words, on the CPU.
+    """Choose the best spans, at most `count`, that do not cross: scores (words, width) -> first and last words, on the CPU.
 
-    The best comes first, then the next best that crosses none of those before it. Given back in the order of the text.
+    Greedy: the best first, then the next best that crosses none of them. Returned in the order of the text.
 
     >>> chosen_spans(torch.tensor([[1.0, 9.0], [2.0, 8.0], [3.0, MASKED_SCORE]]), 3)   # words 0 and 1; they cross words 1 and 2
     (tensor([0, 1, 2]), tensor([1, 1, 2]))
@@ -290,7 +290,7 @@ def chosen_spans(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     words, width_limit = scores.shape
     flat = scores.flatten()
     order = flat.argsort(descending=True, stable=True)[: int((flat > MASKED_SCORE / 2).sum())].cpu()
-    furthest, nearest = [-1] * words, [words] * words  # of chosen spans: by first word the last, by last word the first one
+    furthest, nearest = [-1] * words, [words] * words  # of chosen spans: last word by first word, and first word by last word
     found: list[tuple[int, int]] = []
     for position in (position for some in order.split(1 << 16) for position in some.tolist()):
         if len(found) == count:
@@ -307,10 +307,10 @@ def chosen_spans(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def best_antecedents(left: Tensor, right: Tensor, mention: Tensor, prior: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """For each span the earlier ones with the best coarse scores, at most `count`; and which of these there are.
+    """Return for each span the earlier ones with the best coarse scores, at most `count`, and which of them exist.
 
-    (spans, dim) twice, (spans,) and the prior of each class of distances -> (spans, antecedents) twice, best first. The
-    coarse score of span i and an earlier one j is left(i) . right(j) + mention(j) + prior of their distance.
+    (spans, dim) twice, (spans,) and the prior of each distance bucket -> (spans, antecedents) twice, best first. The coarse
+    score of span i and an earlier span j is left(i) . right(j) + mention(j) + prior of their distance.
     """
     spans = len(left)
     count = min(count, max(spans - 1, 0))
@@ -324,9 +324,9 @@ def best_antecedents(left: Tensor, right: Tensor, mention: Tensor, prior: Tensor
             steps = rows[:, None] - columns
             scores = (left[rows] @ right[columns].T).float() + mention[columns] + by_distance[steps.clamp(min=0)]
             scores = scores.masked_fill(steps <= 0, MASKED_SCORE)
-            score, place = scores.topk(min(count, len(columns)), dim=1)
+            score, position = scores.topk(min(count, len(columns)), dim=1)
             best, kept = torch.cat([best, score], dim=1).topk(count, dim=1)
-            which = torch.cat([which, columns[place]], dim=1).gather(1, kept)
+            which = torch.cat([which, columns[position]], dim=1).gather(1, kept)
         found.append(which)
         there.append(best > MASKED_SCORE / 2)
     return torch.cat(found), torch.cat(there)
