@@ -286,7 +286,7 @@ def test_options_that_unpack_to_very_much(tmp_path):
 def test_archives_that_leave_their_folder(tmp_path):
     with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
         archive.writestr("../escaped", "x")
-    refused(tmp_path / "bad.zip", r"bad.zip: holds the entry '\.\./escaped', which would leave the folder; refused")
+    refused(tmp_path / "bad.zip", r"bad.zip: has the entry '\.\./escaped', which would leave the folder; refused")
     with tarfile.open(tmp_path / "bad.tar.gz", "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("/tmp/../escaped"))
     refused(tmp_path / "bad.tar.gz", "which would leave the folder; refused")
@@ -378,4 +378,4 @@ def test_archives_with_impossible_names(kind, names, tmp_path):
         with tarfile.open(path, "w") as archive:
             for name in names:
                 archive.addfile(tarfile.TarInfo(name))
-    refused(path, rf"model.{kind}: holds the entry '.+', which cannot be unpacked \(.+\)")
+    refused(path, rf"model.{kind}: has the entry '.+', which cannot be unpacked \(.+\)")
