@@ -9,7 +9,6 @@ the nearest known one, because a misspelt option that is silently ignored costs 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -108,10 +107,14 @@ def setting_of(field: dataclasses.Field[Any]) -> Setting:
     return field.metadata.get("setting", Setting())
 
 
-@functools.cache
+_HINTS: dict[type, dict[str, Any]] = {}
+
+
 def hints_of(config: type) -> dict[str, Any]:
     """The types of a config's fields."""
-    return typing.get_type_hints(config)
+    if config not in _HINTS:
+        _HINTS[config] = typing.get_type_hints(config)
+    return _HINTS[config]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

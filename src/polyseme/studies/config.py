@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.config import Config, setting
-from polyseme.base.errors import UsageError, arg
+from polyseme.base.errors import UsageError, arg, nearest
 
 METHODS = ("ngram", "nnlm", "word2vec", "fasttext", "glove", "taglm", "elmo", "ulmfit", "gpt", "bert")
 """Pre-training methods by the year of their publication."""
@@ -128,6 +128,9 @@ class LineageConfig(StudyConfig):
     def problems(self) -> Iterable[str]:
         """Settings of the comparison need data sets."""
         yield from empty_problems(self, "methods", "seeds")
+        for method in self.methods:
+            if method not in METHODS:
+                yield f"{arg('methods')} has {method!r}, which is not a method{nearest(method, METHODS)}"
         yield from baseline_problems(self.baseline, self.rows)
         given = {"encoders": self.encoders, "baseline": self.baseline, "option": self.options, "plot": self.plot}
         if not self.tasks and (idle := [arg(name) for name, value in given.items() if value]):

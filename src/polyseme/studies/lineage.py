@@ -24,15 +24,18 @@ from polyseme.analysis.plots import check_plot
 from polyseme.base import format1
 from polyseme.base.errors import PolysemeError, UsageError, arg, nearest
 from polyseme.base.files import write_text
+from polyseme.base.options import options_of
 from polyseme.base.run import Run
 from polyseme.base.signals import GracefulStop
 from polyseme.pretraining.cost import Cost, read_cost
+from polyseme.pretraining.methods import get_method, method_options
 from polyseme.studies.compare import Study
 from polyseme.studies.config import METHODS, LineageConfig
 from polyseme.studies.finetuning import without_mode
 from polyseme.studies.fingerprint import quick_fingerprint
 from polyseme.studies.processes import Process, failure_reason, last_line, run_parallel, start_process
 from polyseme.studies.report import ComparisonResult
+from polyseme.text.config import TextConfig
 from polyseme.text.files.sources import Source
 
 NO_LANGUAGE_MODELS = ("word2vec", "fasttext", "glove", "bert")
@@ -41,7 +44,7 @@ NOT_TRAINABLE = ("ngram",)
 """Methods whose models have no weights that a task could train."""
 WORD_VECTORS = ("word2vec", "fasttext", "glove")
 """Methods whose models are word vectors, which cannot be fine-tuned under a head alone."""
-_VOCABULARY = {"vocabulary": "50000"}
+_VOCABULARY = {"vocabulary": "50000", "vocabulary-size": "50000"}  # a command takes the one that it knows
 DEFAULTS: Mapping[str, Mapping[str, str]] = {"ngram": _VOCABULARY, "nnlm": _VOCABULARY, "ulmfit": _VOCABULARY}
 """Options that differ from those of `polyseme pretrain`: language models over words get the vocabulary size of ELMo."""
 BUDGETS = ("epochs", "minutes", "words", "steps")
@@ -192,14 +195,14 @@ def run_lineage(
     corpus: Sequence[str],
     out: str | Path,
     *,
-    known: Mapping[str, Collection[str]],
+    known: Mapping[str, Collection[str]] | None = None,
     notify: Notify = print,
 ) -> ComparisonResult:
     """Pre-train the methods on a text, compare them on data sets, and write the tables of what is finished.
 
-    `known`: the options of each method by name, as flags without dashes in front.
+    `known`: the options of each method's command, as flags without dashes in front.
     """
-    line = _lineage(config, corpus, Path(out), known)
+    line = _lineage(config, corpus, Path(out), known_options(config.methods) if known is None else known)
     study = _study(config, line)
     if config.plot:
         check_plot("table.png")
@@ -225,9 +228,6 @@ def run_lineage(
 
 
 def _lineage(config: LineageConfig, corpus: Sequence[str], out: Path, known: Mapping[str, Collection[str]]) -> Lineage:
-    for method in config.methods:
-        if method not in METHODS:
-            raise UsageError(f"{arg('methods')} has {method!r}, which is not a method{nearest(method, METHODS)}")
     if "-" in corpus:
         raise UsageError(f"{arg('corpus', '-')}: every method reads the text again; write it to a file and give that")
     Source(list(corpus))  # a missing text is reported once, and not by every method
@@ -240,6 +240,13 @@ def _lineage(config: LineageConfig, corpus: Sequence[str], out: Path, known: Map
     return Lineage(
         out, tuple(corpus), methods, arguments_of(methods, config.pretrain, known, defaults), held_out, config.device
     )
+
+
+def known_options(methods: Sequence[str]) -> dict[str, set[str]]:
+    """Return the options of `polyseme pretrain` for each method, but for those that a lineage gives itself."""
+    text = set(options_of({"text": TextConfig()})) - {"shards"}
+    names = {method: {*method_options(method), *text, *get_method(method).call_options} for method in methods}
+    return {method: {name.replace("_", "-") for name in names[method]} for method in methods}
 
 
 def _study(config: LineageConfig, line: Lineage) -> Study | None:
