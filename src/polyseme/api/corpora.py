@@ -1,0 +1,155 @@
+"""Look at a text before training on it, and make its vocabulary."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from polyseme.api.arguments import AnyCorpus, FilePath
+from polyseme.api.settings import with_settings
+from polyseme.base.config import Setting
+from polyseme.base.display import count, html_table, named_values
+from polyseme.base.errors import UsageError, arg
+
+if TYPE_CHECKING:
+    from polyseme.pretraining.forecast import Forecast
+    from polyseme.text.config import TextConfig
+    from polyseme.text.corpus_report import CorpusReport
+
+Sources = Annotated[
+    AnyCorpus,
+    Setting(
+        help="Files, folders or quoted globs: text (plain, gzip, xz, zstd), JSON lines, Parquet; - is standard input.",
+        metavar="SOURCE",
+    ),
+]
+ModelSize = Annotated[
+    Literal["tiny", "small", "medium", "original"] | None,
+    Setting(help="Try to train an ELMo of this size for some seconds, and say what the whole text would take.", group="Forecast"),
+]
+Epochs = Annotated[float | None, Setting(help="Passes over the text.", min=0, default_text="10", group="Forecast")]
+ForecastDevice = Annotated[
+    str | None, Setting(help="cpu or cuda.", default_text="a GPU if there is one", metavar="DEVICE", group="Forecast")
+]
+VocabularyOut = Annotated[FilePath, Setting(help="File for the vocabulary: one word per line.", metavar="FILE", flags=("-o",))]
+VocabularySize = Annotated[
+    int | None, Setting(help="Lines of the vocabulary, with the 3 special tokens.", default_text="50,000", min=4)
+]
+MinCount = Annotated[int | None, Setting(help="Keep words that occur at least this often.", min=1)]
+
+
+@dataclasses.dataclass(frozen=True)
+class CorpusCheck:
+    """What a text holds, and what training on it takes."""
+
+    report: CorpusReport
+    forecast: Forecast | None
+    source: str
+
+    @property
+    def problem(self) -> str | None:
+        """Why training could not read the text; None: it can."""
+        bad = self.report.bad_lines
+        if not self.report.words:
+            lines = f"; {count(bad, 'bad line')}, not UTF-8 or without text in the field" if bad else ""
+            return f"{self.source}: there are no words to train on{lines}"
+        return f"{count(bad, 'bad line')}: training stops there unless {arg('skip_bad_lines', True)}" if bad else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for programs."""
+        forecast = {} if self.forecast is None else {"forecast": dataclasses.asdict(self.forecast)}
+        return {**dataclasses.asdict(self.report), "problems": self.report.problems(), **forecast}
+
+    def __str__(self) -> str:
+        return "\n".join([named_values(self._rows()), *self.report.problems()])
+
+    def _repr_html_(self) -> str:
+        return html_table(["", "text"], [(name.replace("_", " "), value) for name, value in self._rows().items()])
+
+    def _rows(self) -> dict[str, Any]:
+        values = dataclasses.asdict(self.report)
+        rows = {name: value for name, value in values.items() if isinstance(value, int) and not isinstance(value, bool)}
+        about = "" if self.report.exact else "about "
+        rows |= {name: f"{about}{rows[name]:,}" for name in ("distinct_words", "duplicate_lines")}
+        rows |= {"empty_files": len(self.report.empty_files), "shard_bytes": f"about {self.report.shard_bytes:,}"}
+        return rows | ({} if self.forecast is None else _forecast_rows(self.forecast))
+
+
+def _forecast_rows(forecast: Forecast) -> dict[str, Any]:
+    from polyseme.base.formatting import format_duration, format_size
+
+    return {
+        "parameters": forecast.parameters,
+        "training_speed": f"about {forecast.words_per_second:,.0f} words per second",
+        "training_time": f"about {format_duration(forecast.seconds)}",
+        "training_memory": f"about {format_size(forecast.memory_bytes)}",
+        "training_disk": f"about {format_size(forecast.disk_bytes)}",
+    }
+
+
+@with_settings(text="polyseme.text.config:TextConfig")
+def check_corpus(
+    source: Sources, *, size: ModelSize = None, epochs: Epochs = None, device: ForecastDevice = None, text: TextConfig
+) -> CorpusCheck:
+    """Count what a text holds and report what is wrong with it, before hours of training go into it.
+
+    Exits with 1 if training could not read it: a line that is not UTF-8, or no words at all.
+    """
+    if size is None and (epochs is not None or device is not None):
+        raise UsageError(f"{arg('epochs')} and {arg('device')} are for the forecast of a training: add {arg('size')}")
+    from polyseme.base.progress import progress
+
+    files = [source] if isinstance(source, str | Path) else source
+    with progress("checking", unit="words") as advance:
+        report = text.open(files).check(advance)  # type: ignore[arg-type]
+    forecast = _forecast(report, size, epochs, device) if size is not None and report.words else None
+    return CorpusCheck(report, forecast, " ".join(map(str, files)))  # type: ignore[arg-type]
+
+
+def _forecast(report: CorpusReport, size: str, epochs: float | None, device: str | None) -> Forecast:
+    from polyseme.base.run import Run
+    from polyseme.pretraining.forecast import forecast
+    from polyseme.pretraining.methods import configure_method
+
+    config: Any = configure_method("elmo", {"size": size, "epochs": 10.0 if epochs is None else epochs})
+    run = Run.from_environment(device=device)
+    return forecast(config, report.words, report.distinct_words, report.sentences, run)
+
+
+@dataclasses.dataclass(frozen=True)
+class WrittenVocabulary:
+    """A vocabulary file."""
+
+    written: Path
+    size: int
+    words: int
+    """Words of the text."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for programs."""
+        return {"written": str(self.written), "size": self.size, "words": self.words}
+
+    def __str__(self) -> str:
+        return f"{self.written}: {count(self.size, 'line')}, from {count(self.words, 'word')} of text"
+
+
+@with_settings(text="polyseme.text.config:TextConfig")
+def write_vocabulary(
+    source: Sources, *, out: VocabularyOut, size: VocabularySize = None, min_count: MinCount = None, text: TextConfig
+) -> WrittenVocabulary:
+    """Write the most frequent words of a text to a file, most frequent first.
+
+    The file begins with the special tokens `<S>`, `</S>` and `<UNK>`: begin and end of a sentence, and any other word.
+    """
+    from polyseme.base.files import write_text
+    from polyseme.base.progress import progress
+    from polyseme.text.counting.counts import build_vocabulary, count_words
+
+    corpus = text.open([source] if isinstance(source, str | Path) else source)  # type: ignore[arg-type]
+    with progress("counting", unit="words") as advance:
+        counts = count_words(corpus, progress=advance)
+    size = 50_000 if size is None and min_count is None else size
+    vocabulary = build_vocabulary(counts, size=size, min_count=min_count or 1)
+    write_text(Path(out), vocabulary.to_text())
+    return WrittenVocabulary(Path(out), len(vocabulary), counts.total)
