@@ -26,7 +26,9 @@ Sources = Annotated[
 ]
 ModelSize = Annotated[
     Literal["tiny", "small", "medium", "original"] | None,
-    Setting(help="Try to train an ELMo of this size for some seconds, and say what the whole text would take.", group="Forecast"),
+    Setting(
+        help="Try to train an ELMo of this size for some seconds, and say what the whole text would take.", group="Forecast"
+    ),
 ]
 Epochs = Annotated[float | None, Setting(help="Passes over the text.", min=0, default_text="10", group="Forecast")]
 ForecastDevice = Annotated[

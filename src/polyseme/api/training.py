@@ -61,9 +61,7 @@ def run_pretraining(
             raise UsageError(f"{arg(name)} does not apply to {method}: leave it out")
     config = configure_method(method, given)
     lookup = None if vectors is None else _vector_lookup(Path(vectors))
-    return config.fit(
-        _open(corpus, text, settings), run.run(), out, vectors=lookup, accept_changes=run.accept_changes
-    )
+    return config.fit(_open(corpus, text, settings), run.run(), out, vectors=lookup, accept_changes=run.accept_changes)
 
 
 def adapt(model: ModelArgument, corpus: CorpusOption, *, out: OutModel, **settings: Any) -> Encoder:

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from polyseme.api.arguments import (
-    AnyCorpus,
-    Count,
-    Field,
-    FilePath,
-    Model,
-    Position,
-    SentenceArgument,
-    SentencesOption,
-    Word,
-)
+from polyseme.api.arguments import AnyCorpus, Count, FilePath, Model, Position, SentenceArgument, Word
 from polyseme.api.models import loaded
+from polyseme.api.settings import with_settings
 from polyseme.base.config import Setting
 
 if TYPE_CHECKING:
     from polyseme.analysis.neighbours import Neighbours
+    from polyseme.analysis.neighbours_config import NeighboursConfig
     from polyseme.analysis.words import SimilarWords
 
 WordArgument = Annotated[str, Setting(help="The word to look at.", metavar="WORD")]
@@ -50,53 +42,38 @@ def analogy(
     return WordSpace(loaded(model)).analogy(first, second, third, count)
 
 
+SearchedText = Annotated[
+    AnyCorpus | None,
+    Setting(
+        help="Text to search: a file, folder or glob (may be repeated), or - for standard input.",
+        default_text="the sample sentences of the package",
+        metavar="SOURCE",
+        group="Text",
+        flags=("-c",),
+    ),
+]
+IndexFolder = Annotated[
+    FilePath | None,
+    Setting(help="Folder to keep the vectors of the text in, for the next question.", metavar="FOLDER", group="Text"),
+]
+
+
+@with_settings(config="polyseme.analysis.neighbours_config:NeighboursConfig")
 def neighbours(
     sentence: SentenceArgument,
     *,
     word: Word = None,
     position: Position = None,
-    count: Count = 5,
-    layer: Annotated[
-        str | int | None,
-        Setting(help="Layer to compare, or the mean of all but layer 0.", metavar="top|mean|N", default_text="top"),
-    ] = None,
-    same_word: Annotated[bool, Setting(help="Search only other uses of the same word: shows its senses.")] = False,
-    other_words: Annotated[bool, Setting(help="Search only other words.")] = False,
     model: Model = "en",
-    corpus: Annotated[
-        AnyCorpus | None,
-        Setting(
-            help="Text to search: a file, folder or glob (may be repeated), or - for standard input.",
-            default_text="the sample sentences of the package",
-            metavar="SOURCE",
-            group="Text",
-            flags=("-c",),
-        ),
-    ] = None,
-    sentences: SentencesOption = None,
-    field: Field = None,
-    index: Annotated[
-        FilePath | None,
-        Setting(help="Folder to keep the vectors of the text in, for the next question.", metavar="FOLDER", group="Text"),
-    ] = None,
+    corpus: SearchedText = None,
+    index: IndexFolder = None,
+    config: NeighboursConfig,
 ) -> Neighbours:
     """Find the words of a text that are nearest to a word in its sentence.
 
-    Beside them stand the nearest by the word's own vector alone, which mixes all its senses.
+    Beside them stand the words nearest to its static vector (layer 0), which does not depend on the sentence and mixes all
+    senses. A model with one layer (word2vec, GloVe) has only these; a TagLM or n-gram model has none.
     """
     from polyseme.analysis.neighbours import neighbours as search
 
-    return search(
-        loaded(model),
-        sentence,
-        word=word,
-        position=position,
-        count=count,
-        layer=layer,
-        same_word=same_word,
-        other_words=other_words,
-        corpus=corpus,
-        sentences=sentences,
-        field=field,
-        index=index,
-    )
+    return search(loaded(model), sentence, word=word, position=position, corpus=corpus, index=index, config=config)

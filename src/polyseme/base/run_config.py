@@ -21,7 +21,9 @@ class RunConfig(Config):
         min=0,
         group="Training",
     )
-    device: str | None = setting(None, "cpu or cuda.", default_text="a GPU if there is one", metavar="DEVICE", group="Computing")
+    device: str | None = setting(
+        None, "cpu or cuda.", default_text="a GPU if there is one", metavar="DEVICE", group="Computing"
+    )
     precision: Literal["fp32", "bf16"] | None = setting(
         None, "Number format to compute with.", default_text="bf16 on a GPU that has it, else fp32", group="Computing"
     )

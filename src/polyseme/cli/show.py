@@ -40,7 +40,7 @@ def show_result(result: Any, *, json: bool) -> None:
             show_result(each, json=json)
         return
     if json:
-        as_json(result.to_json())
+        as_json(result.to_json() if hasattr(result, "to_json") else result.to_dict())
     elif text := str(result):
         line(text.rstrip("\n"))
     if problem := getattr(result, "problem", None):
