@@ -67,8 +67,8 @@ def tags(
 ) -> ProbeResult:
     """Probe tags of words (parts of speech, names) with a linear classifier on each layer, and on their learned mix.
 
-    Reads CoNLL columns, BMES and CoNLL-U. Tags of spans (B-PER, I-PER) are scored by the F1 of spans as well. The baseline gives
-    every word its most frequent tag.
+    Reads CoNLL columns, BMES and CoNLL-U. Tags of spans (B-PER, I-PER) are scored by the F1 of spans as well. The baseline
+    gives every word its most frequent tag.
     """
     from polyseme.analysis import probe
 
@@ -119,8 +119,8 @@ def similarity(file: PairsFile, *, model: Model = "en", plot: Plot = None) -> Pr
 def words(file: PairsFile, *, model: Model = "en", plot: Plot = None) -> ProbeResult:
     """Probe the similarity of two words without context: correlate cosines with human scores (WordSim-353, SimLex-999).
 
-    Reads lines of two words and a score. Each word is embedded alone; pairs with a word that the model does not know are skipped
-    and counted.
+    Reads lines of two words and a score. Each word is embedded alone; pairs with a word that the model does not know are
+    skipped and counted.
     """
     from polyseme.analysis import probe
 

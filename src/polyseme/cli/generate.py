@@ -20,7 +20,8 @@ import typer
 
 from polyseme.api.models import ModelRequest, load
 from polyseme.api.settings import configs_of
-from polyseme.base.config import Config, Setting, choices_of
+from polyseme.base.config import Config, Setting, check_value, choices_of
+from polyseme.base.errors import UsageError
 from polyseme.base.options import Option, options_of, parsed
 from polyseme.cli.show import show_result
 
@@ -61,6 +62,9 @@ class Verb:
         def called(**values: Any) -> None:
             as_json = values.pop("json", False)
             given = {name: parameters[name].read(value) for name, value in values.items() if value not in (None, [], ())}
+            problems = [parameters[name].problem(value) for name, value in given.items()]
+            if any(problems):
+                raise UsageError("; ".join(filter(None, problems)))
             if self.lines is not None:
                 given["texts"] = self.lines(given.pop("texts", None), given.pop("input", None))
             if self.loads:
@@ -123,6 +127,10 @@ class _Parameter:
         if self.declared.parse is not None and isinstance(value, str):
             return self.declared.parse(value)
         return parsed(value, self.hint) if typing.get_origin(_without_none(self.hint)) is tuple else value
+
+    def problem(self, value: Any) -> str | None:
+        """What is wrong with a value; None: nothing."""
+        return check_value(self.name, value, self.hint, self.declared)
 
     def typed(self) -> inspect.Parameter:
         """As typer takes it. Every option is None until it is given; the help says the default."""
