@@ -152,7 +152,7 @@ class _Parameter:
         notes = [self.declared.range()]
         if self.declared.default_text is not None:
             notes.append(f"default: {self.declared.default_text}")
-        elif not self.required and self.default not in (None, (), False, ""):
+        elif not self.required and not (self.default is None or self.default is False or self.default in ((), "")):
             notes.append(f"default: {_text(self.default)}")
         shown = "; ".join(filter(None, notes))
         return f"{self.declared.help} [{shown}]" if shown else self.declared.help
