@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from polyseme.api.arguments import AnyTask, Device, FilePath, SplitOnSpaces, Texts
+from polyseme.api.arguments import AnyTask, FilePath
 from polyseme.base.config import Config, Setting
 from polyseme.base.options import build, options_of
 from polyseme.base.run_config import RunConfig
@@ -17,7 +17,6 @@ from polyseme.text.config import SplitterName
 if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
     from polyseme.tasks.base import Task
-    from polyseme.tasks.errors import ErrorReport
     from polyseme.tasks.fit import FitResult
     from polyseme.text.words import Splitter
 
