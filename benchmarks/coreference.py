@@ -18,7 +18,7 @@ import torch
 
 import polyseme
 from benchmarks.memory import anonymous
-from polyseme.studies.train import configured, task_named
+from polyseme.tasks.registry import configure_task
 from polyseme.tasks.coreference import Coreference
 from polyseme.text.labelled.coreference import CoreferenceDocument, read_coreference
 
@@ -64,7 +64,7 @@ class Peak:
 
 def built(options: argparse.Namespace, examples: list[CoreferenceDocument]) -> Coreference:
     """Build a network with random weights; warm up the encoder, if any."""
-    config, _ = configured(task_named("coreference"), {"positions": options.positions.split(",")})
+    config, _ = configure_task("coreference", {"positions": options.positions.split(",")})
     encoders = [] if options.encoder == "none" else [polyseme.load(options.encoder)]
     torch.manual_seed(0)
     task = Coreference.build(config, examples, encoders).eval()

@@ -5,7 +5,7 @@ import json
 import polyseme
 from polyseme.cli.task_options import ELSEWHERE, CoreferenceOptions
 from polyseme.studies.sets import SETS
-from polyseme.studies.train import configured, option_names, task_named
+from polyseme.tasks.registry import configure_task, task_name, task_options
 from tests.cli.running import one_sentence
 
 DOCUMENT = {
@@ -52,14 +52,14 @@ def test_trained_asked_and_judged(run, tmp_path):
 
 
 def test_options_are_those_of_the_config():
-    kind = task_named("coreference")
-    known = option_names(kind)
+    kind = task_name("coreference")
+    known = task_options(kind)
     assert all(name in known or name in ELSEWHERE for name in CoreferenceOptions.__dataclass_fields__)
-    config, fitting = configured(
+    config, fitting = configure_task(
         kind, CoreferenceOptions(data="a", out="b", max_training_sentences=7, singletons=True).chosen()
     )
     assert (config.max_training_sentences, config.singletons, fitting.batch_size) == (7, True, 1)
-    usual, _ = configured(kind, {})  # as the help tells
+    usual, _ = configure_task(kind, {})  # as the help tells
     assert (usual.max_span_width, usual.spans_per_word, usual.max_antecedents, usual.max_training_sentences, usual.layers) == (
         20,
         0.4,
@@ -68,4 +68,4 @@ def test_options_are_those_of_the_config():
         1,
     )
     for name in ("ontogum", "litbank"):
-        assert configured(kind, SETS[name].options)[1].batch_size == 1
+        assert configure_task(kind, SETS[name].options)[1].batch_size == 1

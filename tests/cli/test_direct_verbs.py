@@ -6,7 +6,7 @@ import pytest
 
 import polyseme
 from polyseme.cli.task_options import ELSEWHERE, ChoicesOptions, HeadOptions
-from polyseme.studies.train import option_names, task_named
+from polyseme.tasks.registry import task_options
 from tests.cli.running import one_sentence
 from tests.encoders.small_subwords import bert, gpt
 
@@ -70,6 +70,6 @@ def test_called_wrongly(run, files, tmp_path):
 
 def test_options_are_those_of_the_config():
     for task in ("classification", "pairs", "choices"):
-        known = option_names(task_named(task))
+        known = task_options(task)
         assert all(name in known or name in ELSEWHERE for name in HeadOptions.__dataclass_fields__)
     assert all(name in known or name in ELSEWHERE for name in ChoicesOptions.__dataclass_fields__)

@@ -11,8 +11,8 @@ from polyseme.cli.decoding_options import ONLY, AnswersOptions, DecodingOptions,
 from polyseme.cli.task_options import ELSEWHERE, BleuWords, GenerationOptions
 from polyseme.metrics.translation import BleuTokenizer
 from polyseme.studies.sets import SETS
-from polyseme.studies.train import configured, option_names, task_named
 from polyseme.tasks.generation_config import DecodingConfig
+from polyseme.tasks.registry import configure_task, task_options
 from tests.cli.running import one_sentence
 
 pytest.importorskip("sacrebleu", reason="sacrebleu is missing: pip install 'polyseme[generation]'")
@@ -148,14 +148,14 @@ def test_plain_text_is_refused(run, tmp_path):
 
 
 def test_options_are_those_of_the_config():
-    known = option_names(task_named("generation"))
+    known = task_options("generation")
     assert all(name in known or name in ELSEWHERE for name in GenerationOptions.__dataclass_fields__)
     given = GenerationOptions(
         data="a", out="b", network_layers=2, attention="additive", input_feeding=True, num_beams=3
     ).chosen()
-    config, _ = configured(task_named("generation"), given)
+    config, _ = configure_task("generation", given)
     assert (config.layers, config.attention, config.input_feeding, config.decoding.num_beams) == (2, "additive", True, 3)
-    usual = configured(task_named("generation"), {})[0]  # as the help tells
+    usual = configure_task("generation", {})[0]  # as the help tells
     assert (usual.layers, usual.decoder_layers, usual.target_dim, usual.min_count, usual.label_smoothing) == (1, 1, 256, 2, 0)
     assert (usual.decoding.num_beams, usual.decoding.max_length) == (5, 200)
 
@@ -172,7 +172,7 @@ def test_words_of_bleu(run, tmp_path):
 
 def test_the_set(tmp_path, monkeypatch):
     labelled = SETS["multi30k"]
-    config, _ = configured(task_named(labelled.task), labelled.options)
+    config, _ = configure_task((labelled.task), labelled.options)
     assert (config.source, config.target) == ("en", "de")
     monkeypatch.setenv("POLYSEME_DATA", str(tmp_path))
     folder = tmp_path / "tasks" / "mt_multi30k"

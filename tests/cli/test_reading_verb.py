@@ -9,7 +9,7 @@ import pytest
 
 import polyseme
 from polyseme.cli.task_options import ELSEWHERE, ReadingOptions
-from polyseme.studies.train import configured, option_names, task_named
+from polyseme.tasks.registry import configure_task, task_options
 from tests.cli.running import one_sentence
 
 SMALL = ["--epochs", "1", "--hidden-size", "4", "--word-dim", "4", "--encoder", "none"]
@@ -60,8 +60,8 @@ def test_called_wrongly(run, files, tmp_path):
 
 
 def test_options_are_those_of_the_config():
-    known = option_names(task_named("reading"))
-    config, fitting = configured(task_named("reading"), {})
+    known = task_options("reading")
+    config, fitting = configure_task("reading", {})
     usual = {"task": config.to_dict(), "fitting": fitting.to_dict()}
     for field, hint in typing.get_type_hints(ReadingOptions, include_extras=True).items():
         assert field in known or field in ELSEWHERE
@@ -72,5 +72,5 @@ def test_options_are_those_of_the_config():
     given = ReadingOptions(
         data="a", out="b", rules="cmrc", allow_no_answer=True, max_answer_length=3, max_paragraph_length=9
     ).chosen()
-    config = configured(task_named("reading"), given)[0]
+    config = configure_task("reading", given)[0]
     assert (config.rules, config.allow_no_answer, config.max_answer_length, config.max_paragraph_length) == ("cmrc", True, 3, 9)

@@ -2,7 +2,7 @@
 
 import polyseme
 from polyseme.cli.task_options import ELSEWHERE, RolesOptions
-from polyseme.studies.train import configured, option_names, task_named
+from polyseme.tasks.registry import configure_task, task_options
 from tests.cli.running import one_sentence
 
 LINES = "1 Ann saw Bob leave ||| B-A0 B-V B-A1 I-A1\n3 Ann saw Bob leave ||| O O B-A0 B-V\n"
@@ -40,9 +40,9 @@ def test_trained_asked_and_judged(run, tmp_path):
 
 
 def test_options_are_those_of_the_config():
-    known = option_names(task_named("roles"))
+    known = task_options("roles")
     assert all(name in known or name in ELSEWHERE for name in RolesOptions.__dataclass_fields__)
     given = RolesOptions(data="a", out="b", network_layers=4, positions="input, output").chosen()
-    config, _ = configured(task_named("roles"), given)
+    config, _ = configure_task("roles", given)
     assert config.layers == 4 and config.features.positions == ("input", "output")
-    assert configured(task_named("roles"), {})[0].layers == 8  # as the help tells
+    assert configure_task("roles", {})[0].layers == 8  # as the help tells

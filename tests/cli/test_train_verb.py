@@ -12,7 +12,7 @@ import pytest
 import polyseme
 from polyseme.cli.task_choices import LayerNorm
 from polyseme.cli.task_options import ELSEWHERE, ClassificationOptions, PairsOptions, TaggingOptions
-from polyseme.studies.train import configured, option_names, task_named
+from polyseme.tasks.registry import configure_task, task_options
 from polyseme.tasks.tagging import Tagging
 from tests.cli.labelled import write_all
 from tests.cli.running import one_sentence
@@ -67,8 +67,8 @@ def test_every_task(run, files, name, kind, file, more):
 )
 def test_options_are_those_of_the_configs(name, options):
     """Each reaches a field of a config, whose usual value is the one that the help tells."""
-    known = option_names(task_named(name))
-    config, fitting = configured(task_named(name), {})
+    known = task_options(name)
+    config, fitting = configure_task(name, {})
     usual = {"task": config.to_dict(), "fitting": fitting.to_dict()}
     told = 0
     for field, hint in typing.get_type_hints(options, include_extras=True).items():
@@ -80,7 +80,7 @@ def test_options_are_those_of_the_configs(name, options):
             told += 1
     assert told == {"tagging": 10, "classification": 12}.get(name, 11)
     given = options(data="a", out="b", positions="input, output", norm=LayerNorm.bilm, freeze_word_vectors=True).chosen()
-    features = configured(task_named(name), given)[0].features
+    features = configure_task(name, given)[0].features
     assert features.positions == ("input", "output") and features.norm == "bilm" and features.words.freeze_word_vectors
 
 

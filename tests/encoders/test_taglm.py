@@ -14,8 +14,8 @@ from polyseme.analysis.neighbours import nearest_words
 from polyseme.analysis.words import WordSpace
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.taglm import TagLm
-from polyseme.studies.train import configured, placed, task_named
-from polyseme.tasks.registry import TASKS
+from polyseme.studies.train import with_default_position
+from polyseme.tasks.registry import TASKS, configure_task
 from tests.cli.labelled import TINY, write_all
 from tests.encoders.small import TRANSFORMER, elmo, sentences
 
@@ -59,14 +59,14 @@ def test_its_neighbours_know_the_sentence() -> None:
 @pytest.mark.parametrize("name", TASKS)
 def test_where_its_vectors_stand(name: str) -> None:
     said: list[str] = []
-    config = configured(task_named(name), {"network_layers": 2} if name == "generation" else {})[0]
-    position = placed(config, [elmo(kind=TagLm)], said.append).features.positions
+    config = configure_task(name, {"network_layers": 2} if name == "generation" else {})[0]
+    position = with_default_position(config, [elmo(kind=TagLm)], said.append).features.positions
     if name in ("tagging", "generation"):
         assert position == ("between",) and not said
     else:
         assert position == ("input",) and "stand at its input" in said[0]
     for others in ([elmo()], [elmo(kind=TagLm), elmo()], []):
-        assert placed(config, others, said.append) is config
+        assert with_default_position(config, others, said.append) is config
     assert len(said) <= 1
 
 

@@ -10,7 +10,7 @@ import pytest
 from polyseme.studies.compare import Study
 from polyseme.studies.finetuning import HEADS, default_options
 from polyseme.studies.sets import SETS, labelled_set
-from polyseme.studies.train import configured, task_named
+from polyseme.tasks.registry import configure_task, task_name
 
 TUNED = {"mode": "finetune"}
 
@@ -18,11 +18,11 @@ TUNED = {"mode": "finetune"}
 @pytest.mark.parametrize("name", SETS)
 def test_an_encoder_and_a_head_where_the_task_has_that(name: str) -> None:
     labelled = labelled_set(name)
-    kind = task_named(labelled.task)
+    kind = task_name(labelled.task)
     assert default_options(labelled, {}, "en") == labelled.options
     tuned = {**default_options(labelled, TUNED, "en"), **TUNED}
-    config, fitting = configured(kind, tuned)
-    frozen = configured(kind, labelled.options)[0]
+    config, fitting = configure_task(kind, tuned)
+    frozen = configure_task(kind, labelled.options)[0]
     for field in ("column", "classes", "phrases", "label", "longest"):  # what the data is
         assert getattr(config, field, None) == getattr(frozen, field, None)
     if labelled.task in HEADS:

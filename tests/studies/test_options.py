@@ -13,7 +13,7 @@ from polyseme.cli.app import app
 from polyseme.studies.compare import Study
 from polyseme.studies.config import parse_option
 from polyseme.studies.options import options_for
-from polyseme.studies.train import configured, task_named
+from polyseme.tasks.registry import configure_task, task_name
 
 
 def options_of(study: Study) -> dict[tuple[str, str], dict[str, Any]]:
@@ -21,12 +21,12 @@ def options_of(study: Study) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def test_lists_are_taken_with_commas_or_as_one_value() -> None:
-    kind = task_named("pairs")
+    kind = task_name("pairs")
     for given, meant in [("input", ("input",)), ("input,output", ("input", "output")), ("input, output", ("input", "output")),
                          (["output"], ("output",)), (("input",), ("input",))]:  # fmt: skip
-        assert configured(kind, {"positions": given})[0].features.positions == meant
+        assert configure_task(kind, {"positions": given})[0].features.positions == meant
     with pytest.raises(UsageError, match="allowed: 'input', 'between', 'output'"):
-        configured(kind, {"positions": "inputt"})
+        configure_task(kind, {"positions": "inputt"})
     study = Study(Path("out"), ("ner",), ("none",), (1,), options=dict([parse_option("positions=input,output")]))
     assert study.experiments()[0].options["positions"] == ["input", "output"]
 

@@ -10,7 +10,7 @@ import pytest
 
 import polyseme
 from polyseme.studies.recipes import RECIPES, recipe_options
-from polyseme.studies.train import configured, option_names, task_named
+from polyseme.tasks.registry import configure_task, task_name, task_options
 from tests.encoders.small import elmo
 from tests.encoders.small_subwords import bert, gpt
 from tests.encoders.test_sequence import ulmfit
@@ -28,16 +28,16 @@ from tests.encoders.test_sequence import ulmfit
     ],
 )
 def test_what_was_not_said_is_as_published(make, task: str, options: dict[str, Any]) -> None:
-    kind, encoder = task_named(task), make()
+    kind, encoder = task_name(task), make()
     given = {**options, "mode": "finetune"}
-    usual = recipe_options(configured(kind, given)[0], given, [encoder])
-    assert usual == RECIPES[encoder.kind] and set(usual) <= set(option_names(kind))
+    usual = recipe_options(configure_task(kind, given)[0], given, [encoder])
+    assert usual == RECIPES[encoder.kind] and set(usual) <= set(task_options(kind))
     said = {**given, "learning_rate": 1e-3}
-    assert "learning_rate" not in recipe_options(configured(kind, said)[0], said, [encoder])
+    assert "learning_rate" not in recipe_options(configure_task(kind, said)[0], said, [encoder])
     for other in (options, {"mode": "finetune"} if options else {}):  # frozen, or with a network of the task's own
-        assert recipe_options(configured(kind, other)[0], other, [encoder]) == {}
-    assert recipe_options(configured(kind, given)[0], given, [elmo()]) == {}
-    assert recipe_options(configured(kind, given)[0], given, [encoder, encoder]) == {}
+        assert recipe_options(configure_task(kind, other)[0], other, [encoder]) == {}
+    assert recipe_options(configure_task(kind, given)[0], given, [elmo()]) == {}
+    assert recipe_options(configure_task(kind, given)[0], given, [encoder, encoder]) == {}
 
 
 def test_in_a_run(tmp_path: Path) -> None:

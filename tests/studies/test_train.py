@@ -12,8 +12,8 @@ import polyseme
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.formats.load import load
 from polyseme.studies import train as module
-from polyseme.studies.train import configured, encoders_of, named_in, option_names, task_named
-from polyseme.tasks.registry import TASKS
+from polyseme.studies.train import encoder_names, load_encoders
+from polyseme.tasks.registry import TASKS, configure_task, task_options
 from polyseme.tasks.tagging import Tagging
 from tests.cli.labelled import TINY, names, write_all
 from tests.cli.running import tiny
@@ -39,16 +39,16 @@ def test_models_by_their_names(desk):
     write_bilm(desk / "a")
     write_bilm(desk / "b+c", dim=12)
     (desk / "v.txt").write_text("bank 1 2\nriver 3 4\n")
-    assert named_in("a+b+c+v.txt") == ["a", "b+c", "v.txt"] and named_in("b+c") == ["b+c"]
-    assert named_in("en+zh+owner/name") == ["en", "zh", "owner/name"]
-    kinds = [encoder.kind for encoder in encoders_of("a+v.txt")]
-    assert kinds == ["elmo", "word2vec"] and encoders_of("none") == encoders_of([]) == []
+    assert encoder_names("a+b+c+v.txt") == ["a", "b+c", "v.txt"] and encoder_names("b+c") == ["b+c"]
+    assert encoder_names("en+zh+owner/name") == ["en", "zh", "owner/name"]
+    kinds = [encoder.kind for encoder in load_encoders("a+v.txt")]
+    assert kinds == ["elmo", "word2vec"] and load_encoders("none") == load_encoders([]) == []
     given = load(desk / "a")
-    assert encoders_of([given, desk / "v.txt", "none"])[0] is given and encoders_of(given) == [given]
-    assert encoders_of(desk / "b+c")[0].dim == 16
+    assert load_encoders([given, desk / "v.txt", "none"])[0] is given and load_encoders(given) == [given]
+    assert load_encoders(desk / "b+c")[0].dim == 16
     for wrong in ("a+none", "+a", "a++v.txt", ""):
         with pytest.raises(UsageError, match="expected none, or models joined by"):
-            named_in(wrong)
+            encoder_names(wrong)
 
 
 def test_trained_with_vectors_and_an_encoder(desk):
@@ -65,7 +65,7 @@ def test_trained_with_vectors_and_an_encoder(desk):
 
 @pytest.mark.parametrize("kind", TASKS)
 def test_options_have_one_meaning_each(kind):
-    known = option_names(task_named(kind))
+    known = task_options(kind)
     assert {name: fields for name, fields in known.items() if len(fields) > 1 and name != "dropout"} == {}
     assert {"mode", "hidden_size", "layers", "word_dim", "learning_rate", "epochs", "mix_dropout", "unknown_words"} <= set(
         known
@@ -73,8 +73,8 @@ def test_options_have_one_meaning_each(kind):
 
 
 def test_options_reach_their_configs():
-    config, fitting = configured(
-        task_named("tagging"),
+    config, fitting = configure_task(
+        "tagging",
         {
             **{"hidden_size": 5, "network_layers": 3, "layers": "top", "dropout": 0.1, "mix_dropout": 0.3, "column": -1},
             **{
@@ -93,7 +93,7 @@ def test_options_reach_their_configs():
     assert words.freeze_word_vectors
     assert words.characters is None and fitting.batch_size == 2 and fitting.optim.learning_rate == 0.5
     assert fitting.optim.weight_decay == 0.0 and fitting.optim.clip_norm == 5.0  # the rest stays as it is for tasks
-    assert configured(task_named("tagging"), {"dropout": 0.1})[0].features.dropout == 0.1
+    assert configure_task("tagging", {"dropout": 0.1})[0].features.dropout == 0.1
 
 
 def test_options_that_are_wrong(desk):
@@ -113,8 +113,8 @@ def test_options_that_are_wrong(desk):
 )
 def test_options_that_would_do_nothing(options):
     with pytest.raises(UsageError, match=rf"{min(options)}.*frozen"):
-        configured(task_named("tagging"), options)
-    assert configured(task_named("tagging"), {**options, "mode": "finetune"})[0].features.mode == "finetune"
+        configure_task("tagging", options)
+    assert configure_task("tagging", {**options, "mode": "finetune"})[0].features.mode == "finetune"
 
 
 def test_stopped(desk, monkeypatch):
@@ -142,7 +142,7 @@ def test_a_model_is_not_overwritten(desk):
 def test_held_out_data_is_no_part_of_training(desk):
     (desk / "a.conll").write_text(names(18) + "Zoe B-ORG\n\n")
     heard: list[str] = []
-    job = module.Job(task_named("ner"), module.Files("a.conll"), "run", "none", options=TINY)
+    job = module.TaskJob("ner", module.DataFiles("a.conll"), "run", "none", options=TINY)
     task = job.train(module.Run(), tell=heard.append).task
     assert "Zoe" not in task.features.words.words and not any("ORG" in label for label in task.labels)
     assert heard[0] == "a.conll: the last 1 of 19 examples are held out as dev data"
@@ -165,5 +165,5 @@ def test_a_correlation_needs_two_pairs(desk):
 
 
 def test_columns_may_be_numbers():
-    config, _ = configured(task_named("generation"), {"source": 1, "target": 2})
+    config, _ = configure_task("generation", {"source": 1, "target": 2})
     assert (config.source, config.target) == ("1", "2")

@@ -14,7 +14,6 @@ from polyseme.base.errors import UsageError
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
-from polyseme.studies.train import configured
 from polyseme.tasks.base import Task
 from polyseme.tasks.classification import Classification, LabelledText
 from polyseme.tasks.classification_config import ClassificationConfig
@@ -26,6 +25,7 @@ from polyseme.tasks.pairs import LabelledPair, Pairs
 from polyseme.tasks.pairs_config import PairsConfig
 from polyseme.tasks.reading import Reading
 from polyseme.tasks.reading_config import ReadingConfig
+from polyseme.tasks.registry import configure_task
 from polyseme.tasks.tagging import Tagging
 from polyseme.tasks.tagging_config import TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence
@@ -34,7 +34,7 @@ from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import elmo
 from tests.encoders.small_subwords import bert, gpt, library, wordpieces
 from tests.encoders.test_sequence import ulmfit
-from tests.tasks.test_contract import assert_same_answers, encoders_of
+from tests.tasks.test_contract import assert_same_answers, load_encoders
 
 TUNED = FeaturesConfig(mode="finetune", encoder_lr_multiplier=1.0)
 NOUNS, VERBS = ["bank", "river", "money", "mat", "naïve", "of"], ["sat", "a", "in", "on"]  # which all tokenizers know
@@ -199,7 +199,7 @@ def test_tags_straight_from_an_encoder(crf: bool, tmp_path: Path) -> None:
     assert load(tmp_path / "out").predict(asked) == outcome.task.predict(asked)
     with pytest.raises(ConfigError, match="here is none: give an encoder"):
         Tagging.build(config, examples, [])
-    assert configured(Tagging, {"network_layers": 0, "task_embeddings": False})[0].features.words.enabled is False
+    assert configure_task("tagging", {"network_layers": 0, "task_embeddings": False})[0].features.words.enabled is False
 
 
 @pytest.mark.parametrize("none", [False, True])
@@ -241,7 +241,7 @@ def test_what_cannot_be() -> None:
     for encoders, given in (([], "none"), ([elmo(), elmo()], "elmo, elmo")):
         with pytest.raises(ConfigError, match=f"give (one encoder that knows sentences, not {given}|an encoder)"):
             Classification.build(ClassificationConfig(network="linear", features=TUNED), TEXTS, encoders)
-    (table,) = encoders_of("vectors")
+    (table,) = load_encoders("vectors")
     with pytest.raises(ConfigError, match="a table of word vectors was given"):
         Classification.build(ClassificationConfig(network="linear", features=TUNED), TEXTS, [table, elmo()])
     with pytest.raises(ConfigError, match="positions are empty"):
@@ -257,7 +257,7 @@ def test_options_have_plain_names() -> None:
         "decay": "slanted",
         "warmup": 0.1,
     }
-    config, fitting = configured(Pairs, options)
+    config, fitting = configure_task("pairs", options)
     assert config.linear_head.lm_weight == 0.5 and config.both_orders and fitting.optim.decay == "slanted"
     with pytest.raises(UsageError, match="lm_weight"):
-        configured(Pairs, {"lm_weight": 0.5})
+        configure_task("pairs", {"lm_weight": 0.5})

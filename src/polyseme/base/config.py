@@ -50,6 +50,8 @@ class Setting:
     """Name of a set of settings of which one is given: to give one as an option clears the defaults of the others."""
     flags: tuple[str, ...] = ()
     """Short flags, such as `-n`."""
+    repeat: bool = False
+    """Whether the option is given once for each entry of a list, whose text may have commas."""
     parse: Callable[[str], Any] | None = None
     """Reads the value from the text of a command line, where its type does not say how."""
 

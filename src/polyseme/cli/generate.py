@@ -135,7 +135,7 @@ class _Parameter:
     def typed(self) -> inspect.Parameter:
         """As typer takes it. Every option is None until it is given; the help says the default."""
         hint, declared = _without_none(self.hint), self.declared
-        kind = _typer_type(self.name, hint)
+        kind = list[str] if declared.repeat else _typer_type(self.name, hint)
         flag = self.name.replace("_", "-")
         metavar = declared.metavar or (None if choices_of(hint) or kind is bool else _METAVARS.get(kind))
         common = {"help": self._help(), "metavar": metavar, "show_default": False}

@@ -25,13 +25,14 @@ from polyseme.studies.costs import NamedCosts
 from polyseme.studies.experiment import EXPERIMENTS_FOLDER, Experiment
 from polyseme.studies.finetuning import FINETUNE, FROZEN, default_options, without_mode
 from polyseme.studies.fingerprint import quick_fingerprint
-from polyseme.studies.options import OptionUse, check_scopes, option_problems, options_for
+from polyseme.studies.options import OptionUse, check_scopes, option_problems, options_for, parse_lists
 from polyseme.studies.processes import Process, failure_reason, run_parallel, start_process
 from polyseme.studies.report import ComparisonResult, write_report
 from polyseme.studies.sets import GROUPS, labelled_set, members
 from polyseme.studies.table import table
-from polyseme.studies.train import listed, named_in, task_named
+from polyseme.studies.train import encoder_names
 from polyseme.tasks.base import Task
+from polyseme.tasks.registry import task_class
 
 Notify = Callable[[str], None]
 
@@ -93,7 +94,7 @@ class Study:
             for seed, fraction, row in itertools.product(self.seeds, self.train_fractions, self.rows):
                 below = [] if fraction == 1 else [f"share-{fraction:g}"]
                 out = self.out.joinpath(EXPERIMENTS_FOLDER, name, row.replace("/", "_").replace(":", "-"), *below, str(seed))
-                options = {"train_fraction": fraction, **listed(kind, self._options(name, row))}
+                options = {"train_fraction": fraction, **parse_lists(kind.kind, self._options(name, row))}
                 encoders = self._encoders(row, language)
                 made = {each: known for each in encoders.split("+") if (known := quick_fingerprint(each)) is not None}
                 experiments.append(Experiment(name, row, encoders, seed, str(out), str(self.out / "layers"), options, made))
@@ -163,7 +164,7 @@ class Study:
 
     def check_models(self) -> None:
         """Raise an error for missing models of experiments that are not done; download those of the Hugging Face Hub."""
-        for name in sorted({each for one in self.experiments() if not one.done for each in named_in(one.encoders)}):
+        for name in sorted({each for one in self.experiments() if not one.done for each in encoder_names(one.encoders)}):
             resolve_path(name)
 
     def run(self, *, jobs: int = 1, device: str | None = None, notify: Notify = print) -> list[Experiment]:
@@ -221,7 +222,7 @@ def run_comparison(config: CompareConfig, out: str | Path, *, notify: Notify = p
 
 
 def _task(name: str) -> type[Task]:
-    return task_named(labelled_set(name).task)
+    return task_class(labelled_set(name).task)
 
 
 def _start(experiment: Experiment, device: str | None, jobs: int) -> Process:

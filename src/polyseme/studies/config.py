@@ -30,6 +30,7 @@ class StudyConfig(Config):
         "fine-tuned rows (finetune:epochs=5). May be repeated; each data set has its own defaults.",
         option="option",
         metavar=_SCOPED,
+        repeat=True,
         group="Training",
     )
     jobs: int = setting(1, "Experiments to run in parallel.", min=1, flags=("-j",), group=_COMPUTING)
@@ -56,10 +57,15 @@ class CompareConfig(StudyConfig):
         group=_ENCODERS,
     )
     vectors: tuple[str, ...] = setting(
-        (), "Word vectors of a language, for word2vec (may be repeated).", metavar="LANGUAGE=FILE", group=_ENCODERS
+        (), "Word vectors of a language, for word2vec (may be repeated).", metavar="LANGUAGE=FILE", repeat=True, group=_ENCODERS
     )
     models: tuple[str, ...] = setting(
-        (), "Short name of a model, for the rows (may be repeated).", option="model", metavar="NAME=FOLDER", group=_ENCODERS
+        (),
+        "Short name of a model, for the rows (may be repeated).",
+        option="model",
+        metavar="NAME=FOLDER",
+        repeat=True,
+        group=_ENCODERS,
     )
     baseline: str | None = setting(None, "Row to compare with.", default_text="the first row but none", metavar="ROW")
     train_fractions: tuple[float, ...] = setting(
@@ -99,6 +105,7 @@ class LineageConfig(StudyConfig):
         (),
         "Setting of `polyseme pretrain METHOD`, such as elmo:size=tiny; without METHOD, of all that have it (may be repeated).",
         metavar="[METHOD:]NAME=VALUE",
+        repeat=True,
         group="Model",
     )
     held_out: str | None = setting(

@@ -9,7 +9,8 @@ from pathlib import Path
 from polyseme.base.formatting import format_duration
 from polyseme.encoders.shipped import shipped_folder
 from polyseme.pretraining.cost import Cost, read_cost
-from polyseme.studies.train import NONE, named_in
+from polyseme.studies.config import NONE
+from polyseme.studies.train import encoder_names
 
 FREE = Cost(method=NONE, seconds=0.0, words=0, text_words=0, parameters=0)
 """Cost of no encoder."""
@@ -20,7 +21,7 @@ NamedCosts = Sequence[tuple[str, Cost | None]]
 
 def cost_of(encoders: str) -> Cost | None:
     """Return the cost of all encoders joined by `+`; None if one is unknown."""
-    costs = [read_cost(shipped_folder(name) or Path(name).expanduser()) for name in named_in(encoders)]
+    costs = [read_cost(shipped_folder(name) or Path(name).expanduser()) for name in encoder_names(encoders)]
     known = [cost for cost in costs if cost is not None]
     if len(known) < len(costs):
         return None

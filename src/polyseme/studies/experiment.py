@@ -21,8 +21,9 @@ from polyseme.encoders.shipped import shipped_folder
 from polyseme.studies.finetuning import default_options
 from polyseme.studies.hard_links import link_duplicates
 from polyseme.studies.sets import labelled_set
-from polyseme.studies.train import Files, Job, task_named
+from polyseme.studies.train import DataFiles, TaskJob
 from polyseme.tasks.fit import RESULT
+from polyseme.tasks.registry import task_class
 from polyseme.text.words import Splitter, get_splitter
 
 EXPERIMENT_FILE, LOG_FILE = "cell.json", "cell.log"
@@ -105,7 +106,7 @@ class Experiment:
 
     def _translated(self, options: dict[str, Any]) -> dict[str, Any]:
         """Options of format 1 under their names of format 2."""
-        kind = task_named(labelled_set(self.set).task)
+        kind = task_class(labelled_set(self.set).task)
         for config in (kind.config_type.__name__, "FeaturesConfig", "FitConfig", "ExperimentOptions"):
             options = format1.translate(config, options)
         return options
@@ -114,12 +115,12 @@ class Experiment:
         """Train it, or resume it."""
         labelled = labelled_set(self.set)
         files = labelled.files()
-        job = Job(
-            task_named(labelled.task),
-            Files(str(files["train"]), files["dev"], files["test"]),
+        job = TaskJob(
+            labelled.task,
+            DataFiles(str(files["train"]), files["dev"], files["test"]),
             self.out,
             self.encoders,
-            cut=_splitter(labelled.splitter, labelled.language),
+            splitter=_splitter(labelled.splitter, labelled.language),
             cache=self.cache,
             options={**default_options(labelled, self.options, self.encoders), **self.options},
         )

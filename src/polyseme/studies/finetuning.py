@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polyseme.studies.sets import LabelledSet
-from polyseme.studies.train import named_in
+from polyseme.studies.train import encoder_names
 
 FINETUNE, FROZEN = "finetune", "frozen"
 """The modes of encoders, and the scopes of options for them."""
@@ -50,6 +50,6 @@ def default_options(labelled: LabelledSet, given: Mapping[str, Any], encoders: s
     own |= {name: False for name in FROZEN_ONLY if name in own}
     head = HEADS.get(labelled.task, {})
     other_network = any(given.get(name, value) != value for name, value in head.items())
-    if not head or other_network or len(named_in(encoders)) != 1:
+    if not head or other_network or len(encoder_names(encoders)) != 1:
         return own
     return {**{name: value for name, value in own.items() if name in DATA}, **head, **BERT_DEFAULTS}

@@ -11,15 +11,16 @@ The option with the most scopes wins.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from polyseme.base.errors import UsageError, arg, nearest
+from polyseme.base.options import parsed
 from polyseme.studies.finetuning import FINETUNE, FROZEN
-from polyseme.studies.train import configured, option_names
 from polyseme.tasks.base import Task
-from polyseme.tasks.registry import FINETUNING
+from polyseme.tasks.registry import FINETUNING, configure_task, task_options
 
 
 def options_for(options: Mapping[str, Any], scopes: Collection[str]) -> dict[str, Any]:
@@ -59,14 +60,16 @@ class OptionUse:
 
 def option_problems(uses: Sequence[OptionUse]) -> list[str]:
     """Return unknown names and refused values, each once, with the data sets that they are for."""
-    known = {use.set: option_names(use.kind) for use in uses}
+    known = {use.set: task_options(use.kind.kind) for use in uses}
     unknown: dict[str, dict[str, None]] = {}
     refused: dict[str, dict[str, None]] = {}
     for use in uses:
         for name in (name for name in use.given if name not in known[use.set]):
             unknown.setdefault(name, {})[use.set] = None
         try:
-            configured(use.kind, {**use.own, **{name: value for name, value in use.given.items() if name in known[use.set]}})
+            configure_task(
+                use.kind.kind, {**use.own, **{name: value for name, value in use.given.items() if name in known[use.set]}}
+            )
         except UsageError as error:
             refused.setdefault(_without_kind(use, error), {})[use.set] = None
     problems = [_unknown(name, sets, known) for name, sets in unknown.items()]
@@ -88,3 +91,16 @@ def _without_kind(use: OptionUse, error: UsageError) -> str:
     elif tuning := [name for name in FINETUNING if name in use.given]:
         hint = f" (for fine-tuned rows only: {FINETUNE}:{tuning[0]}=VALUE)"
     return str(error).removeprefix(use.kind.kind).lstrip(".: ") + hint
+
+
+def parse_lists(task: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with lists where the task has lists, which may be given as one value or divided by commas.
+
+    >>> parse_lists("ner", {"positions": "input,output", "hidden_size": 5})
+    {'positions': ['input', 'output'], 'hidden_size': 5}
+    """
+    known = task_options(task)
+    return {
+        name: parsed(value, known[name].hint) if name in known and typing.get_origin(known[name].hint) is tuple else value
+        for name, value in options.items()
+    }

@@ -21,8 +21,8 @@ from polyseme.pretraining.cost import Cost
 from polyseme.studies.costs import cost_of
 from polyseme.studies.experiment import Experiment
 from polyseme.studies.sets import labelled_set, members, title_of
-from polyseme.studies.train import task_named
 from polyseme.tasks.fit import TALLIES
+from polyseme.tasks.registry import task_class
 
 HEADER = ("data set", "train fraction", "encoders", "metric", "mean", "std", "seeds", "increase", "error reduction", "interval")
 CSV_HEADER = ("set", "train_fraction", "encoders", "metric", "mean", "std", "error_reduction", "low", "high", "p", "scores")
@@ -122,7 +122,7 @@ def compare_runs(old: Runs, new: Runs) -> Comparison | None:
     sets = []
     for number, experiment in enumerate(old[0]):
         before, after = ([np.load(Path(run[number].out, TALLIES)) for run in runs] for runs in (old, new))
-        sets.append(ExampleSet(before, after, task_named(labelled_set(experiment.set).task).score_from_counts))
+        sets.append(ExampleSet(before, after, task_class(labelled_set(experiment.set).task).score_from_counts))
     return paired_bootstrap_of_mean(sets)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyseme.base.config import Config
 from polyseme.base.errors import UsageError, arg, nearest
-from polyseme.base.options import build
+from polyseme.base.options import Option, build, options_of
 from polyseme.tasks.fit_config import FitConfig
 
 if TYPE_CHECKING:
@@ -92,6 +92,11 @@ def task_config_class(name: str) -> type[TaskConfig]:
 def default_configs(name: str) -> dict[str, Config]:
     """Return the default configs of a task and of its training: their settings are the options of `train`."""
     return {"task": task_config_class(name)(), "fit": FitConfig(batch_size=TASKS[task_name(name)].batch_size)}
+
+
+def task_options(name: str) -> dict[str, Option]:
+    """Return all options of a task, by name."""
+    return options_of(default_configs(name))
 
 
 def configure_task(name: str, options: Mapping[str, Any]) -> tuple[TaskConfig, FitConfig]:
