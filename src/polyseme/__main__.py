@@ -1,4 +1,4 @@
-"""`polyseme` and `python -m polyseme`: runs a verb, and tells a failure in one sentence on stderr.
+"""`polyseme` and `python -m polyseme`: run a verb, and report a failure in one sentence on stderr.
 
 Exit codes: 0 done, 1 failed, 2 called wrongly, 130 stopped by Ctrl-C, 143 by a kill. `POLYSEME_DEBUG=1` shows tracebacks.
 """
@@ -21,12 +21,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # a word that the terminal cannot show is no failure
     if logging.lastResort is not None:  # warnings of ours, where no program around us has set up logging
         logging.lastResort.setFormatter(logging.Formatter("polyseme: %(message)s"))
+    arguments = sys.argv[1:] if arguments is None else arguments
     try:
         from polyseme.base.errors import flags_in_messages
-        from polyseme.cli.app import app
+        from polyseme.cli.app import command_line
 
         with flags_in_messages():
-            code = app(args=arguments, prog_name="polyseme", standalone_mode=False)
+            code = command_line(arguments)(args=arguments, prog_name="polyseme", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads our output has seen enough
         with contextlib.suppress(OSError, ValueError):
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("POLYSEME_DEBUG"):
             traceback.print_exc()
-        return _fail(*_explain(error, sys.argv[1:] if arguments is None else arguments))
+        return _fail(*_explain(error, arguments))
     if code == 130:
         return _fail("stopped", 130)
     return code if isinstance(code, int) else 0
@@ -66,9 +67,9 @@ def _batch_options(arguments: Sequence[str]) -> list[str]:
     """The options of the called verb that say how much is computed at once."""
     from typer.main import get_command
 
-    from polyseme.cli.app import app
+    from polyseme.cli.app import command_line
 
-    verb = get_command(app)
+    verb = get_command(command_line(arguments))
     for word in arguments:
         inner = getattr(verb, "commands", {}).get(word)
         if inner is None:

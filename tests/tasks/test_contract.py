@@ -193,7 +193,7 @@ def config_of(name: str, mode: str) -> TaskConfig:
     return CASES[name].config.replace(features=features)
 
 
-def load_encoders(mode: str) -> list[Encoder]:
+def encoders_of(mode: str) -> list[Encoder]:
     if mode == "vectors":
         words = ["the", "cat", "river", "unheard-of"]
         numbers = np.random.default_rng(0).normal(size=(len(words), 5)).astype(np.float32)
@@ -210,7 +210,7 @@ def examples_of(name: str, folder: Path) -> list[Any]:
 
 
 def trained(name: str, mode: str, out: Path, kind: type[Task] | None = None, fitting: FitConfig = FITTING) -> FitResult:
-    examples, encoders = examples_of(name, out.with_name("data")), load_encoders(mode)
+    examples, encoders = examples_of(name, out.with_name("data")), encoders_of(mode)
     kind = kind or task_class(CASES[name].kind)
     return fit(kind, examples, examples[:5], out, config_of(name, mode), fitting, Run(seed=3), encoders=encoders, test=examples)
 
@@ -219,7 +219,7 @@ def built(name: str, mode: str, folder: Path) -> tuple[Task, list[Any]]:
     """A new network, and its examples."""
     examples = examples_of(name, folder)
     torch.manual_seed(1)
-    return task_class(CASES[name].kind).build(config_of(name, mode), examples, load_encoders(mode)), examples
+    return task_class(CASES[name].kind).build(config_of(name, mode), examples, encoders_of(mode)), examples
 
 
 @pytest.fixture(scope="module")
@@ -405,7 +405,7 @@ def test_a_stop_before_the_first_evaluation_is_no_error(fits: Any, name: str, tm
 def test_more_epochs_can_be_added(name: str, tmp_path: Path) -> None:
     mode = "frozen" if name in BARE else "alone"
     trained(name, mode, tmp_path / "out", fitting=replace(FITTING, epochs=1))
-    examples, encoders = examples_of(name, tmp_path / "data"), load_encoders(mode)
+    examples, encoders = examples_of(name, tmp_path / "data"), encoders_of(mode)
     run, config = Run(seed=3), config_of(name, mode)
     kind = task_class(CASES[name].kind)
     outcome = fit(kind, examples, examples[:5], tmp_path / "out", config, FITTING, run, encoders=encoders, accept_changes=True)

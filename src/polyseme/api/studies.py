@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from polyseme.api.arguments import FilePath
-from polyseme.api.settings import with_settings
 from polyseme.base.config import Config, Setting
-from polyseme.base.options import build
+from polyseme.base.options import build, options_of
 from polyseme.studies.config import CompareConfig, LineageConfig
 
 if TYPE_CHECKING:
@@ -63,17 +62,16 @@ def compare(tasks: DataSets, *, out: OutStudy, **settings: Any) -> ComparisonRes
 
 
 def run_compare(*, tasks: DataSets, out: OutStudy, **settings: Any) -> ComparisonResult:
-    """Train every task with every row of encoders and every seed, and print the table: scores, gains, intervals.
-
-    Run again after a stop, finished experiments stay. Labelled data sets are found under $POLYSEME_DATA/tasks; a wrong name
-    lists them all, and a missing file is reported with its source. The table of finished experiments is written to the folder
-    as Markdown and CSV, with what each encoder's training cost.
-    """
+    """As `compare`, with the data sets as an option."""
     return compare(tasks, out=out, **settings)
 
 
-@with_settings(config="polyseme.studies.config:LineageConfig")
-def lineage(corpus: LineageText, *, out: OutStudy, config: LineageConfig) -> ComparisonResult:
+def lineage_configs() -> dict[str, Config]:
+    """The config whose settings `lineage` takes."""
+    return {"config": LineageConfig()}
+
+
+def lineage(corpus: LineageText, *, out: OutStudy, **settings: Any) -> ComparisonResult:
     """Pre-train n-grams, NNLM, word2vec, fastText, GloVe, TagLM, ELMo, ULMFiT, GPT and BERT on one text, and compare them.
 
     Each method has the same text and budget and a process of its own, one after another; then every labelled data set is
@@ -81,12 +79,20 @@ def lineage(corpus: LineageText, *, out: OutStudy, config: LineageConfig) -> Com
     other. The folder gets `models/`, table.md, table.csv and plots, with what each model cost.
     """
     from polyseme.api.training import pretraining_configs
-    from polyseme.base.options import options_of
-    from polyseme.studies.lineage import run_lineage
+    from polyseme.studies.lineage import run_lineage as run
 
+    config: LineageConfig = build(lineage_configs(), settings, "lineage")["config"]  # type: ignore[assignment]
     sources = [str(corpus)] if isinstance(corpus, str | Path) else [str(each) for each in corpus]
     known = {
         method: {name.replace("_", "-") for name in options_of(pretraining_configs(method))} - {"shards"}
         for method in config.methods
     }
-    return run_lineage(config, sources, out, known=known, notify=_log.warning)
+    return run(config, sources, out, known=known, notify=_log.warning)
+
+
+def run_lineage(*, corpus: LineageText, out: OutStudy, **settings: Any) -> ComparisonResult:
+    """As `lineage`, with the text as an option."""
+    return lineage(corpus, out=out, **settings)
+
+
+run_compare.__doc__, run_lineage.__doc__ = compare.__doc__, lineage.__doc__

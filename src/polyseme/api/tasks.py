@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import logging
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from polyseme.api.arguments import AnyTask, FilePath
+from polyseme.api.arguments import AnyTask, Device, FilePath, SplitOnSpaces, Texts
 from polyseme.base.config import Config, Setting
-from polyseme.base.options import build, options_of
+from polyseme.base.display import columns, count, html_table
+from polyseme.base.options import Option, build, options_of
 from polyseme.base.run_config import RunConfig
 from polyseme.text.config import SplitterName
+from polyseme.text.files.lines import TextLines
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
     from polyseme.tasks.base import Task
+    from polyseme.tasks.error_analysis import ErrorReport
     from polyseme.tasks.fit import FitResult
     from polyseme.text.words import Splitter
 
@@ -84,7 +90,57 @@ CacheFolder = Annotated[
 TaskFolder = Annotated[AnyTask, Setting(help="Folder of a trained task, as `polyseme train` wrote it.", metavar="TASK")]
 LabelledData = Annotated[FilePath, Setting(help="Labelled data, in the format of the training data.", metavar="DATA")]
 ErrorCount = Annotated[int, Setting(help="Number of the worst errors to show.", min=0)]
+LINES_AT_ONCE = 4096
+"""Lines in memory; among them, texts of similar length go into one batch."""
 _log = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainedTask:
+    """A trained task, and how its training went."""
+
+    fit: FitResult
+    out: Path
+
+    @property
+    def task(self) -> Task:
+        """The task, ready to predict."""
+        return self.fit.task
+
+    @property
+    def stopped_by(self) -> str | None:
+        """The signal that interrupted the training."""
+        return self.fit.result.stopped_by
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for programs."""
+        result = self.fit.result
+        return {
+            "out": str(self.out),
+            "task": self.task.kind,
+            "main": self.task.main_metric,
+            "scores": self.fit.scores,
+            "steps": result.steps,
+            "best_step": result.best_step,
+            "seconds": round(result.seconds, 1),
+            "ended": result.ended,
+        }
+
+    def __str__(self) -> str:
+        result = self.fit.result
+        stopped = ", stopped" if result.ended is None else ""
+        lines = [f"{self.out}: {self.task.kind}, {count(result.steps, 'step')}, {result.seconds:,.0f} s{stopped}"]
+        return "\n".join([*lines, *([columns(self._rows(), indent=0, right=range(1, 20))] if self.fit.scores else [])])
+
+    def _repr_html_(self) -> str:
+        header, *rows = self._rows()
+        return html_table(header, rows, caption=self.task.kind)
+
+    def _rows(self) -> list[list[str]]:
+        measures = list(dict.fromkeys(measure for row in self.fit.scores.values() for measure in row))
+        values = [[row.get(measure, math.nan) for measure in measures] for row in self.fit.scores.values()]
+        shown = [["" if math.isnan(value) else f"{value:.4f}" for value in row] for row in values]
+        return [["", *measures], *([name, *row] for name, row in zip(self.fit.scores, shown, strict=True))]
 
 
 def train(
@@ -124,17 +180,15 @@ def run_training(
     word_list: WordList = None,
     cache: CacheFolder = None,
     **settings: Any,
-) -> FitResult:
+) -> TrainedTask:
     """Train a task on labelled data, and return how the training went."""
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # large pages; on a CPU small ones cost a fifth of a step
-    from polyseme.studies.train import Files, Job
-    from polyseme.tasks.registry import task_class
+    from polyseme.studies.train import DataFiles, TaskJob
 
     run, options = _split_run(settings)
-    job = Job(
-        task_class(task), Files(data, dev, test), out, encoder, cut=_splitter(splitter, word_list), cache=cache, options=options
-    )
-    return job.train(run.run(), accept_changes=run.accept_changes, notify=_log.warning)
+    chosen = _splitter(splitter, word_list)
+    job = TaskJob(task, DataFiles(data, dev, test), out, encoder, splitter=chosen, cache=cache, options=options)
+    return TrainedTask(job.train(run.run(), accept_changes=run.accept_changes, notify=_log.warning), Path(out))
 
 
 def training_configs(task: str) -> dict[str, Config]:
@@ -176,3 +230,134 @@ def load_task(path: str | Path, *, device: str | None = None) -> Task:
 def loaded_task(task: AnyTask, device: str | None = None) -> Task:
     """The task itself, loaded if it is a folder."""
     return load_task(task, device=device) if isinstance(task, str | Path) else task
+
+
+# ---- use
+
+
+@dataclasses.dataclass(frozen=True)
+class LinePrediction:
+    """A prediction for one line of input."""
+
+    task: Task
+    line: str
+    prediction: Any
+    first: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for programs."""
+        return self.task.prediction_json(self.line, self.prediction)
+
+    def __str__(self) -> str:
+        blank = [""] if self.task.multi_line and not self.first else []
+        return "\n".join([*blank, *self.task.prediction_lines(self.line, self.prediction)])
+
+
+def predict(
+    task: TaskFolder, texts: Texts, *, split_on_spaces: SplitOnSpaces = False, device: Device = None, **decoding: Any
+) -> Iterator[LinePrediction]:
+    """Predict with a trained task: tags of words, labels of texts, labels or scores of pairs, answers, roles, texts.
+
+    One text per line. A tagger prints a word and its tag per line, and a blank line between texts; one trained with
+    --document-context reads the lines as one document, which an empty line ends. A classifier prints the label, its probability
+    and the text, separated by tabs. For pairs, a line has two texts separated by a tab, or TEXT is given twice; for reading
+    these are a question and a paragraph; for choices, a question and two or more choices. For roles, a line begins with the
+    positions of its predicates, from 0 and separated by commas, then a space and the text. Coreference marks and lists the
+    mentions of an entity. Generation prints the generated text.
+    """
+    asked, trained = texts, loaded_task(task, device)
+    trained.set_decoding(decoding)
+    name = str(getattr(texts, "name", "TEXT"))
+    if isinstance(texts, list | tuple | TextLines):
+        asked = trained.lines_from_arguments(list(texts))
+    return _predictions(trained, asked, name, split_on_spaces)
+
+
+def _predictions(task: Task, lines: Iterable[str], name: str, split_on_spaces: bool) -> Iterator[LinePrediction]:
+    """Predict some lines at a time; lines of one document wait for its end."""
+    done, read = 0, 0
+    waiting: list[tuple[str, Any]] = []
+    for some in _chunks(lines):
+        if some and not read:
+            _warn_if_labelled(task, some, name)
+        for number, line in enumerate(some, read + 1):
+            waiting.append((line, task.parse_line(line, f"{name}:{number}", split_on_spaces=split_on_spaces)))
+        read += len(some)
+        inputs = [each for _, each in waiting]
+        count = task.num_final(inputs) if some else len(inputs)
+        predictions = task.predict(inputs[:count]) if count else []
+        for (line, _), prediction in zip(waiting[:count], predictions, strict=True):
+            yield LinePrediction(task, line, prediction, first=done == 0)
+            done += 1
+        del waiting[:count]
+
+
+def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Some lines at a time, and none at the end."""
+    source = iter(lines)
+    while some := list(itertools.islice(source, LINES_AT_ONCE)):
+        yield some
+    yield []
+
+
+def _warn_if_labelled(task: Task, lines: list[str], name: str) -> None:
+    """Warn if lines look like labelled data, and the task takes each as a text."""
+    from polyseme.tasks.base import Task
+
+    full = [line for line in lines if line.strip() and not line.startswith("#")]  # CoNLL-U has comments
+    if type(task).lines_from_arguments is Task.lines_from_arguments and full and all("\t" in line for line in full):
+        _log.warning(
+            "%s: every line has a tab, as in labelled data, and is taken as one text; to score data, use evaluate", name
+        )
+
+
+def evaluate(
+    task: TaskFolder, data: LabelledData, *, errors: ErrorCount = 10, device: Device = None, **settings: Any
+) -> ErrorReport:
+    """Score a trained task on a file, and report the confusion of labels and the worst errors.
+
+    The worst errors of a classifier are its most confident wrong answers; of a tagger, the texts with the most wrong spans or
+    tags; of roles, the predicates with the most wrong arguments; of reading, the answers that share least with the right ones.
+    A label that the task never learned is reported with its line, and counts as wrong. `settings`: how the data is read, where
+    that differs from training, and how texts are generated.
+
+    >>> import polyseme                                            # doctest: +SKIP
+    >>> polyseme.evaluate("my-tagger", "test.conll")               # doctest: +SKIP
+    """
+    trained = loaded_task(task, device)
+    decoding = set(decoding_options())
+    trained.set_data_options({name: value for name, value in settings.items() if name not in decoding})
+    trained.set_decoding({name: value for name, value in settings.items() if name in decoding})
+    report = trained.error_report(data, errors=errors)
+    for unknown in report.unknown_labels:
+        _log.warning("%s, which the task has not learned; it counts as wrong", unknown)
+    return report
+
+
+def decoding_options() -> dict[str, Option]:
+    """The options of generation, whose defaults are those of training."""
+    from polyseme.tasks.generation_config import DecodingConfig
+
+    return _as_trained(options_of({"decoding": DecodingConfig()}).values())
+
+
+def evaluation_options() -> dict[str, Option]:
+    """The options of reading data of all tasks and those of generation; the defaults are those of training."""
+    from polyseme.tasks.registry import TASKS, task_config_class
+
+    data = [
+        option
+        for name in TASKS
+        for option in options_of({"task": task_config_class(name)()}).values()
+        if option.declared.group == "Data"
+    ]
+    return _as_trained(data) | decoding_options()
+
+
+def _as_trained(options: Iterable[Option]) -> dict[str, Option]:
+    return {
+        option.name: dataclasses.replace(
+            option, default=None, declared=dataclasses.replace(option.declared, default_text="as in training")
+        )
+        for option in options
+    }

@@ -12,7 +12,7 @@ from polyseme.api.arguments import AnyCorpus, CorpusOption, FilePath, ModelArgum
 from polyseme.api.models import load, loaded
 from polyseme.base.config import Config, Setting
 from polyseme.base.errors import UsageError, arg
-from polyseme.base.options import build, options_of
+from polyseme.base.options import Option, build, options_of
 from polyseme.base.run_config import RunConfig
 from polyseme.text.config import TextConfig
 
@@ -103,6 +103,13 @@ def pretraining_configs(method: str) -> dict[str, Config]:
     from polyseme.pretraining.methods import get_method
 
     return {"method": get_method(method)(), "text": TextConfig(), "run": RunConfig()}
+
+
+def adaptation_options() -> dict[str, Option]:
+    """The options of `adapt`: those of all models that can be adapted, of reading text and of the run."""
+    from polyseme.pretraining.methods import adaptation_options as own
+
+    return {**own(), **options_of({"text": TextConfig(), "run": RunConfig()})}
 
 
 def _split_settings(settings: Mapping[str, Any]) -> tuple[TextConfig, RunConfig, dict[str, Any]]:

@@ -1,40 +1,23 @@
-"""The table of verbs. Heavy packages are imported by the verbs when they run, so that `--help` is quick."""
+"""The command line: a table of verbs, each made from a function of `polyseme.api`.
+
+Heavy packages are imported by the functions when they run, so that `--help` is quick.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from polyseme import __version__
-from polyseme.cli.adapt import adapt
-from polyseme.cli.compare import compare
-from polyseme.cli.convert import convert
-from polyseme.cli.corpus import corpus
-from polyseme.cli.embed import embed
-from polyseme.cli.evaluate import evaluate
-from polyseme.cli.fill import fill
-from polyseme.cli.info import info
-from polyseme.cli.lineage import lineage
-from polyseme.cli.neighbours import neighbours
-from polyseme.cli.perplexity import perplexity
-from polyseme.cli.predict import predict
-from polyseme.cli.pretrain import app as pretrain
-from polyseme.cli.probe import probe
-from polyseme.cli.score import score
-from polyseme.cli.similar import analogy, similar
-from polyseme.cli.substitutes import substitutes
-from polyseme.cli.train import app as train
-from polyseme.cli.verify import verify
-
-app = typer.Typer(
-    name="polyseme",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-
+from polyseme.api import corpora, embedding, language, models, probing, studies, tasks, training, words
+from polyseme.base.config import Config
+from polyseme.base.options import Option, options_of
+from polyseme.cli.generate import Verb
+from polyseme.tasks.registry import ALIASES
+from polyseme.text.files.lines import lines_of
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -42,28 +25,289 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def about(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
 ) -> None:
-    """Words in, vectors out that know their context: ELMo on your own text.
+    """Contextual word vectors: use, train and compare ELMo and its relatives on your own text.
 
-    A model is a folder or file on this machine, in any format that ELMo was published in, a Hugging Face Hub id
-    (owner/name), or one of the package's own (en, which is taken where none is named, and zh).
+    A model is the name of a shipped one (en, the default, and zh), a folder or file in any format that ELMo was published
+    in, or a Hugging Face Hub id (owner/name).
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
-for verb in (embed, score, perplexity, substitutes, fill, neighbours, similar, analogy, convert, info, verify):
-    app.command()(verb)
-app.add_typer(corpus)
-app.add_typer(pretrain, name="pretrain")
-app.add_typer(probe, name="probe")
-app.command()(adapt)
-app.add_typer(train, name="train")
-app.command()(predict)
-app.command()(evaluate)
-app.command()(compare)
-app.command()(lineage)
+def _options(configs: Callable[..., Mapping[str, Config]], *names: str) -> dict[str, Option]:
+    return options_of(configs(*names))
+
+
+RIVER = '"The bank of the river ."'
+VERBS = (
+    Verb(
+        function=embedding.embed,
+        name="embed",
+        loads=True,
+        lines=lines_of,
+        examples=[f"polyseme embed {RIVER}", "polyseme embed --input corpus.txt --out vectors.hdf5 --layers top"],
+    ),
+    Verb(
+        function=language.score,
+        name="score",
+        loads=True,
+        lines=lines_of,
+        examples=[f'polyseme score {RIVER} "river bank the of The ."'],
+    ),
+    Verb(
+        function=language.perplexity,
+        name="perplexity",
+        loads=True,
+        examples=["polyseme perplexity held-out.txt --model my-model"],
+    ),
+    Verb(
+        function=language.substitutes,
+        name="substitutes",
+        loads=True,
+        examples=[f"polyseme substitutes {RIVER} --word bank"],
+    ),
+    Verb(
+        function=language.fill,
+        name="fill",
+        loads=True,
+        examples=['polyseme fill "The [MASK] of the river." --model my-bert'],
+    ),
+    Verb(
+        function=words.neighbours,
+        name="neighbours",
+        loads=True,
+        examples=[
+            f"polyseme neighbours {RIVER} --word bank",
+            f"polyseme neighbours {RIVER} --word bank --corpus news.txt --index my-index",
+        ],
+    ),
+    Verb(function=words.similar, name="similar", loads=True, examples=["polyseme similar river --model my-vectors"]),
+    Verb(
+        function=words.analogy,
+        name="analogy",
+        loads=True,
+        examples=["polyseme analogy man king woman --model my-vectors"],
+    ),
+    Verb(
+        function=models.convert,
+        name="convert",
+        loads=True,
+        examples=["polyseme convert elmo_2x4096_512_2048cnn_2xhighway_weights.hdf5 my-model --precision fp16"],
+    ),
+    Verb(function=models.info, name="info", loads=True, examples=["polyseme info my-model"]),
+    Verb(
+        function=models.verify,
+        name="verify",
+        loads=True,
+        examples=[
+            "polyseme verify my-model",
+            "polyseme verify my-model --vectors theirs.hdf5 --input sentences.txt --split-on-spaces",
+        ],
+    ),
+)
+
+CORPUS = (
+    Verb(
+        function=corpora.check_corpus,
+        name="check",
+        examples=[
+            "polyseme corpus check my-texts/",
+            "polyseme corpus check my-texts/ --size small --epochs 5",
+            "polyseme corpus check 'dump/*.jsonl.zst' --field body --splitter chinese --sentences chinese",
+        ],
+    ),
+    Verb(
+        function=corpora.write_vocabulary,
+        name="vocab",
+        examples=["polyseme corpus vocab my-texts/ --out vocabulary.txt --size 50000"],
+    ),
+)
+
+METHODS = {
+    "elmo": "Train an ELMo (Peters et al. 2018): two LSTM language models over character-based words.",
+    "taglm": "Train a TagLM (Peters et al. 2017): the language models of an ELMo, of which only the top layers are used.",
+    "ngram": "Count n-grams: a language model with Kneser-Ney or other smoothing, written as an ARPA-like table.",
+    "nnlm": "Train a feed-forward neural language model (Bengio et al. 2003).",
+    "word2vec": "Train word2vec vectors (Mikolov et al. 2013) with gensim (extra `vectors`).",
+    "fasttext": "Train fastText vectors (Bojanowski et al. 2017) with gensim (extra `vectors`).",
+    "glove": "Train GloVe vectors (Pennington et al. 2014) on the co-occurrences of a text.",
+    "ulmfit": "Train the AWD-LSTM language model of ULMFiT (Howard and Ruder 2018).",
+    "gpt": "Train a small GPT (Radford et al. 2018): a causal Transformer over subwords (extra `transformers`).",
+    "bert": "Train a small BERT (Devlin et al. 2019): a Transformer over masked subwords (extra `transformers`).",
+}
+RESUME = (
+    "The folder has the best model so far at any time. After a stop, a crash or a power cut the same command resumes the run."
+)
+
+TASKS = {
+    "tagging": (
+        "Train a tagger: a tag for each word (names, parts of speech, phrases). Also called ner, pos and chunking.\n\n"
+        "Reads CoNLL columns, BMES and CoNLL-U. Tags of spans (B-PER, I-PER) are scored by the F1 of spans, others by accuracy.",
+        "--data train.conll --dev dev.conll --encoder en --out my-tagger",
+    ),
+    "classification": (
+        "Train a classifier: a label for each text (sentiment, topics, kinds of questions).\n\n"
+        "Reads TSV, CSV, JSON lines, lines of a label and a text, and sentiment trees.",
+        "--data train.tsv --dev dev.tsv --encoder en --out my-classifier",
+    ),
+    "pairs": (
+        "Train on sentence pairs: a label or a score for each (inference, paraphrases, similarity). Also called nli.\n\n"
+        "Reads TSV, CSV and JSON lines.",
+        "--data train.tsv --dev dev.tsv --encoder en --out my-pairs",
+    ),
+    "choices": (
+        "Train on multiple choice: which of several answers to a question is right.\n\n"
+        "Reads JSON lines with question, choices, answer (its position from 0, or its text) and optionally context.",
+        "--data train.jsonl --dev dev.jsonl --encoder my-gpt --mode finetune --out my-choices",
+    ),
+    "roles": (
+        "Train semantic role labelling: who did what to whom, for given predicates. Also called srl.\n\n"
+        "Reads JSON lines with words and predicates, lines such as `1 Ann left ||| B-A0 B-V`, and the columns of CoNLL-2005 "
+        "and CoNLL-2012. Scored by the F1 of arguments, as the CoNLL-2005 scorer counts them.",
+        "--data train.jsonl --dev dev.jsonl --encoder en --out my-roles",
+    ),
+    "reading": (
+        "Train extractive question answering: the words of a paragraph that answer a question. Also called squad.\n\n"
+        "Reads the JSON of SQuAD, v1.1 and v2. If the data has questions without an answer, the network learns to say so.",
+        "--data train.json --dev dev.json --encoder en --positions input,output --out my-reader",
+    ),
+    "generation": (
+        "Train generation: a text from a text (translation, sentence summaries). Needs the extra `generation` (sacrebleu).\n\n"
+        "Reads two line-aligned files by the name they share, plain or compressed (train.en.gz and train.de.gz), or a table of "
+        "two columns. Scored by BLEU and chrF on detokenized text.",
+        "--data train --dev val --source en --target de --encoder en --out my-translator",
+    ),
+    "coreference": (
+        "Train coreference resolution: which mentions in a document mean the same (Ann, she, the girl). Also called coref.\n\n"
+        "Reads JSON lines with sentences and clusters, and the columns of CoNLL-2012. Scored by the mean F1 of MUC, B3 and "
+        "CEAF, without entities that are mentioned once unless asked for.",
+        "--data train.jsonlines --dev dev.jsonlines --encoder en --out my-coreference",
+    ),
+}
+
+ADAPT = Verb(
+    function=training.run_adaptation,
+    name="adapt",
+    loads=True,
+    options=training.adaptation_options,
+    examples=["polyseme adapt elmo_2x1024_128_weights.hdf5 --corpus reports/ --out my-domain --splitter english"],
+)
+PREDICT = Verb(
+    function=tasks.predict,
+    name="predict",
+    lines=lines_of,
+    options=tasks.decoding_options,
+    examples=[
+        'polyseme predict my-tagger "Ann lives in Paris."',
+        "polyseme predict my-classifier --input reviews.txt --json",
+        'polyseme predict my-reader "Who left?" "Ann saw Bob leave."',
+        'polyseme predict my-roles "1,3 Ann saw Bob leave"',
+        "polyseme predict my-translator --input sentences.txt --strategy sample --top-p 0.9 --num-return-sequences 3",
+    ],
+)
+EVALUATE = Verb(
+    function=tasks.evaluate,
+    name="evaluate",
+    options=tasks.evaluation_options,
+    examples=[
+        "polyseme evaluate my-tagger test.conll --errors 5",
+        "polyseme evaluate my-classifier test-without-header.tsv --text 0 --label 1",
+    ],
+)
+COMPARE = Verb(
+    function=studies.run_compare,
+    name="compare",
+    options=partial(_options, studies.compare_configs),
+    json=False,
+    examples=[
+        "polyseme compare --tasks ner,nli --vectors en=vectors.bin --out study --jobs 4",
+        "polyseme compare --tasks ner --model bert=my-bert --encoders none,bert,bert:finetune --out study --plot",
+        "polyseme compare --tasks tagging:train.conll:dev.conll --encoders none,en --out study",
+    ],
+)
+LINEAGE = Verb(
+    function=studies.run_lineage,
+    name="lineage",
+    options=partial(_options, studies.lineage_configs),
+    json=False,
+    examples=["polyseme lineage --corpus texts/ --minutes 10 --tasks ner,sst5,nli,pos --out study --plot"],
+)
+
+PROBE_EXAMPLES = {
+    "tags": "--train train.conllu --test test.conllu --column upos",
+    "senses": '--train "semcor*.jsonl.gz" --test senseval2.jsonl.gz',
+    "wic": "--dev dev.data.txt --test test.data.txt",
+    "similarity": "pairs.tsv",
+    "words": "wordsim353.tsv --model my-vectors",
+    "analogies": "questions-words.txt --model my-vectors",
+    "samples": "",
+}
+
+
+def command_line(arguments: Sequence[str] | None = None) -> typer.Typer:
+    """The command line. Given the arguments of a call, only the verbs among them get options: to make all takes half a second."""
+    app = typer.Typer(
+        name="polyseme",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback(invoke_without_command=True)(about)
+    groups = {"": app}
+    for name, (help, verbs) in _table().items():
+        if name:
+            groups[name] = typer.Typer(name=name, help=help, no_args_is_help=True)
+            groups[name].callback()(lambda: None)
+            app.add_typer(groups[name], help=help)
+        for verb in verbs:
+            called = arguments is None or {*name.split(), verb.name} <= set(arguments)
+            groups[name].command(verb.name, hidden=verb.hidden)(verb.command(options=called))
+    return app
+
+
+def _table() -> dict[str, tuple[str, list[Verb]]]:
+    """The verbs by their group; those without a group stand by themselves."""
+    return {
+        "": ("", [*VERBS, ADAPT, PREDICT, EVALUATE, COMPARE, LINEAGE]),
+        "corpus": ("Check a text before training on it, and make its vocabulary.", list(CORPUS)),
+        "pretrain": ("Pre-train a model on your own text.", [_pretrain(name, help) for name, help in METHODS.items()]),
+        "probe": ("Measure what each layer of a model knows, on labelled data.", [_probe(name) for name in probing.PROBES]),
+        "train": (
+            "Train a task on labelled data, on top of encoders.",
+            [*(_train(name, name) for name in TASKS), *(_train(task, alias) for alias, task in ALIASES.items())],
+        ),
+    }
+
+
+def _pretrain(name: str, help: str) -> Verb:
+    return Verb(
+        function=training.run_pretraining,
+        name=name,
+        fixed={"method": name},
+        options=partial(_options, training.pretraining_configs, name),
+        help=f"{help}\n\n{RESUME}",
+        examples=[f"polyseme pretrain {name} --corpus texts/ --out my-{name}"],
+    )
+
+
+def _train(task: str, name: str) -> Verb:
+    help, example = TASKS[task]
+    return Verb(
+        function=tasks.run_training,
+        name=name,
+        fixed={"task": task},
+        options=partial(_options, tasks.training_configs, task),
+        help=f"{help}\n\n{RESUME}",
+        examples=[f"polyseme train {name} {example}"],
+        hidden=name != task,
+    )
+
+
+def _probe(name: str) -> Verb:
+    example = f"polyseme probe {name} {PROBE_EXAMPLES[name]}".rstrip()
+    return Verb(function=probing.PROBES[name], name=name, loads=True, examples=[example])

@@ -45,18 +45,20 @@ class Verb:
     """Commands for the help page."""
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Parameters that the command gives itself: the task of `train tagging`."""
-    configs: Callable[[], Mapping[str, Config]] | None = None
-    """Configs with their defaults, whose settings are options too; None: those of the function."""
+    options: Callable[[], Mapping[str, Option]] | None = None
+    """Settings that are options too; None: those of the function's configs."""
     loads: bool = False
     """Whether the parameter `model` is loaded; the keyword arguments of `load` are options too."""
     lines: Callable[[Sequence[str] | None, Path | None], Any] | None = None
     """Makes lines of TEXT arguments or of `--input`, for the parameter `texts`."""
     json: bool = True
     """Whether there is `--json`."""
+    hidden: bool = False
+    """Whether the list of verbs leaves it out: another name of one."""
 
-    def command(self) -> Callable[..., None]:
-        """The function that typer calls."""
-        parameters = {parameter.name: parameter for parameter in self._parameters()}
+    def command(self, *, options: bool = True) -> Callable[..., None]:
+        """The function that typer calls; without `options` only its help, for a list of verbs."""
+        parameters = {parameter.name: parameter for parameter in self._parameters()} if options else {}
         loading = {each.name for each in _signature(load)} - {"model"} if self.loads else set()
 
         def called(**values: Any) -> None:
@@ -90,9 +92,9 @@ class Verb:
             yield _Parameter("input", Path, None, _INPUT, argument=False)
         if self.loads:
             yield from (each for each in _signature(load) if each.name not in names | {"model"})
-        configs = self.configs() if self.configs is not None else configs_of(self.function)
-        for option in options_of(configs).values():
-            if option.name not in names | set(self.fixed):
+        options = self.options() if self.options is not None else options_of(configs_of(self.function))
+        for option in options.values():
+            if option.name not in names | set(self.fixed) and not isinstance(option.default, Config):
                 yield _Parameter.of_option(option)
 
     def _help(self) -> str:
@@ -150,7 +152,7 @@ class _Parameter:
 
     def _help(self) -> str:
         notes = [self.declared.range()]
-        if self.declared.default_text is not None:
+        if self.default is None and self.declared.default_text is not None:
             notes.append(f"default: {self.declared.default_text}")
         elif not self.required and not (self.default is None or self.default is False or self.default in ((), "")):
             notes.append(f"default: {_text(self.default)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import typer
@@ -52,52 +52,3 @@ def show_result(result: Any, *, json: bool) -> None:
 def result(value: Any, json: bool) -> None:
     """A result object on stdout, as JSON or as text."""
     as_json(value.to_json()) if json else line(str(value))
-
-
-def short(text: str, width: int = 40) -> str:
-    """Text on one line and cut to some columns of a terminal, in which a Chinese character takes two.
-
-    >>> short("a\\tword", 5), short("河岸边的银行", 7)
-    ('a wo…', '河岸边…')
-    """
-    from rich.cells import cell_len, set_cell_size
-
-    text = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * width])
-    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
-
-
-def padded(text: str, width: int) -> str:
-    """Text filled up with blanks to a width in columns of a terminal."""
-    from rich.cells import cell_len
-
-    return text + " " * max(width - cell_len(text), 0)
-
-
-def columns(rows: Sequence[tuple[str, str]], indent: int = 2) -> None:
-    """Pairs, the second ones aligned."""
-    from rich.cells import cell_len
-
-    width = max((cell_len(left) for left, _ in rows), default=0)
-    for left, right in rows:
-        line(f"{' ' * indent}{padded(left, width)}  {right}")
-
-
-def count(number: int, thing: str) -> str:
-    """A number of things.
-
-    >>> count(1, "word"), count(1200, "line")
-    ('1 word', '1,200 lines')
-    """
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
-
-
-def facts(values: Mapping[str, Any]) -> None:
-    """Named values, without those that are None."""
-    columns([(name.replace("_", " "), plain(value)) for name, value in values.items() if value is not None], indent=0)
-
-
-def plain(value: Any) -> str:
-    """A value as a person writes it."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else str(value)
