@@ -47,15 +47,15 @@ def test_all_mistakes_at_once() -> None:
     text = str(caught.value)
     assert "unknown field 'nam' (did you mean 'name'?)" in text
     assert "lacks the field 'name'" in text
-    assert "options.json.kind is 'c'; allowed: 'a', 'b'" in text
-    assert "options.json.inner.width is 'wide'; expected int" in text
+    assert "options.json.kind is 'c'; allowed: a, b" in text
+    assert "options.json.inner.width is 'wide'; expected a whole number" in text
     assert "unknown field 'rat' (did you mean 'rate'?)" in text
     assert "options.json.pairs[0] has 3 entries; expected 2" in text
-    assert "options.json.on is 1; expected bool" in text
+    assert "options.json.on is 1; expected true or false" in text
 
 
 def test_true_is_no_number() -> None:
-    with pytest.raises(ConfigError, match="width is True; expected int"):
+    with pytest.raises(ConfigError, match="width is True; expected a whole number"):
         Inner.from_dict({"width": True})
 
 

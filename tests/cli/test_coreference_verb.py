@@ -2,8 +2,9 @@
 
 import json
 
-import polyseme
 from polyseme.cli.task_options import ELSEWHERE, CoreferenceOptions
+
+import polyseme
 from polyseme.studies.sets import SETS
 from polyseme.tasks.registry import configure_task, task_name, task_options
 from tests.cli.running import one_sentence

@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from polyseme.cli.task_options import ELSEWHERE, ChoicesOptions, HeadOptions
 
 import polyseme
-from polyseme.cli.task_options import ELSEWHERE, ChoicesOptions, HeadOptions
 from polyseme.tasks.registry import task_options
 from tests.cli.running import one_sentence
 from tests.encoders.small_subwords import bert, gpt

@@ -4,11 +4,11 @@ import dataclasses
 import typing
 
 import pytest
+from polyseme.cli.decoding_options import ONLY, AnswersOptions, DecodingOptions, Way
+from polyseme.cli.task_options import ELSEWHERE, BleuWords, GenerationOptions
 
 import polyseme
 from polyseme.base.errors import PolysemeError
-from polyseme.cli.decoding_options import ONLY, AnswersOptions, DecodingOptions, Way
-from polyseme.cli.task_options import ELSEWHERE, BleuWords, GenerationOptions
 from polyseme.metrics.translation import BleuTokenizer
 from polyseme.studies.sets import SETS
 from polyseme.tasks.generation_config import DecodingConfig

@@ -6,9 +6,9 @@ import re
 import typing
 
 import pytest
+from polyseme.cli.task_options import ELSEWHERE, ReadingOptions
 
 import polyseme
-from polyseme.cli.task_options import ELSEWHERE, ReadingOptions
 from polyseme.tasks.registry import configure_task, task_options
 from tests.cli.running import one_sentence
 

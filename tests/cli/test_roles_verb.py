@@ -1,7 +1,8 @@
 """Roles from the command line: trained, asked and judged."""
 
-import polyseme
 from polyseme.cli.task_options import ELSEWHERE, RolesOptions
+
+import polyseme
 from polyseme.tasks.registry import configure_task, task_options
 from tests.cli.running import one_sentence
 

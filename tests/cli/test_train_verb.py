@@ -8,10 +8,10 @@ import signal
 import typing
 
 import pytest
-
-import polyseme
 from polyseme.cli.task_choices import LayerNorm
 from polyseme.cli.task_options import ELSEWHERE, ClassificationOptions, PairsOptions, TaggingOptions
+
+import polyseme
 from polyseme.tasks.registry import configure_task, task_options
 from polyseme.tasks.tagging import Tagging
 from tests.cli.labelled import write_all

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from polyseme.base.config import Setting
-from polyseme.base.errors import UsageError, arg
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
     from polyseme.encoders.batch import Sentence
-    from polyseme.encoders.layer_choice import LayerChoice
     from polyseme.tasks.base import Task
     from polyseme.text.corpus import Corpus
 
@@ -24,9 +22,8 @@ if TYPE_CHECKING:
     AnyTask = str | Path | Task
     AnyCorpus = str | Path | Sequence[str | Path] | Corpus
     AnySentence = Sentence
-    AnyLayers = LayerChoice
 else:
-    AnyModel = AnyTask = AnySentence = AnyLayers = str
+    AnyModel = AnyTask = AnySentence = str
     AnyCorpus = list[str]
 
 PathName = str | Path
@@ -36,22 +33,6 @@ SentencesName = Literal["english", "chinese", "lines"]
 StartName = Literal["learned", "zero", "warm", "carry"]
 PrecisionName = Literal["fp32", "fp16", "bf16", "int8"]
 TrainingPrecision = Literal["fp32", "bf16"]
-
-
-def parse_layers(text: str) -> Any:
-    """`all`, `top`, `mean`, a number, or numbers divided by commas.
-
-    >>> parse_layers("top"), parse_layers("2"), parse_layers("0,2")
-    ('top', 2, [0, 2])
-    """
-    if text in ("all", "top", "mean"):
-        return text
-    try:
-        numbers = [int(each) for each in text.split(",")]
-    except ValueError:
-        allowed = "all, top, mean, the number of a layer, or several divided by commas"
-        raise UsageError(f"{arg('layers')} is {text!r}; allowed: {allowed}") from None
-    return numbers if "," in text else numbers[0]
 
 
 _MODEL, _COMPUTING = "Model", "Computing"
@@ -111,10 +92,6 @@ Start = Annotated[
     ),
 ]
 SplitOnSpaces = Annotated[bool, Setting(help="The text is tokenized: split it at spaces only.")]
-Layers = Annotated[
-    AnyLayers,
-    Setting(help="Layers to return.", metavar="all|top|mean|N|N,N", parse=parse_layers),
-]
 Texts = Annotated[Sequence[AnySentence], Setting(help="Sentences; quote each one.", metavar="TEXT")]
 SentenceArgument = Annotated[AnySentence, Setting(help="A sentence, in quotes.", metavar="SENTENCE")]
 Word = Annotated[str | None, Setting(help="The word to look at.", metavar="WORD", flags=("-w",))]

@@ -207,7 +207,7 @@ def _plain(value: Any, format: int) -> Any:
 
 def _build(cls: type, values: Any, where: str, problems: list[str], format: int) -> Any:
     if not isinstance(values, Mapping):
-        problems.append(f"{where} is {values!r}; expected an object with the fields of {cls.__name__}")
+        problems.append(f"{where or cls.__name__} is {values!r}; expected an object with the fields of {cls.__name__}")
         return None
     if format == 1:
         values = format1.translate(cls.__name__, values)
@@ -217,32 +217,43 @@ def _build(cls: type, values: Any, where: str, problems: list[str], format: int)
     for name in values:
         if name not in fields:
             table = "; the names of format 1 are in polyseme.base.format1" if format == 1 else ""
-            problems.append(f"{where} has an unknown field {name!r}{nearest(str(name), fields)}{table}")
+            problems.append(f"{where} has an unknown field {name!r}{nearest(str(name), fields)}{table}".lstrip())
     given: dict[str, Any] = {}
     for name, field in fields.items():
         if name in values:
-            given[name] = convert(hints[name], values[name], f"{where}.{name}", problems, format)
+            given[name] = convert(hints[name], values[name], _location(where, field, hints[name]), problems, format)
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            problems.append(f"{where} lacks the field {name!r}")
+            problems.append(f"{where} lacks the field {name!r}".lstrip())
     if len(problems) > known:
         return None
     try:
         return cls(**given)
     except ConfigError as error:
-        problems.append(f"{where}: {error}")
+        problems.append(f"{where}: {error}" if where else str(error))
         return None
+
+
+def _location(where: str, field: dataclasses.Field[Any], hint: Any) -> str:
+    """How a message names a field: by its path in a file; by its option where there is no file.
+
+    A nested config without a file has no name: its fields are options themselves.
+    """
+    if where:
+        return f"{where}.{field.name}"
+    if any(isinstance(each, type) and issubclass(each, Config) for each in (hint, *typing.get_args(hint))):
+        return ""
+    option = setting_of(field).option
+    return arg(option if isinstance(option, str) else field.name)
 
 
 def convert(hint: Any, value: Any, where: str, problems: list[str], format: int = 2) -> Any:
     """A JSON value as a type; what does not fit is added to `problems`, with `where` it stands."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        if value is None and type(None) in arguments:
-            return None
-        return convert(next(each for each in arguments if each is not type(None)), value, where, problems, format)
+        return _convert_union(arguments, value, where, problems, format)
     if origin is typing.Literal:
         if value not in arguments:
-            problems.append(f"{where} is {value!r}; allowed: {', '.join(map(repr, arguments))}")
+            problems.append(f"{where} is {value!r}; allowed: {', '.join(map(str, arguments))}")
         return value
     if origin is tuple:
         return _convert_tuple(arguments, value, where, problems, format)
@@ -251,7 +262,25 @@ def convert(hint: Any, value: Any, where: str, problems: list[str], format: int 
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
-        problems.append(f"{where} is {value!r}; expected {hint.__name__}")
+        problems.append(f"{where} is {value!r}; expected {_TYPES.get(hint, hint.__name__)}")
+    return value
+
+
+_TYPES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+
+
+def _convert_union(arguments: tuple[Any, ...], value: Any, where: str, problems: list[str], format: int) -> Any:
+    """The first of several types that a value fits; where it fits none, the problems of the first."""
+    if value is None and type(None) in arguments:
+        return None
+    first: list[str] | None = None
+    for each in (each for each in arguments if each is not type(None)):
+        found: list[str] = []
+        result = convert(each, value, where, found, format)
+        if not found:
+            return result
+        first = found if first is None else first
+    problems += first or []
     return value
 
 

@@ -89,7 +89,7 @@ def build(configs: Mapping[str, Config], given: Mapping[str, Any], what: str) ->
                 inside = inside[step]
             inside[last] = parsed(given[name], known[name].hint)
     try:
-        return {name: type(config).from_dict(values[name], what) for name, config in configs.items()}
+        return {name: type(config).from_dict(values[name], "") for name, config in configs.items()}
     except ConfigError as error:
         raise UsageError(str(error)) from error
 

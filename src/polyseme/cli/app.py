@@ -19,6 +19,7 @@ from polyseme.cli.generate import Verb
 from polyseme.tasks.registry import ALIASES
 from polyseme.text.files.lines import lines_of
 
+
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"polyseme {__version__}")
@@ -146,7 +147,7 @@ RESUME = (
 TASKS = {
     "tagging": (
         "Train a tagger: a tag for each word (names, parts of speech, phrases). Also called ner, pos and chunking.\n\n"
-        "Reads CoNLL columns, BMES and CoNLL-U. Tags of spans (B-PER, I-PER) are scored by the F1 of spans, others by accuracy.",
+        "Reads CoNLL columns, BMES and CoNLL-U. Tags of spans (B-PER, I-PER) are scored by span F1, others by accuracy.",
         "--data train.conll --dev dev.conll --encoder en --out my-tagger",
     ),
     "classification": (
@@ -249,7 +250,7 @@ PROBE_EXAMPLES = {
 
 
 def command_line(arguments: Sequence[str] | None = None) -> typer.Typer:
-    """The command line. Given the arguments of a call, only the verbs among them get options: to make all takes half a second."""
+    """The command line. Given the arguments of a call, only the verbs among them get options: making all takes 0.5 s."""
     app = typer.Typer(
         name="polyseme",
         add_completion=False,

@@ -87,7 +87,11 @@ class Verb:
         for parameter in _signature(self.function):
             if parameter.name not in self.fixed:
                 names.add(parameter.name)
-                yield parameter
+                yield (
+                    parameter
+                    if self.lines is None
+                    else dataclasses.replace(parameter, required=parameter.required and parameter.name != "texts")
+                )
         if self.lines is not None:
             yield _Parameter("input", Path, None, _INPUT, argument=False)
         if self.loads:
