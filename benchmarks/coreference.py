@@ -18,8 +18,8 @@ import torch
 
 import polyseme
 from benchmarks.memory import anonymous
-from polyseme.tasks.registry import configure_task
 from polyseme.tasks.coreference import Coreference
+from polyseme.tasks.registry import configure_task
 from polyseme.text.labelled.coreference import CoreferenceDocument, read_coreference
 
 LITBANK = "coref_litbank_en/litbank.test.jsonlines.gz"
