@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from polyseme.cli.part_options import parse_filters
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
-from polyseme.cli.part_options import parse_filters
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
 from polyseme.pretraining.elmo_config import ArchitectureOverrides, ElmoPretraining

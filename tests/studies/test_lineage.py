@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from polyseme.cli.lineage import _known
 from typer.testing import CliRunner
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.cli.app import app
-from polyseme.cli.lineage import _known
 from polyseme.encoders.registry import ENCODERS
 from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.studies import lineage
