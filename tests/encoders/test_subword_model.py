@@ -247,7 +247,7 @@ def test_bad_folders(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({**good, "model_type": "t5"}))
     said(FormatError, r"has model_type 't5', which polyseme does not read \(known: bert, camembert, ")
     (tmp_path / "config.json").write_text(json.dumps({**good, "is_decoder": True}))
-    said(FormatError, "is of a decoder")
+    said(FormatError, "is a decoder")
     (tmp_path / "config.json").write_text(json.dumps({**good, "num_hidden_layers": 3}))
     said(FormatError, r"lacks weights of its network: (bert\.)?encoder.layer.2")
     (tmp_path / "config.json").write_text(json.dumps({**good, "hidden_size": 4}))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, get_args
 
@@ -29,7 +28,7 @@ from polyseme.encoders.batch import Batch, Layers, Sentence
 from polyseme.encoders.bidirectional import BidirectionalLanguageModel
 from polyseme.encoders.carried_state import CarriedState
 from polyseme.encoders.elmo_config import ElmoConfig, Start
-from polyseme.encoders.elmo_words import WordEncoder, WordInputs, character_encoder
+from polyseme.encoders.elmo_words import ElmoInputs, WordEncoder, WordInputs, character_encoder
 from polyseme.encoders.layer_choice import LayerSelection, to_arrays
 from polyseme.encoders.word_cache import WordCache
 from polyseme.nn.config import Precision
@@ -47,15 +46,6 @@ from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter, normalise_quotes, plain_word
 
 WARM_UP = 50  # times that the model reads "<S> . </S>" until its state hardly changes
-
-
-@dataclass(frozen=True)
-class ElmoInputs:
-    """A batch: its distinct words, and their positions."""
-
-    distinct: WordInputs
-    index: Tensor
-    """(batch, words + 2): distinct words, with begin and end tokens; on the CPU, where the layout is made."""
 
 
 class Elmo(BidirectionalLanguageModel, Encoder):

@@ -26,6 +26,15 @@ class WordInputs:
     """(distinct,): rows of the word table."""
 
 
+@dataclass(frozen=True)
+class ElmoInputs:
+    """A batch: its distinct words, and their positions."""
+
+    distinct: WordInputs
+    index: Tensor
+    """(batch, words + 2): distinct words, with begin and end tokens; on the CPU, where the layout is made."""
+
+
 class WordEncoder(nn.Module):
     """A word's own vector: the character network, the word table, or both, and the projection."""
 

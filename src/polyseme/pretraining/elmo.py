@@ -16,7 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from polyseme.encoders.batch import Batch
-from polyseme.encoders.elmo import Elmo, ElmoInputs
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_words import ElmoInputs
 from polyseme.nn.output.sampled import SampledSoftmax
 from polyseme.pretraining.objective import EVALUATION_SCORES, Objective
 from polyseme.pretraining.word_lookup import WordLookup
