@@ -82,7 +82,7 @@ def test_files(tmp_path: Path) -> None:
     [
         ("", "has no questions"),
         ("question\tanswer", r"a.jsonl:1: is not JSON"),
-        ("[1]", "is list; expected one JSON object"),
+        ("[1]", "is '.1.'; expected one JSON object"),
         ('{"choices": ["a", "b"], "answer": 0}', "has the question None; expected a string"),
         ('{"question": "q", "choices": ["a"], "answer": 0}', "a list of two or more strings"),
         ('{"question": "q", "choices": ["a", 1], "answer": 0}', "a list of two or more strings"),
@@ -93,7 +93,7 @@ def test_files(tmp_path: Path) -> None:
         ('{"question": "q", "choices": ["a", "b"]}', "has the answer None"),
         ('{"question": "q", "choices": ["a", "b"], "answer": true}', "has the answer True"),
         ('{"question": "q", "choices": ["a", "b"], "answer": "c"}', "has the answer 'c', which equals 0 choices"),
-        ('{"question": "q", "choices": ["a", "a"], "answer": "a"}', "which is 2 of its choices"),
+        ('{"question": "q", "choices": ["a", "a"], "answer": "a"}', "which equals 2 choices"),
         ('{"question": "q", "choices": ["a", "b"], "answer": 0, "context": 5}', "has the context 5"),
     ],
 )

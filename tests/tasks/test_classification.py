@@ -56,7 +56,7 @@ def test_rows_set_aside_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.WARNING):
         found = read(tmp_path, "text\tlabel\na b\t1\n\t0\nc\t0\n", "a.tsv", strict=False)
     assert [example.label for example in found] == ["1", "0"]
-    assert "1 of 3 rows are left out" in caplog.text
+    assert "skipped 1 of 3 rows" in caplog.text
     with pytest.raises(FormatError, match=r"no row that can be used"):
         read(tmp_path, "text\tlabel\n\t1\n", "b.tsv", strict=False)
 

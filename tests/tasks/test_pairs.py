@@ -50,7 +50,7 @@ def test_the_tables_of_the_field(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     rows.append({"gold_label": "-", "sentence1": "a", "sentence2": "b"})
     with caplog.at_level(logging.WARNING):
         assert read(tmp_path, "\n".join(map(json.dumps, rows)), "snli.jsonl") == [pair]
-    assert "1 of 2 rows are left out" in caplog.text
+    assert "skipped 1 of 2 rows" in caplog.text
     sick = "pair_ID\tsentence_A\tsentence_B\tentailment_judgment\trelatedness_score\n1\tx\ty\tNEUTRAL\t4.5\n"
     assert read(tmp_path, sick) == [LabelledPair("x", "y", "NEUTRAL")]
     assert read(tmp_path, sick, goal="score", label="relatedness_score") == [LabelledPair("x", "y", "4.5")]

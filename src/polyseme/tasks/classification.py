@@ -9,7 +9,6 @@ training only, since scores are of whole sentences.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,17 +31,16 @@ from polyseme.nn.to_device import to_device
 from polyseme.tasks.base import as_text, check_texts, to_words
 from polyseme.tasks.classification_config import ClassificationConfig
 from polyseme.tasks.classification_config import TextPooling as Pooling
-from polyseme.tasks.config import TaskConfig, column_number
+from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.linear_head import LinearHead, SequenceTask
-from polyseme.text.labelled.numbered_lines import numbered_lines
-from polyseme.text.labelled.tables import TableRow, read_table
+from polyseme.text.labelled.numbered_lines import first_line
+from polyseme.text.labelled.tables import read_usable_rows
 from polyseme.text.labelled.trees import examples as tree_examples
 from polyseme.text.labelled.trees import read_trees
 from polyseme.text.words import Splitter
 
-_log = logging.getLogger(__name__)
 _TREE = re.compile(r"\s*\([0-9]+\s")
 
 
@@ -172,18 +170,11 @@ class Classification(SequenceTask):
                 LabelledText(phrase.in_sentence() if config.phrase_context else list(phrase.words), phrase.label)
                 for phrase in phrases
             ]
-        table = read_table(
-            path,
-            text=column_number(config.text),
-            label=column_number(config.label),
-            header=config.header,
-            kind=config.format,
-            strict=config.strict,
-        )
-        warn_skipped(path, table.skipped, len(table.rows))
-        if any(row.second is not None for row in table.rows[:1]):
+        options = {"header": config.header, "format": config.format, "strict": config.strict}
+        rows = read_usable_rows(path, text=config.text, label=config.label, **options)
+        if rows[0].second is not None:
             raise UsageError(f"{path} holds pairs of texts: train the task `pairs`, or name the one column to read with text")
-        return [LabelledText(row.first, row.label, row.where) for row in table.rows]
+        return [LabelledText(row.first, row.label, row.where) for row in rows]
 
     @classmethod
     def collect_labels(cls, examples: Sequence[LabelledText], config: TaskConfig) -> list[str]:
@@ -240,19 +231,10 @@ class Classification(SequenceTask):
 
 def _holds_trees(path: str | Path) -> bool:
     """Whether the first line that is not blank begins with a bracket and a label."""
-    return next((_TREE.match(line) is not None for _, line in numbered_lines(path) if line.strip()), False)
+    return _TREE.match(first_line(path) or "") is not None
 
 
 # ---- what `pairs` shares
-
-
-def warn_skipped(path: str | Path, skipped: Sequence[TableRow], kept: int) -> None:
-    """Rows that were set aside are no secret."""
-    if skipped:
-        why = "without a text, or with the label - (annotators did not agree)"
-        _log.warning("%s: %d of %d rows are left out, %s", path, len(skipped), len(skipped) + kept, why)
-    if not kept:
-        raise FormatError(path, f"has no row that can be used: all {len(skipped)} have no text, or the label -")
 
 
 def distinct_labels(labels: Sequence[str | None]) -> list[str]:

@@ -184,12 +184,3 @@ class SequenceTaskConfig(TaskConfig):
         yield from self.features.linear_problems()
         if self.linear_head.lm_weight and self.features.mode == "frozen":
             yield f"{arg('lm_weight', self.linear_head.lm_weight)} needs {arg('mode', 'finetune')}: the encoder is frozen"
-
-
-def column_number(name: str | None) -> str | int | None:
-    """A column as a config has it: digits are its number.
-
-    >>> column_number("-1"), column_number("label")
-    (-1, 'label')
-    """
-    return int(name) if name is not None and name.removeprefix("-").isdecimal() else name

@@ -40,15 +40,14 @@ from polyseme.tasks.classification import (
     label_ids,
     plain_text,
     right_counts,
-    warn_skipped,
 )
-from polyseme.tasks.config import TaskConfig, column_number
+from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.linear_head import LinearHead, SequenceTask
 from polyseme.tasks.pairs_config import PairsConfig
 from polyseme.tasks.sentence_pair import SentencePairTask
-from polyseme.text.labelled.tables import read_table
+from polyseme.text.labelled.tables import read_usable_rows
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
@@ -157,18 +156,10 @@ class Pairs(SequenceTask, SentencePairTask):
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[LabelledPair]:
         assert isinstance(config, PairsConfig)
-        table = read_table(
-            path,
-            text=column_number(config.text),
-            second=column_number(config.second),
-            label=column_number(config.label),
-            header=config.header,
-            kind=config.format,
-            strict=config.strict,
-        )
-        warn_skipped(path, table.skipped, len(table.rows))
+        columns = {"text": config.text, "second": config.second, "label": config.label}
+        options = {"header": config.header, "format": config.format, "strict": config.strict}
         found = []
-        for row in table.rows:
+        for row in read_usable_rows(path, **columns, **options):
             if row.second is None:
                 raise UsageError(
                     f"{path} has one text a row: name the two columns with text and second, or train `classification`"

@@ -169,7 +169,7 @@ def test_a_header_that_is_told(tmp_path: Path) -> None:
         UsageError, match=r"a\.tsv:1: has no two well-known names .* cells 'English', 'German'; give source and target"
     ):
         read_parallel(tmp_path / "a.tsv", header=True)
-    with pytest.raises(UsageError, match=r"source='English' needs a header with names; give a number"):
+    with pytest.raises(UsageError, match=r"has no header, so source='English' must be a number from 0"):
         read_parallel(tmp_path / "a.tsv", source="English", target="German", header=False)
 
 
@@ -194,7 +194,7 @@ def test_keys_that_do_not_tell(tmp_path: Path, row: str, told: str) -> None:
     ("names", "told"),
     [
         ({}, r"no two well-known names .* keys 'en'; give source and target"),
-        ({"source": "en", "target": "fr"}, r"no column 'fr' for the target among its keys 'en'; .* by name$"),
+        ({"source": "en", "target": "fr"}, r"no column 'fr' for target among 'en'; give a name, or a number"),
         ({"source": "en", "target": "EN"}, r"source and target are the same column, 'en'; give two"),
         ({"source": "0", "target": "1"}, r"has 1 columns, so target=1 does not exist; give a number from 0 to 0"),
     ],
@@ -208,7 +208,7 @@ def test_columns_that_are_not_there(tmp_path: Path, names: dict[str, str], told:
 def test_names_where_there_is_no_header(tmp_path: Path) -> None:
     """A row of data is not called columns."""
     (tmp_path / "a.tsv").write_text("a dog\tein Hund\n")
-    message = r"a\.tsv:1: has no column 'en' for the source among its cells 'a dog', 'ein Hund'; .*, or by number .source=0"
+    message = r"a\.tsv:1 has no column 'en' for source among 'a dog', 'ein Hund'; give a name, or a number from 0 if"
     with pytest.raises(UsageError, match=message) as caught:
         read_parallel(tmp_path / "a.tsv", source="en", target="de")
     assert "its columns" not in str(caught.value)

@@ -104,7 +104,7 @@ def predicate(**values: object) -> str:
 @pytest.mark.parametrize(("text", "told"), [
     ("", "data: has no sentences"),
     (GOOD + "{", "data:2: is not JSON"),
-    (GOOD + "[]", "data:2: has no list of strings \"words\""),
+    (GOOD + "[]", "data:2: is '[]'; expected one sentence {...} per line"),
     (GOOD + '{"words": ["a"]}', "data:2: has no list of objects \"predicates\""),
     (predicate(index="1"), "data:2: has a predicate without a number"),
     (predicate(index=2), "data:2: has a predicate at word 2; the sentence has 2 words"),

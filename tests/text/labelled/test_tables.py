@@ -82,13 +82,13 @@ def test_tsv_cells_that_a_writer_quoted(write, cell, expected):
 
 def test_tsv_with_line_ends_in_quotes_is_read_as_csv(write):
     path = write('text\tlabel\n"one\n""two""\tthree"\ta\nfour "4"\tb\n', "t.tsv")
-    with pytest.raises(FormatError, match=r":2: has 1 columns and line 1 has 2.*use kind='csv'"):
+    with pytest.raises(FormatError, match=r":2: has 1 columns and line 1 has 2.*use format='csv'"):
         read_table(path)
-    assert short(read_table(path, kind="csv")) == [('one\n"two"\tthree', None, "a"), ('four "4"', None, "b")]
+    assert short(read_table(path, format="csv")) == [('one\n"two"\tthree', None, "a"), ('four "4"', None, "b")]
     path = write('"text"\t"label"\n"a"\t"x"\n')
-    with pytest.raises(UsageError, match=r"for quoted cells add kind='csv'"):
+    with pytest.raises(UsageError, match=r"for quoted cells add format='csv'"):
         read_table(path)
-    assert short(read_table(path, kind="csv")) == [("a", None, "x")]
+    assert short(read_table(path, format="csv")) == [("a", None, "x")]
 
 
 def test_jsonl_sets_pairs_without_agreement_aside(write):
@@ -109,7 +109,7 @@ def test_minus_is_a_class_of_single_texts(write):
 
 def test_lines_of_a_label_and_a_text(write):
     assert short(read_table(write("0 so , so\n1 fine\n"))) == [("so , so", None, "0"), ("fine", None, "1")]
-    assert read_table(write("KIND:fine Why so ?\nOTHER And ?\n"), kind="lines").rows[1] == TableRow("And ?", None, "OTHER", 2)
+    assert read_table(write("KIND:fine Why so ?\nOTHER And ?\n"), format="lines").rows[1] == TableRow("And ?", None, "OTHER", 2)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
@@ -157,14 +157,14 @@ def test_rows_without_a_text(write):
     with pytest.raises(
         FormatError, match=r":2: has no text in column text; fill it, or drop the row, or skip such rows with strict=False"
     ):
-        read_table(path, kind="lines")
-    assert read_table(path, strict=False, kind="lines") == Table(
+        read_table(path, format="lines")
+    assert read_table(path, strict=False, format="lines") == Table(
         [TableRow("a", None, "0", 1), TableRow("b", None, "1", 3)], [TableRow("", None, "1", 2)]
     )
 
 
 def test_one_column_of_texts(write):
-    found = read_table(write("one\ntwo words\n"), kind="tsv", text=0, labelled=False)
+    found = read_table(write("one\ntwo words\n"), format="tsv", text=0, labelled=False)
     assert short(found) == [("one", None, None), ("two words", None, None)]
 
 
@@ -217,8 +217,8 @@ def test_rows_may_differ_where_nothing_is_read(write):
         ("text\tlabel\n", "has a header and no rows"),
         ("", "is empty"),
         ("\n\n", "is empty"),
-        ("Good , so\nGood , no\nGood , or\nGood , at\n", "may be CSV or lines.*give kind: tsv, csv, jsonl, lines"),
-        ("A plain text\nof two lines\n", "has no known table format; give kind"),
+        ("Good , so\nGood , no\nGood , or\nGood , at\n", "may be CSV or lines.*give format: tsv, csv, jsonl, lines"),
+        ("A plain text\nof two lines\n", "has no known table format; give format"),
     ],
 )
 def test_what_is_wrong_is_told(write, text, says):
@@ -259,13 +259,13 @@ def test_a_header_that_is_not_known_is_not_taken_for_a_text(write):
     [
         ({}, "no column with a well-known name for the text; give text.*: query, gold"),
         ({"text": "query"}, "no column with a well-known name for the label; give label: query, gold"),
-        ({"text": "queri", "label": "gold"}, "has no column 'queri' for text; its columns are query, gold"),
+        ({"text": "queri", "label": "gold"}, "has no column 'queri' for text among 'query', 'gold'"),
         ({"text": "query", "label": "gold", "header": False}, "has no header, so text='query' must be a number.*header=False"),
         ({"text": 2, "label": 1}, "has 2 columns, so text=2 does not exist; give a number from 0 to 1"),
         ({"text": 1, "label": -1}, "must be different columns, not gold, gold"),
         ({"second": 1}, "second=1 needs text; give both or neither"),
         ({"text": 0, "label": 1, "labelled": False}, "and labelled=False exclude each other"),
-        ({"kind": "tvs"}, "unknown table format 'tvs' .did you mean 'tsv'"),
+        ({"format": "tvs"}, "unknown table format 'tvs' .did you mean 'tsv'"),
     ],
 )
 def test_wrong_questions(write, asked, says):

@@ -1,4 +1,4 @@
-"""Multiple-choice questions, one JSON object per line (plain, gzip, xz or zstd).
+"""Multiple-choice questions, one JSON object per line (plain or compressed).
 
 {"question": "Who sat?", "choices": ["the cat", "the mat"], "answer": 0, "context": "The cat sat on the mat."}
 
@@ -7,17 +7,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import FormatError
-from polyseme.text.labelled.numbered_lines import numbered_lines
+from polyseme.text.labelled.numbered_lines import are_strings, json_object, numbered_lines
 
 Text = str | list[str]
 """A string to be split, or words."""
-_EXPECTED = "expected one JSON object per line, with question, choices and answer"
+_EXPECTED = "one JSON object per line, with question, choices and answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +43,17 @@ def read_choices(path: str | Path) -> list[ChoiceQuestion]:
     """
     questions = [_question(line, number, path) for number, line in numbered_lines(path) if line.strip()]
     if not questions:
-        raise FormatError(path, f"has no questions; {_EXPECTED}")
+        raise FormatError(path, f"has no questions; expected {_EXPECTED}")
     return questions
 
 
 def _question(line: str, number: int, path: str | Path) -> ChoiceQuestion:
     where = f"{path}:{number}"
-    try:
-        values = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
-        problem = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
-        raise FormatError(where, f"is not JSON ({problem}); {_EXPECTED}") from None
-    if not isinstance(values, dict):
-        raise FormatError(where, f"is {type(values).__name__}; {_EXPECTED}")
+    values = json_object(where, line, _EXPECTED)
     question, choices, context = values.get("question"), values.get("choices"), values.get("context")
     if not isinstance(question, str):
         raise FormatError(where, f"has the question {question!r}; expected a string")
-    if not isinstance(choices, list) or len(choices) < 2 or not all(isinstance(each, str) for each in choices):
+    if not are_strings(choices) or len(choices) < 2:
         raise FormatError(where, f"has the choices {choices!r}; expected a list of two or more strings")
     if context is not None and not isinstance(context, str):
         raise FormatError(where, f"has the context {context!r}; expected a string or none")
@@ -73,7 +66,7 @@ def _answer(answer: Any, choices: list[str], where: str) -> int:
         if choices.count(answer) != 1:
             raise FormatError(where, f"has the answer {answer!r}, which equals {choices.count(answer)} choices; expected one")
         return choices.index(answer)
-    if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < len(choices):
+    if type(answer) is not int or not 0 <= answer < len(choices):
         expected = f"expected the number of a choice, from 0 to {len(choices) - 1}, or its text"
         raise FormatError(where, f"has the answer {answer!r}; {expected}")
     return answer

@@ -14,16 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg, nearest
-from polyseme.text.labelled.numbered_lines import numbered_lines
+from polyseme.text.labelled.numbered_lines import Line, cells, numbered_lines
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 """The columns of CoNLL-U."""
 _NUMBER = re.compile(r"\d+(?:[-.]\d+)?")
 _DOCUMENT = re.compile(r"#\s*newdoc\b")
-_BLANKS = re.compile(r"[ \t]+")
 
 Column = int | str | None
-Line = tuple[int, str]
 ConllLine = tuple[int, list[str] | None]
 """The number of a line and its columns; [] where a sentence ends, None where a document begins."""
 
@@ -51,18 +49,14 @@ def read_conll(path: str | Path, *, column: Column = None) -> list[TaggedSentenc
     TaggedSentence(words=['吴', '重'], tags=['B-NAME', 'E-NAME'])
     """
     lines = list(numbered_lines(path))
-    if _is_conllu(line for _, line in lines):
-        rows, tag, word = _conllu_rows(path, lines), _conllu_column(path, column), 1
-    else:
-        rows, tag, word = _plain_rows(path, lines), _plain_column(path, column), 0
+    conllu = _is_conllu(line for _, line in lines)
+    rows = _conllu_rows(path, lines) if conllu else _plain_rows(path, lines)
+    word, tag = int(conllu), _tag_column(path, column, conllu)
     sentences: list[TaggedSentence] = []
     fresh, document = True, 0
     for number, row in rows:
-        if row is None:
-            document += 1
-            continue
         if not row:
-            fresh = True
+            fresh, document = fresh or row is not None, document + (row is None)
             continue
         if not -len(row) <= tag < len(row):
             raise FormatError(f"{path}:{number}", f"has {len(row)} columns; {arg('column', tag)} does not exist")
@@ -88,22 +82,17 @@ def _is_conllu(lines: Iterable[str]) -> bool:
     return False
 
 
-def _conllu_column(path: str | Path, column: Column) -> int:
-    if column is None:
-        return NAMES.index("upos")
+def _tag_column(path: str | Path, column: Column, conllu: bool) -> int:
     if isinstance(column, int):
         return column
+    if column is None:
+        return NAMES.index("upos") if conllu else -1
+    if not conllu:
+        what = f"{path} is not CoNLL-U, so its columns have no names"
+        raise UsageError(f"{what}: {arg('column', column)} must be a number (from 0, or -1)")
     if column.lower() not in NAMES:
         raise UsageError(f"{path}: CoNLL-U has no column {column!r}{nearest(column.lower(), NAMES)}")
     return NAMES.index(column.lower())
-
-
-def _plain_column(path: str | Path, column: Column) -> int:
-    if isinstance(column, str):
-        raise UsageError(
-            f"{path} is not CoNLL-U, so its columns have no names: {arg('column', column)} must be a number (from 0, or -1)"
-        )
-    return -1 if column is None else column
 
 
 def _conllu_rows(path: str | Path, lines: list[Line]) -> Iterator[ConllLine]:
@@ -126,10 +115,10 @@ def _conllu_rows(path: str | Path, lines: list[Line]) -> Iterator[ConllLine]:
 def _plain_rows(path: str | Path, lines: list[Line]) -> Iterator[ConllLine]:
     first: tuple[int, int] | None = None
     for number, line in lines:
-        row = _BLANKS.split(line.strip(" \t"))
-        if row == [""] or row[0] == "-DOCSTART-":
+        row = cells(line)
+        if not row or row[0] == "-DOCSTART-":
             yield number, []
-            if row[0]:
+            if row:
                 yield number, None
             continue
         if len(row) < 2:

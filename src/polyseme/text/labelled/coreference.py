@@ -13,28 +13,25 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import json
 import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from polyseme.base.errors import FormatError
-from polyseme.text.labelled.numbered_lines import numbered_lines
+from polyseme.text.labelled.numbered_lines import Line, are_strings, cells, json_object, numbered_lines, shown
 
 _log = logging.getLogger(__name__)
 Mention = tuple[int, int]
 """The first and the last word, counted from 0 through the document."""
-_BLANKS = re.compile(r"[ \t]+")  # a no-break space belongs to its word
 _BRACKET = re.compile(r"(\()?([^()|\s]+)(\))?")
 _WORD, _SPEAKER, _MIN_COLUMNS = 3, 9, 12  # columns of CoNLL-2012
 _UNKNOWN = ("", "-")
 _EXPECTED = 'expected JSON lines with "sentences" and "clusters", or columns of CoNLL-2012'
 
-Line = tuple[int, str]
 ConllLine = tuple[int, list[str]]
 
 
@@ -67,9 +64,8 @@ class CoreferenceDocument:
         start = sum(map(len, self.sentences[:begin]))
         end = start + sum(map(len, chosen))
         inside = [[(a - start, b - start) for a, b in cluster if start <= a and b < end] for cluster in self.clusters]
-        return CoreferenceDocument(
-            chosen, [cluster for cluster in inside if cluster], self.speakers[start:end], self.key, self.where
-        )
+        kept = [cluster for cluster in inside if cluster]
+        return replace(self, sentences=chosen, clusters=kept, speakers=self.speakers[start:end])
 
 
 def read_coreference(path: str | Path) -> list[CoreferenceDocument]:
@@ -80,7 +76,7 @@ def read_coreference(path: str | Path) -> list[CoreferenceDocument]:
     >>> read_coreference(file)
     [CoreferenceDocument(sentences=[['Ann', 'hurt', 'herself']], clusters=[[(0, 0), (2, 2)]], speakers=[], key='')]
     """
-    lines = [(number, line) for number, line in numbered_lines(path)]
+    lines = list(numbered_lines(path))
     if next((line for _, line in lines if line.strip()), "").lstrip().startswith("{"):
         read = [_from_json(f"{path}:{number}", number, line) for number, line in lines if line.strip()]
     else:
@@ -88,20 +84,16 @@ def read_coreference(path: str | Path) -> list[CoreferenceDocument]:
     if not read:
         raise FormatError(path, f"has no documents; {_EXPECTED}")
     documents = [_once(document) for document in read]
+    before, after = (sum(len(cluster) for each in some for cluster in each.clusters) for some in (read, documents))
     if repeated := [each for document in read for each in _repeated(document)]:
         message = "%s: %d of %d mentions occur twice in their cluster and count once; the first: %s"
-        _log.warning(message, path, len(repeated), sum(map(_count, read)), repeated[0])
-    twice = sum(_count(before) - _count(after) for before, after in zip(read, documents, strict=True)) - len(repeated)
-    if twice:
-        _log.warning("%s: %d of %d mentions are in two clusters; each stays in the first", path, twice, sum(map(_count, read)))
+        _log.warning(message, path, len(repeated), before, repeated[0])
+    if twice := before - after - len(repeated):
+        _log.warning("%s: %d of %d mentions are in two clusters; each stays in the first", path, twice, before)
     if torn := [each for document in documents for each in _torn(document)]:
         message = "%s: %d of %d mentions cross the end of a sentence and cannot be predicted; the first: %s"
-        _log.warning(message, path, len(torn), sum(map(_count, documents)), torn[0])
+        _log.warning(message, path, len(torn), after, torn[0])
     return documents
-
-
-def _count(document: CoreferenceDocument) -> int:
-    return sum(map(len, document.clusters))
 
 
 def _repeated(document: CoreferenceDocument) -> Iterator[str]:
@@ -128,18 +120,15 @@ def _once(document: CoreferenceDocument) -> CoreferenceDocument:
         seen.update(new)
         if new:
             clusters.append(new)
-    return CoreferenceDocument(document.sentences, sorted(clusters), document.speakers, document.key, document.where)
+    return replace(document, clusters=sorted(clusters))
 
 
 # ---- JSON lines
 
 
 def _from_json(where: str, number: int, line: str) -> CoreferenceDocument:
-    try:
-        values = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(where, f"is not JSON ({error}); expected one document per line") from None
-    if not isinstance(values, dict) or not _are_texts(values.get("sentences")):
+    values = json_object(where, line, "one document {...} per line")
+    if not _are_texts(values.get("sentences")):
         raise FormatError(where, 'has no "sentences", a list of lists of strings: [["Ann", "ran"], ["She", "fell"]]')
     sentences: list[list[str]] = values["sentences"]
     words = sum(map(len, sentences))
@@ -147,14 +136,12 @@ def _from_json(where: str, number: int, line: str) -> CoreferenceDocument:
         raise FormatError(where, 'has no words in its "sentences"')
     key = values.get("doc_key", "")
     if not isinstance(key, str):
-        raise FormatError(where, f'has {_shown(key)} for "doc_key"; expected a string')
+        raise FormatError(where, f'has {shown(key)} for "doc_key"; expected a string')
     return CoreferenceDocument(sentences, _clusters(where, values, words), _speakers(where, values, sentences), key, number)
 
 
-def _are_texts(values: Any) -> TypeGuard[list[list[str]]]:
-    return isinstance(values, list) and all(
-        isinstance(each, list) and all(isinstance(word, str) for word in each) for each in values
-    )
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list) and all(map(are_strings, values))
 
 
 def _clusters(where: str, values: dict[str, Any], words: int) -> list[list[Mention]]:
@@ -166,10 +153,10 @@ def _clusters(where: str, values: dict[str, Any], words: int) -> list[list[Menti
 
 def _mention(where: str, given: Any, words: int) -> Mention:
     if not isinstance(given, list) or len(given) < 2 or any(type(each) is not int for each in given[:2]):
-        raise FormatError(where, f"has the mention {_shown(given)}; expected its first and last word, such as [3, 4]")
+        raise FormatError(where, f"has the mention {shown(given)}; expected its first and last word, such as [3, 4]")
     first, last = given[:2]
     if not 0 <= first <= last < words:
-        raise FormatError(where, f"has the mention {_shown(given)}; the document has {words} words, counted from 0")
+        raise FormatError(where, f"has the mention {shown(given)}; the document has {words} words, counted from 0")
     return first, last
 
 
@@ -187,11 +174,6 @@ def _known(names: Iterator[str]) -> list[str]:
     return found if any(found) else []
 
 
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else f"{text[:40]}..."
-
-
 # ---- columns
 
 
@@ -199,7 +181,7 @@ def _documents(path: str | Path, lines: Sequence[Line]) -> Iterator[list[list[Co
     """Yield the sentences of each document as columns; a # line, another document or another part ends it."""
     sentences: list[list[ConllLine]] = [[]]
     for number, line in [*lines, (0, "#")]:
-        row = [cell for cell in _BLANKS.split(line) if cell]
+        row = cells(line)
         comment = line.startswith("#")
         before = next((rows[-1][1] for rows in reversed(sentences) if rows), None)
         if before is not None and (comment or (row and row[:2] != before[:2])):
@@ -211,9 +193,8 @@ def _documents(path: str | Path, lines: Sequence[Line]) -> Iterator[list[list[Co
             sentences.append([])
             continue
         if len(row) < _MIN_COLUMNS or not row[1].isdecimal():
-            raise FormatError(
-                f"{path}:{number}", f"has {len(row)} columns, {_shown(line)}; CoNLL-2012 has at least {_MIN_COLUMNS}"
-            )
+            what = f"has {len(row)} columns, {shown(line)}; CoNLL-2012 has at least {_MIN_COLUMNS}"
+            raise FormatError(f"{path}:{number}", what)
         sentences[-1].append((number, row))
 
 
@@ -229,7 +210,7 @@ def _from_columns(path: str | Path, sentences: list[list[ConllLine]]) -> Corefer
     )
 
 
-def _bracketed(path: str | Path, cells: Sequence[Line]) -> list[list[Mention]]:
+def _bracketed(path: str | Path, column: Sequence[Line]) -> list[list[Mention]]:
     """Return the clusters that brackets in the last column give.
 
     >>> _bracketed("a", [(1, "(7|(0)"), (2, "-"), (3, "7)|(0"), (4, "0)")])
@@ -237,11 +218,11 @@ def _bracketed(path: str | Path, cells: Sequence[Line]) -> list[list[Mention]]:
     """
     clusters: dict[str, list[Mention]] = {}
     open_at: dict[str, list[tuple[int, int]]] = {}  # position and line of the open brackets of each cluster
-    for position, (number, cell) in enumerate(cells):
+    for position, (number, cell) in enumerate(column):
         for bracket in [] if cell in ("-", "_", "*") else cell.split("|"):
             match = _BRACKET.fullmatch(bracket)
             if match is None or not (match[1] or match[3]):
-                what = f"has {_shown(cell)} in its last column; expected brackets of clusters, such as (0), (0|(1), 0) or -"
+                what = f"has {shown(cell)} in its last column; expected brackets of clusters, such as (0), (0|(1), 0) or -"
                 raise FormatError(f"{path}:{number}", what)
             begins = open_at.setdefault(match[2], [])
             if match[1]:

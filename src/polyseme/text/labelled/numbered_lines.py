@@ -1,19 +1,26 @@
-"""Lines of a data file with their numbers, so that a message can name the line.
+"""Lines of a data file with their numbers, so that a message can name the line; and what most formats need of a line.
 
-Plain, gzip, xz or zstd, recognised by content. Lines end at "\\n" or "\\r\\n".
+Files are plain, gzip, xz or zstd, recognised by content. Lines end at "\\n" or "\\r\\n".
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, TypeGuard
 
 from polyseme.base.errors import FormatError
 from polyseme.base.files import wrap_os_errors
 from polyseme.text.files.decompression import decompress, line_blocks
 
+Line = tuple[int, str]
+"""The number of a line, and the line."""
+_CELL = re.compile(r"[^ \t]+")  # a no-break space belongs to its word
 
-def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+
+def numbered_lines(path: str | Path) -> Iterator[Line]:
     """Yield (number, line) from line 1 on, without line ends; a line that is not UTF-8 is an error.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.txt"); _ = file.write_bytes(b"one\\r\\ntwo")
@@ -32,3 +39,39 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
             except UnicodeDecodeError as error:
                 raise FormatError(f"{path}:{number}", f"is not UTF-8 (byte 0x{line[error.start]:02x})") from None
             yield number, (text.removeprefix("\ufeff") if number == 1 else text).removesuffix("\r")
+
+
+def first_line(path: str | Path) -> str | None:
+    """Return the first line that is not blank."""
+    return next((line for _, line in numbered_lines(path) if line.strip()), None)
+
+
+def cells(line: str) -> list[str]:
+    """Return the columns of a line that are separated by spaces or tabs."""
+    return _CELL.findall(line)
+
+
+def json_object(where: str, line: str, expected: str = "one object {...} per line") -> dict[str, Any]:
+    """Return the JSON object of a line; half of a surrogate pair in its texts is an error too."""
+    try:
+        values = json.loads(line)
+        if "\\u" in line:
+            json.dumps(values, ensure_ascii=False).encode()  # UTF-8 rejects half of a surrogate pair
+    except UnicodeEncodeError:
+        raise FormatError(where, "has half of a surrogate pair (one of \\ud800 to \\udfff alone); fix the text") from None
+    except (ValueError, RecursionError) as error:
+        raise FormatError(where, f"is not JSON ({error}); expected {expected}") from None
+    if not isinstance(values, dict):
+        raise FormatError(where, f"is {line[:20]!r}; expected {expected}")
+    return values
+
+
+def are_strings(values: Any) -> TypeGuard[list[str]]:
+    """Whether a value of JSON is a list of strings."""
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
+
+
+def shown(value: Any) -> str:
+    """Return a value of JSON for a message."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:40]}..."

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from polyseme.base.errors import FormatError, UsageError, arg
-from polyseme.text.labelled.numbered_lines import numbered_lines
-from polyseme.text.labelled.parallel_columns import Column, column_of, columns_of
+from polyseme.text.labelled.numbered_lines import first_line, numbered_lines
+from polyseme.text.labelled.parallel_columns import columns_of
 from polyseme.text.labelled.tables import read_table, read_table_head
 
 COMPRESSED = ("", ".gz", ".xz", ".zst")
@@ -72,8 +72,7 @@ def read_parallel(
         given, missing = ("source", "target") if target is None else ("target", "source")
         raise UsageError(f"{arg(given, source or target)} needs {arg(missing)}; give both or neither")
     if Path(path).is_file():
-        asked = None if source is None or target is None else (column_of(source), column_of(target))
-        return _table(path, asked, header, strict)
+        return _table(path, None if source is None or target is None else (source, target), header, strict)
     if source is None or target is None:
         raise UsageError(f"there is no file {path}; {_two_files()}")
     parallel = Parallel([], [])
@@ -119,21 +118,14 @@ def _blank(pair: TextPair) -> bool:
     return not pair.source or not pair.target
 
 
-def _table(path: str | Path, asked: tuple[Column, Column] | None, header: bool | None, strict: bool) -> Parallel:
+def _table(path: str | Path, asked: tuple[str, str] | None, header: bool | None, strict: bool) -> Parallel:
     if not _may_be_table(path):
         what = "is not a table: its first line has no tab; give tab-separated columns, JSON lines, or CSV in a file named .csv"
         raise FormatError(path, f"{what}; {_two_files()}")
     head = read_table_head(path)
     columns = columns_of(path, head, asked, header)
-    table = read_table(
-        path,
-        text=columns.source,
-        second=columns.target,
-        labelled=False,
-        header=columns.header,
-        kind=head.kind,
-        strict=strict,
-    )
+    options = {"labelled": False, "header": columns.header, "format": head.format, "strict": strict}
+    table = read_table(path, text=columns.source, second=columns.target, **options)  # type: ignore[arg-type]
     pairs, skipped = (
         [TextPair(row.first.strip(), (row.second or "").strip(), row.where) for row in rows]
         for rows in (table.rows, table.skipped)
@@ -148,7 +140,7 @@ def _may_be_table(path: str | Path) -> bool:
     if Path(path).name.lower().endswith(TABLE_SUFFIXES):
         return True
     try:
-        first = next((line for _, line in numbered_lines(path) if line.strip()), None)
+        first = first_line(path)
     except FormatError:
         return True
     return first is None or "\t" in first or first.startswith("{")

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyseme.base.errors import FormatError, UsageError, arg
-from polyseme.text.labelled.tables import TableHead
+from polyseme.text.labelled.tables import Column, TableHead, column_number, column_of
 
-Column = str | int
 NAMES = (
     *(("source", "target"), ("src", "tgt"), ("input", "output")),
     *(("document", "summary"), ("article", "summary"), ("text", "summary")),
@@ -41,33 +40,30 @@ class Columns:
     """Whether the first row names them."""
 
 
-def column_of(name: str) -> Column:
-    """Return a column as a number if it is one, else as a name."""
-    return int(name) if name.removeprefix("-").isdecimal() else name
-
-
-def columns_of(path: str | Path, head: TableHead, asked: tuple[Column, Column] | None, header: bool | None) -> Columns:
+def columns_of(path: str | Path, head: TableHead, asked: tuple[str, str] | None, header: bool | None) -> Columns:
     """Return the requested columns, those with well-known names, or the first two; see `read_parallel`."""
-    named = head.kind == "jsonl" or (_is_header(path, head, asked) if header is None else header)
-    if asked is None:
+    requested = tuple(map(column_of, asked or ()))
+    named = head.format == "jsonl" or (_is_header(path, head, requested) if header is None else header)
+    if not requested:
         source, target = _named_columns(path, head) if named else _first_columns(path, head)
     else:
+        names, where = head.cells if named else None, f"{path}:{head.where}"
         source, target = (
-            _column_number(path, head, role, column, named) for role, column in zip(("source", "target"), asked, strict=True)
+            column_number(where, role, column, names, len(head.cells))
+            for role, column in zip(("source", "target"), requested, strict=True)
+            if column is not None
         )
     if source == target:
         raise UsageError(f"{path}: {arg('source')} and {arg('target')} are the same column, {head.cells[source]!r}; give two")
     return Columns(source, target, named)
 
 
-def _is_header(path: str | Path, head: TableHead, asked: tuple[Column, Column] | None) -> bool:
+def _is_header(path: str | Path, head: TableHead, requested: Sequence[Column]) -> bool:
     """Whether the first row names columns (see `read_parallel`); an error if it is not clear."""
-    if asked is not None and any(isinstance(column, str) for column in asked):
-        return True
-    if _known_pairs(head.cells):
+    if any(isinstance(column, str) for column in requested) or _known_pairs(head.cells):
         return True
     codes = _language_columns(head.cells)
-    if asked is not None or codes is None:
+    if requested or codes is None:
         return False
     if not _longer(head.others, codes):
         given = " and ".join(repr(head.cells[column].strip()) for column in codes)
@@ -99,13 +95,14 @@ def _longer(rows: Sequence[Sequence[str]], columns: tuple[int, int]) -> bool:
 def _named_columns(path: str | Path, head: TableHead) -> tuple[int, int]:
     """Return the columns with known names; language codes have an order only in a row."""
     found = _known_pairs(head.cells)
-    codes = None if found or head.kind == "jsonl" else _language_columns(head.cells)
+    codes = None if found or head.format == "jsonl" else _language_columns(head.cells)
     if codes is not None:
         return codes
     if len(found) != 1:
         several = "several pairs of" if found else "no two"
         known = ", ".join("/".join(pair) for pair in NAMES)
-        names = f"well-known names of source and target ({known}) among its {_names_of(head)}"
+        given = f"{'keys' if head.format == 'jsonl' else 'cells'} {', '.join(repr(cell[:20]) for cell in head.cells)}"
+        names = f"well-known names of source and target ({known}) among its {given}"
         raise UsageError(f"{path}:{head.where}: has {several} {names}; give {arg('source')} and {arg('target')}")
     return found[0]
 
@@ -115,31 +112,3 @@ def _first_columns(path: str | Path, head: TableHead) -> tuple[int, int]:
         given = f"has one column, {head.cells[0][:20]!r}; expected a source and a target"
         raise FormatError(f"{path}:{head.where}", f"{given}, separated by tabs, or in a .csv file by commas or semicolons")
     return 0, 1
-
-
-def _column_number(path: str | Path, head: TableHead, role: str, column: Column, named: bool) -> int:
-    """Return the number of a requested column."""
-    width = len(head.cells)
-    if isinstance(column, int):
-        if not -width <= column < width:
-            raise UsageError(
-                f"{path} has {width} columns, so {arg(role, column)} does not exist; give a number from 0 to {width - 1}"
-            )
-        return column % width
-    if not named:
-        advice = f"give a number from 0, or drop {arg('header', False)}"
-        raise UsageError(f"{path}: {arg(role, column)} needs a header with names; {advice}")
-    cells = [cell.strip() for cell in head.cells]
-    for names, name in ((cells, column), ([cell.lower() for cell in cells], column.lower())):
-        if names.count(name) == 1:
-            return names.index(name)
-    how_many = "several columns" if column in cells else "no column"
-    numbers = f", or by number ({arg('source', 0)}, {arg('target', 1)}) if this row is not a header"
-    given = f"has {how_many} {column!r} for the {role} among its {_names_of(head)}"
-    advice = f"give {arg('source')} and {arg('target')} by name{'' if head.kind == 'jsonl' else numbers}"
-    raise UsageError(f"{path}:{head.where}: {given}; {advice}")
-
-
-def _names_of(head: TableHead) -> str:
-    """Return the cells or keys where names are expected, for messages."""
-    return f"{'keys' if head.kind == 'jsonl' else 'cells'} {', '.join(repr(cell[:20]) for cell in head.cells)}"

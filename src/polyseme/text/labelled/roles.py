@@ -12,21 +12,19 @@ All become BIO tags, one list per predicate, with the predicate itself as `V`. C
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
 
 from polyseme.base.errors import FormatError
-from polyseme.text.labelled.numbered_lines import numbered_lines
+from polyseme.text.labelled.numbered_lines import Line, are_strings, cells, json_object, numbered_lines
 
 RoleFormat = Literal["jsonl", "lines", "conll2005", "conll2012"]
 VERB = "V"
 """The role of the predicate itself."""
 DIVIDER = "|||"
-_BLANKS = re.compile(r"[ \t]+")  # a no-break space belongs to its word
 _BRACKETS = re.compile(r"(?:\(([^()*]+))?\*(?:([^()*]*)\))?")
 _WORD, _FRAMES, _ARGUMENTS = 3, 7, 11  # columns of CoNLL-2012: the word, the predicate's sense, the first arguments
 _EXPECTED = (
@@ -34,7 +32,6 @@ _EXPECTED = (
     "CoNLL-2012"
 )
 
-Line = tuple[int, str]
 ConllLine = tuple[int, list[str]]
 
 
@@ -80,7 +77,7 @@ def read_roles(path: str | Path) -> list[RoleSentence]:
 
 def _format(line: str) -> RoleFormat:
     """Return the format of a file by its first line."""
-    row = _columns(line)
+    row = cells(line)
     if line.lstrip().startswith("{"):
         return "jsonl"
     if DIVIDER in row:
@@ -89,45 +86,33 @@ def _format(line: str) -> RoleFormat:
     return "conll2012" if numbered or line.startswith("#begin document") else "conll2005"
 
 
-def _columns(line: str) -> list[str]:
-    return [cell for cell in _BLANKS.split(line) if cell]
-
-
 # ---- one line per sentence or predicate
 
 
 def _from_json(where: str, number: int, line: str) -> RoleSentence:
-    try:
-        values = json.loads(line)
-    except ValueError as error:
-        raise FormatError(where, f"is not JSON ({error})") from None
-    words = values.get("words") if isinstance(values, dict) else None
-    if not _are_strings(words):
+    values = json_object(where, line, "one sentence {...} per line")
+    words = values.get("words")
+    if not are_strings(words):
         raise FormatError(where, 'has no list of strings "words"')
     found = values.get("predicates")
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise FormatError(where, 'has no list of objects "predicates"; use [] for a sentence without predicates')
-    return RoleSentence(words, [_from_object(where, words, each) for each in found], [number] * len(words))
+    return RoleSentence(words, [_predicate(where, words, each) for each in found], [number] * len(words))
 
 
-def _from_object(where: str, words: list[str], values: dict[str, Any]) -> Predicate:
+def _predicate(where: str, words: list[str], values: dict[str, Any]) -> Predicate:
     position, tags = values.get("index"), values.get("tags")
-    if not isinstance(position, int) or isinstance(position, bool) or not _are_strings(tags):
+    if type(position) is not int or not are_strings(tags):
         raise FormatError(where, 'has a predicate without a number "index" or a list of strings "tags"')
     return _checked(where, words, position, tags)
 
 
-def _are_strings(values: Any) -> TypeGuard[list[str]]:
-    return isinstance(values, list) and all(isinstance(value, str) for value in values)
-
-
 def _from_line(where: str, number: int, line: str) -> RoleSentence:
-    row = _columns(line)
+    row = cells(line)
     position, *words = row[: row.index(DIVIDER)] if DIVIDER in row else ("",)
     if not position.isdecimal():
-        raise FormatError(
-            where, f"begins with {line[:20]!r}; expected a number, words, {DIVIDER} and tags: 1 Ann left ||| B-A0 B-V"
-        )
+        what = f"begins with {line[:20]!r}; expected a number, words, {DIVIDER} and tags: 1 Ann left ||| B-A0 B-V"
+        raise FormatError(where, what)
     tags = row[len(words) + 2 :]
     return RoleSentence(words, [_checked(where, words, int(position), tags)], [number] * len(words))
 
@@ -158,7 +143,7 @@ def _sentences(path: str | Path, lines: Sequence[Line], *, comments: bool) -> It
     """Yield the columns of each sentence; all its lines have the same number."""
     rows: list[ConllLine] = []
     for number, line in [*lines, (0, "")]:
-        row = _columns(line)
+        row = cells(line)
         if not row or (comments and line.startswith("#")):
             if rows:
                 yield rows
@@ -166,9 +151,8 @@ def _sentences(path: str | Path, lines: Sequence[Line], *, comments: bool) -> It
             continue
         if rows and len(row) != len(rows[0][1]):
             first, columns = rows[0][0], len(rows[0][1])
-            raise FormatError(
-                f"{path}:{number}", f"has {len(row)} columns; expected {columns} as in line {first} of the same sentence"
-            )
+            what = f"has {len(row)} columns; expected {columns} as in line {first} of the same sentence"
+            raise FormatError(f"{path}:{number}", what)
         rows.append((number, row))
 
 
@@ -212,19 +196,18 @@ def _with_columns(path: str | Path, rows: list[ConllLine], words: list[str], pos
     return RoleSentence(words, found, [number for number, _ in rows])
 
 
-def _tags(path: str | Path, cells: Sequence[Line]) -> list[str]:
+def _tags(path: str | Path, column: Sequence[Line]) -> list[str]:
     """Return brackets as BIO tags.
 
     >>> _tags("a", [(1, "(A0*"), (2, "*)"), (3, "(V*)"), (4, "*")])
     ['B-A0', 'I-A0', 'B-V', 'O']
     """
     tags, role = [], None  # the open role
-    for number, cell in cells:
+    for number, cell in column:
         match = _BRACKETS.fullmatch(cell)
         if match is None:
-            raise FormatError(
-                f"{path}:{number}", f"has {cell[:20]!r} in a column of arguments; expected (ROLE*, *, *) or (ROLE*)"
-            )
+            what = f"has {cell[:20]!r} in a column of arguments; expected (ROLE*, *, *) or (ROLE*)"
+            raise FormatError(f"{path}:{number}", what)
         begun, ended = match.groups()
         if begun and role:
             raise FormatError(f"{path}:{number}", f"begins {begun} inside {role}; arguments of one predicate must not overlap")
@@ -234,5 +217,5 @@ def _tags(path: str | Path, cells: Sequence[Line]) -> list[str]:
         tags.append(f"{'B' if begun else 'I'}-{new}" if new else "O")
         role = None if ended is not None else new
     if role:
-        raise FormatError(f"{path}:{cells[-1][0]}", f"ends a sentence with an open bracket of {role}; close it with *)")
+        raise FormatError(f"{path}:{column[-1][0]}", f"ends a sentence with an open bracket of {role}; close it with *)")
     return tags

@@ -17,6 +17,7 @@ from typing import Any
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import wrap_os_errors
 from polyseme.text.files.decompression import decompress
+from polyseme.text.labelled.numbered_lines import are_strings, shown
 from polyseme.text.words import normalise_quotes
 
 NEAR = 100
@@ -132,10 +133,8 @@ def _entries(path: str | Path, content: Any) -> Iterator[tuple[str, tuple[str, .
         for i, paragraph in enumerate(_get(path, at, article, "paragraphs", list)):
             inside = f"{at}.paragraphs[{i}]"
             context = paragraph.get("context") if isinstance(paragraph, dict) else None
-            if isinstance(context, list) and context and all(isinstance(each, str) for each in context):
-                texts = tuple(context)
-            else:
-                texts = (_get(path, inside, paragraph, "context", str),)
+            several = are_strings(context) and context
+            texts = tuple(several or [_get(path, inside, paragraph, "context", str)])
             for which, entry in enumerate(_get(path, inside, paragraph, "qas", list)):
                 yield f"{inside}.qas[{which}]", texts, entry
 
@@ -144,20 +143,14 @@ def _get(path: str | Path, where: str, value: Any, key: str, kind: type) -> Any:
     """Return a value of an object after checking its type."""
     names = {list: "a list", str: "a string", int: "a whole number"}
     if not isinstance(value, dict):
-        raise FormatError(path, f"{where} is {_shown(value)}; expected an object {{...}}")
+        raise FormatError(path, f"{where} is {shown(value)}; expected an object {{...}}")
     if key not in value:
-        raise FormatError(
-            path, f"{where} has no {key!r}, only {', '.join(map(repr, value)) or 'nothing'}; SQuAD's format needs it"
-        )
+        keys = ", ".join(map(repr, value)) or "nothing"
+        raise FormatError(path, f"{where} has no {key!r}, only {keys}; SQuAD's format needs it")
     part = value[key]
     if not isinstance(part, kind) or isinstance(part, bool):
-        raise FormatError(path, f"{where} has {_shown(part)} for {key!r}; expected {names[kind]}")
+        raise FormatError(path, f"{where} has {shown(part)} for {key!r}; expected {names[kind]}")
     return part
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else f"{text[:40]}..."
 
 
 def _question(

@@ -11,32 +11,28 @@ from __future__ import annotations
 
 import csv
 import json
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from polyseme.base.errors import FormatError, UsageError, arg, nearest
 from polyseme.text.files.decompression import ENCODING_ADVICE
-from polyseme.text.labelled.numbered_lines import numbered_lines
+from polyseme.text.labelled.numbered_lines import Line, json_object, numbered_lines
 
 TableFormat = Literal["tsv", "csv", "jsonl", "lines"]
 Column = str | int | None
-Line = tuple[int, str]
+"""A name, or a number from 0 (or from -1 backwards), which may be written as a string."""
 Record = tuple[int, Sequence[object]]
 """The first line of a row and its cells; a cell of JSON lines may be any value, all others are strings."""
 
+_log = logging.getLogger(__name__)
 PAIRS = (
-    ("sentence1", "sentence2"),
-    ("premise", "hypothesis"),
-    ("sentence_a", "sentence_b"),
-    ("text_a", "text_b"),
-    ("text1", "text2"),
-    ("question1", "question2"),
-    ("question", "sentence"),
-    ("#1 string", "#2 string"),
+    *(("sentence1", "sentence2"), ("premise", "hypothesis"), ("sentence_a", "sentence_b"), ("text_a", "text_b")),
+    *(("text1", "text2"), ("question1", "question2"), ("question", "sentence"), ("#1 string", "#2 string")),
 )
 TEXTS = ("sentence", "text", "text_a", "phrase", "review", "question", "content")
 LABELS = (
@@ -81,7 +77,7 @@ class Table:
 class TableHead:
     """The first rows of a file."""
 
-    kind: TableFormat
+    format: TableFormat
     where: int
     """The line of the first row."""
     cells: list[str]
@@ -111,32 +107,31 @@ def read_table(
     label: Column = None,
     labelled: bool = True,
     header: bool | None = None,
-    kind: TableFormat | None = None,
+    format: TableFormat | None = None,
     strict: bool = True,
 ) -> Table:
     """Read all rows of a file (plain or compressed).
 
-    `text`, `second`, `label`: columns by name, or by number from 0 (or from -1 backwards). Without `text`, the header is
-    searched for well-known names, pairs first; with `text` alone there is no second text. `labelled=False`: do not read
-    labels. `header`: whether the first row names the columns; by default it does if a column is given by name or a name is
-    well known. `strict=False`: rows without a text are skipped instead of being an error, and rows may differ in length as
-    long as they have the columns to read.
+    `text`, `second`, `label`: columns. Without `text`, the header is searched for well-known names, pairs first; with `text`
+    alone there is no second text. `labelled=False`: do not read labels. `header`: whether the first row names the columns; by
+    default it does if a column is given by name or a name is well known. `strict=False`: rows without a text are skipped
+    instead of being an error, and rows may differ in length as long as they have the columns to read.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.tsv"); _ = file.write_text("text\\tlabel\\n\\"So\\" good\\t1\\n")
     >>> read_table(file).rows
     [TableRow(first='"So" good', second=None, label='1', where=2)]
     """
-    kind, records = _records(path, kind)
+    format, records = _records(path, format)
     opening = next(records, None)
     if opening is None:
         raise FormatError(path, "is empty; expected a table")
     cells = [_plain(cell) for cell in opening[1]]
-    if labelled and len(cells) < 2 and kind in ("tsv", "csv"):
-        separators = f"separated by tabs, or in CSV ({arg('kind', 'csv')}) by commas, semicolons, or what a line sep=| declares"
-        what = f"has one column, {cells[0][:20]!r}; expected a text and a label"
-        raise FormatError(f"{path}:{opening[0]}", f"{what}, {separators}")
-    asked = (text, second, label)
-    named = kind in ("jsonl", "lines") or (_is_header(cells, asked) if header is None else header)
+    if labelled and len(cells) < 2 and format in ("tsv", "csv"):
+        what = f"has one column, {cells[0][:20]!r}; expected a text and a label, separated by tabs"
+        others = f"or in CSV ({arg('format', 'csv')}) by commas, semicolons, or what a line sep=| declares"
+        raise FormatError(f"{path}:{opening[0]}", f"{what}, {others}")
+    asked = (column_of(text), column_of(second), column_of(label))
+    named = format in ("jsonl", "lines") or (_is_header(cells, asked) if header is None else header)
     layout = _layout(path, cells if named else None, opening, asked, labelled)
     rows: list[TableRow] = []
     skipped: list[TableRow] = []
@@ -150,29 +145,41 @@ def read_table(
     return Table(rows, skipped)
 
 
+def read_usable_rows(path: str | Path, **columns: Any) -> list[TableRow]:
+    """Read a table with the options of `read_table`; skipped rows are reported, and a table must have others."""
+    table = read_table(path, **columns)
+    skipped, total = len(table.skipped), len(table.rows) + len(table.skipped)
+    if skipped:
+        why = "without a text, or with the label - (annotators did not agree)"
+        _log.warning("%s: skipped %d of %d rows, %s", path, skipped, total, why)
+    if not table.rows:
+        raise FormatError(path, f"has no usable row: all {skipped} have no text, or the label -")
+    return table.rows
+
+
 def read_table_head(path: str | Path) -> TableHead:
     """Read the first rows of a file, for a reader with its own rules for columns (`parallel`).
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.tsv"); _ = file.write_text("en\\tde\\none\\teins\\n")
     >>> read_table_head(file)
-    TableHead(kind='tsv', where=1, cells=['en', 'de'], others=[['one', 'eins']])
+    TableHead(format='tsv', where=1, cells=['en', 'de'], others=[['one', 'eins']])
     """
-    kind, records = _records(path, None)
+    format, records = _records(path, None)
     rows = [(number, [_plain(cell) for cell in cells]) for number, cells in islice(records, _HEAD)]
     if not rows:
         raise FormatError(path, "is empty; expected a table")
     (where, first), *others = rows
-    return TableHead(kind, where, first, [cells for _, cells in others])
+    return TableHead(format, where, first, [cells for _, cells in others])
 
 
-def _records(path: str | Path, kind: TableFormat | None) -> tuple[TableFormat, Iterator[Record]]:
+def _records(path: str | Path, format: TableFormat | None) -> tuple[TableFormat, Iterator[Record]]:
     """Return the format of a file, recognised by its first lines if not given, and its rows."""
     lines = _lines(path)
     head = list(islice(lines, _HEAD))
-    kind = kind or _kind(path, head)
-    if kind not in _RECORDS:
-        raise UsageError(f"{path}: unknown table format {kind!r}{nearest(kind, _RECORDS)}")
-    return kind, _RECORDS[kind](path, chain(head, lines))
+    format = format or _format(path, head)
+    if format not in _RECORDS:
+        raise UsageError(f"{path}: unknown table format {format!r}{nearest(format, _RECORDS)}")
+    return format, _RECORDS[format](path, chain(head, lines))
 
 
 def _is_skipped(row: TableRow) -> bool:
@@ -193,7 +200,7 @@ def _lines(path: str | Path) -> Iterator[Line]:
         raise
 
 
-def _kind(path: str | Path, head: list[Line]) -> TableFormat:
+def _format(path: str | Path, head: list[Line]) -> TableFormat:
     """Recognise the format by content, then by name; raise an error if neither is enough."""
     lines = [line for _, line in head if line.strip()]
     if not lines:
@@ -212,7 +219,7 @@ def _kind(path: str | Path, head: list[Line]) -> TableFormat:
     may_be_csv, may_be_lines = _may_be_csv(lines), _may_be_lines(lines)
     if may_be_csv == may_be_lines:
         problem = "may be CSV or lines of a label and a text" if may_be_csv else "has no known table format"
-        raise FormatError(path, f"{problem}; give {arg('kind')}: {', '.join(_RECORDS)}")
+        raise FormatError(path, f"{problem}; give {arg('format')}: {', '.join(_RECORDS)}")
     return "csv" if may_be_csv else "lines"
 
 
@@ -270,21 +277,19 @@ def _layout(
     names = [str(number) for number in range(len(opening[1]))] if header is None else header
     if header is None and (text is None or (label is None and labelled)):
         raise UsageError(f"{path}:{opening[0]}: {_no_header([_plain(cell) for cell in opening[1]])}")
+    numbers = {
+        role: column_number(path, role, column, header, len(names))
+        for role, column in (("text", text), ("second", second), ("label", label))
+        if column is not None
+    }
     if text is None:
-        first_column, second_column = _guessed_text(path, names)
-    else:
-        first_column = _column_number(path, "text", text, header, len(names))
-        second_column = None if second is None else _column_number(path, "second", second, header, len(names))
-    label_column: int | None = None
-    if labelled:
-        label_column = (
-            _guessed_label(path, names) if label is None else _column_number(path, "label", label, header, len(names))
-        )
-    columns = [column for column in (first_column, second_column, label_column) if column is not None]
-    if len(set(columns)) < len(columns):
-        given = ", ".join(names[column] for column in columns)
+        numbers |= _guessed_texts(path, names)
+    if label is None and labelled:
+        numbers["label"] = _guessed_label(path, names)
+    if len(set(numbers.values())) < len(numbers):
+        given = ", ".join(names[column] for column in numbers.values())
         raise UsageError(f"{path}: {arg('text')}, {arg('second')} and {arg('label')} must be different columns, not {given}")
-    return _Layout(first_column, second_column, label_column, names, opening[0])
+    return _Layout(numbers["text"], numbers.get("second"), numbers.get("label"), names, opening[0])
 
 
 def _no_header(cells: list[str]) -> str:
@@ -293,47 +298,59 @@ def _no_header(cells: list[str]) -> str:
     columns = f"{arg('text', 0)} {arg('label', 1)}"
     if len(cells) > 2:
         columns += f", for pairs {arg('text', 0)} {arg('second', 1)} {arg('label', 2)}"
-    quotes = f"; for quoted cells add {arg('kind', 'csv')}" if any(map(_QUOTED.fullmatch, cells)) else ""
+    quotes = f"; for quoted cells add {arg('format', 'csv')}" if any(map(_QUOTED.fullmatch, cells)) else ""
     return f"is not a known header ({row}); give columns by number, or by name if it is a header: {columns}{quotes}"
 
 
-def _column_number(path: str | Path, role: str, column: str | int, header: list[str] | None, width: int) -> int:
+def column_of(name: Column) -> Column:
+    """Return a column as a number if it is one, else as a name.
+
+    >>> column_of("-1"), column_of("label")
+    (-1, 'label')
+    """
+    return int(name) if isinstance(name, str) and name.removeprefix("-").isdecimal() else name
+
+
+def column_number(path: str | Path, role: str, column: str | int, header: Sequence[str] | None, width: int) -> int:
     """Return the number of a requested column."""
     if isinstance(column, int):
         if not -width <= column < width:
-            raise UsageError(
-                f"{path} has {width} columns, so {arg(role, column)} does not exist; give a number from 0 to {width - 1}"
-            )
+            what = f"{path} has {width} columns, so {arg(role, column)} does not exist"
+            raise UsageError(f"{what}; give a number from 0 to {width - 1}")
         return column % width
     if header is None:
         advice = f"if it has one, drop {arg('header', False)}"
         raise UsageError(f"{path} has no header, so {arg(role, column)} must be a number from 0; {advice}")
-    for names, name in ((header, column), ([each.strip().lower() for each in header], column.lower())):
+    cells = [cell.strip() for cell in header]
+    for names, name in ((cells, column), ([cell.lower() for cell in cells], column.lower())):
         if names.count(name) == 1:
             return names.index(name)
-    how_many = "no column" if column not in header else "several columns"
-    raise UsageError(f"{path} has {how_many} {column!r} for {arg(role)}; its columns are {', '.join(header)}")
+    how_many = "no column" if column not in cells else "several columns"
+    given = ", ".join(repr(cell[:20]) for cell in cells)
+    advice = "give a name, or a number from 0 if these are not names"
+    raise UsageError(f"{path} has {how_many} {column!r} for {arg(role)} among {given}; {advice}")
 
 
-def _guessed_text(path: str | Path, names: list[str]) -> tuple[int, int | None]:
+def _guessed_texts(path: str | Path, names: list[str]) -> dict[str, int]:
     small = [name.strip().lower() for name in names]
     pairs = [(small.index(one), small.index(two)) for one, two in PAIRS if one in small and two in small]
     if len(pairs) == 1:
-        return pairs[0]
+        return {"text": pairs[0][0], "second": pairs[0][1]}
     texts = [small.index(name) for name in TEXTS if name in small]
     if pairs or len(texts) != 1:
         problem = "several columns that may be the text" if pairs or texts else "no column with a well-known name for the text"
         advice = f"give {arg('text')}, for pairs {arg('text')} and {arg('second')}"
         raise UsageError(f"{path} has {problem}; {advice}: {', '.join(names)}")
-    return texts[0], None
+    return {"text": texts[0]}
 
 
 def _guessed_label(path: str | Path, names: list[str]) -> int:
     small = [name.strip().lower() for name in names]
-    for name in LABELS:
-        if name in small:
-            return small.index(name)
-    raise UsageError(f"{path} has no column with a well-known name for the label; give {arg('label')}: {', '.join(names)}")
+    known = next((name for name in LABELS if name in small), None)
+    if known is None:
+        what = f"{path} has no column with a well-known name for the label"
+        raise UsageError(f"{what}; give {arg('label')}: {', '.join(names)}")
+    return small.index(known)
 
 
 def _row(path: str | Path, record: Record, layout: _Layout, strict: bool) -> TableRow:
@@ -345,7 +362,7 @@ def _row(path: str | Path, record: Record, layout: _Layout, strict: bool) -> Tab
         problem += ": a tab, comma, semicolon or quote may be wrong"
         advice = f"if only unread columns differ, give {arg('strict', False)}" if strict else f"column {last} is read"
         if any(_plain(cell).startswith('"') for cell in cells):
-            advice += f"; for quoted texts with tabs or line ends, use {arg('kind', 'csv')}"
+            advice += f"; for quoted texts with tabs or line ends, use {arg('format', 'csv')}"
         raise FormatError(where, f"{problem}; fix the line ({advice})")
     texts = {}
     for role, number_of_column in (("text", layout.first), ("second text", layout.second), ("label", layout.label)):
@@ -420,17 +437,7 @@ def _jsonl(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
     for number, line in lines:
         if not line.strip():
             continue
-        try:
-            row = json.loads(line)
-            if "\\u" in line:
-                json.dumps(row, ensure_ascii=False).encode()  # UTF-8 rejects half of a surrogate pair
-        except UnicodeEncodeError:
-            what = "has half of a surrogate pair (one of \\ud800 to \\udfff alone); fix the text"
-            raise FormatError(f"{path}:{number}", what) from None
-        except ValueError as error:
-            raise FormatError(f"{path}:{number}", f"is not JSON ({error}); expected one object {{...}} per line") from None
-        if not isinstance(row, dict):
-            raise FormatError(f"{path}:{number}", f"is {line[:20]!r}; expected one object {{...}} per line")
+        row = json_object(f"{path}:{number}", line)
         if header is None:
             header = list(row)
             yield number, header
@@ -446,9 +453,5 @@ def _label_and_text(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]
             yield number, [label, text]
 
 
-_RECORDS: dict[str, Callable[[str | Path, Iterable[Line]], Iterator[Record]]] = {
-    "tsv": _tsv,
-    "csv": _csv,
-    "jsonl": _jsonl,
-    "lines": _label_and_text,
-}
+_Reader = Callable[[str | Path, Iterable[Line]], Iterator[Record]]
+_RECORDS: dict[str, _Reader] = {"tsv": _tsv, "csv": _csv, "jsonl": _jsonl, "lines": _label_and_text}
