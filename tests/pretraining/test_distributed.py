@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing.connection
 import os
 import signal
 import socket
@@ -23,15 +24,11 @@ ROOT = Path(__file__).parents[2]
 
 
 def pair(processes: Any, text: Path, out: Path, loop: dict[str, Any], at: program.Interrupt | None = None) -> list[Any]:
-    """Two processes without torchrun, which takes seconds to start; `at` is where the first one kills itself."""
+    """Two processes without torchrun, which takes seconds to start; `at` is where they kill themselves."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    interrupts = [at, None]
-    made = [
-        processes.Process(target=program.train_rank, args=((rank, 2, port), text, out, loop, interrupts[rank]))
-        for rank in range(2)
-    ]
+    made = [processes.Process(target=program.train_rank, args=((rank, 2, port), text, out, loop, at)) for rank in range(2)]
     for process in made:
         process.start()
     return made
@@ -51,9 +48,9 @@ def test_killed_together_and_started_again(tmp_path: Path, processes: Any) -> No
     cut = tmp_path / "cut"
     for at in (("kill", "encode", 1), ("kill", "loss", 23)):
         begun = pair(processes, text, cut, loop, at)
-        begun[0].join()
+        dead = multiprocessing.connection.wait([process.sentinel for process in begun])
         kill(begun)
-        assert begun[0].exitcode == -signal.SIGKILL
+        assert [process.exitcode for process in begun if process.sentinel in dead] == [-signal.SIGKILL] * len(dead)
     assert (cut / "run" / "checkpoint-00000020.json").exists()
     assert not (cut / "run" / "checkpoint-00000060.json").exists()
     assert finish(pair(processes, text, cut, loop)) == [0, 0]
