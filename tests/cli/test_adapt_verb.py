@@ -92,8 +92,8 @@ def test_a_ulmfit_goes_on_at_rates_by_layer(run, model, text: Path, tmp_path: Pa
     assert found.kind == "ulmfit" and "stent" in found.vocabulary
     assert run(*call, "--json").json[0]["added_words"] == 4
     wrong = run("adapt", start, "-c", text, "-o", tmp_path / "a", "--layout", "packed", "--dropout", "0.1")
-    assert "--batching, --dropout: only for ELMo models, and this is a ulmfit model" in one_sentence(wrong, 2)
+    assert "--batching and --dropout apply only to ELMo models, and this one is ulmfit" in one_sentence(wrong, 2)
     wrong = run("adapt", model, "-c", text, "-o", tmp_path / "a", "--layer-decay", "2")
-    assert "--layer-decay: of a ulmfit" in one_sentence(wrong, 2)
+    assert "--layer-decay applies only to ULMFiT models" in one_sentence(wrong, 2)
     wrong = run("adapt", start, "-c", text, "-o", tmp_path / "a", "--dropout-factor", "-1")
     assert "--dropout-factor is -1; allowed: from 0 to below 2" in one_sentence(wrong, 2)

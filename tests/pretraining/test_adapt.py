@@ -122,7 +122,7 @@ class Stopping:
 
 
 @pytest.mark.parametrize("fresh_output", [False, True], ids=["its own output", "a new output"])
-def test_stopped_and_taken_up(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_output: bool) -> None:
+def test_interrupted_and_resumed(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_output: bool) -> None:
     def start() -> Elmo:
         return elmo(form="both", output=not fresh_output, start="learned", seed=5)
 
@@ -152,7 +152,7 @@ def test_another_model_is_refused(corpus: Corpus, tmp_path: Path) -> None:
         adapt(own, corpus, tmp_path / "out", CONFIG, Run())
 
 
-def test_no_gain_is_told(corpus: Corpus, tmp_path: Path) -> None:
+def test_no_gain_is_reported(corpus: Corpus, tmp_path: Path) -> None:
     """Far too high a rate: the folder holds a model all the same, and the result says that it is worse."""
     once = adapt(elmo(output=True), corpus, tmp_path / "once", CONFIG.replace(train=FAST.replace(steps=60)), Run())
     assert once.better
@@ -163,7 +163,7 @@ def test_no_gain_is_told(corpus: Corpus, tmp_path: Path) -> None:
     assert found == pytest.approx(worse.scores["perplexity"], rel=1e-4) and found > worse.before["perplexity"]  # type: ignore[index]
 
 
-def test_frozen_parts_stay(corpus: Corpus, tmp_path: Path) -> None:
+def test_frozen_layer_groups_do_not_change(corpus: Corpus, tmp_path: Path) -> None:
     model = elmo(output=True)
     start = {name: value.clone() for name, value in model.state_dict().items()}
     config = CONFIG.replace(freeze=("tokens", "layer1"), new_words=0)
@@ -180,12 +180,12 @@ def test_frozen_parts_stay(corpus: Corpus, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("batching", ["stream", "packed", "sentences"])
-def test_every_layout_from_zeros(corpus: Corpus, tmp_path: Path, batching: str) -> None:
+def test_every_batching_from_zeros(corpus: Corpus, tmp_path: Path, batching: str) -> None:
     config = CONFIG.replace(batching=batching, output="sampled", negatives=12)
     assert adapt(elmo(output=True), corpus, tmp_path / "out", config, Run()).better
 
 
-def test_layouts_and_mistakes(corpus: Corpus, tmp_path: Path) -> None:
+def test_batchings_and_mistakes(corpus: Corpus, tmp_path: Path) -> None:
     assert allowed_batchings(elmo().config)[0] == "packed" and allowed_batchings(elmo(start="learned").config)[0] == "packed"
     assert allowed_batchings(elmo(start="warm").config) == ("stream",)
     assert allowed_batchings(elmo(transformer=TRANSFORMER).config) == ("sentences",)

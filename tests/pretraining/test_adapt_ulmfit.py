@@ -81,7 +81,7 @@ def test_layers_move_at_their_own_rates(corpus: Corpus, tmp_path: Path) -> None:
     assert scales["model.table.weight"] == pytest.approx(1 / 2.6**2)
 
 
-def test_frozen_parts_stay(corpus: Corpus, tmp_path: Path) -> None:
+def test_frozen_layer_groups_do_not_change(corpus: Corpus, tmp_path: Path) -> None:
     config = CONFIG.replace(freeze=("table", "layer1"), new_words=0, train=TrainConfig(steps=2, optim=slanted_optim()))
     start = ulmfit()
     first = start.lstm.stack()[0].input_weight.detach().clone()
@@ -91,7 +91,7 @@ def test_frozen_parts_stay(corpus: Corpus, tmp_path: Path) -> None:
         adapt(ulmfit(), corpus, tmp_path / "none", config.replace(freeze=tuple(start.layer_groups())), Run())
 
 
-def test_stopped_and_taken_up(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_and_resumed(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     adapt(ulmfit(), corpus, tmp_path / "whole", CONFIG, Run(seed=1))
     real, seen = UlmfitObjective.loss, [0]
 

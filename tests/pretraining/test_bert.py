@@ -156,7 +156,7 @@ def test_a_batch_is_as_large_as_it_may_be(shards) -> None:
         assert len(batch.pairs) == 16384 // longest > 128  # pieces are counted, and not pairs
 
 
-def test_whole_words_are_hidden_whole(shards) -> None:
+def test_whole_word_mask(shards) -> None:
     continues = [token.startswith("##") for token in shards[1].tokenizer.convert_ids_to_tokens(range(len(shards[1])))]
     several = 0
     for batch in stream(shards, 300, whole_word_mask=True):
@@ -252,7 +252,7 @@ def test_dynamic_and_static(shards) -> None:
     assert not first & second
 
 
-def test_a_position_is_taken_up_and_ranks_share(shards) -> None:
+def test_positions_and_ranks(shards) -> None:
     store, pieces = shards
 
     def make(**place: int) -> BertBatches:
@@ -362,7 +362,7 @@ def test_mistakes(tmp_path: Path) -> None:
         config.fit(Corpus(tmp_path / "t.txt", workers=0), Run(), tmp_path / "m")
 
 
-def test_more_pieces_than_asked_for_are_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_larger_vocabulary_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     corpus = Corpus(write_text(tmp_path / "t.txt", 30), workers=0)
     for pieces, out in ((20, "few"), (20, "few"), (120, "enough")):
         config = BertPretraining(vocabulary_size=pieces, max_length=32, batch_subwords=256, train=TrainConfig(steps=1))

@@ -87,7 +87,7 @@ def text(tmp_path: Path) -> Corpus:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_tells_it(method: str, text: Corpus, tmp_path: Path) -> None:
+def test_every_method_writes_it(method: str, text: Corpus, tmp_path: Path) -> None:
     METHODS[method](text, tmp_path / "model")
     cost = read_cost(tmp_path / "model")
     assert cost is not None and cost.method == method and cost.text_words == 12 * 20 and cost.device == "cpu"

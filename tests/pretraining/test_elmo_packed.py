@@ -94,7 +94,7 @@ def test_bf16_learns_what_fp32_learns(shards: Shards, corpus: Corpus, settings: 
     assert found[0] == pytest.approx(found[1], rel=0.03)
 
 
-def test_a_lane_batch_has_the_loss_of_its_sentences(shards: Shards, corpus: Corpus) -> None:
+def test_a_packed_batch_has_the_loss_of_its_sentences(shards: Shards, corpus: Corpus) -> None:
     """One lane over whole sentences gives the mean of what the model says of them alone."""
     model = learner(shards, corpus)
     length = len(TEXT[0].split()) + 1

@@ -73,7 +73,7 @@ def test_a_changed_text_is_never_accepted_also_where_runs_share_it(tmp_path: Pat
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
-def test_a_bad_line_is_told_before_the_first_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_line_is_reported_before_the_first_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = program.write_text(tmp_path / "t.txt", lines=50)
     text.write_bytes(text.read_bytes() + b"na\xefve\n")
     assert call(text, tmp_path / "m", "--words", "1000") == 1
@@ -132,7 +132,7 @@ def test_spelling_is_written_once_and_whole(tmp_path: Path, monkeypatch: pytest.
     CharacterIds.of(shards, schemes[0])
 
 
-def test_damaged_types_are_told(tmp_path: Path) -> None:
+def test_damaged_types_are_reported(tmp_path: Path) -> None:
     text = program.write_text(tmp_path / "t.txt", lines=20)
     shards = Shards.build(Corpus(text, splitter="whitespace", sentences="lines", workers=0), tmp_path)
     assert shards.folder is not None

@@ -96,7 +96,7 @@ def test_from_text_to_a_model(tmp_path: Path) -> None:
     assert longer.loss is not None and fitted.loss is not None and longer.loss < fitted.loss / 2
 
 
-def test_frequent_words_are_passed_over_in_long_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frequent_words_are_downsampled_in_long_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def table(name: str, **options: float) -> torch.Tensor:
         GlovePretraining(**SMALL, **options).fit(corpus(tmp_path), Run(), tmp_path / name)
         return polyseme.load(tmp_path / name).table.weight
@@ -110,7 +110,7 @@ def test_frequent_words_are_passed_over_in_long_texts(tmp_path: Path, monkeypatc
         GlovePretraining(sample=1.0)
 
 
-def test_a_stopped_run_goes_on_to_the_same_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, text = GlovePretraining(**SMALL), corpus(tmp_path)
     config.fit(text, Run(), tmp_path / "whole")
     once = Glove.epoch

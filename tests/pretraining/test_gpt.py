@@ -105,7 +105,7 @@ def test_a_run_gives_a_language_model(text: Path, tmp_path: Path) -> None:
     assert config.fit(Corpus(text, workers=0), Run(seed=1), tmp_path / "m").steps == 12  # done already
 
 
-def test_pieces_are_at_least_the_bytes_and_the_mark() -> None:
+def test_smallest_vocabulary() -> None:
     with pytest.raises(ConfigError, match="vocabulary_size is 256; allowed: 257 or more"):
         GptPretraining(vocabulary_size=256)
     assert len(train_bpe([["a"]], GptPretraining(vocabulary_size=257).vocabulary_size)) == 257

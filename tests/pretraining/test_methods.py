@@ -67,7 +67,7 @@ def test_adaptations() -> None:
     ulmfit = configure_adaptation("ulmfit", {"layer_decay": 2.0, "freeze": "table,layer1"})
     assert isinstance(ulmfit, UlmfitAdaptation) and ulmfit.layer_decay == 2.0 and ulmfit.freeze == ("table", "layer1")
     assert ulmfit.train.optim.decay == "slanted" and ulmfit.train.optim.clip_norm == 0.25
-    with pytest.raises(UsageError, match="batching, dropout: only for ELMo models, and this is a ulmfit model"):
+    with pytest.raises(UsageError, match="batching and dropout apply only to ELMo models, and this one is ulmfit"):
         configure_adaptation("ulmfit", {"dropout": 0.1, "batching": "packed"})
     with pytest.raises(UsageError, match="a glove model cannot be adapted; allowed: elmo, taglm, ulmfit"):
         configure_adaptation("glove", {})

@@ -88,7 +88,7 @@ def test_a_sample_of_the_vocabulary(corpus: Corpus, tmp_path: Path) -> None:
     assert result.scores["perplexity"] < 4
 
 
-def test_a_stopped_run_goes_on_to_the_same_model(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_resumes_to_the_same_model(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     method, texts = config(train=TrainConfig(steps=12)), [LINES[0], "dog cat the"]
     method.fit(corpus, Run(seed=3), tmp_path / "whole")
     with stopped_after(5, NnlmObjective, monkeypatch):
@@ -135,7 +135,7 @@ def test_another_runs_model_is_not_written_over(corpus: Corpus, tmp_path: Path) 
         ({}, "<unk> sat .", True),
     ],
 )
-def test_a_training_without_unknown_words_is_told_once(
+def test_training_without_unknown_words_is_reported_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, options: dict[str, int], last: str, told: bool
 ) -> None:
     (tmp_path / "text.txt").write_text("".join(f"{line}\n" for line in [*LINES, last]), encoding="utf-8")

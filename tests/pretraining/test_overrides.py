@@ -17,7 +17,7 @@ def test_published_sizes(size: str, millions: float) -> None:
     assert sum(weight.numel() for weight in Elmo(SIZES[size]).parameters()) / 1e6 == pytest.approx(millions, abs=0.05)
 
 
-def test_every_part_can_be_chosen() -> None:
+def test_every_size_can_be_chosen() -> None:
     parts = ArchitectureOverrides(
         cell_size=20,
         projection_size=6,

@@ -98,7 +98,7 @@ def test_from_text_to_a_model(corpus: Corpus, tmp_path: Path) -> None:
     assert "| lstm | 24/16 |" in (tmp_path / "m" / "README.md").read_text()
 
 
-def test_a_stopped_run_goes_on_to_the_same_model(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_resumes_to_the_same_model(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     method = config(train=TrainConfig(steps=16, eval_every=6))
     method.fit(corpus, Run(seed=3), tmp_path / "whole")
     for steps in (5, 8):

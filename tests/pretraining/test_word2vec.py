@@ -108,7 +108,7 @@ def test_it_is_the_same_in_every_process(tmp_path: Path, corpus: Corpus) -> None
 
 
 @pytest.mark.parametrize("kind", [Word2VecPretraining, FastTextPretraining])
-def test_a_stopped_run_goes_on_to_the_same_numbers(
+def test_an_interrupted_run_resumes_to_the_same_numbers(
     tmp_path: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch, kind: type[Word2VecPretraining]
 ) -> None:
     config = kind(dim=6, min_count=2, epochs=4, **({"buckets": 20} if kind is FastTextPretraining else {}))

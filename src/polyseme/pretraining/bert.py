@@ -63,9 +63,9 @@ class BertObjective(Objective):
     def scores(self, batch: _Prepared) -> tuple[Tensor, Tensor]:
         """Return the scores of the subwords to predict, (predicted, subwords), and of the pairs, (batch, 2)."""
         network = self.model.network
-        found = network.base_model(**batch.inputs)
-        states = found.last_hidden_state.flatten(0, 1).index_select(0, batch.positions)  # only these need the large product
-        return network.cls.predictions(states).float(), network.cls.seq_relationship(found.pooler_output).float()
+        output = network.base_model(**batch.inputs)
+        states = output.last_hidden_state.flatten(0, 1).index_select(0, batch.positions)  # only these need the large product
+        return network.cls.predictions(states).float(), network.cls.seq_relationship(output.pooler_output).float()
 
     def loss(self, batch: _Prepared) -> Loss:
         subwords, pairs = self.scores(batch)

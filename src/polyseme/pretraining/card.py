@@ -132,13 +132,13 @@ def _cells(facts: Mapping[str, Any]) -> dict[str, str]:
 
 def _listed(values: Mapping[str, Any], above: str = "") -> str:
     """Return nested options on one line, without those that are None."""
-    found = []
+    options = []
     for name, value in values.items():
         if isinstance(value, Mapping | Config):
-            found.append(_listed(value if isinstance(value, Mapping) else value.to_dict(), f"{above}{name}."))
+            options.append(_listed(value if isinstance(value, Mapping) else value.to_dict(), f"{above}{name}."))
         elif value is not None:
-            found.append(f"{above}{name}={value}")
-    return ", ".join(filter(None, found))
+            options.append(f"{above}{name}={value}")
+    return ", ".join(filter(None, options))
 
 
 def _cell(value: Any) -> str:

@@ -83,8 +83,8 @@ class Glove:
         )
         self.logs = counts.log()
         self.weights = (counts / config.x_max).pow(config.alpha).clamp(max=1)
-        drawn = (torch.rand(2, pairs.size, config.dim + 2, generator=self._generator(-1)) - 0.5) / config.dim
-        self.word, self.context = drawn.to(run.device).unbind()  # (words, dim + 2): vector, bias, ones; vector, ones, bias
+        initial = (torch.rand(2, pairs.size, config.dim + 2, generator=self._generator(-1)) - 0.5) / config.dim
+        self.word, self.context = initial.to(run.device).unbind()  # (words, dim + 2): vector, bias, ones; vector, ones, bias
         self.word[:, -1] = self.context[:, -2] = 1
         self.squares = [torch.full_like(table, FIRST_SQUARE) for table in (self.word, self.context)]
 
@@ -92,8 +92,8 @@ class Glove:
         """Return the mean loss over all pairs in both directions, of the tables as they are now."""
         total = torch.zeros((), dtype=torch.float64, device=self._device)
         positions = torch.arange(len(self.logs), device=self._device)
-        for some in positions.split(BATCH_CUDA):
-            total += self._batch(some).loss
+        for chosen in positions.split(BATCH_CUDA):
+            total += self._batch(chosen).loss
         return float(total) / self.directed_pairs
 
     @property
@@ -106,23 +106,23 @@ class Glove:
         order = torch.randperm(len(self.logs), generator=self._generator(number)).to(self._device)
         size = self.config.batch_pairs or (BATCH_CUDA if self._device.type == "cuda" else BATCH_CPU)
         total = torch.zeros((), dtype=torch.float64, device=self._device)
-        for some in order.split(size):
-            batch = self._batch(some)
+        for chosen in order.split(size):
+            batch = self._batch(chosen)
             total += batch.loss
             self._step(batch)
             if advance is not None:
-                advance(len(some))
+                advance(len(chosen))
         mean = float(total) / self.directed_pairs
         if not mean < float("inf"):
             raise PolysemeError(f"the loss is {mean} after epoch {number + 1}: give a lower {arg('learning_rate')}")
         return mean
 
-    def _batch(self, some: Tensor) -> _Batch:
+    def _batch(self, chosen: Tensor) -> _Batch:
         """Return pairs in both directions, with the gradient of the loss for each."""
-        one, two = self.first[some], self.second[some]
+        one, two = self.first[chosen], self.second[chosen]
         turned = (one != two).nonzero()[:, 0]
         rows, columns = torch.cat([one, two[turned]]), torch.cat([two, one[turned]])
-        logs, weights = (torch.cat([all_of[some], all_of[some[turned]]]) for all_of in (self.logs, self.weights))
+        logs, weights = (torch.cat([all_of[chosen], all_of[chosen[turned]]]) for all_of in (self.logs, self.weights))
         products = torch.einsum("nd,nd->n", self.word.index_select(0, rows), self.context.index_select(0, columns))
         slope = weights * (products - logs)  # (pairs,)
         return _Batch(rows, columns, slope, 0.5 * (slope * (products - logs)).sum(dtype=torch.float64))

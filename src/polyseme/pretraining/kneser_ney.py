@@ -88,13 +88,13 @@ def _discounts(counts: IntArray, smoothing: Smoothing) -> tuple[float, ...]:
     if smoothing == "none":
         return 0.0, 0.0, 0.0
     one, two, three, four = np.bincount(counts[(counts > 0) & (counts < 5)], minlength=5)[1:].tolist()
-    share = one / (one + 2 * two) if one else 0.0
+    ratio = one / (one + 2 * two) if one else 0.0
     if smoothing == "absolute":
-        return (share,) * 3 if 0 < share < 1 else (FALLBACK[0],) * 3
+        return (ratio,) * 3 if 0 < ratio < 1 else (FALLBACK[0],) * 3
     if not (one and two and three):
         return FALLBACK
     discounts = tuple(
-        n + 1 - (n + 2) * share * more / some for n, (some, more) in enumerate(((one, two), (two, three), (three, four)))
+        n + 1 - (n + 2) * ratio * more / fewer for n, (fewer, more) in enumerate(((one, two), (two, three), (three, four)))
     )
     return discounts if all(0 <= value <= n + 1 for n, value in enumerate(discounts)) else FALLBACK
 
@@ -110,9 +110,9 @@ def _interpolate(
     own = np.where(kept, counts - discounts[np.minimum(counts, 3)], 0.0)
     contexts = len(below)
     total = np.bincount(grams.context, weights=counts, minlength=contexts)
-    share = np.bincount(grams.context, weights=own, minlength=contexts)
+    discounted = np.bincount(grams.context, weights=own, minlength=contexts)
     weights = np.ones(contexts)  # for contexts that nothing follows, such as the end of a sentence
-    np.divide(total - share, total, out=weights, where=total > 0)
+    np.divide(total - discounted, total, out=weights, where=total > 0)
     return own / total[grams.context] + weights[grams.context] * below[grams.shorter], weights
 
 

@@ -64,11 +64,11 @@ def configure_method(name: str, given: Mapping[str, Any]) -> Method:
 def adaptation_options() -> dict[str, Option]:
     """Return the options of all adaptations, by name; the help says which models an option is for, and its defaults."""
     classes = {load_class(name).model_name: load_class(name) for name in ADAPTATIONS.values()}
-    found = {model: options_of({"adaptation": config()}) for model, config in classes.items()}
-    names = dict.fromkeys(name for options in found.values() for name in options)
+    by_model = {model: options_of({"adaptation": config()}) for model, config in classes.items()}
+    names = dict.fromkeys(name for options in by_model.values() for name in options)
     return _by_group(
         {
-            name: _merged({model: options[name] for model, options in found.items() if name in options}, len(found))
+            name: _merged({model: options[name] for model, options in by_model.items() if name in options}, len(by_model))
             for name in names
         }
     )
@@ -83,7 +83,8 @@ def configure_adaptation(kind: str, given: Mapping[str, Any]) -> NeuralMethod:
     other = sorted(name for name in given if name not in known and name in adaptation_options())
     if other:
         models = next(each.model_name for each in map(load_class, ADAPTATIONS.values()) if each is not config)
-        raise UsageError(f"{', '.join(map(arg, other))}: only for {models} models, and this is a {kind} model")
+        verb = "applies" if len(other) == 1 else "apply"
+        raise UsageError(f"{' and '.join(map(arg, other))} {verb} only to {models} models, and this one is {kind}")
     return _configured(config, given, "adapt")
 
 

@@ -23,7 +23,7 @@ def index_vocabulary(shards: Shards, *, vocabulary_size: int | None, min_count: 
     """Return the vocabulary, special tokens first and then by falling count, and the id of each type of a text in it.
 
     Where the text itself has `<unk>` in place of rare words, it is the model's unknown word; so are the other special tokens
-    inside a sentence, which could not be told from real ones.
+    inside a sentence, which could not be distinguished from real ones.
     """
     tokens = [TOKENS.begin, TOKENS.end, str(TOKENS.unknown)]
     words = list(tokens)
