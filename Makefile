@@ -2,8 +2,9 @@
 # make test        style, types and all quick tests
 # make test-all    the slow tests too
 # make bench       the speed table of the README
+# make stub        the type stub of the public functions, after a setting has changed
 .DEFAULT_GOAL := help
-.PHONY: help setup demo style test test-all bench clean
+.PHONY: help setup demo stub lint types tests test test-all bench clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -26,15 +27,24 @@ $(VENV)/ready: pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/python examples/senses.py
 
-style: setup
+stub: setup
+	$(BIN)/python -m scripts.write_stub
+
+lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: setup
 	$(BIN)/mypy
 
-test: style
+tests: setup
 	$(BIN)/python -m pytest -n 2 -m "not slow" -q
 
-test-all: style
+# style, types and tests at the same time; each prints its output when it is done
+test: setup
+	$(MAKE) --no-print-directory -j 3 -O lint types tests
+
+test-all: lint types
 	$(BIN)/python -m pytest -n 2 -q
 
 bench: setup

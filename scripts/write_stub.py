@@ -18,7 +18,7 @@ from typing import Any
 
 from polyseme.api import public
 from polyseme.base.config import Config
-from polyseme.base.options import Option, options_of
+from polyseme.base.options import Option
 
 Functions = Mapping[str, Sequence[public.Variant]]
 STUB = Path(__file__).parents[1] / "src" / "polyseme" / "__init__.pyi"
@@ -35,7 +35,9 @@ def stub() -> str:
     """The text of the stub."""
     functions = public.overloads()
     lines = [f"from {home.partition(':')[0]} import {home.partition(':')[2]} as {name}" for name, home in _plain(functions)]
-    lines += sorted({f"from {module} import {name}" for module, name in _needed(functions)})
+    taken = {name for name, _ in _plain(functions)}
+    needed = {name: module for module, name in _needed(functions) if name not in taken}
+    lines += sorted(f"from {module} import {name}" for name, module in needed.items())
     lines += ["", "__version__: str", "__all__: list[str]"]
     for name, variants in functions.items():
         for variant in variants:
@@ -53,10 +55,11 @@ def _needed(functions: Functions) -> Iterable[tuple[str, str]]:
     for variant in (each for variants in functions.values() for each in variants):
         module = importlib.import_module(inspect.unwrap(variant.function).__module__)
         for parameter in _parameters(variant):
-            for name in re.findall(r"[A-Z]\w+", "" if parameter.name in variant.literals else str(parameter.annotation)):
+            for name in re.findall(r"[A-Z]\w+", "" if parameter.name in variant.types else str(parameter.annotation)):
                 if name in vars(module) and name not in ("Any", "Iterable", "Path", "Literal"):
                     yield module.__name__, name
-        yield tuple(variant.returns.split(":"))  # type: ignore[misc]
+        home, name = re.search(r"([\w.]+):(\w+)", variant.returns).groups()  # type: ignore[union-attr]
+        yield home, name
 
 
 def _parameters(variant: public.Variant) -> list[inspect.Parameter]:
@@ -66,17 +69,18 @@ def _parameters(variant: public.Variant) -> list[inspect.Parameter]:
 
 def _function(name: str, variant: public.Variant) -> str:
     """One signature."""
-    positional, keywords = [], []
+    positional, keywords = [variant.leading] if variant.leading else [], []
     for each in _parameters(variant):
         default = "" if each.default is inspect.Parameter.empty else f" = {each.default!r}"
-        text = f"{each.name}: {variant.literals.get(each.name, each.annotation)}{default}"
+        text = f"{each.name}: {variant.types.get(each.name, each.annotation)}{default}"
         (keywords if each.kind is inspect.Parameter.KEYWORD_ONLY else positional).append(text)
     own = {each.name for each in _parameters(variant)}
-    for option in options_of(variant.configs).values():
+    for option in variant.options.values():
         if option.name not in own:
             keywords.append(f"{option.name}: {_type(option.hint)} = {_default(option)}")
     inner = "".join(f"    {each},\n" for each in [*positional, "*", *keywords])
-    return f"def {name}(\n{inner}) -> {variant.returns.partition(':')[2]}: ..."
+    returns = re.sub(r"[\w.]+:", "", variant.returns)
+    return f"def {name}(\n{inner}) -> {returns}: ..."
 
 
 def _type(hint: Any) -> str:
@@ -100,8 +104,10 @@ def _type(hint: Any) -> str:
 
 
 def _default(option: Option) -> str:
-    """A default as source text."""
-    return "..." if isinstance(option.default, Config) else repr(option.default)
+    """A default as source text; dots where it is a config, or depends on the model."""
+    optional = type(None) in typing.get_args(option.hint)
+    hidden = isinstance(option.default, Config) or (option.default is None and not optional)
+    return "..." if hidden else repr(option.default)
 
 
 if __name__ == "__main__":

@@ -1,41 +1,28 @@
 """polyseme: contextual word representations that anyone can train on their own text and use today.
 
     import polyseme
-    model = polyseme.load("path/to/any/elmo")
+    model = polyseme.load()
     vectors = model.embed(["The bank of the river .", "Money in the bank ."])
 
-Names are imported when they are first used, so that `import polyseme` costs nothing.
+Names are imported when they are first used, so that `import polyseme` costs nothing. Their types are in `__init__.pyi`.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from polyseme.encoders.elmo import Elmo
-    from polyseme.encoders.elmo_config import ElmoConfig
-    from polyseme.formats.load import load
-    from polyseme.nn.mix import Mix
-    from polyseme.studies.train import load_task, train
+from polyseme.api.public import HOMES
 
 __version__ = "0.1.0"
-__all__ = ["Elmo", "ElmoConfig", "Mix", "__version__", "load", "load_task", "train"]
-
-_HOMES = {
-    "Elmo": "polyseme.encoders.elmo",
-    "ElmoConfig": "polyseme.encoders.elmo_config",
-    "Mix": "polyseme.nn.mix",
-    "load": "polyseme.formats.load",
-    "load_task": "polyseme.studies.train",
-    "train": "polyseme.studies.train",
-}
+__all__ = [*HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in HOMES:
         raise AttributeError(f"module 'polyseme' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    module, _, attribute = HOMES[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from polyseme.base.config import Config
+from polyseme.api.settings import configs_of
+from polyseme.base.options import Option, options_of
 
 HOMES = {
     "Corpus": "polyseme.text.corpus:Corpus",
@@ -46,14 +47,93 @@ class Variant:
     """One signature of a function that takes settings: of one task, or of one method."""
 
     function: Callable[..., Any]
-    configs: Mapping[str, Config]
-    """Whose settings are its keyword arguments."""
+    options: Mapping[str, Option]
+    """Its keyword arguments besides those of the function."""
     returns: str
-    """`module:Class` of the result."""
-    literals: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Types of parameters that differ from the function's: the names of the task."""
+    """`module:Class` of the result, or a plain type."""
+    types: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Types of parameters that differ from those of the function: the names of one task."""
+    leading: str | None = None
+    """A parameter in front of those of the function."""
 
 
 def overloads() -> dict[str, list[Variant]]:
-    """The functions that take settings, with their signatures."""
-    return {}
+    """The functions whose signatures the stub spells out."""
+    from polyseme.api import embedding, models, studies, tasks, training, words
+
+    encoder, table = "polyseme.encoders.base:Encoder", "polyseme.studies.report:ComparisonResult"
+    shipped = {"model": "Literal['en', 'zh']"}
+    neighbours = _own(words.neighbours, "polyseme.analysis.neighbours:Neighbours")
+    return {
+        "adapt": [Variant(function=training.adapt, options=training.adaptation_options(), returns=encoder)],
+        "compare": [Variant(function=studies.compare, options=options_of(studies.compare_configs()), returns=table)],
+        "embed_file": [_own(embedding.embed_file, "polyseme.formats.embed_file:EmbeddedFile")],
+        "evaluate": [
+            Variant(
+                function=tasks.evaluate,
+                options=tasks.evaluation_options(),
+                returns="polyseme.tasks.error_analysis:ErrorReport",
+            )
+        ],
+        "lineage": [Variant(function=studies.lineage, options=options_of(studies.lineage_configs()), returns=table)],
+        "load": [
+            Variant(function=models.load, options={}, returns="polyseme.encoders.elmo:Elmo", types=shipped),
+            Variant(function=models.load, options={}, returns=encoder),
+        ],
+        "neighbors": [neighbours],
+        "neighbours": [neighbours],
+        "predict": [
+            Variant(
+                function=tasks.predict, options=tasks.decoding_options(), returns="Iterator[polyseme.api.tasks:LinePrediction]"
+            )
+        ],
+        "pretrain": _pretrain(),
+        "probe": _probe(),
+        "train": _train(),
+        "verify": [_own(models.verify, "polyseme.formats.verify:Verification")],
+    }
+
+
+def _own(function: Callable[..., Any], returns: str, leading: str | None = None) -> Variant:
+    """A function whose options are the settings of its own configs."""
+    return Variant(function=function, options=options_of(configs_of(function)), returns=returns, leading=leading)
+
+
+def _pretrain() -> list[Variant]:
+    from polyseme.api import training
+    from polyseme.encoders.registry import ENCODERS
+    from polyseme.pretraining.methods import METHODS
+
+    return [
+        Variant(
+            function=training.pretrain,
+            options=options_of(training.pretraining_configs(name)),
+            returns=ENCODERS["word2vec" if name == "glove" else name].path,
+            types={"method": f"Literal[{name!r}]"},
+        )
+        for name in METHODS
+    ]
+
+
+def _probe() -> list[Variant]:
+    from polyseme.api.probing import PROBES
+
+    results = {"analogies": "polyseme.analysis.analogies:AnalogyScores"}
+    table = "polyseme.analysis.probe_result:ProbeResult"
+    return [_own(each, results.get(name, table), f"kind: Literal[{name!r}]") for name, each in PROBES.items()]
+
+
+def _train() -> list[Variant]:
+    from polyseme.api import tasks
+    from polyseme.tasks.registry import ALIASES, TASKS
+
+    names = {name: [name, *(alias for alias, task in ALIASES.items() if task == name)] for name in TASKS}
+    return [
+        Variant(
+            function=tasks.train,
+            options=options_of(tasks.training_configs(name)),
+            returns=TASKS[name].home,
+            types={"task": f"Literal[{', '.join(map(repr, names[name]))}]"},
+        )
+        for name in TASKS
+    ]

@@ -151,6 +151,9 @@ def train(
     dev: DevData = None,
     test: TestData = None,
     encoder: EncoderNames = "en",
+    splitter: TaskSplitter = None,
+    word_list: WordList = None,
+    cache: CacheFolder = None,
     **settings: Any,
 ) -> Task:
     """Train a task on labelled data, and return it ready to predict.
@@ -162,7 +165,8 @@ def train(
     >>> tagger = polyseme.train("ner", "train.conll", dev="dev.conll", out="my-tagger")         # doctest: +SKIP
     >>> tagger.predict(["Ann lives in Paris ."])                                                # doctest: +SKIP
     """
-    result = run_training(task, data=data, out=out, dev=dev, test=test, encoder=encoder, **settings)
+    more: dict[str, Any] = {"splitter": splitter, "word_list": word_list, "cache": cache, **settings}
+    result = run_training(task, data=data, out=out, dev=dev, test=test, encoder=encoder, **more)
     if result.stopped_by is not None:
         raise KeyboardInterrupt("the training was stopped; the same call resumes it")
     return result.task
