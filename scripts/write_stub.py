@@ -22,6 +22,8 @@ from polyseme.base.options import Option
 
 Functions = Mapping[str, Sequence[public.Variant]]
 STUB = Path(__file__).parents[1] / "src" / "polyseme" / "__init__.pyi"
+MODULES = ("polyseme.nn.config",)
+"""Modules of configs that are one option as a whole."""
 HEAD = '''"""Types of the public functions. Written by scripts/write_stub.py (`make stub`); do not edit."""
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,6 +40,7 @@ def stub() -> str:
     taken = {name for name, _ in _plain(functions)}
     needed = {name: module for module, name in _needed(functions) if name not in taken}
     lines += sorted(f"from {module} import {name}" for name, module in needed.items())
+    lines += [f"import {module}" for module in MODULES]
     lines += ["", "__version__: str", "__all__: list[str]"]
     for name, variants in functions.items():
         for variant in variants:
@@ -69,7 +72,7 @@ def _parameters(variant: public.Variant) -> list[inspect.Parameter]:
 
 def _function(name: str, variant: public.Variant) -> str:
     """One signature."""
-    positional, keywords = [variant.leading] if variant.leading else [], []
+    positional, keywords = [variant.leading] if variant.leading else [], list[str]()
     for each in _parameters(variant):
         default = "" if each.default is inspect.Parameter.empty else f" = {each.default!r}"
         text = f"{each.name}: {variant.types.get(each.name, each.annotation)}{default}"
@@ -100,6 +103,8 @@ def _type(hint: Any) -> str:
         return f"tuple[{', '.join(map(_type, inner))}]"
     if hint is type(None):
         return "None"
+    if isinstance(hint, type) and issubclass(hint, Config):
+        return f"{hint.__module__}.{hint.__name__}"
     return "str | Path" if hint is Path else str(hint.__name__)
 
 

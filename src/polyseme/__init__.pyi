@@ -89,6 +89,7 @@ from polyseme.tasks.pairs import Pairs
 from polyseme.tasks.reading import Reading
 from polyseme.tasks.roles import Roles
 from polyseme.tasks.tagging import Tagging
+import polyseme.nn.config
 
 __version__: str
 __all__: list[str]
@@ -247,7 +248,7 @@ def load(
 
 @overload
 def load(
-    model: ModelArgument = 'en',
+    model: str | Path = 'en',
     *,
     options: OptionsFile = None,
     vocabulary: VocabularyFile = None,
@@ -829,7 +830,7 @@ def train(
     freeze_word_vectors: bool = False,
     unknown_words: Literal['shared', 'random'] = 'shared',
     word_dropout: float = 0.05,
-    characters: CharactersConfig | None = ...,
+    characters: polyseme.nn.config.CharactersConfig | None = ...,
     mode: Literal['frozen', 'finetune'] = 'frozen',
     positions: str | Sequence[Literal['input', 'between', 'output']] = ('input',),
     layers: Literal['mix', 'top', 'all'] = 'mix',
@@ -885,7 +886,7 @@ def train(
     freeze_word_vectors: bool = False,
     unknown_words: Literal['shared', 'random'] = 'shared',
     word_dropout: float = 0.05,
-    characters: CharactersConfig | None = ...,
+    characters: polyseme.nn.config.CharactersConfig | None = ...,
     mode: Literal['frozen', 'finetune'] = 'frozen',
     positions: str | Sequence[Literal['input', 'between', 'output']] = ('input',),
     layers: Literal['mix', 'top', 'all'] = 'mix',
@@ -953,7 +954,7 @@ def train(
     freeze_word_vectors: bool = False,
     unknown_words: Literal['shared', 'random'] = 'shared',
     word_dropout: float = 0.05,
-    characters: CharactersConfig | None = ...,
+    characters: polyseme.nn.config.CharactersConfig | None = ...,
     mode: Literal['frozen', 'finetune'] = 'frozen',
     positions: str | Sequence[Literal['input', 'between', 'output']] = ('input',),
     layers: Literal['mix', 'top', 'all'] = 'mix',
@@ -1022,7 +1023,7 @@ def train(
     freeze_word_vectors: bool = False,
     unknown_words: Literal['shared', 'random'] = 'shared',
     word_dropout: float = 0.05,
-    characters: CharactersConfig | None = ...,
+    characters: polyseme.nn.config.CharactersConfig | None = ...,
     mode: Literal['frozen', 'finetune'] = 'frozen',
     positions: str | Sequence[Literal['input', 'between', 'output']] = ('input',),
     layers: Literal['mix', 'top', 'all'] = 'mix',
@@ -1076,7 +1077,7 @@ def train(
     freeze_word_vectors: bool = False,
     unknown_words: Literal['shared', 'random'] = 'shared',
     word_dropout: float = 0.05,
-    characters: CharactersConfig | None = ...,
+    characters: polyseme.nn.config.CharactersConfig | None = ...,
     mode: Literal['frozen', 'finetune'] = 'frozen',
     positions: str | Sequence[Literal['input', 'between', 'output']] = ('input',),
     layers: Literal['mix', 'top', 'all'] = 'mix',
@@ -1132,7 +1133,7 @@ def train(
     freeze_word_vectors: bool = False,
     unknown_words: Literal['shared', 'random'] = 'shared',
     word_dropout: float = 0.05,
-    characters: CharactersConfig | None = ...,
+    characters: polyseme.nn.config.CharactersConfig | None = ...,
     mode: Literal['frozen', 'finetune'] = 'frozen',
     positions: str | Sequence[Literal['input', 'between', 'output']] = ('input',),
     layers: Literal['mix', 'top', 'all'] = 'mix',
@@ -1186,7 +1187,7 @@ def train(
     freeze_word_vectors: bool = False,
     unknown_words: Literal['shared', 'random'] = 'shared',
     word_dropout: float = 0.05,
-    characters: CharactersConfig | None = ...,
+    characters: polyseme.nn.config.CharactersConfig | None = ...,
     mode: Literal['frozen', 'finetune'] = 'frozen',
     positions: str | Sequence[Literal['input', 'between', 'output']] = ('input',),
     layers: Literal['mix', 'top', 'all'] = 'mix',
@@ -1249,7 +1250,7 @@ def train(
     freeze_word_vectors: bool = False,
     unknown_words: Literal['shared', 'random'] = 'shared',
     word_dropout: float = 0.05,
-    characters: CharactersConfig | None = ...,
+    characters: polyseme.nn.config.CharactersConfig | None = ...,
     mode: Literal['frozen', 'finetune'] = 'frozen',
     positions: str | Sequence[Literal['input', 'between', 'output']] = ('input',),
     layers: Literal['mix', 'top', 'all'] = 'mix',

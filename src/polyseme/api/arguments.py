@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from polyseme.base.config import Setting
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from polyseme.tasks.base import Task
     from polyseme.text.corpus import Corpus
 
-    AnyModel = str | Path | Encoder
-    AnyTask = str | Path | Task
-    AnyCorpus = str | Path | Sequence[str | Path] | Corpus
-    AnySentence = Sentence
+    AnyModel: TypeAlias = str | Path | Encoder
+    AnyTask: TypeAlias = str | Path | Task
+    AnyCorpus: TypeAlias = str | Path | Sequence[str | Path] | Corpus
+    AnySentence: TypeAlias = Sentence
+    FilePath: TypeAlias = str | Path
 else:
     AnyModel = AnyTask = AnySentence = str
     AnyCorpus = list[str]
+    FilePath = Path
 
-PathName = str | Path
-FilePath = PathName if TYPE_CHECKING else Path
 SplitterName = Literal["english", "chinese", "characters", "whitespace", "unigram"]
 SentencesName = Literal["english", "chinese", "lines"]
 StartName = Literal["learned", "zero", "warm", "carry"]

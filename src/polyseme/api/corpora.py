@@ -71,7 +71,7 @@ class CorpusCheck:
 
     def _rows(self) -> dict[str, Any]:
         values = dataclasses.asdict(self.report)
-        rows = {name: value for name, value in values.items() if isinstance(value, int) and not isinstance(value, bool)}
+        rows: dict[str, Any] = {name: value for name, value in values.items() if type(value) is int}
         about = "" if self.report.exact else "about "
         rows |= {name: f"{about}{rows[name]:,}" for name in ("distinct_words", "duplicate_lines")}
         rows |= {"empty_files": len(self.report.empty_files), "shard_bytes": f"about {self.report.shard_bytes:,}"}

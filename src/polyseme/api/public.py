@@ -78,7 +78,7 @@ def overloads() -> dict[str, list[Variant]]:
         "lineage": [Variant(function=studies.lineage, options=options_of(studies.lineage_configs()), returns=table)],
         "load": [
             Variant(function=models.load, options={}, returns="polyseme.encoders.elmo:Elmo", types=shipped),
-            Variant(function=models.load, options={}, returns=encoder),
+            Variant(function=models.load, options={}, returns=encoder, types={"model": "str | Path"}),
         ],
         "neighbors": [neighbours],
         "neighbours": [neighbours],

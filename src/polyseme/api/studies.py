@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from polyseme.api.arguments import FilePath
 from polyseme.base.config import Config, Setting
@@ -15,8 +15,8 @@ from polyseme.studies.config import CompareConfig, LineageConfig
 if TYPE_CHECKING:
     from polyseme.studies.report import ComparisonResult
 
-    Names = str | Sequence[str]
-    TextSources = str | Path | Sequence[str | Path]
+    Names: TypeAlias = str | Sequence[str]
+    TextSources: TypeAlias = str | Path | Sequence[str | Path]
 else:
     Names = tuple[str, ...]
     TextSources = list[str]

@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from polyseme.api.arguments import AnyTask, Device, FilePath, SplitOnSpaces, Texts
 from polyseme.base.config import Config, Setting
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from polyseme.tasks.fit import FitResult
     from polyseme.text.words import Splitter
 
-    Encoders = str | Path | Encoder | Sequence[str | Path | Encoder]
+    Encoders: TypeAlias = str | Path | Encoder | Sequence[str | Path | Encoder]
 else:
     Encoders = str
 

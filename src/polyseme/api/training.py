@@ -95,7 +95,8 @@ def run_adaptation(model: ModelArgument, *, corpus: CorpusOption, out: OutModel,
         hint = arg("splitter", "english")
         _log.warning("%s takes text split at spaces, one sentence per line: for raw text add %s", encoder.source, hint)
     corpus = _open(corpus, text, settings, None if "splitter" in settings else encoder.splitter)
-    return continue_training(encoder, corpus, out, config, run.run(), accept_changes=run.accept_changes)
+    chosen: Any = config  # of the kind of the encoder
+    return continue_training(encoder, corpus, out, chosen, run.run(), accept_changes=run.accept_changes)  # type: ignore[arg-type]
 
 
 def pretraining_configs(method: str) -> dict[str, Config]:

@@ -144,7 +144,7 @@ class _Parameter:
         kind = list[str] if declared.repeat else _typer_type(self.name, hint)
         flag = self.name.replace("_", "-")
         metavar = declared.metavar or (None if choices_of(hint) or kind is bool else _METAVARS.get(kind))
-        common = {"help": self._help(), "metavar": metavar, "show_default": False}
+        common: dict[str, Any] = {"help": self._help(), "metavar": metavar, "show_default": False}
         if self.argument:
             info: Any = typer.Argument(**{**common, "metavar": metavar or self.name.upper()})
         else:
