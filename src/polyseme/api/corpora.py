@@ -104,7 +104,7 @@ def check_corpus(
 
     files = [source] if isinstance(source, str | Path) else source
     with progress("checking", unit="words") as advance:
-        report = text.open(files).check(advance)  # type: ignore[arg-type]
+        report = text.open(files).check(advance)
     forecast = _forecast(report, size, epochs, device) if size is not None and report.words else None
     return CorpusCheck(report, forecast, " ".join(map(str, files)))  # type: ignore[arg-type]
 

@@ -58,4 +58,4 @@ def embed(
         encoder = loaded(model)
         return (line for lines in embed_lines(encoder, texts, config) for line in lines)  # type: ignore[arg-type]
     writer_for(out)  # report a wrong suffix or a missing package before the model is loaded
-    return write(texts, out, model=loaded(model), config=config)
+    return write(texts, out, model=loaded(model), config=config)  # type: ignore[arg-type]

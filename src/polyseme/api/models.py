@@ -66,7 +66,8 @@ def load(
     """
     from polyseme.formats.load import load as read
 
-    return read(model, options=options, vocabulary=vocabulary, splitter=splitter, device=device, precision=precision)
+    more: dict[str, Any] = {"splitter": splitter, "device": device, "precision": precision}
+    return read(str(model), options=options, vocabulary=vocabulary, **more)
 
 
 @dataclass(frozen=True)

@@ -269,7 +269,8 @@ def predict(
     positions of its predicates, from 0 and separated by commas, then a space and the text. Coreference marks and lists the
     mentions of an entity. Generation prints the generated text.
     """
-    asked, trained = texts, loaded_task(task, device)
+    trained = loaded_task(task, device)
+    asked: Iterable[Any] = texts
     trained.set_decoding(decoding)
     name = str(getattr(texts, "name", "TEXT"))
     if isinstance(texts, list | tuple | TextLines):
