@@ -11,7 +11,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,14 +19,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a word that the terminal cannot show is no failure
-    if logging.lastResort is not None:  # warnings of ours, where no program around us has set up logging
-        logging.lastResort.setFormatter(logging.Formatter("polyseme: %(message)s"))
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         from polyseme.base.errors import flags_in_messages
         from polyseme.cli.app import command_line
 
-        with flags_in_messages():
+        with flags_in_messages(), _notes_on_stderr():
             code = command_line(arguments)(args=arguments, prog_name="polyseme", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads our output has seen enough
@@ -42,6 +40,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code == 130:
         return _fail("stopped", 130)
     return code if isinstance(code, int) else 0
+
+
+@contextlib.contextmanager
+def _notes_on_stderr() -> Iterator[None]:
+    """Print our warnings as one line each, whatever logging the program around us has set up."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("polyseme: %(message)s"))
+    handler.setLevel(logging.WARNING)
+    logger = logging.getLogger("polyseme")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def _explain(error: Exception, arguments: Sequence[str] = ()) -> tuple[str, int]:

@@ -1,18 +1,12 @@
 """`polyseme train`: from labelled files to a task that answers, stopped and taken up, and its mistakes."""
 
-import functools
 import json
 import os
-import re
 import signal
-import typing
 
 import pytest
-from polyseme.cli.task_choices import LayerNorm
-from polyseme.cli.task_options import ELSEWHERE, ClassificationOptions, PairsOptions, TaggingOptions
 
 import polyseme
-from polyseme.tasks.registry import configure_task, task_options
 from polyseme.tasks.tagging import Tagging
 from tests.cli.labelled import write_all
 from tests.cli.running import one_sentence
@@ -60,28 +54,6 @@ def test_every_task(run, files, name, kind, file, more):
     assert said["main"] in said["scores"]["dev"]
     count = 18 if kind == "tagging" else 20
     assert f"the last {count // 10} of {count} examples are held out" in result.err
-
-
-@pytest.mark.parametrize(
-    ("name", "options"), [("tagging", TaggingOptions), ("classification", ClassificationOptions), ("pairs", PairsOptions)]
-)
-def test_options_are_those_of_the_configs(name, options):
-    """Each reaches a field of a config, whose usual value is the one that the help tells."""
-    known = task_options(name)
-    config, fitting = configure_task(name, {})
-    usual = {"task": config.to_dict(), "fitting": fitting.to_dict()}
-    told = 0
-    for field, hint in typing.get_type_hints(options, include_extras=True).items():
-        assert field in known or field in ELSEWHERE
-        value = re.search(r"not given: ([0-9.]+)\.(?: |$)", hint.__metadata__[0].help or "")
-        if value is not None:
-            (path,) = known[field]
-            assert float(value[1]) == functools.reduce(lambda inside, step: inside[step], path.split("."), usual), field
-            told += 1
-    assert told == {"tagging": 10, "classification": 12}.get(name, 11)
-    given = options(data="a", out="b", positions="input, output", norm=LayerNorm.bilm, freeze_word_vectors=True).chosen()
-    features = configure_task(name, given)[0].features
-    assert features.positions == ("input", "output") and features.norm == "bilm" and features.words.freeze_word_vectors
 
 
 @pytest.mark.parametrize("step", [1, 4])

@@ -165,7 +165,7 @@ def check_value(name: str, value: Any, hint: Any, declared: Setting) -> str | No
     'epochs is 0; allowed: 1 or more'
     """
     choices = choices_of(hint)
-    for each in value if isinstance(value, tuple) else (value,):
+    for each in value if isinstance(value, tuple | list) else (value,):
         if choices and isinstance(each, str) and each not in choices:
             return f"{arg(name)} is {each!r}; allowed: {', '.join(map(str, choices))}"
         if isinstance(each, int | float) and not isinstance(each, bool) and not declared.allows(each):

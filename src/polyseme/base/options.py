@@ -99,6 +99,8 @@ def parsed(value: Any, hint: Any) -> Any:
 
     >>> parsed("input,output", tuple[str, ...]), parsed("1:32,2:64", tuple[tuple[int, int], ...]), parsed("7", int | None)
     (['input', 'output'], [[1, 32], [2, 64]], 7)
+    >>> parsed("0.9,0.95", tuple[float, float])
+    [0.9, 0.95]
     """
     if isinstance(value, Config):
         return value.to_dict()
@@ -108,7 +110,7 @@ def parsed(value: Any, hint: Any) -> Any:
     if typing.get_origin(hint) is tuple:
         inner = typing.get_args(hint)
         if isinstance(value, str):
-            value = value.split(":" if len(inner) == 2 and inner[1] is not Ellipsis else ",")
+            value = value.split(":" if ":" in value and Ellipsis not in inner else ",")
         elif not isinstance(value, list | tuple):
             value = [value]
         kinds = [inner[0]] * len(value) if len(inner) == 2 and inner[1] is Ellipsis else [*inner, *[str] * len(value)]

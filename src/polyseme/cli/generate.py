@@ -143,10 +143,10 @@ class _Parameter:
         hint, declared = _without_none(self.hint), self.declared
         kind = list[str] if declared.repeat else _typer_type(self.name, hint)
         flag = self.name.replace("_", "-")
-        metavar = declared.metavar or (None if choices_of(hint) or kind is bool else _METAVARS.get(kind))
+        metavar = declared.metavar if declared.metavar is not None else _metavar(hint)
         common: dict[str, Any] = {"help": self._help(), "metavar": metavar, "show_default": False}
         if self.argument:
-            info: Any = typer.Argument(**{**common, "metavar": metavar or self.name.upper()})
+            info: Any = typer.Argument(**{**common, "metavar": declared.metavar or self.name.upper()})
         else:
             switch = f"--{flag}/--no-{flag}" if kind is bool and self.default is not False else f"--{flag}"
             info = typer.Option(switch, *declared.flags, rich_help_panel=declared.group, **common)
@@ -168,12 +168,12 @@ _JSON = inspect.Parameter(
     "json",
     inspect.Parameter.KEYWORD_ONLY,
     default=False,
-    annotation=Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")],
+    annotation=Annotated[bool, typer.Option("--json", help="Print JSON, for programs.", metavar="")],
 )
 _INPUT = Setting(
     help="Text file with one sentence per line, plain or compressed; - is standard input.", metavar="FILE", flags=("-i",)
 )
-_METAVARS = {int: "N", float: "NUMBER", str: "TEXT", Path: "FILE"}
+_METAVARS = {bool: "", int: "N", float: "NUMBER", str: "TEXT", Path: "FILE"}
 
 
 def _signature(function: Callable[..., Any]) -> list[_Parameter]:
@@ -225,6 +225,18 @@ def _typer_type(name: str, hint: Any) -> Any:
     if typing.get_origin(hint) in (list, Sequence, typing.get_origin(Sequence[str])):
         return list[str]
     return hint if hint in (int, float, bool, str, Path) else str
+
+
+def _metavar(hint: Any, between: str = ",") -> str:
+    """What the help shows for a value.
+
+    >>> _metavar(typing.Literal["top", "mix"]), _metavar(tuple[float, float]), _metavar(tuple[tuple[int, int], ...])
+    ('top|mix', 'NUMBER,NUMBER', 'N:N,...')
+    """
+    inner = typing.get_args(hint)
+    if typing.get_origin(hint) is tuple:
+        return f"{_metavar(inner[0], ':')},..." if Ellipsis in inner else between.join(map(_metavar, inner))
+    return "|".join(map(str, choices_of(hint))) or _METAVARS.get(hint, "TEXT")
 
 
 def _text(value: Any) -> str:
