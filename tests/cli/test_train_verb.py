@@ -1,4 +1,4 @@
-"""`polyseme train`: from labelled files to a task that answers, stopped and taken up, and its mistakes."""
+"""`polyseme train`: from labelled files to a task that predicts, stopped and resumed, and its errors."""
 
 import json
 import os
@@ -26,67 +26,56 @@ def test_from_a_file_to_a_tagger(run, model, files):
     assert result.code == 0 and lines[0].startswith(f"{files / 'run'}: tagging, 1 step, ")
     assert lines[1] == "          f1  precision  recall  accuracy"
     assert [line.split()[0] for line in lines[2:]] == ["dev", "test"] and {len(line) for line in lines[2:]} == {len(lines[1])}
-    told = json.loads((files / "run" / "result.json").read_text())
-    assert [f"{told['scores']['dev'][name]:.4f}" for name in lines[1].split()] == lines[2].split()[1:]
-    assert told["config"]["features"]["positions"] == ["input", "output"] and told["config"]["features"]["norm"] == "bilm"
+    written = json.loads((files / "run" / "result.json").read_text())
+    assert [f"{written['scores']['dev'][name]:.4f}" for name in lines[1].split()] == lines[2].split()[1:]
+    features = written["config"]["features"]
+    assert features["positions"] == ["input", "output"] and features["norm"] == "bilm"
     assert polyseme.load_task(files / "run").predict([["Ann"]])[0].words == ["Ann"]
+
+
+TABLE = ["--network", "pooled", "--text", "text", "--label", "1", "--header"]
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "file", "more"),
     [
-        ("ner", "tagging", "train.conll", []),
+        pytest.param("ner", "tagging", "train.conll", [], marks=pytest.mark.slow),  # below, it is trained and resumed
         ("pos", "tagging", "train.conll", ["--column", "1"]),
-        (
-            "classification",
-            "classification",
-            "texts.tsv",
-            ["--network", "pooled", "--text", "text", "--label", "1", "--header"],
-        ),
-        ("nli", "pairs", "pairs.tsv", []),
+        ("classification", "classification", "texts.tsv", TABLE),
+        pytest.param("nli", "pairs", "pairs.tsv", [], marks=pytest.mark.slow),  # the next is of pairs too
         ("pairs", "pairs", "scores.tsv", ["--goal", "score", "--network", "siamese"]),
     ],
 )
 def test_every_task(run, files, name, kind, file, more):
     result = run("train", name, "--data", files / file, *SMALL, *more, "--out", files / "run", "--json")
-    (said,) = result.json
-    assert said["task"] == kind and said["ended"] == "budget" and list(said["scores"]) == ["dev"]
-    assert said["main"] in said["scores"]["dev"]
+    (reported,) = result.json
+    assert list(reported) == ["out", "task", "main", "scores", "steps", "best_step", "seconds", "ended"]
+    assert reported["task"] == kind and reported["ended"] == "budget" and list(reported["scores"]) == ["dev"]
+    assert reported["main"] in reported["scores"]["dev"]
     count = 18 if kind == "tagging" else 20
     assert f"the last {count // 10} of {count} examples are held out" in result.err
 
 
-@pytest.mark.parametrize("step", [1, 4])
-def test_stopped_and_taken_up(run, files, monkeypatch, step):
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.slow), 4])  # tests/tasks/test_fit.py stops anywhere
+def test_stopped_and_resumed(run, files, monkeypatch, step):
     """Before the first evaluation, and after it."""
-    call = [
-        "train",
-        "ner",
-        "--data",
-        files / "train.conll",
-        "--dev",
-        files / "dev.conll",
-        *SMALL,
-        "--epochs",
-        "3",
-        "--batch-size",
-        "8",
-    ]
-    whole = run(*call, "--out", files / "whole")
-    losses, calls = Tagging.losses, []
+    data = ["--data", files / "train.conll", "--dev", files / "dev.conll"]
+    call = ["train", "ner", *data, *SMALL, "--epochs", "3", "--batch-size", "8"]
+    expected = run(*call, "--out", files / "whole")
+    compute, calls = Tagging.loss, []
 
     def stopping(self, *arguments):
         calls.append(1)
         if len(calls) == step:
             os.kill(os.getpid(), signal.SIGINT)
-        return losses(self, *arguments)
+        return compute(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Tagging, "losses", stopping)
+        patch.setattr(Tagging, "loss", stopping)
         stopped = run(*call, "--out", files / "cut")
     assert stopped.code == 130 and stopped.out.splitlines()[0].endswith(", stopped")
     again = run(*call, "--out", files / "cut")
-    assert again.code == whole.code == 0 and again.out.splitlines()[1:] == whole.out.splitlines()[1:]
+    assert again.code == expected.code == 0 and again.out.splitlines()[1:] == expected.out.splitlines()[1:]
     weights = [(files / name / "model.safetensors").read_bytes() for name in ("whole", "cut")]
     assert weights[0] == weights[1]
     sentence = one_sentence(run(*call, "--hidden-size", "9", "--out", files / "cut"))
@@ -104,42 +93,46 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_data(run, files, name):
-    content, told = BAD[name]
+    content, problem = BAD[name]
     (files / name).write_bytes(content)
     good = files / "train.conll"
     for train, dev in ((files / name, good), (good, files / name)):
         sentence = one_sentence(run("train", "ner", "--data", train, "--dev", dev, "--out", files / "run", *SMALL))
-        assert f"{files}/{told}" in sentence
+        assert f"{files}/{problem}" in sentence
     assert not (files / "run").exists()
 
 
-def test_called_wrongly(run, model, files):
+def test_wrong_options(run, model, files):
     start = ["train", "ner", "--data", files / "train.conll", "--dev", files / "dev.conll", *SMALL, "--out"]
 
-    def said(*arguments, code=2, out="run"):
-        return one_sentence(run(*start, files / out, *arguments), code)
+    def message(*arguments, code=2):
+        return one_sentence(run(*start, files / "run", *arguments), code)
 
-    assert "positions[0] is 'inputs'; allowed: 'input'" in said("--positions", "inputs")
-    assert "dropout is 1.5" in said("--dropout", "1.5")
-    assert "encoders are 'none+en'" in said("--encoder", "none+en")
-    assert "no such file or folder" in said("--encoder", files / "nothing", code=1)
-    assert "needs --word-list" in said("--splitter", "unigram")
-    assert "choose another folder" in one_sentence(run(*start, model), 2)
-    assert "--data" in one_sentence(run("train", "ner", "--out", files / "run"), 2)
+    assert "--positions is 'inputs'; allowed: input, between, output" in message("--positions", "inputs")
+    assert "--dropout is 1.5; allowed: 0 or more, below 1" in message("--dropout", "1.5")
+    assert "--encoder is 'none+en'; expected none, or models joined by +" in message("--encoder", "none+en")
+    assert "no such file or folder" in message("--encoder", files / "nothing", code=1)
+    assert "needs --word-list" in message("--splitter", "unigram")
+    assert "--mode finetune: the encoders are frozen" in message("--unfreeze", "gradual")
+    assert "has a model, which a trained task would overwrite: choose another folder" in one_sentence(run(*start, model), 2)
+    assert "Missing option '--data'" in one_sentence(run("train", "ner", "--out", files / "run"), 2)
     assert "No such command 'parsing'" in one_sentence(run("train", "parsing"), 2)
+
+
+def test_files_that_cannot_be_trained_on(run, files):
+    end = [*SMALL, "--out", files / "run"]
     (files / "one.conll").write_text("Ann B-PER\n")
-    alone = run("train", "ner", "--data", files / "one.conll", *SMALL, "--out", files / "run")
-    assert "too few to hold some out: give dev data (--dev)" in one_sentence(alone)
+    alone = run("train", "ner", "--data", files / "one.conll", *end)
+    assert "one.conll has 1 example, too few to hold some out: give --dev" in one_sentence(alone)
     (files / "trees").write_text("(3 (2 It) (3 works))\n(1 (2 It) (1 fails))\n")
-    phrases = run("train", "classification", "--data", files / "trees", "--phrases", "all", *SMALL, "--out", files / "run")
-    assert "give dev data (--dev)" in one_sentence(phrases, 2)
-    copies = run("train", "classification", "--data", files / "trees", "--sentence-copies", 2, *SMALL, "--out", files / "run")
-    assert "give dev data (--dev)" in one_sentence(copies, 2)  # they would stand on both sides
-    table = run("train", "classification", "--data", files / "texts.tsv", "--text", "body", *SMALL, "--out", files / "run")
+    for more in (["--phrases", "all"], ["--sentence-copies", 2]):  # they would be in both parts
+        repeated = run("train", "classification", "--data", files / "trees", *more, *end)
+        assert "give --dev: no data can be held out" in one_sentence(repeated, 2)
+    table = run("train", "classification", "--data", files / "texts.tsv", "--text", "body", *end)
     assert "has no column 'body'" in one_sentence(table, 2)
 
 
-def test_labels_that_training_lacks_are_told(run, files):
+def test_labels_that_the_training_data_lacks(run, files):
     (files / "new.conll").write_text("Ann B-ORG\nsees O\nParis B-LOC\n\nBob B-ORG\n")
     call = ["train", "ner", "--data", files / "train.conll", "--dev", files / "dev.conll", "--test", files / "new.conll"]
     result = run(*call, *SMALL, "--out", files / "run")

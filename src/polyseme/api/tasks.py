@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from polyseme.api.arguments import AnyTask, Device, FilePath, SplitOnSpaces, Texts
 from polyseme.base.config import Config, Setting
 from polyseme.base.display import columns, count, html_table
+from polyseme.base.errors import UsageError, arg, nearest
 from polyseme.base.options import Option, build, options_of
 from polyseme.base.run_config import RunConfig
 from polyseme.text.config import SplitterName
@@ -90,6 +91,8 @@ CacheFolder = Annotated[
 TaskFolder = Annotated[AnyTask, Setting(help="Folder of a trained task, as `polyseme train` wrote it.", metavar="TASK")]
 LabelledData = Annotated[FilePath, Setting(help="Labelled data, in the format of the training data.", metavar="DATA")]
 ErrorCount = Annotated[int, Setting(help="Number of the worst errors to show.", min=0)]
+LAYOUT = ("column", "text", "second", "label", "source", "target", "header", "format", "strict")
+"""Settings that say how a file is laid out: an evaluated file may differ in them from the training data."""
 LINES_AT_ONCE = 4096
 """Lines in memory; among them, texts of similar length go into one batch."""
 _log = logging.getLogger(__name__)
@@ -168,7 +171,7 @@ def train(
     more: dict[str, Any] = {"splitter": splitter, "word_list": word_list, "cache": cache, **settings}
     result = run_training(task, data=data, out=out, dev=dev, test=test, encoder=encoder, **more)
     if result.stopped_by is not None:
-        raise KeyboardInterrupt("the training was stopped; the same call resumes it")
+        raise KeyboardInterrupt(f"stopped at step {result.fit.result.steps}; the same call resumes the training")
     return result.task
 
 
@@ -270,20 +273,19 @@ def predict(
     mentions of an entity. Generation prints the generated text.
     """
     trained = loaded_task(task, device)
-    asked: Iterable[Any] = texts
     trained.set_decoding(decoding)
-    name = str(getattr(texts, "name", "TEXT"))
-    if isinstance(texts, list | tuple | TextLines):
-        asked = trained.lines_from_arguments(list(texts))
-    return _predictions(trained, asked, name, split_on_spaces)
+    lines: Iterable[Any] = [texts] if isinstance(texts, str) else texts
+    if isinstance(lines, list | tuple | TextLines):
+        lines = TextLines(trained.lines_from_arguments(list(lines)))
+    return _predictions(trained, lines, split_on_spaces)
 
 
-def _predictions(task: Task, lines: Iterable[str], name: str, split_on_spaces: bool) -> Iterator[LinePrediction]:
+def _predictions(task: Task, lines: Iterable[str], split_on_spaces: bool) -> Iterator[LinePrediction]:
     """Predict some lines at a time; lines of one document wait for its end."""
-    done, read = 0, 0
+    done, read, name = 0, 0, getattr(lines, "name", "texts")
     waiting: list[tuple[str, Any]] = []
     for some in _chunks(lines):
-        if some and not read:
+        if some and not read and not isinstance(lines, TextLines):
             _warn_if_labelled(task, some, name)
         for number, line in enumerate(some, read + 1):
             waiting.append((line, task.parse_line(line, f"{name}:{number}", split_on_spaces=split_on_spaces)))
@@ -311,9 +313,8 @@ def _warn_if_labelled(task: Task, lines: list[str], name: str) -> None:
 
     full = [line for line in lines if line.strip() and not line.startswith("#")]  # CoNLL-U has comments
     if type(task).lines_from_arguments is Task.lines_from_arguments and full and all("\t" in line for line in full):
-        _log.warning(
-            "%s: every line has a tab, as in labelled data, and is taken as one text; to score data, use evaluate", name
-        )
+        what = "every line has a tab, as in labelled data, and is read as one text"
+        _log.warning("%s: %s; give the texts alone, one per line, or score the data with `polyseme evaluate`", name, what)
 
 
 def evaluate(
@@ -323,19 +324,20 @@ def evaluate(
 
     The worst errors of a classifier are its most confident wrong answers; of a tagger, the texts with the most wrong spans or
     tags; of roles, the predicates with the most wrong arguments; of reading, the answers that share least with the right ones.
-    A label that the task never learned is reported with its line, and counts as wrong. `settings`: how the data is read, where
-    that differs from training, and how texts are generated.
+    A label that the task has not learned is reported with its line, and counts as wrong. Files are read and texts generated as
+    in training, unless options say otherwise.
 
     >>> import polyseme                                            # doctest: +SKIP
     >>> polyseme.evaluate("my-tagger", "test.conll")               # doctest: +SKIP
     """
+    if unknown := [name for name in settings if name not in evaluation_options()]:
+        raise UsageError(f"evaluate has no option {arg(unknown[0])}{nearest(unknown[0], evaluation_options())}")
     trained = loaded_task(task, device)
-    decoding = set(decoding_options())
-    trained.set_data_options({name: value for name, value in settings.items() if name not in decoding})
-    trained.set_decoding({name: value for name, value in settings.items() if name in decoding})
+    trained.set_data_options({name: value for name, value in settings.items() if name in LAYOUT})
+    trained.set_decoding({name: value for name, value in settings.items() if name not in LAYOUT})
     report = trained.error_report(data, errors=errors)
-    for unknown in report.unknown_labels:
-        _log.warning("%s, which the task has not learned; it counts as wrong", unknown)
+    for unknown_label in report.unknown_labels:
+        _log.warning("%s, which the task has not learned; it counts as wrong", unknown_label)
     return report
 
 
@@ -347,16 +349,12 @@ def decoding_options() -> dict[str, Option]:
 
 
 def evaluation_options() -> dict[str, Option]:
-    """The options of reading data of all tasks and those of generation; the defaults are those of training."""
+    """The options of `LAYOUT` and those of generation; the defaults are those of training."""
     from polyseme.tasks.registry import TASKS, task_config_class
 
-    data = [
-        option
-        for name in TASKS
-        for option in options_of({"task": task_config_class(name)()}).values()
-        if option.declared.group == "Data"
-    ]
-    return _as_trained(data) | decoding_options()
+    data = [option for name in TASKS for option in options_of({"task": task_config_class(name)()}).values()]
+    decoding = {name: option for name, option in decoding_options().items() if name != "num_return_sequences"}
+    return _as_trained(option for option in data if option.name in LAYOUT) | decoding
 
 
 def _as_trained(options: Iterable[Option]) -> dict[str, Option]:

@@ -19,6 +19,9 @@ _MAGIC = 8
 class Lines(Protocol):
     """Lines that can be read again, if their source can."""
 
+    name: str
+    """Source of the lines, for messages."""
+
     def __iter__(self) -> Iterator[str]:
         """Iterate from the first line."""
 
@@ -56,6 +59,8 @@ def file_lines(path: str | Path) -> Lines:
 class TextLines:
     """Texts in memory; each is one line."""
 
+    name = "TEXT"
+
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
 
@@ -70,11 +75,11 @@ class FileLines:
     """A file of UTF-8 text, plain or compressed with gzip, xz or zstd (detected by content)."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self.name = path, str(path)
 
     def __iter__(self) -> Iterator[str]:
         with wrap_os_errors(self._path, "read"), self._path.open("rb") as file:
-            yield from decoded(file, str(self._path))
+            yield from decoded(file, self.name)
 
     def total(self) -> int | None:
         count, last = 0, b"\n"
@@ -90,16 +95,16 @@ class PipedLines:
     """Standard input or a named pipe, which can be read only once."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
-        self._file, self._name, self._read = file, name, False
+        self._file, self.name, self._read = file, name, False
 
     def __iter__(self) -> Iterator[str]:
         if self._read:
             raise PolysemeError(
-                f"{self._name} does not begin with the lines of the interrupted run and cannot be read twice: "
+                f"{self.name} does not begin with the lines of the interrupted run and cannot be read twice: "
                 "remove the .part folder and run the command again"
             )
         self._read = True
-        return decoded(self._file, self._name)
+        return decoded(self._file, self.name)
 
     def total(self) -> None:
         return None
