@@ -24,7 +24,7 @@ else:
 DataSets = Annotated[
     Names,
     Setting(
-        help="Labelled data sets by name (coref is the mean of two), or your own files as TASK:TRAIN[:DEV[:TEST]], such as "
+        help="Labelled data sets by name (coref is the mean of two), or your own files as TASK:TRAIN:DEV[:TEST], such as "
         "tagging:train.conll:dev.conll.",
         metavar="NAME,...",
         group="Data",

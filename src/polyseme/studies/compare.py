@@ -93,7 +93,7 @@ class Study:
             kind, language = _task(name), labelled_set(name).language
             for seed, fraction, row in itertools.product(self.seeds, self.train_fractions, self.rows):
                 below = [] if fraction == 1 else [f"share-{fraction:g}"]
-                out = self.out.joinpath(EXPERIMENTS_FOLDER, name, row.replace("/", "_").replace(":", "-"), *below, str(seed))
+                out = self.out.joinpath(EXPERIMENTS_FOLDER, _folder_name(name), _folder_name(row), *below, str(seed))
                 options = {"train_fraction": fraction, **parse_lists(kind.kind, self._options(name, row))}
                 encoders = self._encoders(row, language)
                 made = {each: known for each in encoders.split("+") if (known := quick_fingerprint(each)) is not None}
@@ -219,6 +219,11 @@ def run_comparison(config: CompareConfig, out: str | Path, *, notify: Notify = p
             notify(str(result))
         raise
     return study.report(config.baseline, plot=config.plot)
+
+
+def _folder_name(name: str) -> str:
+    """A data set or a row as the name of a folder."""
+    return name.replace("/", "_").replace(":", "-")
 
 
 def _task(name: str) -> type[Task]:

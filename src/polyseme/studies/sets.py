@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from polyseme.base.errors import FormatError, PolysemeError, UsageError, nearest
+from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg, nearest
+from polyseme.tasks.registry import task_name
 from polyseme.text.labelled.parallel import side
 
 VARIABLE = "POLYSEME_DATA"
@@ -36,9 +37,13 @@ class LabelledSet:
     """Options of training, by name."""
     source: str = ""
     """Where the data comes from."""
+    own: bool = False
+    """Whether the paths are those of a user's files, and not below `$POLYSEME_DATA/tasks`."""
 
     def files(self) -> dict[str, Path | None]:
         """Return the paths of its files; the error for a missing file says where to get it."""
+        if self.own:
+            return {name: None if path is None else Path(path).expanduser() for name, path in self._paths().items()}
         root = os.environ.get(VARIABLE)
         if not root:
             raise PolysemeError(f"set {VARIABLE} to the folder whose tasks/ holds {self.title}; it comes from {self.source}")
@@ -243,10 +248,28 @@ GROUPS = {"coref": SetGroup("coreference, mean of both sets", ("ontogum", "litba
 
 
 def labelled_set(name: str) -> LabelledSet:
-    """Return the data set of that name."""
-    if name not in SETS:
-        raise UsageError(f"there is no labelled data set called {name!r}{nearest(name, [*SETS, *GROUPS])}")
-    return SETS[name]
+    """Return the data set of that name, or that of a user's own files: TASK:TRAIN:DEV, or TASK:TRAIN:DEV:TEST.
+
+    >>> labelled_set("ner").task, labelled_set("pos:my-train.conllu:my-dev.conllu").train
+    ('tagging', 'my-train.conllu')
+    """
+    if name in SETS:
+        return SETS[name]
+    task, *files = name.split(":")
+    if not files:
+        own = "or your own files as TASK:TRAIN:DEV[:TEST], such as tagging:train.conll:dev.conll"
+        raise UsageError(f"there is no labelled data set called {name!r}{nearest(name, [*SETS, *GROUPS])}; {own}")
+    if len(files) not in (2, 3):
+        raise UsageError(f"{arg('tasks')} has {name!r}; expected TASK:TRAIN:DEV or TASK:TRAIN:DEV:TEST, with paths of files")
+    return LabelledSet(
+        title=f"{task} of {Path(files[0]).name}",
+        task=task_name(task),
+        language="en",
+        train=files[0],
+        dev=files[1],
+        test=files[-1],
+        own=True,
+    )
 
 
 def members(name: str) -> tuple[str, ...]:
