@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import polyseme
+from polyseme.text.files.decompression import ENCODING_ADVICE
 from polyseme.text.splitting.unigram import UnigramSegmenter
 from tests.cli.running import environment, one_sentence, process, tiny
 from tests.cli.vector_files import KINDS, read_vectors, read_words
@@ -181,7 +182,7 @@ def test_standard_input_and_odd_arguments_in_a_process(model):
     assert [row["words"] for row in result.json] == [["The", "bank"], [], ["河岸"]]
     bad = process("embed", "--model", model, "--input", "-", text=b"fine\nbad \xff\n")
     assert bad.code == 1
-    assert bad.err == "polyseme: standard input:2: is not UTF-8 (byte 0xff); convert the text\n"
+    assert bad.err == f"polyseme: standard input:2: is not UTF-8 (byte 0xff); {ENCODING_ADVICE}\n"
 
 
 def test_a_named_pipe(model, tmp_path):

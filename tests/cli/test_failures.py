@@ -9,6 +9,7 @@ import pytest
 from polyseme import __main__
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.elmo import Elmo
+from polyseme.text.files.decompression import ENCODING_ADVICE
 from tests.cli.running import Result, environment, one_sentence, process, tiny
 
 
@@ -35,7 +36,7 @@ def test_text_that_is_not_utf8_is_told_by_line(run, model, tmp_path):
     path.write_bytes(b"fine\n\nna\xefve\n")
     for more in ([], ["--out", out]):
         sentence = run("embed", "-i", path, "-m", model, *more).err
-        assert sentence == f"polyseme: {path}:3: is not UTF-8 (byte 0xef); convert the text\n"
+        assert sentence == f"polyseme: {path}:3: is not UTF-8 (byte 0xef); {ENCODING_ADVICE}\n"
     assert not out.exists()
 
 

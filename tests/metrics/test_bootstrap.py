@@ -12,9 +12,8 @@ from polyseme.metrics.bootstrap import (
     f1_score,
     paired_bootstrap,
     paired_bootstrap_of_mean,
-    span_statistics,
 )
-from polyseme.metrics.spans import span_scores
+from polyseme.metrics.spans import span_scores, span_statistics
 
 
 @pytest.fixture

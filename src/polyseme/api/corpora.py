@@ -146,12 +146,11 @@ def write_vocabulary(
     """
     from polyseme.base.files import write_text
     from polyseme.base.progress import progress
-    from polyseme.text.counting.counts import build_vocabulary, count_words
+    from polyseme.text.counting.vocabulary_index import build_vocabulary
 
     corpus = text.open([source] if isinstance(source, str | Path) else source)  # type: ignore[arg-type]
     with progress("counting", unit="words") as advance:
-        counts = count_words(corpus, progress=advance)
-    size = 50_000 if size is None and min_count is None else size
-    vocabulary = build_vocabulary(counts, size=size, min_count=min_count or 1)
+        size = 50_000 if size is None and min_count is None else size
+        vocabulary, words = build_vocabulary(corpus, size=size, min_count=min_count or 1, progress=advance)
     write_text(Path(out), vocabulary.to_text())
-    return WrittenVocabulary(Path(out), len(vocabulary), counts.total)
+    return WrittenVocabulary(Path(out), len(vocabulary), words)

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polyseme.base.errors import UsageError
-from polyseme.metrics.spans import spans
 
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
@@ -63,18 +62,6 @@ def f1_score(sums: Floats) -> Floats:
     [0.5, 0.0]
     """
     return 2 * sums[..., 0] / np.maximum(sums[..., 1] + sums[..., 2], 1)
-
-
-def span_statistics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Floats:
-    """Return correct, predicted and gold spans of each sentence, (sentences, 3), for `f1_score`.
-
-    >>> span_statistics([["B-PER", "I-PER", "O", "B-LOC"]], [["B-PER", "O", "O", "B-LOC"]]).tolist()
-    [[1.0, 2.0, 2.0]]
-    """
-    if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
-        raise UsageError("gold and predicted tags differ in the number of sentences or words")
-    pairs = [(set(spans(truth)), set(spans(answer))) for truth, answer in zip(gold, predicted, strict=True)]
-    return np.array([[len(truth & answer), len(answer), len(truth)] for truth, answer in pairs], np.float64).reshape(-1, 3)
 
 
 def paired_bootstrap(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from polyseme.base.display import columns
 from polyseme.base.errors import UsageError, nearest
 from polyseme.metrics.spans import PRFScore
 
@@ -61,14 +62,13 @@ class Confusion:
         return covariance / math.sqrt(variances) if variances else 0.0
 
     def __str__(self) -> str:
-        """A table that lines up in a terminal, where Chinese characters are two columns wide."""
         classes = self.classes
         rows = [["truth \\ answer", *self.labels, "all", "recall"]]
         for label, counts in zip(self.labels, self.counts.tolist(), strict=True):
             rows.append([label, *map(str, counts), str(classes[label].gold), f"{classes[label].recall:.3f}"])
         rows.append(["all", *(str(each.predicted) for each in classes.values()), str(int(self.counts.sum())), ""])
         rows.append(["precision", *(f"{each.precision:.3f}" for each in classes.values()), "", f"{self.accuracy:.3f}"])
-        return _lined_up(rows)
+        return columns(rows, indent=0, right=range(1, len(rows[0])))
 
 
 def confusion(gold: Sequence[str], predicted: Sequence[str], *, labels: Sequence[str] | None = None) -> Confusion:
@@ -88,15 +88,3 @@ def confusion(gold: Sequence[str], predicted: Sequence[str], *, labels: Sequence
     cells = [number[a] * len(order) + number[b] for a, b in zip(gold, predicted, strict=True)]
     counts = np.bincount(cells, minlength=len(order) ** 2).astype(np.int64)
     return Confusion(order, counts.reshape(len(order), len(order)))
-
-
-def _lined_up(rows: list[list[str]]) -> str:
-    """Columns to the right, the first to the left, by the width that a terminal gives each sign."""
-    from rich.cells import cell_len
-
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        gaps = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
-        lines.append("  ".join([row[0] + gaps[0], *(gap + cell for gap, cell in zip(gaps[1:], row[1:], strict=True))]).rstrip())
-    return "\n".join(lines)

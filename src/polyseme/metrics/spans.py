@@ -11,6 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from polyseme.base.errors import UsageError
 
 TypedSpan = tuple[int, int, str]
@@ -87,9 +90,13 @@ def span_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]
     >>> span_scores([["B-PER", "I-PER", "O", "B-LOC"]], [["B-PER", "O", "O", "B-LOC"]]).f1
     0.5
     """
+    correct, given, wanted = map(int, span_statistics(gold, predicted).sum(0))
+    return PRFScore(wanted, given, correct)
+
+
+def span_statistics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    """Return correct, predicted and gold spans of each sentence, (sentences, 3), for `bootstrap.f1_score`."""
     if [len(tags) for tags in gold] != [len(tags) for tags in predicted]:
         raise UsageError("gold and predicted tags differ in the number of sentences or words")
-    gold_spans = [set(spans(tags)) for tags in gold]
-    predicted_spans = [set(spans(tags)) for tags in predicted]
-    correct = sum(len(a & b) for a, b in zip(gold_spans, predicted_spans, strict=True))
-    return PRFScore(sum(map(len, gold_spans)), sum(map(len, predicted_spans)), correct)
+    pairs = [(set(spans(truth)), set(spans(answer))) for truth, answer in zip(gold, predicted, strict=True)]
+    return np.array([[len(truth & answer), len(answer), len(truth)] for truth, answer in pairs], np.float64).reshape(-1, 3)

@@ -48,9 +48,8 @@ from polyseme.text.batching.bptt import BpttBatch, BpttBatches
 from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.batching.stream import SentenceBatches, TypeBatch
 from polyseme.text.corpus import Corpus
-from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
-from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from polyseme.training.resume import plain_settings
 from polyseme.training.trainer import TrainOutput
 

@@ -23,9 +23,8 @@ from polyseme.pretraining.job import TrainingJob, shuffling
 from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.batching.stream import SentenceBatches, TypeBatch
 from polyseme.text.corpus import Corpus
-from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
-from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from polyseme.text.word_vectors import WordVectors
 from polyseme.text.words import get_splitter
 

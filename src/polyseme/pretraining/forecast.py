@@ -18,8 +18,8 @@ from polyseme.base.run import Run
 from polyseme.encoders.elmo import Elmo
 from polyseme.pretraining.elmo_config import ElmoPretraining
 from polyseme.pretraining.elmo_job import build, training_data
-from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
+from polyseme.text.vocabulary import SPECIAL_TOKENS
 from polyseme.training.config import TrainConfig
 from polyseme.training.distributed import SingleProcess
 from polyseme.training.interval_metrics import IntervalMetrics

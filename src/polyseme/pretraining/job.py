@@ -24,8 +24,8 @@ from polyseme.pretraining.method import NeuralMethod
 from polyseme.pretraining.objective import Objective
 from polyseme.pretraining.result import PretrainingResult, TrainingResult
 from polyseme.text.corpus import Corpus
-from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
+from polyseme.text.vocabulary import SPECIAL_TOKENS
 from polyseme.text.word_vectors import VectorLookup
 from polyseme.training.base import Batches
 from polyseme.training.checkpoint import has_checkpoint

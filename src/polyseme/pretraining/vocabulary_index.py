@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from polyseme.base.errors import PolysemeError, arg
 from polyseme.encoders.config import NgramConfig
 from polyseme.pretraining.ngram_counts import UNKNOWN
-from polyseme.text.counting.counts import SPECIAL_TOKENS
 from polyseme.text.shards.shards import Shards
+from polyseme.text.vocabulary import SPECIAL_TOKENS
 
 TypeIds = NDArray[np.int32]
 """The id in a vocabulary of each type (distinct word) of a text, (types,)."""

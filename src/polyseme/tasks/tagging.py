@@ -23,9 +23,8 @@ from torch.nn import functional as F
 
 from polyseme.encoders.batch import Sentence
 from polyseme.metrics.accuracy import accuracy
-from polyseme.metrics.bootstrap import span_statistics
 from polyseme.metrics.classes import Confusion, confusion
-from polyseme.metrics.spans import span_scores, spans
+from polyseme.metrics.spans import span_scores, span_statistics, spans
 from polyseme.nn.crf import Crf
 from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.nn.to_device import to_device

@@ -45,7 +45,40 @@ class Characters(Protocol):
         ...
 
 
-class Utf8Characters:
+class _Scheme:
+    """What both schemes share: special ids around the spelling of each word."""
+
+    max_length: int
+    _special: tuple[int, int, int]
+    """The ids of begin of word, end of word and padding."""
+    _sentence_ids: dict[str, int]
+    """The words that are one symbol: begin and end of sentence."""
+
+    def __init__(self, max_length: int) -> None:
+        if max_length < 3:
+            raise PolysemeError(f"max_length is {max_length}; allowed: 3 or more (begin of word, a character, end of word)")
+        self.max_length = max_length
+
+    def encode(self, words: Sequence[str]) -> tuple[Ids, Ids]:
+        """Return the rows, (n, max_length), and their used lengths, begin and end of word included, (n,)."""
+        lengths, body = self._spell(["\0" if word in self._sentence_ids else word for word in words], self.max_length - 2)
+        begin, end, padding = self._special
+        ids = np.full((len(words), self.max_length), padding, dtype=np.int64)
+        ids[:, 0] = begin
+        # A mask is read row by row, which is the order of the buffer.
+        ids[:, 1:-1][np.arange(self.max_length - 2) < lengths[:, None]] = body
+        ids[np.arange(len(words)), lengths + 1] = end
+        for row, word in enumerate(words):
+            if word in self._sentence_ids:
+                ids[row, 1] = self._sentence_ids[word]
+        return ids, lengths + 2
+
+    def _spell(self, words: Sequence[str], room: int) -> tuple[Ids, Ids]:
+        """Return the lengths of the spellings, (n,), and their ids one after another, (sum of lengths,)."""
+        raise NotImplementedError
+
+
+class Utf8Characters(_Scheme):
     """A word as its UTF-8 bytes, with the ids of inference: byte + 1, then five special ids; 0 is for absent words.
 
     Cropping may split a multi-byte character, code points that UTF-8 cannot hold (lone surrogates) are dropped, and the words
@@ -60,29 +93,24 @@ class Utf8Characters:
     end = "</S>"
     symbols = 262
     padding = 261
-    _sentence_ids: ClassVar[dict[str, int]] = {begin: 257, end: 258}
+    _special = (259, 260, padding)
+    _sentence_ids: ClassVar[dict[str, int]] = {begin: 257, end: 258}  # type: ignore[misc]
 
     def __init__(self, max_length: int = 50) -> None:
-        self.max_length = _checked(max_length)
+        super().__init__(max_length)
 
     @property
     def name(self) -> str:
         """A name for exactly this scheme."""
         return f"utf8-{self.max_length}"
 
-    def encode(self, words: Sequence[str]) -> tuple[Ids, Ids]:
-        """Return the rows, (n, max_length), and their used lengths, begin and end of word included, (n,)."""
-        room = self.max_length - 2
-        special = self._sentence_ids
-        spellings = [_utf8(word, room) if word not in special else b"\0" for word in words]
-        lengths = np.fromiter(map(len, spellings), dtype=np.int64, count=len(spellings))
+    def _spell(self, words: Sequence[str], room: int) -> tuple[Ids, Ids]:
+        spellings = [_utf8(word, room) for word in words]
         body = np.frombuffer(b"".join(spellings), dtype=np.uint8).astype(np.int64) + 1
-        ids = _rows(body, lengths, self.max_length, special=(259, 260, self.padding))
-        _set_sentence_ids(ids, words, special)
-        return ids, lengths + 2
+        return np.fromiter(map(len, spellings), dtype=np.int64, count=len(words)), body
 
 
-class CodePointCharacters:
+class CodePointCharacters(_Scheme):
     """A word as code points of a list, as in ELMoForManyLangs; the id of a symbol is its position in the list.
 
     That code used the id of `<eow>` for the begin of a word and that of `<bow>` for its end. Its models are trained that way,
@@ -97,7 +125,7 @@ class CodePointCharacters:
     end = "<eos>"
 
     def __init__(self, symbols: Sequence[str], max_length: int = 50) -> None:
-        self.max_length = _checked(max_length)
+        super().__init__(max_length)
         self.symbols = len(symbols)
         ids = {symbol: i for i, symbol in enumerate(symbols)}  # the last of duplicates counts
         missing = [name for name in ("<bow>", "<eow>", "<oov>", "<pad>", "<bos>", "<eos>") if name not in ids]
@@ -115,23 +143,11 @@ class CodePointCharacters:
         digest = hashlib.sha256(str(special).encode() + self._ids.astype("<i8").tobytes())
         return f"points-{digest.hexdigest()[:16]}-{self.max_length}"
 
-    def encode(self, words: Sequence[str]) -> tuple[Ids, Ids]:
-        """Return the rows, (n, max_length), and their used lengths, begin and end of word included, (n,)."""
-        room = self.max_length - 2
-        special = self._sentence_ids
-        spellings = [word[:room] if word not in special else "\0" for word in words]
-        lengths = np.fromiter(map(len, spellings), dtype=np.int64, count=len(spellings))
+    def _spell(self, words: Sequence[str], room: int) -> tuple[Ids, Ids]:
+        spellings = [word[:room] for word in words]
         points = np.frombuffer("".join(spellings).encode("utf-32-le", "surrogatepass"), dtype="<u4")
-        body = self._ids[np.minimum(points, len(self._ids) - 1)]
-        ids = _rows(body, lengths, self.max_length, special=self._special)
-        _set_sentence_ids(ids, words, special)
-        return ids, lengths + 2
-
-
-def _checked(max_length: int) -> int:
-    if max_length < 3:
-        raise PolysemeError(f"max_length is {max_length}; allowed: 3 or more (begin of word, a character, end of word)")
-    return max_length
+        lengths = np.fromiter(map(len, spellings), dtype=np.int64, count=len(words))
+        return lengths, self._ids[np.minimum(points, len(self._ids) - 1)]
 
 
 def _utf8(word: str, room: int) -> bytes:
@@ -148,21 +164,3 @@ def _code_point_table(ids: dict[str, int], unknown: int) -> Ids:
     table = np.full(max(known, default=0) + 2, unknown, dtype=np.int64)
     table[np.fromiter(known, dtype=np.int64, count=len(known))] = list(known.values())
     return table
-
-
-def _rows(body: Ids, lengths: Ids, max_length: int, special: tuple[int, int, int]) -> Ids:
-    """Lay out the joined spellings in rows, (n, max_length). `special` are the ids of begin, end and padding."""
-    begin, end, padding = special
-    ids = np.full((len(lengths), max_length), padding, dtype=np.int64)
-    ids[:, 0] = begin
-    # A mask is read row by row, which is the order of the buffer.
-    ids[:, 1:-1][np.arange(max_length - 2) < lengths[:, None]] = body
-    ids[np.arange(len(lengths)), lengths + 1] = end
-    return ids
-
-
-def _set_sentence_ids(ids: Ids, words: Sequence[str], special: dict[str, int]) -> None:
-    """Set the ids of begin and end of sentence in their rows."""
-    for row, word in enumerate(words):
-        if word in special:
-            ids[row, 1] = special[word]

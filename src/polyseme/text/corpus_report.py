@@ -6,6 +6,7 @@ One pass in bounded memory, spread over the workers like any other; only the has
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from polyseme.base.progress import Advance
 from polyseme.text.counting.distinct_count import DistinctCount, Hashes, hashes_of
 from polyseme.text.files.decompression import ENCODING_ADVICE
 from polyseme.text.files.parallel_map import parallel_map
-from polyseme.text.files.reader import Chunk, chunk_text
+from polyseme.text.files.reader import chunk_text
 from polyseme.text.files.sources import Source
 from polyseme.text.shards.blocks import TextSplitter
 
@@ -107,21 +108,16 @@ class CorpusReport:
 
 
 class _ChunkCounts(NamedTuple):
-    """The counts of one chunk, from a worker."""
+    """What a worker finds in one chunk."""
 
-    blank: bool
-    sentences: int
-    words: int
+    sums: dict[str, int]
+    """Numbers that add up over chunks."""
     longest: int
-    long_words: int
+    """Words of the longest sentence."""
     examples: list[str]
-    lines: Hashes
-    types: Hashes
-    spellings: Hashes
-    """Of words that have other forms in Unicode, as written."""
-    spelt_alike: Hashes
-    """Of the same words in NFC."""
-    type_bytes: int
+    """Some long words."""
+    hashes: dict[str, Hashes]
+    """Of lines, words, `spellings` (words that have other forms in Unicode, as written) and the same words in NFC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,79 +131,57 @@ class _CountChunk:
         sizes = [len(word.encode("utf-8", "surrogatepass")) for word in block.types]
         spellings = [word for word in block.types if _has_spellings(word)]
         long = np.array(sizes, dtype=np.int64) > MODEL_BYTES
-        return _ChunkCounts(
-            blank=not text or text.isspace(),
-            sentences=len(block.lengths),
-            words=len(block.ids),
-            longest=int(block.lengths.max(initial=0)),
-            long_words=int(block.counts()[long].sum()),
-            examples=[block.types[i] for i in np.flatnonzero(long)[:_SHOWN]],
-            lines=hashes_of(line for line in map(str.strip, text.split("\n")) if line),
-            types=hashes_of(block.types),
-            spellings=hashes_of(spellings),
-            spelt_alike=hashes_of(unicodedata.normalize("NFC", word) for word in spellings),
-            type_bytes=sum(sizes),
-        )
-
-
-class _Sums:
-    """The sums over all chunks."""
-
-    def __init__(self) -> None:
-        self.lines = self.bad = self.sentences = self.words = self.longest = self.long_words = 0
-        self.types_seen = self.type_bytes = 0
-        self.examples: list[str] = []
-        self.with_text: set[int] = set()
-        self.line_hashes, self.word_hashes = DistinctCount(), DistinctCount()
-        self.spellings, self.spelt_alike = DistinctCount(), DistinctCount()
-
-    def add(self, chunk: Chunk, part: _ChunkCounts) -> None:
-        self.lines += chunk.lines
-        self.bad += chunk.bad
-        self.sentences += part.sentences
-        self.words += part.words
-        self.longest = max(self.longest, part.longest)
-        self.long_words += part.long_words
-        self.examples += [word for word in part.examples if word not in self.examples][: _SHOWN - len(self.examples)]
-        self.types_seen += len(part.types)
-        self.type_bytes += part.type_bytes
-        if not part.blank:
-            self.with_text.add(chunk.file)
-        self.line_hashes.add(part.lines)
-        self.word_hashes.add(part.types)
-        self.spellings.add(part.spellings)
-        self.spelt_alike.add(part.spelt_alike)
-
-    def shard_bytes(self) -> int:
-        """Return the estimated size: 4 bytes per word, 8 per sentence, 8 and its letters per distinct word."""
-        letters = self.type_bytes / max(self.types_seen, 1) + 1
-        return 4 * self.words + 8 * (self.sentences + 1) + int((8 + letters) * self.word_hashes.distinct)
+        sums = {
+            "sentences": len(block.lengths),
+            "words": len(block.ids),
+            "long_words": int(block.counts()[long].sum()),
+            "types": len(sizes),
+            "type_bytes": sum(sizes),
+        }
+        hashes = {
+            "lines": hashes_of(line for line in map(str.strip, text.split("\n")) if line),
+            "words": hashes_of(block.types),
+            "spellings": hashes_of(spellings),
+            "nfc": hashes_of(unicodedata.normalize("NFC", word) for word in spellings),
+        }
+        examples = [block.types[i] for i in np.flatnonzero(long)[:_SHOWN]]
+        return _ChunkCounts(sums, int(block.lengths.max(initial=0)), examples, hashes)
 
 
 def check_corpus(source: Source, splitter: TextSplitter, workers: int, progress: Advance | None = None) -> CorpusReport:
     """Read the source once; bad lines are counted, whatever its `errors`."""
-    tolerant = source.tolerant()
-    sums = _Sums()
-    for chunk, part in parallel_map(_CountChunk(splitter), tolerant.chunks(), chunk_text, workers):
-        sums.add(chunk, part)
+    sums: Counter[str] = Counter()
+    seen: dict[str, DistinctCount] = defaultdict(DistinctCount)
+    longest, examples, with_text = 0, dict[str, None](), set[int]()
+    for chunk, part in parallel_map(_CountChunk(splitter), source.tolerant().chunks(), chunk_text, workers):
+        sums.update(part.sums, lines=chunk.lines, bad=chunk.bad)
+        longest = max(longest, part.longest)
+        examples |= dict.fromkeys(part.examples)
+        if chunk.text and not chunk.text.isspace():
+            with_text.add(chunk.file)
+        for name, hashes in part.hashes.items():
+            seen[name].add(hashes)
         if progress is not None:
-            progress(part.words)
+            progress(part.sums["words"])
+    distinct = seen["words"].distinct
+    letters = sums["type_bytes"] / max(sums["types"], 1) + 1
     return CorpusReport(
         files=len(source.files),
         bytes=source.size(),
-        lines=sums.lines,
-        sentences=sums.sentences,
-        words=sums.words,
-        distinct_words=sums.word_hashes.distinct,
-        twice_spelt=max(sums.spellings.distinct - sums.spelt_alike.distinct, 0),
-        longest_sentence=sums.longest,
-        long_words=sums.long_words,
-        long_word_examples=tuple(sums.examples),
-        empty_files=tuple(file.name for number, file in enumerate(source.files) if number not in sums.with_text),
-        bad_lines=sums.bad,
-        duplicate_lines=sums.line_hashes.repeats,
-        exact=sums.line_hashes.exact and sums.word_hashes.exact,
-        shard_bytes=sums.shard_bytes(),
+        lines=sums["lines"],
+        sentences=sums["sentences"],
+        words=sums["words"],
+        distinct_words=distinct,
+        twice_spelt=max(seen["spellings"].distinct - seen["nfc"].distinct, 0),
+        longest_sentence=longest,
+        long_words=sums["long_words"],
+        long_word_examples=tuple(examples)[:_SHOWN],
+        empty_files=tuple(file.name for number, file in enumerate(source.files) if number not in with_text),
+        bad_lines=sums["bad"],
+        duplicate_lines=seen["lines"].repeats,
+        exact=seen["lines"].exact and seen["words"].exact,
+        # 4 bytes per word, 8 per sentence, 8 and its letters per distinct word
+        shard_bytes=4 * sums["words"] + 8 * (sums["sentences"] + 1) + int((8 + letters) * distinct),
     )
 
 

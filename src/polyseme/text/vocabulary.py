@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import read_bytes
 
+SPECIAL_TOKENS = ("<S>", "</S>", "<UNK>")
+"""Begin and end of a sentence, and the unknown word: the first three words of every vocabulary that is built here."""
+MAX_WORD_LENGTH = 1000
+"""Longer words are cropped: they are noise, and a file without spaces could be one word."""
 _SKIPPED = "!!!MAXTERMID"  # a line that older tools left in these files; not a word
 _BYTE_ORDER_MARK = "\ufeff"
 _LOST = re.compile(rf"\n|\r\Z|[\ud800-\udfff]|\A{_SKIPPED}\Z")  # what a line of a file cannot hold

@@ -17,7 +17,7 @@ import pytest
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.text.corpus import Corpus
-from polyseme.text.counting.counts import build_vocabulary, count_words
+from polyseme.text.counting.vocabulary_index import build_vocabulary
 from polyseme.text.shards import writer as shard_writer
 from polyseme.text.shards.shards import Shards
 
@@ -61,7 +61,7 @@ def test_round_trip(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_the_first_types_are_the_vocabulary(text: Path, tmp_path: Path) -> None:
     shards = Shards.build(corpus(text), tmp_path)
-    vocabulary = build_vocabulary(count_words(corpus(text), limit=700), size=500)
+    vocabulary, _ = build_vocabulary(corpus(text), size=500)
     assert shards.types[:500] == vocabulary.words
     ids = np.where(shards.words < 500, shards.words, 2)
     assert ids.tolist() == vocabulary.ids([word for sentence in corpus(text) for word in sentence]).tolist()

@@ -1,8 +1,9 @@
-"""A vocabulary index: distinct words get ids as they come and are sorted at the end, in bounded memory.
+"""A vocabulary index: distinct words get ids and exact counts as they come and are sorted at the end, in bounded memory.
 
-As in `counts`: when memory holds more than a limit of words they are written to a file, sorted by word, and dropped; a word
-that occurs again later gets another id. At the end all such runs are merged, which shows which ids are one word. Memory then
-holds some thirty bytes per distinct word, and a dictionary of at most the limit.
+When memory holds more than a limit of words they are written to a file, sorted by word, and dropped; a word that occurs again
+later gets another id. At the end all such runs are merged, which shows which ids are one word. Memory then holds some thirty
+bytes per distinct word, and a dictionary of at most the limit. Chosen against a sketch (which is never exact) and against
+dropping rare words on the way (which depends on the order of the text). No order depends on a hash.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import mmap
+import tempfile
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,8 +21,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.text.counting.counts import MAX_WORD_LENGTH, SPECIAL_TOKENS
+from polyseme.base.errors import PolysemeError, UsageError, arg
+from polyseme.base.files import wrap_os_errors
+from polyseme.base.progress import Advance
+from polyseme.text.corpus import Corpus
 from polyseme.text.shards.blocks import Block
+from polyseme.text.vocabulary import MAX_WORD_LENGTH, SPECIAL_TOKENS, Vocabulary
 
 LIMIT = 1 << 19
 """Words in memory: about 80 MB."""
@@ -115,3 +121,30 @@ def _read(path: Path) -> Iterator[_Entry]:
         for line in file:
             word, number, count = line.rsplit(" ", 2)
             yield word, int(number), int(count)
+
+
+def build_vocabulary(
+    corpus: Corpus, *, size: int | None = None, min_count: int = 1, progress: Advance | None = None
+) -> tuple[Vocabulary, int]:
+    """Return the special tokens, then words by falling count, ties in the order of the words; and the words of the text.
+
+    `size` includes the special tokens; words that occur less than `min_count` times are left out.
+    """
+    special = len(SPECIAL_TOKENS)
+    if size is not None and size <= special:
+        tokens = ", ".join(SPECIAL_TOKENS)
+        raise UsageError(f"{arg('size', size)} leaves no room for words: {tokens} are part of the vocabulary")
+    if min_count < 1:
+        raise UsageError(f"{arg('min_count', min_count)} is too small; allowed: 1 or more")
+    with wrap_os_errors("temporary files", "write"), tempfile.TemporaryDirectory(prefix="polyseme-counts-") as folder:
+        index = VocabularyIndex(Path(folder))
+        for block in corpus.blocks(progress):
+            index.encode(block)
+        ordered = index.ordered()
+        kept = special + int((ordered.counts[special:] >= min_count).sum())
+        lines = list(itertools.islice(ordered.lines(), kept if size is None else min(kept, size)))
+    total = int(ordered.counts.sum())
+    if kept == special:
+        what = f"no word occurs {min_count} times or more" if total else "the text has no words"
+        raise PolysemeError(f"the vocabulary would be empty: {what}")
+    return Vocabulary([line.decode().removesuffix("\n") for line in lines]), total

@@ -10,7 +10,7 @@ from typing import BinaryIO, Protocol, cast
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
 from polyseme.base.files import is_pipe, wrap_os_errors
-from polyseme.text.files.decompression import decompress_stream, is_compressed, line_blocks, reject_unsupported
+from polyseme.text.files.decompression import ENCODING_ADVICE, decompress_stream, is_compressed, line_blocks, reject_unsupported
 
 _MAGIC = 8
 """Bytes that show how a file is compressed."""
@@ -116,13 +116,13 @@ def decoded(file: BinaryIO, name: str) -> Iterator[str]:
     reject_unsupported(name, magic)
     number = 0
     try:
-        for number, data in enumerate(_packed_lines(file, name, magic) if is_compressed(magic) else file, start=1):
+        for number, data in enumerate(_packed_lines(file, name, magic) if is_compressed(magic) else file):
             text = data.decode("utf-8")
-            text = text.removeprefix("\ufeff") if number == 1 else text
+            text = text if number else text.removeprefix("\ufeff")
             yield text.removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
-        what = f"is not UTF-8 (byte 0x{error.object[error.start]:02x}); convert the text"
-        raise FormatError(f"{name}:{number}", what) from error
+        what = f"is not UTF-8 (byte 0x{error.object[error.start]:02x}); {ENCODING_ADVICE}"
+        raise FormatError(f"{name}:{number + 1}", what) from error
 
 
 def _packed_lines(file: BinaryIO, name: str, magic: bytes) -> Iterator[bytes]:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from polyseme.base.errors import FormatError
-from polyseme.base.files import wrap_os_errors
-from polyseme.text.files.decompression import decompress, line_blocks
+from polyseme.text.files.lines import FileLines
 
 Line = tuple[int, str]
 """The number of a line, and the line."""
@@ -27,18 +26,7 @@ def numbered_lines(path: str | Path) -> Iterator[Line]:
     >>> list(numbered_lines(file))
     [(1, 'one'), (2, 'two')]
     """
-    path = Path(path).expanduser()
-    with wrap_os_errors(path, "read"), path.open("rb") as file:
-        magic = file.read(8)
-    number = 0
-    for block in line_blocks(decompress(path, str(path), magic), None):
-        for line in block.removesuffix(b"\n").split(b"\n"):
-            number += 1
-            try:
-                text = line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise FormatError(f"{path}:{number}", f"is not UTF-8 (byte 0x{line[error.start]:02x})") from None
-            yield number, (text.removeprefix("\ufeff") if number == 1 else text).removesuffix("\r")
+    return enumerate(FileLines(Path(path).expanduser()), start=1)
 
 
 def first_line(path: str | Path) -> str | None:

@@ -189,15 +189,10 @@ def _is_skipped(row: TableRow) -> bool:
 
 
 def _lines(path: str | Path) -> Iterator[Line]:
-    try:
-        for number, line in numbered_lines(path):
-            if "\0" in line:
-                raise FormatError(f"{path}:{number}", f"has zero bytes and may be UTF-16; {ENCODING_ADVICE}")
-            yield number, line
-    except FormatError as error:
-        if isinstance(error.__context__, UnicodeDecodeError):
-            raise FormatError(error.path, f"{str(error).removeprefix(f'{error.path}: ')}; {ENCODING_ADVICE}") from None
-        raise
+    for number, line in numbered_lines(path):
+        if "\0" in line:
+            raise FormatError(f"{path}:{number}", f"has zero bytes and may be UTF-16; {ENCODING_ADVICE}")
+        yield number, line
 
 
 def _format(path: str | Path, head: list[Line]) -> TableFormat:
