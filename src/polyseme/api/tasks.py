@@ -255,9 +255,13 @@ class LinePrediction:
         """Plain values for programs."""
         return self.task.prediction_json(self.line, self.prediction)
 
-    def __str__(self) -> str:
+    def to_lines(self) -> list[str]:
+        """What is printed; a blank line is between predictions of several lines."""
         blank = [""] if self.task.multi_line and not self.first else []
-        return "\n".join([*blank, *self.task.prediction_lines(self.line, self.prediction)])
+        return [*blank, *self.task.prediction_lines(self.line, self.prediction)]
+
+    def __str__(self) -> str:
+        return "\n".join(self.task.prediction_lines(self.line, self.prediction))
 
 
 def predict(

@@ -260,7 +260,7 @@ def command_line(arguments: Sequence[str] | None = None) -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(about)
     groups = {"": app}
-    for name, (help, verbs) in _table().items():
+    for name, (help, verbs) in verbs_by_group().items():
         if name:
             groups[name] = typer.Typer(name=name, help=help, no_args_is_help=True)
             groups[name].callback()(lambda: None)
@@ -271,7 +271,7 @@ def command_line(arguments: Sequence[str] | None = None) -> typer.Typer:
     return app
 
 
-def _table() -> dict[str, tuple[str, list[Verb]]]:
+def verbs_by_group() -> dict[str, tuple[str, list[Verb]]]:
     """The verbs by their group; those without a group stand by themselves."""
     return {
         "": ("", [*VERBS, ADAPT, PREDICT, EVALUATE, COMPARE, LINEAGE]),

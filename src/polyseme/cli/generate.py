@@ -12,7 +12,6 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +19,8 @@ import typer
 
 from polyseme.api.models import ModelRequest, load
 from polyseme.api.settings import configs_of
-from polyseme.base.config import Config, Setting, check_value, choices_of
-from polyseme.base.errors import UsageError
+from polyseme.base.config import Config, Setting, check_value, choices_of, convert
+from polyseme.base.errors import UsageError, arg
 from polyseme.base.options import Option, options_of, parsed
 from polyseme.cli.show import show_result
 
@@ -125,23 +124,25 @@ class _Parameter:
         return cls(option.name, option.hint, option.default, option.declared, argument=False)
 
     def read(self, value: Any) -> Any:
-        """What the function gets for what typer read."""
-        if isinstance(value, Enum):
-            return value.value
+        """What the function gets for the text that typer read."""
         if isinstance(value, list):
             return [self.read(each) for each in value]
         if self.declared.parse is not None and isinstance(value, str):
             return self.declared.parse(value)
-        return parsed(value, self.hint) if typing.get_origin(_without_none(self.hint)) is tuple else value
+        hint = _without_none(self.hint)
+        return Path(value) if hint is Path else parsed(value, hint) if _is_plain(hint) else value
 
     def problem(self, value: Any) -> str | None:
         """What is wrong with a value; None: nothing."""
-        return check_value(self.name, value, self.hint, self.declared)
+        hint, problems = _without_none(self.hint), list[str]()
+        if self.declared.parse is None and _is_plain(hint):
+            convert(hint, value, arg(self.name), problems)
+        return check_value(self.name, value, self.hint, self.declared) or next(iter(problems), None)
 
     def typed(self) -> inspect.Parameter:
         """As typer takes it. Every option is None until it is given; the help says the default."""
         hint, declared = _without_none(self.hint), self.declared
-        kind = list[str] if declared.repeat else _typer_type(self.name, hint)
+        kind = list[str] if declared.repeat else _typer_type(hint)
         flag = self.name.replace("_", "-")
         metavar = declared.metavar if declared.metavar is not None else _metavar(hint)
         common: dict[str, Any] = {"help": self._help(), "metavar": metavar, "show_default": False}
@@ -217,14 +218,18 @@ def _without_none(hint: Any) -> Any:
     return hint
 
 
-def _typer_type(name: str, hint: Any) -> Any:
-    """The type that typer parses: names as an enum, lists of files as a repeated option, tuples as one text."""
-    if typing.get_origin(hint) is typing.Literal:
-        choices = [str(each) for each in typing.get_args(hint)]
-        return StrEnum(name, {each.replace("-", "_") or "none": each for each in choices})
+def _typer_type(hint: Any) -> Any:
+    """The type that typer reads: switches, repeated options, and text, which `read` parses and `problem` checks."""
     if typing.get_origin(hint) in (list, Sequence, typing.get_origin(Sequence[str])):
         return list[str]
-    return hint if hint in (int, float, bool, str, Path) else str
+    return bool if hint is bool else str
+
+
+def _is_plain(hint: Any) -> bool:
+    """Whether a type is a number, a name, or a tuple of these."""
+    if typing.get_origin(hint) is tuple:
+        return all(_is_plain(each) for each in typing.get_args(hint) if each is not Ellipsis)
+    return hint in (int, float, str) or typing.get_origin(hint) is typing.Literal
 
 
 def _metavar(hint: Any, between: str = ",") -> str:

@@ -30,8 +30,9 @@ def as_json(value: Any, *, indent: int | None = None) -> None:
 def show_result(result: Any, *, json: bool) -> None:
     """Print what a function returned, and exit as it ended.
 
-    An iterator is printed as its items come. `to_json()` gives the value for `--json`, `str()` the text for people. A result
-    whose `problem` is a sentence exits with 1; one whose `stopped_by` names a signal exits as the shell expects of it.
+    An iterator is printed as its items come. `to_json()` gives the value for `--json`; `to_lines()`, where there may be empty
+    lines, or `str()` the text for people. A result whose `problem` is a sentence exits with 1; one whose `stopped_by` names a
+    signal exits as the shell expects of it.
     """
     if result is None:
         return
@@ -41,6 +42,9 @@ def show_result(result: Any, *, json: bool) -> None:
         return
     if json:
         as_json(result.to_json() if hasattr(result, "to_json") else result.to_dict())
+    elif hasattr(result, "to_lines"):
+        for text in result.to_lines():
+            line(text)
     elif text := str(result):
         line(text.rstrip("\n"))
     if problem := getattr(result, "problem", None):
