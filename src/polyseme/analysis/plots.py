@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from polyseme.analysis.probe_result import ProbeResult
 from polyseme.base.errors import MissingExtraError, UsageError
 from polyseme.base.files import atomic
+
+if TYPE_CHECKING:
+    from polyseme.analysis.probe_result import ProbeResult
 
 KINDS = ("png", "svg", "pdf")
 BAR, BEST, LINE, TEXT = "#9fb8cc", "#2f6690", "#b5543a", "#333333"
