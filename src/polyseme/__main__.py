@@ -87,7 +87,7 @@ def _batch_options(arguments: Sequence[str]) -> list[str]:
         if inner is None:
             break
         verb = inner
-    return [name for parameter in verb.params for name in parameter.opts if name.startswith("--batch")]
+    return [name for parameter in verb.params for name in parameter.opts if name in ("--batch-words", "--batch-size")]
 
 
 def _out_of_memory(error: Exception) -> bool:

@@ -1,6 +1,8 @@
 """A tiny model on disk, also in the place of one that comes with the package, and the command line run inside this process."""
 
+import io
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,12 +10,18 @@ import pytest
 
 import polyseme
 from polyseme.__main__ import main
+from polyseme.encoders.base import Encoder
 from tests.cli.running import Result, tiny
 
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny().save_pretrained(tmp_path_factory.mktemp("models") / "tiny"))
+
+
+@pytest.fixture(scope="session")
+def loaded(model: str) -> Encoder:
+    return polyseme.load(model)
 
 
 @pytest.fixture
@@ -26,9 +34,12 @@ def shipped(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
-    def call(*arguments: object) -> Result:
+    def call(*arguments: object, stdin: bytes | None = None) -> Result:
         capsys.readouterr()
-        code = main([str(argument) for argument in arguments])
+        with pytest.MonkeyPatch.context() as patch:
+            if stdin is not None:
+                patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
+            code = main([str(argument) for argument in arguments])
         seen = capsys.readouterr()
         return Result(code, seen.out, seen.err)
 

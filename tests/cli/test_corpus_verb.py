@@ -60,7 +60,7 @@ def test_forecast_for_people(run, folder, monkeypatch):
     shown = run("corpus", "check", folder, "--size", "small", "--device", "cpu").out
     for name, value in {
         "parameters": "14,243,307",
-        "training speed": "about 5,123 words a second",
+        "training speed": "about 5,123 words per second",
         "training time": "about 3 h 20 min",
         "training memory": "about 625 MB",
         "training disk": "about 1.9 GB",
@@ -76,7 +76,8 @@ def test_check_fails_on_what_training_could_not_read(run, folder, tmp_path):
     (folder / "b.txt").write_bytes(b"na\xefve\n")
     result = run("corpus", "check", folder)
     assert result.code == 1 and "1 line is bad" in result.out
-    assert result.err == "polyseme: 1 bad line: training would stop there unless told to skip them\n"
+    assert result.err == "polyseme: 1 bad line: training would stop there; skip them with --skip-bad-lines\n"
+    assert run("corpus", "check", folder, "--skip-bad-lines").code == 0
     (tmp_path / "empty.txt").write_text("")
     result = run("corpus", "check", tmp_path / "empty.txt")
     assert result.code == 1 and "no words to train on" in result.err
@@ -110,13 +111,13 @@ def test_vocab_stops_at_a_bad_line_and_keeps_what_was_there(run, folder, tmp_pat
 
 @pytest.fixture
 def chinese(tmp_path):
-    """A text, and a list of words to cut it by."""
+    """A text, and a list of words to split it by."""
     (tmp_path / "zh.txt").write_text("他的包袱很重。他的包！\n", encoding="utf-8")
     (tmp_path / "words.txt").write_text("<S>\n</S>\n<UNK>\n的\n包袱\n他\n", encoding="utf-8")
     return tmp_path / "zh.txt", "--splitter", "unigram", "--sentences", "chinese"
 
 
-def test_likeliest_words(run, chinese, tmp_path):
+def test_unigram_splitter(run, chinese, tmp_path):
     listed, out = ("--word-list", tmp_path / "words.txt"), tmp_path / "v.txt"
     (report,) = run("corpus", "check", *chinese, *listed, "--json").json
     assert (report["words"], report["distinct_words"], report["sentences"]) == (10, 8, 2)
@@ -127,7 +128,7 @@ def test_likeliest_words(run, chinese, tmp_path):
 
 
 @pytest.mark.parametrize("verb", [("check",), ("vocab", "--out", "v.txt")])
-def test_likeliest_words_need_a_list(run, chinese, tmp_path, monkeypatch, verb):
+def test_the_unigram_splitter_needs_a_word_list(run, chinese, tmp_path, monkeypatch, verb):
     monkeypatch.chdir(tmp_path)
     call = ("corpus", *verb, *chinese)
     assert "--splitter unigram needs --word-list: words, most frequent first" in one_sentence(run(*call), 2)
@@ -135,7 +136,7 @@ def test_likeliest_words_need_a_list(run, chinese, tmp_path, monkeypatch, verb):
     (tmp_path / "empty.txt").write_text("\n")
     assert "empty.txt: has no words" in one_sentence(run(*call, "--word-list", "empty.txt"))
     other = ("corpus", *verb, chinese[0], "--splitter", "characters", "--word-list", "words.txt")
-    assert "a list of words was given, but the splitter is 'characters'" in one_sentence(run(*other), 2)
+    assert "--word-list applies only to --splitter unigram, not to 'characters'" in one_sentence(run(*other), 2)
     assert not (tmp_path / "v.txt").exists()
 
 
@@ -143,7 +144,7 @@ def test_wrong_calls(run, folder, tmp_path):
     out = tmp_path / "v.txt"
     assert "no such file or folder" in one_sentence(run("corpus", "check", tmp_path / "none"))
     assert "out" in one_sentence(run("corpus", "vocab", folder), 2)
-    assert "no room for a word" in one_sentence(run("corpus", "vocab", folder, "-o", out, "--size", 2), 2)
+    assert "--size is 2; allowed: 4 or more" in one_sentence(run("corpus", "vocab", folder, "-o", out, "--size", 2), 2)
     assert "'klingon'" in one_sentence(run("corpus", "check", folder, "--splitter", "klingon"), 2)
     assert "no word occurs 99 times" in one_sentence(run("corpus", "vocab", folder, "-o", out, "--min-count", 99))
     assert not out.exists()
@@ -159,8 +160,11 @@ def test_a_vanished_file_in_the_middle(run, folder, monkeypatch):
     assert "No such file" in one_sentence(run("corpus", "check", folder))
 
 
-def test_standard_input_in_a_process():
-    result = process("corpus", "check", "-", "--json", text=b"One two. Three.\n")
+def test_standard_input(run):
+    result = run("corpus", "check", "-", "--workers", 0, "--json", stdin=b"One two. Three.\n")
     assert result.code == 0 and json.loads(result.out)["sentences"] == 2
+
+
+def test_standard_input_with_workers_in_a_process():
     result = process("corpus", "check", "-", "--workers", 2, "--json", text=b"One two. Three.\n")
     assert result.code == 0 and json.loads(result.out)["sentences"] == 2

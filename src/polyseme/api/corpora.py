@@ -11,6 +11,7 @@ from polyseme.api.settings import with_settings
 from polyseme.base.config import Setting
 from polyseme.base.display import count, html_table, named_values
 from polyseme.base.errors import UsageError, arg
+from polyseme.base.options import Option, options_of
 
 if TYPE_CHECKING:
     from polyseme.pretraining.forecast import Forecast
@@ -48,6 +49,8 @@ class CorpusCheck:
     report: CorpusReport
     forecast: Forecast | None
     source: str
+    skip_bad_lines: bool = False
+    """Whether training would skip the lines that it cannot read."""
 
     @property
     def problem(self) -> str | None:
@@ -56,7 +59,9 @@ class CorpusCheck:
         if not self.report.words:
             lines = f"; {count(bad, 'bad line')}, not UTF-8 or without text in the field" if bad else ""
             return f"{self.source}: there are no words to train on{lines}"
-        return f"{count(bad, 'bad line')}: training stops there unless {arg('skip_bad_lines', True)}" if bad else None
+        if bad and not self.skip_bad_lines:
+            return f"{count(bad, 'bad line')}: training would stop there; skip them with {arg('skip_bad_lines', True)}"
+        return None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for programs."""
@@ -106,7 +111,14 @@ def check_corpus(
     with progress("checking", unit="words") as advance:
         report = text.open(files).check(advance)
     forecast = _forecast(report, size, epochs, device) if size is not None and report.words else None
-    return CorpusCheck(report, forecast, " ".join(map(str, files)))  # type: ignore[arg-type]
+    return CorpusCheck(report, forecast, " ".join(map(str, files)), text.skip_bad_lines)  # type: ignore[arg-type]
+
+
+def text_options() -> dict[str, Option]:
+    """The options of reading a text once: all but the folder that keeps it encoded."""
+    from polyseme.text.config import TextConfig
+
+    return {name: option for name, option in options_of({"text": TextConfig()}).items() if name != "shards"}
 
 
 def _forecast(report: CorpusReport, size: str, epochs: float | None, device: str | None) -> Forecast:

@@ -55,7 +55,8 @@ def embed(
     from polyseme.formats.vectors.writer import writer_for
 
     if out is None:
-        encoder = loaded(model)
+        encoder = loaded(model, split_on_spaces=config.split_on_spaces)
         return (line for lines in embed_lines(encoder, texts, config) for line in lines)  # type: ignore[arg-type]
     writer_for(out)  # report a wrong suffix or a missing package before the model is loaded
-    return write(texts, out, model=loaded(model), config=config)  # type: ignore[arg-type]
+    encoder = loaded(model, split_on_spaces=config.split_on_spaces)
+    return write(texts, out, model=encoder, config=config)  # type: ignore[arg-type]

@@ -59,7 +59,8 @@ def score(
     """
     from polyseme.encoders.scoring import score_texts
 
-    return score_texts(loaded(model), texts, words=words, explain=explain, split_on_spaces=split_on_spaces, start=start)
+    encoder = loaded(model, split_on_spaces=split_on_spaces)
+    return score_texts(encoder, texts, words=words, explain=explain, split_on_spaces=split_on_spaces, start=start)
 
 
 def perplexity(
@@ -103,7 +104,8 @@ def substitutes(
     probabilities of all words of the vocabulary sum to 1.
     """
     words: Any = text.split() if split_on_spaces and isinstance(text, str) else text
-    return loaded(model).substitutes(words, position=position, word=word, count=count, start=start)
+    encoder = loaded(model, split_on_spaces=split_on_spaces)
+    return encoder.substitutes(words, position=position, word=word, count=count, start=start)
 
 
 def fill(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from polyseme.api.arguments import Device, FilePath, ModelArgument, OptionsFile, Precision, Splitter, VocabularyFile
 from polyseme.api.settings import with_settings
 from polyseme.base.config import Setting
+from polyseme.base.errors import UsageError, arg
 
 if TYPE_CHECKING:
     from polyseme.api.arguments import AnyModel
@@ -79,9 +80,12 @@ class ModelRequest:
     """Keyword arguments of `load`."""
 
 
-def loaded(model: AnyModel | ModelRequest) -> Encoder:
-    """The model itself, loaded if it is a name."""
+def loaded(model: AnyModel | ModelRequest, *, split_on_spaces: bool = False) -> Encoder:
+    """The model itself, loaded if it is a name; `split_on_spaces` excludes a splitter chosen for the model."""
     if isinstance(model, ModelRequest):
+        if split_on_spaces and "splitter" in model.options:
+            both = f"{arg('split_on_spaces', True)} and {arg('splitter')}"
+            raise UsageError(f"{both} both say how to split the text: give one of them")
         return load(model.name, **model.options)
     return load(model) if isinstance(model, str | Path) else model
 
@@ -132,4 +136,6 @@ def verify(
     """
     from polyseme.formats.verify import verify as check
 
+    if vectors is None and isinstance(model, ModelRequest) and "splitter" in model.options:
+        raise UsageError(f"{arg('splitter')} describes given vectors: add {arg('vectors')} and {arg('input')}")
     return check(loaded(model), vectors, input=input, write=write, tolerance=tolerance, config=config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 from collections.abc import Mapping
@@ -17,6 +18,8 @@ from polyseme.base.run_config import RunConfig
 from polyseme.text.config import TextConfig
 
 if TYPE_CHECKING:
+    from polyseme.api.arguments import AnyModel
+    from polyseme.base.run import Run
     from polyseme.encoders.base import Encoder
     from polyseme.pretraining.result import AdaptationResult, PretrainingResult
     from polyseme.text.corpus import Corpus
@@ -44,24 +47,34 @@ def pretrain(
     >>> import polyseme                                                                         # doctest: +SKIP
     >>> model = polyseme.pretrain("elmo", "texts/", out="my-elmo", size="small", minutes=3)     # doctest: +SKIP
     """
-    return _finished(run_pretraining(method, corpus=corpus, out=out, vectors=vectors, **settings))
+    result, _ = _pretrain(method, corpus, out, vectors, settings)
+    return _finished(result)
 
 
 def run_pretraining(
     method: MethodName, *, corpus: CorpusOption, out: OutModel, vectors: InitialVectors = None, **settings: Any
-) -> PretrainingResult:
-    """Pre-train a model on text, and return how the training went."""
+) -> PretrainingResult | None:
+    """Pre-train a model on text, and return how the training went; under torchrun only in the first process."""
+    result, run = _pretrain(method, corpus, out, vectors, settings)
+    return result if run.is_main_process else None
+
+
+def _pretrain(
+    method: MethodName, corpus: AnyCorpus, out: str | Path, vectors: str | Path | None, settings: Mapping[str, Any]
+) -> tuple[PretrainingResult, Run]:
     _large_pages()
     from polyseme.pretraining.methods import configure_method, get_method
 
-    text, run, given = _split_settings(settings)
+    text, run_config, given = _split_settings(settings)
     applicable = get_method(method).call_options
     for name in ("seed", "device", "precision", "accept_changes"):
         if name in settings and name not in applicable:
             raise UsageError(f"{arg(name)} does not apply to {method}: leave it out")
     config = configure_method(method, given)
-    lookup = None if vectors is None else _vector_lookup(Path(vectors))
-    return config.fit(_open(corpus, text, settings), run.run(), out, vectors=lookup, accept_changes=run.accept_changes)
+    run = run_config.run()
+    lookup = None if vectors is None else _vector_lookup(Path(vectors), run)
+    opened = _open(corpus, text, settings)
+    return config.fit(opened, run, out, vectors=lookup, accept_changes=run_config.accept_changes), run
 
 
 def adapt(model: ModelArgument, corpus: CorpusOption, *, out: OutModel, **settings: Any) -> Encoder:
@@ -72,10 +85,11 @@ def adapt(model: ModelArgument, corpus: CorpusOption, *, out: OutModel, **settin
     >>> import polyseme                                                                   # doctest: +SKIP
     >>> model = polyseme.adapt("en", "reports/", out="my-domain", epochs=3)               # doctest: +SKIP
     """
-    return _finished(run_adaptation(model, corpus=corpus, out=out, **settings))
+    result, _ = _adapt(model, corpus, out, settings)
+    return _finished(result)
 
 
-def run_adaptation(model: ModelArgument, *, corpus: CorpusOption, out: OutModel, **settings: Any) -> AdaptationResult:
+def run_adaptation(model: ModelArgument, *, corpus: CorpusOption, out: OutModel, **settings: Any) -> AdaptationResult | None:
     """Continue the training of a model on the text of a domain.
 
     Takes any ELMo that polyseme loads, or the language model of ULMFiT. An ELMo without an output layer gets a new one. The
@@ -84,19 +98,25 @@ def run_adaptation(model: ModelArgument, *, corpus: CorpusOption, out: OutModel,
     vocabulary, the added words included, on the last hundredth of the text. `polyseme convert` turns an ELMo back into
     bilm-tf's files.
     """
+    result, run = _adapt(model, corpus, out, settings)
+    return result if run.is_main_process else None  # under torchrun one process reports
+
+
+def _adapt(model: AnyModel, corpus: AnyCorpus, out: str | Path, settings: Mapping[str, Any]) -> tuple[AdaptationResult, Run]:
     _large_pages()
     from polyseme.pretraining.adapt import adapt as continue_training
     from polyseme.pretraining.methods import configure_adaptation
 
     encoder = loaded(model)
-    text, run, given = _split_settings(settings)
-    config = configure_adaptation(encoder.kind, given)
-    if encoder.splitter.name == "whitespace" and "splitter" not in settings:
+    text, run_config, given = _split_settings(settings)
+    config: Any = configure_adaptation(encoder.kind, given)  # of the kind of the encoder
+    run = run_config.run()
+    if encoder.splitter.name == "whitespace" and "splitter" not in settings and run.is_main_process:
         hint = arg("splitter", "english")
         _log.warning("%s takes text split at spaces, one sentence per line: for raw text add %s", encoder.source, hint)
-    corpus = _open(corpus, text, settings, None if "splitter" in settings else encoder.splitter)
-    chosen: Any = config  # of the kind of the encoder
-    return continue_training(encoder, corpus, out, chosen, run.run(), accept_changes=run.accept_changes)  # type: ignore[arg-type]
+    opened = _open(corpus, text, settings, None if "splitter" in settings else encoder.splitter)
+    changes = run_config.accept_changes
+    return continue_training(encoder, opened, out, config, run, accept_changes=changes), run  # type: ignore[arg-type]
 
 
 def pretraining_configs(method: str) -> dict[str, Config]:
@@ -106,11 +126,21 @@ def pretraining_configs(method: str) -> dict[str, Config]:
     return {"method": get_method(method)(), "text": TextConfig(), "run": RunConfig()}
 
 
+def pretraining_options(method: str) -> dict[str, Option]:
+    """The options of `pretrain` that apply to a method."""
+    from polyseme.pretraining.methods import get_method
+
+    idle = set(options_of({"run": RunConfig()})) - set(get_method(method).call_options)
+    return {name: option for name, option in options_of(pretraining_configs(method)).items() if name not in idle}
+
+
 def adaptation_options() -> dict[str, Option]:
     """The options of `adapt`: those of all models that can be adapted, of reading text and of the run."""
     from polyseme.pretraining.methods import adaptation_options as own
 
-    return {**own(), **options_of({"text": TextConfig(), "run": RunConfig()})}
+    options = {**own(), **options_of({"text": TextConfig(), "run": RunConfig()})}
+    declared = dataclasses.replace(options["splitter"].declared, default_text="the model's own")
+    return {**options, "splitter": dataclasses.replace(options["splitter"], default=None, declared=declared)}
 
 
 def _split_settings(settings: Mapping[str, Any]) -> tuple[TextConfig, RunConfig, dict[str, Any]]:
@@ -133,12 +163,13 @@ def _open(source: AnyCorpus, text: TextConfig, given: Mapping[str, Any], splitte
     return text.open([source] if isinstance(source, str | Path) else list(source), splitter)
 
 
-def _vector_lookup(path: Path) -> VectorLookup:
+def _vector_lookup(path: Path, run: Run) -> VectorLookup:
     from polyseme.formats.word_vectors import read_vectors
 
     def find(words: list[str]) -> WordVectors:
         vectors = read_vectors(path, words)
-        _log.warning("%s: %s", path, vectors.summary(len(words)))
+        if run.is_main_process:
+            _log.warning("%s: %s", path, vectors.summary(len(words)))
         return vectors
 
     return find

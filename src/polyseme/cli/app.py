@@ -115,6 +115,7 @@ CORPUS = (
     Verb(
         function=corpora.check_corpus,
         name="check",
+        options=corpora.text_options,
         examples=[
             "polyseme corpus check my-texts/",
             "polyseme corpus check my-texts/ --size small --epochs 5",
@@ -124,6 +125,7 @@ CORPUS = (
     Verb(
         function=corpora.write_vocabulary,
         name="vocab",
+        options=corpora.text_options,
         examples=["polyseme corpus vocab my-texts/ --out vocabulary.txt --size 50000"],
     ),
 )
@@ -289,8 +291,8 @@ def _pretrain(name: str, help: str) -> Verb:
     return Verb(
         function=training.run_pretraining,
         name=name,
-        fixed={"method": name},
-        options=partial(_options, training.pretraining_configs, name),
+        fixed={"method": name} | ({} if name in ("elmo", "taglm") else {"vectors": None}),
+        options=partial(training.pretraining_options, name),
         help=f"{help}\n\n{RESUME}",
         examples=[f"polyseme pretrain {name} --corpus texts/ --out my-{name}"],
     )

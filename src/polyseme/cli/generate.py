@@ -58,7 +58,7 @@ class Verb:
     def command(self, *, options: bool = True) -> Callable[..., None]:
         """The function that typer calls; without `options` only its help, for a list of verbs."""
         parameters = {parameter.name: parameter for parameter in self._parameters()} if options else {}
-        loading = {each.name for each in _signature(load)} - {"model"} if self.loads else set()
+        loading = {each.name for each in self._load_parameters()}
 
         def called(**values: Any) -> None:
             as_json = values.pop("json", False)
@@ -82,10 +82,8 @@ class Verb:
         return called
 
     def _parameters(self) -> Iterable[_Parameter]:
-        names = set()
         for parameter in _signature(self.function):
             if parameter.name not in self.fixed:
-                names.add(parameter.name)
                 yield (
                     parameter
                     if self.lines is None
@@ -93,12 +91,19 @@ class Verb:
                 )
         if self.lines is not None:
             yield _Parameter("input", Path, None, _INPUT, argument=False)
-        if self.loads:
-            yield from (each for each in _signature(load) if each.name not in names | {"model"})
+        yield from self._load_parameters()
+        yield from map(_Parameter.of_option, self._options())
+
+    def _load_parameters(self) -> list[_Parameter]:
+        """Those of `load`, except what the function itself has under the same name: the device to train on."""
+        own = {each.name for each in (*_signature(self.function), *self._options())} | {"model"}
+        return [each for each in _signature(load) if each.name not in own] if self.loads else []
+
+    def _options(self) -> list[Option]:
+        """The settings that are no parameters of the function."""
         options = self.options() if self.options is not None else options_of(configs_of(self.function))
-        for option in options.values():
-            if option.name not in names | set(self.fixed) and not isinstance(option.default, Config):
-                yield _Parameter.of_option(option)
+        names = {each.name for each in _signature(self.function)} | set(self.fixed)
+        return [each for each in options.values() if each.name not in names and not isinstance(each.default, Config)]
 
     def _help(self) -> str:
         text = self.help or (inspect.getdoc(self.function) or "").partition("\n\n>>>")[0]

@@ -29,6 +29,8 @@ class EmbeddedLine:
     words: list[str]
     vectors: np.ndarray
     """(layers, words, dim), or (words, dim) where a single layer was chosen; an empty line has no words."""
+    last_layer: str = ""
+    """The last of the chosen layers, in words."""
 
     @property
     def stack(self) -> np.ndarray:
@@ -47,8 +49,8 @@ class EmbeddedLine:
             (short(word, 24), " ".join(f"{number:8.4f}" for number in vector[:_SHOWN]) + more)
             for word, vector in zip(self.words, top, strict=True)
         ]
-        size = f"{count(len(self.words), 'word')}, the first of {top.shape[-1]} numbers"
-        return "\n".join([f"line {self.line}: {size}", *([columns(rows)] if rows else [])])
+        parts = [count(len(self.words), "word"), self.last_layer, f"the first of {top.shape[-1]} numbers"]
+        return "\n".join([f"line {self.line}: {', '.join(filter(None, parts))}", *([columns(rows)] if rows else [])])
 
 
 def words_of(model: Encoder, line: str, config: EmbedConfig) -> list[str]:
@@ -65,7 +67,7 @@ def embed_lines(
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[list[EmbeddedLine]]:
     """Embed lines, a chunk at a time; the first line has the number `first`. `progress` gets the number of lines done."""
-    number = first
+    number, layer = first, _last_layer(model, config)
     if config.start == "carry":
         model.reset_state()
     for texts in chunked((words_of(model, line, config) for line in lines), config):
@@ -80,8 +82,15 @@ def embed_lines(
         if config.fp16:
             with np.errstate(over="ignore"):
                 arrays = [array.astype(np.float16) for array in arrays]
-        yield [EmbeddedLine(number + i, words, array) for i, (words, array) in enumerate(zip(texts, arrays, strict=True))]
+        yield [EmbeddedLine(number + i, *found, layer) for i, found in enumerate(zip(texts, arrays, strict=True))]
         number += len(texts)
+
+
+def _last_layer(model: Encoder, config: EmbedConfig) -> str:
+    if config.layers == "mean":
+        return "mean of all layers"
+    chosen = config.layers[-1] if isinstance(config.layers, tuple) else config.layers
+    return f"layer {chosen if isinstance(chosen, int) else model.layers - 1}"
 
 
 def chunked(texts: Iterable[list[str]], config: EmbedConfig) -> Iterator[list[list[str]]]:

@@ -273,11 +273,10 @@ def _is_archive(path: Path) -> bool:
 
 def _device(name: str | None) -> torch.device:
     """Return the device; raise if it cannot be used, before time is spent on reading."""
+    if name is not None and name.partition(":")[0] not in _DEVICES:
+        raise UsageError(f"{arg('device')} is {name!r}; allowed: {', '.join(_DEVICES)}, or cuda:1 for the second GPU")
     try:
-        device = torch.empty(0, device=name or "cpu").device
+        return torch.empty(0, device=name or "cpu").device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).strip().splitlines()[0]
         raise UsageError(f"{arg('device', name)} cannot be used ({reason})") from error
-    if device.type not in _DEVICES:
-        raise UsageError(f"{arg('device', name)} cannot be used; allowed: {', '.join(_DEVICES)}")
-    return device

@@ -69,14 +69,21 @@ class Verification:
         """Whether the vectors agree within the tolerance."""
         return self.largest_difference <= self.tolerance and not self.split_differently
 
-    def check(self) -> None:
-        """Raise an error that says what differs, if anything does."""
+    @property
+    def problem(self) -> str | None:
+        """What differs, in a sentence; None: nothing."""
         if self.largest_difference > self.tolerance:
             largest = f"{self.largest_difference:.2g} ({self.where})"
-            raise PolysemeError(f"the vectors differ by up to {largest}; {arg('tolerance')} is {self.tolerance:.2g}")
+            return f"the vectors differ by up to {largest}; {arg('tolerance')} is {self.tolerance:.2g}"
         if self.split_differently:
             which = ", ".join(map(str, self.split_differently))
-            raise PolysemeError(f"the splitter splits sentence {which} differently than when the vectors were written")
+            return f"the splitter splits sentence {which} differently than when the vectors were written"
+        return None
+
+    def check(self) -> None:
+        """Raise an error that says what differs, if anything does."""
+        if self.problem is not None:
+            raise PolysemeError(self.problem)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
