@@ -109,9 +109,9 @@ def check_corpus(
 
     files = [source] if isinstance(source, str | Path) else source
     with progress("checking", unit="words") as advance:
-        report = text.open(files).check(advance)
+        report = text.open(files).check(advance)  # type: ignore[arg-type]
     forecast = _forecast(report, size, epochs, device) if size is not None and report.words else None
-    return CorpusCheck(report, forecast, " ".join(map(str, files)), text.skip_bad_lines)  # type: ignore[arg-type]
+    return CorpusCheck(report, forecast, " ".join(map(str, files)), text.skip_bad_lines)
 
 
 def text_options() -> dict[str, Option]:
