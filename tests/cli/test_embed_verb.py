@@ -13,7 +13,6 @@ import h5py
 import numpy as np
 import pytest
 
-import polyseme
 from polyseme.text.files.decompression import ENCODING_ADVICE
 from polyseme.text.splitting.unigram import UnigramSegmenter
 from tests.cli.running import environment, one_sentence, tiny

@@ -28,7 +28,8 @@ def test_unreadable_models(run, model, tmp_path):
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:5000])
     assert "damaged" in one_sentence(run("embed", "a", "-m", folder))
-    assert "--device is 'nowhere'; allowed: cpu, cuda, mps" in one_sentence(run("embed", "a", "-m", model, "--device", "nowhere"), 2)
+    nowhere = one_sentence(run("embed", "a", "-m", model, "--device", "nowhere"), 2)
+    assert "--device is 'nowhere'; allowed: cpu, cuda, mps" in nowhere
 
 
 def test_text_that_is_not_utf8_is_reported_by_line(run, model, tmp_path):
