@@ -25,7 +25,7 @@ from polyseme.base.display import html_table, padded, short
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder, Sentence
-from polyseme.encoders.positions import find_position
+from polyseme.encoders.language_model import find_position
 from polyseme.formats.load import as_encoder
 from polyseme.text.config import TextConfig
 

@@ -100,9 +100,9 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
         """Layers in the stack, including the word's own vector (layer 0)."""
 
     @property
-    @abstractmethod
     def dim(self) -> int:
         """Size of a vector."""
+        return int(self.config.dim)  # type: ignore[attr-defined]
 
     @abstractmethod
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
@@ -347,7 +347,7 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
             "encoder": self.kind,
             "layers": self.layers,
             "dim": self.dim,
-            "parameters": sum(parameter.numel() for parameter in self.parameters()),
+            "parameters": sum(value.numel() for name, value in self.named_parameters() if not name.startswith("output.")),
             "splitter": self.splitter.name,
         }
 

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.encoders.batch import Batch, Sentence
-from polyseme.encoders.language_model import check_count
-from polyseme.encoders.positions import find_position
+from polyseme.encoders.language_model import check_count, find_position
 from polyseme.encoders.results import Filling, Fillings, MaskFillings
 from polyseme.encoders.sequence import SequenceOutput, truncate
 from polyseme.encoders.subword_library import submodule

@@ -12,8 +12,7 @@ from torch import Tensor
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.encoders.batch import Sentence
 from polyseme.encoders.elmo_config import ElmoConfig, Start
-from polyseme.encoders.language_model import LanguageModelApi, check_count
-from polyseme.encoders.positions import find_position
+from polyseme.encoders.language_model import LanguageModelApi, check_count, find_position
 from polyseme.encoders.results import LogProbs, Substitute, Substitutes, WordLogProbs
 from polyseme.nn.output.full import OutputLayer
 from polyseme.text.batching.batches import batch_by_words, batch_in_order
@@ -33,10 +32,6 @@ class BidirectionalLanguageModel(LanguageModelApi):
 
         def read(self, texts: list[list[str]], *, start: Start | None) -> tuple[Tensor, Tensor]: ...
         def _texts(self, sentences: Sequence[Sentence]) -> list[list[str]]: ...
-
-    @property
-    def boundary_tokens(self) -> tuple[str, str]:  # type: ignore[override]
-        return self.config.begin, self.config.end
 
     def log_probs(self, sentences: Sequence[Sentence], *, start: str | None = None) -> LogProbs:
         output, vocabulary = self._output_and_vocabulary()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from polyseme.base.display import columns, html_table, short
@@ -28,7 +28,7 @@ class ChainRuleStep:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"direction": self.direction, "word": self.word, "log_prob": self.log_prob, "product": self.product}
+        return asdict(self)
 
     def describe(self) -> str:
         """The factor in words."""
@@ -60,16 +60,7 @@ class NgramStep(ChainRuleStep):
     """Longest context first; a context that the table lacks has no weight and costs nothing."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "word": self.word,
-            "known": self.known,
-            "context": list(self.context),
-            "order": self.order,
-            "log_prob": self.log_prob,
-            "found": self.found,
-            "backoffs": [{"context": list(each.context), "weight": each.weight} for each in self.backoffs],
-            "product": self.product,
-        }
+        return {name: value for name, value in asdict(self).items() if name != "direction"}
 
     def describe(self) -> str:
         """`P(c | a b) = 0.4 (a b) x 0.25 (b c)`: the back-off weight of each context, then the n-gram that was found."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 import torch
@@ -43,7 +43,7 @@ from polyseme.nn.weight_version import weight_version
 from polyseme.text.batching.batches import batch_in_order
 from polyseme.text.characters import Utf8Characters
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import Splitter, get_splitter, normalise_quotes, plain_word
+from polyseme.text.words import WHITESPACE, Splitter, normalise_quotes, plain_word
 
 WARM_UP = 50  # times that the model reads "<S> . </S>" until its state hardly changes
 
@@ -70,12 +70,14 @@ class Elmo(BidirectionalLanguageModel, Encoder):
     config: ElmoConfig
     can_adapt = True
     bidirectional = True
+    shown: ClassVar[slice] = slice(None)
+    """The layers of the network that are layers of the encoder."""
 
     def __init__(
         self,
         config: ElmoConfig,
         *,
-        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
+        splitter: Splitter = WHITESPACE,
         vocabulary: Vocabulary | None = None,
         alphabet: Sequence[str] | None = None,
         output: OutputLayer | None = None,
@@ -133,7 +135,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
 
     @property
     def layers(self) -> int:
-        return self.config.num_layers + 1
+        return len(range(self.config.num_layers + 1)[self.shown])
 
     @property
     def dim(self) -> int:
@@ -207,7 +209,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         weights: dict[str, Tensor],
         *,
         where: str | Path,
-        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
+        splitter: Splitter = WHITESPACE,
         vocabulary: Vocabulary | None = None,
         alphabet: Sequence[str] | None = None,
         output: OutputLayer | None = None,
@@ -350,7 +352,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
 
     def forward(self, batch: Batch, *, start: Start | None = None) -> Layers:
         """Run a prepared batch; `start` as in `embed`, except "carry"."""
-        full = self._full(batch, start)
+        full = self._full(batch, start)[self.shown]
         lengths = batch.lengths.cpu() + 2
         states = full[:, :, 1:-1].masked_fill(~batch.mask[..., None], 0.0)
         rows = torch.arange(len(lengths))
@@ -471,7 +473,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         self, texts: list[list[str]], selection: LayerSelection, start: str | None, batch_words: int
     ) -> Callable[[], list[np.ndarray]]:
         states, _ = self.read(texts, start=start, chunk=batch_words)  # type: ignore[arg-type]
-        return to_arrays(selection.stack(states), [slice(1, len(text) + 1) for text in texts])
+        return to_arrays(selection.stack(states[self.shown]), [slice(1, len(text) + 1) for text in texts])
 
     @torch.no_grad()
     def read(self, texts: list[list[str]], *, start: Start | None, chunk: int = 4096) -> tuple[Tensor, Tensor]:

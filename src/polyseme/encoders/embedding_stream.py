@@ -53,11 +53,6 @@ class EmbeddedLine:
         return "\n".join([f"line {self.line}: {', '.join(filter(None, parts))}", *([columns(rows)] if rows else [])])
 
 
-def words_of(model: Encoder, line: str, config: EmbedConfig) -> list[str]:
-    """Split a line into words."""
-    return line.split() if config.split_on_spaces else model.words(line)
-
-
 def embed_lines(
     model: Encoder,
     lines: Iterable[str],
@@ -70,7 +65,8 @@ def embed_lines(
     number, layer = first, _last_layer(model, config)
     if config.start == "carry":
         model.reset_state()
-    for texts in chunked((words_of(model, line, config) for line in lines), config):
+    split = (line.split() if config.split_on_spaces else model.words(line) for line in lines)
+    for texts in chunked(split, config):
         arrays = model.embed(
             texts,
             layers=list(config.layers) if isinstance(config.layers, tuple) else config.layers,

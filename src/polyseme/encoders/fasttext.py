@@ -9,7 +9,6 @@ neither to be used; a word too short to have any subword has zeros.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,13 +17,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from polyseme.base.files import write_text
-from polyseme.base.tensor_files import write_tensors
 from polyseme.encoders.config import FastTextConfig
-from polyseme.encoders.word2vec import WordVectorTable, moments
+from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import WordVectors
-from polyseme.text.words import Splitter, get_splitter
+from polyseme.text.words import WHITESPACE, Splitter
 
 
 class FastTextTable(WordVectorTable):
@@ -40,13 +37,7 @@ class FastTextTable(WordVectorTable):
     config_type = FastTextConfig
     config: FastTextConfig
 
-    def __init__(
-        self,
-        config: FastTextConfig,
-        *,
-        vocabulary: Vocabulary,
-        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
-    ) -> None:
+    def __init__(self, config: FastTextConfig, *, vocabulary: Vocabulary, splitter: Splitter = WHITESPACE) -> None:
         super().__init__(config, vocabulary=vocabulary, splitter=splitter)
         self.subwords: Tensor
         self.register_buffer("subwords", torch.zeros(config.buckets, config.dim))
@@ -60,18 +51,12 @@ class FastTextTable(WordVectorTable):
         min_n: int = 3,
         max_n: int = 6,
         lowercase: Literal["auto", "fallback", "never"] = "auto",
-        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
+        splitter: Splitter = WHITESPACE,
     ) -> Self:
         """A table of trained words and rows of subwords (buckets, dim), both taken over without a copy."""
-        table = np.ascontiguousarray(vectors.vectors, dtype=np.float32)
-        rows = np.ascontiguousarray(subwords, dtype=np.float32)
-        config = FastTextConfig(
-            size=len(table), dim=vectors.dim, lowercase=lowercase, min_n=min_n, max_n=max_n, buckets=len(rows)
-        )
-        mean, deviation = moments(table)
-        weights = {"table.weight": torch.from_numpy(table), "mean": mean, "deviation": deviation}
-        weights["subwords"] = torch.from_numpy(rows)
-        return cls._assemble(config, weights, "vectors", Vocabulary(vectors.words, unknown=None), splitter)
+        sizes = {"size": len(vectors.words), "dim": vectors.dim, "buckets": len(subwords)}
+        config = FastTextConfig(lowercase=lowercase, min_n=min_n, max_n=max_n, **sizes)
+        return cls._from_arrays(config, vectors, {"subwords": subwords}, splitter)
 
     def known(self, words: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each word has a vector of its own, (words,): in the table, or long enough to have subwords."""
@@ -94,12 +79,6 @@ class FastTextTable(WordVectorTable):
         starts = (counts.cumsum(0) - counts).to(self.device)
         sums = embedding_bag(places.to(self.device), self.subwords, starts, mode="sum")  # an empty bag is zeros
         return sums / counts.clamp(min=1).to(sums)[:, None]
-
-    def write_files(self, folder: Path, dtype: torch.dtype) -> None:
-        exact = {"mean": self.mean, "deviation": self.deviation}
-        tensors = {"table.weight": self.table.weight, "subwords": self.subwords}
-        write_tensors(tensors, folder / "model.safetensors", dtype, exact=exact)
-        write_text(folder / "vocabulary.txt", self.vocabulary.to_text())
 
     def info(self) -> dict[str, Any]:
         made = f"made of subwords of {self.config.min_n} to {self.config.max_n} letters"

@@ -16,14 +16,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 import polyseme
 from polyseme.base import format1
 from polyseme.base.card import write_card
-from polyseme.base.config import Config
 from polyseme.base.errors import FormatError, PolysemeError, arg, nearest
 from polyseme.base.files import atomic_folder, read_bytes, read_json, wrap_os_errors, write_text
 from polyseme.encoders import shipped
@@ -31,6 +30,9 @@ from polyseme.encoders.registry import ENCODERS, encoder_class
 from polyseme.text.splitting.unigram import UNIGRAM, UnigramSegmenter
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter, splitter_names
+
+if TYPE_CHECKING:
+    from polyseme.encoders.base import Encoder
 
 FORMAT = 2
 READABLE = (1, 2)
@@ -40,18 +42,6 @@ REFERENCE = "verify.safetensors"  # vectors of these weights; other weights make
 COST = "pretraining.json"  # what their training cost, which its end writes
 FILES = (CONFIG, WORDS, CARD, *sorted({name for kind in ENCODERS.values() for name in kind.files}))
 _PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16}
-
-
-class Savable(Protocol):
-    """What `save` needs to know of an encoder."""
-
-    kind: ClassVar[str]
-    config: Config
-    splitter: Splitter
-    card: str | None
-
-    def write_files(self, folder: Path, dtype: torch.dtype) -> None: ...
-    def info(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -71,7 +61,7 @@ def is_folder(path: Path) -> bool:
         return config.is_file() and b'"polyseme_format"' in config.read_bytes()
 
 
-def save(model: Savable, folder: str | Path, *, precision: str = "fp32", card: str | None = None) -> Path:
+def save(model: Encoder, folder: str | Path, *, precision: str = "fp32", card: str | None = None) -> Path:
     """Write a model folder atomically; weights in fp32, or in fp16 to halve the files."""
     if precision not in _PRECISIONS:
         raise PolysemeError(f"{arg('precision')} is {precision!r}; allowed: {', '.join(_PRECISIONS)}")

@@ -128,7 +128,7 @@ class Gpt(SubwordModel):
     # ---- as a language model
 
     @property
-    def boundary_tokens(self) -> tuple[str, str]:  # type: ignore[override]
+    def boundary_tokens(self) -> tuple[str, str]:
         token = self.subwords.token_text(self.subwords.special_token_id("eos", "bos"))
         return token, token
 

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from polyseme.base.display import short
 from polyseme.base.errors import PolysemeError, UsageError, arg
-from polyseme.encoders.batch import Sentence
+from polyseme.encoders.batch import Sentence, whole_number
 from polyseme.encoders.chain_rule import ChainRule, chain_rule
 from polyseme.encoders.results import LogProbs, MaskFillings, Substitutes, WordLogProbs
 from polyseme.metrics.perplexity import Perplexity, PerplexityMeter
 
 LANGUAGE_MODELS = "elmo, taglm, ngram, nnlm, ulmfit or gpt"
 _CHUNK = 1024  # sentences whose log-probabilities are in memory at a time
+_SHOWN_WORDS = 30  # in a message
 
 
 class LanguageModelApi:
@@ -27,8 +29,12 @@ class LanguageModelApi:
 
     kind: ClassVar[str]
     source: str | None
-    boundary_tokens: tuple[str, str] = ("<s>", "</s>")
-    """The tokens before and after a sentence, as `chain_rule` shows them."""
+    config: Any
+
+    @property
+    def boundary_tokens(self) -> tuple[str, str]:
+        """The tokens before and after a sentence, as `chain_rule` shows them."""
+        return self.config.begin, self.config.end
 
     def log_probs(self, sentences: Sequence[Sentence], *, start: str | None = None) -> LogProbs:
         """Return the natural-log probability of each word of each sentence, and of the sentence boundary.
@@ -104,3 +110,32 @@ def check_count(count: int) -> None:
     """Raise an error where a number of results is below 1."""
     if count < 1:
         raise UsageError(f"{arg('count')} is {count}; allowed: 1 or more")
+
+
+def find_position(sentence: Sentence, words: Sequence[str], word: str | None, position: int | None) -> int:
+    """Return the position, from 0, that `word` or `position` names among the words of a sentence.
+
+    >>> find_position("the bank", ["the", "bank"], "bank", None)
+    1
+    """
+    if (word is None) == (position is None):
+        raise UsageError(f"give {arg('word')} or {arg('position')}; the words are {_numbered(words)}")
+    if position is not None:
+        number = whole_number(position)
+        if number is None or not 0 <= number < len(words):
+            raise UsageError(f"{arg('position')} is {position}; the sentence has {len(words)} words, counted from 0")
+        return number
+    found = [number for number, each in enumerate(words) if each == word]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"{word!r} occurs at positions {', '.join(map(str, found))}: choose one with {arg('position')}")
+    if word and isinstance(sentence, str) and word in sentence:
+        split = f"the model splits the sentence into {_numbered(words)}"
+        raise UsageError(f"{word!r} is not a word of its own: {split}; choose one with {arg('position')}")
+    raise UsageError(f"{word!r} is not in the sentence; its words are {_numbered(words)}")
+
+
+def _numbered(words: Sequence[str]) -> str:
+    more = f" and {len(words) - _SHOWN_WORDS} more" if len(words) > _SHOWN_WORDS else ""
+    return ", ".join(f"{number}: {short(word, 20)}" for number, word in enumerate(words[:_SHOWN_WORDS])) + more

@@ -32,7 +32,7 @@ from polyseme.nn.meta_init import meta_init
 from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.batching.batches import batch_by_words
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import Splitter, get_splitter
+from polyseme.text.words import WHITESPACE, Splitter
 
 
 class LeftToRight(Encoder):
@@ -44,13 +44,7 @@ class LeftToRight(Encoder):
     predicts_words = True
     closed_vocabulary = True
 
-    def __init__(
-        self,
-        config: LeftToRightConfig,
-        *,
-        vocabulary: Vocabulary,
-        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
-    ) -> None:
+    def __init__(self, config: LeftToRightConfig, *, vocabulary: Vocabulary, splitter: Splitter = WHITESPACE) -> None:
         super().__init__(config, splitter)
         if len(vocabulary) != config.size:
             raise ConfigError(f"size is {config.size}, but there are {len(vocabulary)} words; the table needs a row for each")
@@ -101,10 +95,6 @@ class LeftToRight(Encoder):
 
     # ---- as a language model
 
-    @property
-    def boundary_tokens(self) -> tuple[str, str]:  # type: ignore[override]
-        return self.config.begin, self.config.end
-
     def log_probs(self, sentences: Sequence[Sentence], *, start: str | None = None) -> LogProbs:
         check_start(self.kind, start, self.start_states)
         texts = self._texts(sentences)
@@ -154,5 +144,4 @@ class LeftToRight(Encoder):
         return model.eval()
 
     def info(self) -> dict[str, Any]:
-        parameters = sum(value.numel() for name, value in self.named_parameters() if not name.startswith("output."))
-        return super().info() | {"parameters": parameters, "vocabulary": len(self.vocabulary), "language_model": True}
+        return super().info() | {"vocabulary": len(self.vocabulary), "language_model": True}

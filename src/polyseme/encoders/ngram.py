@@ -35,7 +35,7 @@ from polyseme.encoders.language_model import check_start
 from polyseme.encoders.ngram_table import ZERO, Level, NgramMatches, NgramTable
 from polyseme.encoders.results import LogProbs, WordLogProbs
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import Splitter, get_splitter
+from polyseme.text.words import WHITESPACE, Splitter
 
 MIN_LOG = -30.0  # vectors are clipped here
 
@@ -51,6 +51,7 @@ class NgramModel(Encoder):
     """
 
     kind = "ngram"
+    layers = 1
     predicts_words = True
     closed_vocabulary = True
     has_static_vectors = False
@@ -59,12 +60,7 @@ class NgramModel(Encoder):
     vocabulary: Vocabulary
 
     def __init__(
-        self,
-        config: NgramConfig,
-        *,
-        vocabulary: Vocabulary,
-        table: NgramTable,
-        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
+        self, config: NgramConfig, *, vocabulary: Vocabulary, table: NgramTable, splitter: Splitter = WHITESPACE
     ) -> None:
         super().__init__(config, splitter)
         if (config.order, len(vocabulary)) != (table.order, table.size):
@@ -80,10 +76,6 @@ class NgramModel(Encoder):
         self._begin, self._end = (int(vocabulary.ids([token])[0]) for token in tokens[:2])
 
     # ---- as a language model
-
-    @property
-    def boundary_tokens(self) -> tuple[str, str]:  # type: ignore[override]
-        return self.config.begin, self.config.end
 
     def log_probs(self, sentences: Sequence[Sentence], *, start: str | None = None) -> LogProbs:
         check_start(self.kind, start)
@@ -166,10 +158,6 @@ class NgramModel(Encoder):
     # ---- vectors
 
     @property
-    def layers(self) -> int:
-        return 1
-
-    @property
     def dim(self) -> int:
         return 2 * self.config.order
 
@@ -232,12 +220,7 @@ class NgramModel(Encoder):
         names = [f"{order}.{name}" for order in range(1, config.order + 1) for name in ("keys", "log_probs", "backoffs")]
         if set(names) != set(arrays):
             raise FormatError(path, f"holds {sorted(arrays)}; expected {names}")
-        levels = [
-            Level(
-                arrays[keys], arrays[log_probs].astype(np.float32, copy=False), arrays[backoffs].astype(np.float32, copy=False)
-            )
-            for keys, log_probs, backoffs in zip(*[iter(names)] * 3, strict=True)
-        ]
+        levels = [Level(*(arrays[name] for name in names[begin : begin + 3])) for begin in range(0, len(names), 3)]
         table = NgramTable(len(vocabulary), levels)
         if problems := table.problems():
             raise FormatError(path, "; ".join(problems))
@@ -263,7 +246,7 @@ class NgramModel(Encoder):
 
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a safetensors file without conversion."""
+    """Read the arrays of a safetensors file: keys as int64, all else as float32."""
     try:
         with wrap_os_errors(path, "read"):
             path.open("rb").close()  # safetensors reports every file that it cannot open as missing
@@ -273,4 +256,4 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     for name, array in arrays.items():
         if array.ndim != 1 or (array.dtype != np.int64) is name.endswith(".keys"):
             raise FormatError(path, f"has {name} of type {array.dtype} and shape {array.shape}; expected one row of numbers")
-    return arrays
+    return {name: each if name.endswith(".keys") else each.astype(np.float32, copy=False) for name, each in arrays.items()}

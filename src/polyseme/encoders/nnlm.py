@@ -22,7 +22,7 @@ from polyseme.encoders.config import NnlmConfig
 from polyseme.encoders.left_to_right import LeftToRight
 from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import Splitter, get_splitter
+from polyseme.text.words import WHITESPACE, Splitter
 
 
 class Nnlm(LeftToRight):
@@ -35,30 +35,17 @@ class Nnlm(LeftToRight):
     """
 
     kind = "nnlm"
+    layers = 1
     config_type = NnlmConfig
     config: NnlmConfig
 
-    def __init__(
-        self,
-        config: NnlmConfig,
-        *,
-        vocabulary: Vocabulary,
-        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
-    ) -> None:
+    def __init__(self, config: NnlmConfig, *, vocabulary: Vocabulary, splitter: Splitter = WHITESPACE) -> None:
         super().__init__(config, vocabulary=vocabulary, splitter=splitter)
         self.table = nn.Embedding(config.size, config.dim)
         self.hidden = nn.Linear(config.context, config.hidden_size)
         self.output = FullSoftmax(config.size, config.hidden_size + (config.context if config.direct_connections else 0))
         self.dropout = 0.0
         """On the words' vectors and on the tanh layer, in training only."""
-
-    @property
-    def layers(self) -> int:
-        return 1
-
-    @property
-    def dim(self) -> int:
-        return self.config.dim
 
     def layer_groups(self) -> dict[str, nn.Module]:
         return {"table": self.table, "hidden": self.hidden, "output": self.output}

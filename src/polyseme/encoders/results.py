@@ -35,8 +35,17 @@ class ResultTable(list[Item]):
         return html_table(self.header, [self.row(item) for item in self], caption=self.caption)
 
 
-@dataclass(frozen=True)
-class Substitute:
+class ResultList(list[Item]):
+    """A list of results that are shown one after another."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
+
+    def _repr_html_(self) -> str:
+        return "".join(each._repr_html_() for each in self)  # type: ignore[attr-defined]
+
+
+class Substitute(NamedTuple):
     """A word that could replace another."""
 
     word: str
@@ -68,8 +77,7 @@ class Substitutes(ResultTable[Substitute]):
         return {"words": self.words, "position": self.position, "substitutes": found}
 
 
-@dataclass(frozen=True)
-class Filling:
+class Filling(NamedTuple):
     """A subword that could replace a mask."""
 
     subword: str
@@ -91,7 +99,7 @@ class Fillings(ResultTable[Filling]):
         return f"{item.probability:.4%}", item.subword
 
 
-class MaskFillings(list[Fillings]):
+class MaskFillings(ResultList[Fillings]):
     """The fillings of each mask of a text."""
 
     def __init__(self, items: Iterable[Fillings], *, text: str) -> None:
@@ -99,12 +107,6 @@ class MaskFillings(list[Fillings]):
         self.text = text
         for number, each in enumerate(self, start=1):
             each.caption = f"[MASK] {number}" if len(self) > 1 else ""
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self))
-
-    def _repr_html_(self) -> str:
-        return "".join(each._repr_html_() for each in self)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -209,11 +211,5 @@ class WordLogProbs:
         return html_table(self._header, self.rows(), caption=self._total)
 
 
-class LogProbs(list[WordLogProbs]):
+class LogProbs(ResultList[WordLogProbs]):
     """The log-probabilities of several sentences."""
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self))
-
-    def _repr_html_(self) -> str:
-        return "".join(each._repr_html_() for each in self)

@@ -27,7 +27,7 @@ from polyseme.encoders.sequence import split_texts
 from polyseme.encoders.subword_library import FAMILIES, family_of, read_network, read_tokenizer, submodule, write_network
 from polyseme.encoders.subword_windows import windows
 from polyseme.text.subwords import SubwordTokenizer
-from polyseme.text.words import Splitter, get_splitter
+from polyseme.text.words import WHITESPACE, Splitter, get_splitter
 
 _AT_A_TIME = 1 << 14  # subwords that are read together without gradients
 _NO_VECTOR_NEEDS = ("architectures", "dtype", "transformers_version", "_name_or_path")
@@ -62,14 +62,7 @@ class SubwordModel(Encoder):
     config: SubwordConfig
     causal: ClassVar[bool]
 
-    def __init__(
-        self,
-        config: SubwordConfig,
-        *,
-        network: Any,
-        tokenizer: Any,
-        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
-    ) -> None:
+    def __init__(self, config: SubwordConfig, *, network: Any, tokenizer: Any, splitter: Splitter = WHITESPACE) -> None:
         super().__init__(config, splitter)
         self.family = FAMILIES[network.config.model_type]
         if self.family.causal != self.causal:

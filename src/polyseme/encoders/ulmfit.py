@@ -31,7 +31,7 @@ from polyseme.nn.config import AwdDropout
 from polyseme.nn.output.full import TiedSoftmax
 from polyseme.nn.pooling import concat_pool
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import Splitter, get_splitter
+from polyseme.text.words import WHITESPACE, Splitter
 
 _CARRIED = 1024  # words that are read at a time, where the state is carried
 
@@ -67,13 +67,7 @@ class Ulmfit(LeftToRight):
     config: UlmfitConfig
     output: TiedSoftmax
 
-    def __init__(
-        self,
-        config: UlmfitConfig,
-        *,
-        vocabulary: Vocabulary,
-        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
-    ) -> None:
+    def __init__(self, config: UlmfitConfig, *, vocabulary: Vocabulary, splitter: Splitter = WHITESPACE) -> None:
         super().__init__(config, vocabulary=vocabulary, splitter=splitter)
         self.table = nn.Embedding(config.size, config.dim)
         nn.init.uniform_(self.table.weight, -0.1, 0.1)

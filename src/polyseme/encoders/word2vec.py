@@ -31,7 +31,7 @@ from polyseme.encoders.results import Similar, SimilarWords
 from polyseme.nn.meta_init import meta_init
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_vectors import WordVectors
-from polyseme.text.words import Splitter, get_splitter
+from polyseme.text.words import WHITESPACE, Splitter
 
 UNKNOWN = ("<unk>", "UNK", "<UNK>")
 """Names of the unknown token in tables; the first that a table has is used."""
@@ -68,18 +68,13 @@ class WordVectorTable(Encoder):
     """
 
     kind = "word2vec"
+    layers = 1
     static = True
     config_type: ClassVar[type[Config]] = WordVectorConfig
     config: WordVectorConfig
     vocabulary: Vocabulary
 
-    def __init__(
-        self,
-        config: WordVectorConfig,
-        *,
-        vocabulary: Vocabulary,
-        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
-    ) -> None:
+    def __init__(self, config: WordVectorConfig, *, vocabulary: Vocabulary, splitter: Splitter = WHITESPACE) -> None:
         super().__init__(config, splitter)
         if len(vocabulary) != config.size:
             raise ConfigError(f"size is {config.size}, but there are {len(vocabulary)} words; a table has a row for each")
@@ -101,13 +96,20 @@ class WordVectorTable(Encoder):
         *,
         unknown: Literal["vector", "random", "zero"] = "vector",
         lowercase: Literal["auto", "fallback", "never"] = "auto",
-        splitter: Splitter = get_splitter("whitespace"),  # noqa: B008 (immutable)
+        splitter: Splitter = WHITESPACE,
     ) -> Self:
         """A table of vectors that were trained before, which it takes over without a copy."""
+        config = WordVectorConfig(size=len(vectors.words), dim=vectors.dim, unknown=unknown, lowercase=lowercase)
+        return cls._from_arrays(config, vectors, {}, splitter)
+
+    @classmethod
+    def _from_arrays(
+        cls, config: WordVectorConfig, vectors: WordVectors, more: dict[str, NDArray[Any]], splitter: Splitter
+    ) -> Self:
+        """A table of vectors and `more` tensors."""
         array = np.ascontiguousarray(vectors.vectors, dtype=np.float32)
-        config = WordVectorConfig(size=len(array), dim=vectors.dim, unknown=unknown, lowercase=lowercase)
-        mean, deviation = moments(array)
-        weights = {"table.weight": torch.from_numpy(array), "mean": mean, "deviation": deviation}
+        arrays = {"table.weight": array, **_moments(array), **more}
+        weights = {name: torch.from_numpy(np.ascontiguousarray(each, dtype=np.float32)) for name, each in arrays.items()}
         return cls._assemble(config, weights, "vectors", Vocabulary(vectors.words, unknown=None), splitter)
 
     @classmethod
@@ -119,14 +121,6 @@ class WordVectorTable(Encoder):
         load_weights(model, weights, where)
         model.freeze()
         return model.eval()
-
-    @property
-    def layers(self) -> int:
-        return 1
-
-    @property
-    def dim(self) -> int:
-        return self.config.dim
 
     def layer_groups(self) -> dict[str, nn.Module]:
         return {"table": self.table}
@@ -217,8 +211,9 @@ class WordVectorTable(Encoder):
     # ---- in a folder
 
     def write_files(self, folder: Path, dtype: torch.dtype) -> None:
-        exact = {"mean": self.mean, "deviation": self.deviation}
-        write_tensors({"table.weight": self.table.weight}, folder / "model.safetensors", dtype, exact=exact)
+        tensors = self.state_dict()
+        exact = {name: tensors.pop(name) for name in ("mean", "deviation")}
+        write_tensors(tensors, folder / "model.safetensors", dtype, exact=exact)
         write_text(folder / "vocabulary.txt", self.vocabulary.to_text())
 
     @classmethod
@@ -246,12 +241,12 @@ def _has_capitals(words: Iterable[str]) -> bool:
     return any(word != word.lower() and word not in UNKNOWN and not (word[0] == "<" and word[-1] == ">") for word in words)
 
 
-def moments(vectors: NDArray[np.float32]) -> tuple[Tensor, Tensor]:
+def _moments(vectors: NDArray[np.float32]) -> dict[str, NDArray[np.float64]]:
     """Mean and deviation of each number of the vectors (words, dim), some rows at a time: a large table has no second copy."""
     blocks = [vectors[begin : begin + _BLOCK] for begin in range(0, len(vectors), _BLOCK)]
     mean = sum(block.sum(0, dtype=np.float64) for block in blocks) / len(vectors)
     square = sum(np.square(block - mean).sum(0) for block in blocks) / len(vectors)
-    return torch.from_numpy(mean.astype(np.float32)), torch.from_numpy(np.sqrt(square).astype(np.float32))
+    return {"mean": mean, "deviation": np.sqrt(square)}
 
 
 def _normals(word: str, dim: int) -> NDArray[np.float64]:

@@ -117,3 +117,4 @@ _SPLITTERS: dict[str, Callable[[str], list[str]]] = {
     "chinese": _split_chinese,
     "characters": split_characters,
 }
+WHITESPACE = NamedSplitter("whitespace")
