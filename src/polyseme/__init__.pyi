@@ -27,6 +27,7 @@ from polyseme.api.models import ModelArgument
 from polyseme.api.models import OptionsFile
 from polyseme.api.models import Precision
 from polyseme.api.models import Splitter
+from polyseme.api.models import SubwordPooling
 from polyseme.api.models import Tolerance
 from polyseme.api.models import VectorsFile
 from polyseme.api.models import VocabularyFile
@@ -134,7 +135,7 @@ def adapt(
     temporal_regularization: float = 1.0,
     batch_size: int | None = None,
     layer_decay: float = 2.6,
-    splitter: Literal['english', 'chinese', 'characters', 'unigram', 'whitespace'] = 'english',
+    splitter: Literal['english', 'chinese', 'characters', 'unigram', 'whitespace'] = ...,
     word_list: str | None = None,
     sentences: Literal['english', 'chinese', 'lines'] | None = None,
     field: str | None = None,
@@ -184,33 +185,18 @@ def evaluate(
     errors: ErrorCount = 10,
     device: Device = None,
     column: str | None = None,
-    scheme: Literal['plain', 'BIO', 'IOB1', 'BIOES', 'BMES', 'BMEWO', 'BILOU'] | None = None,
     text: str | None = None,
     label: str | None = None,
     header: bool | None = None,
     format: Literal['tsv', 'csv', 'jsonl', 'lines'] | None = None,
     strict: bool = ...,
-    classes: Literal[2, 5] = ...,
-    phrases: Literal['none', 'distinct', 'all'] = ...,
-    sentence_copies: int = ...,
     second: str | None = None,
-    goal: Literal['classes', 'score'] = ...,
-    positive_label: str | None = None,
-    min_score: float | None = None,
-    max_score: float | None = None,
-    rules: Literal['squad', 'squad2', 'cmrc'] | None = None,
-    allow_no_answer: bool | None = None,
-    max_answer_length: int = ...,
-    singletons: bool = ...,
-    max_span_width: int = ...,
     source: str | None = None,
     target: str | None = None,
-    bleu_tokenizer: Literal['13a', 'intl', 'zh', 'char', 'none'] | None = None,
     strategy: Literal['beam', 'sample'] = ...,
     num_beams: int = ...,
     length_penalty: float = ...,
     max_length: int = ...,
-    num_return_sequences: int = ...,
     temperature: float = ...,
     top_k: int = ...,
     top_p: float = ...,
@@ -242,6 +228,7 @@ def load(
     options: OptionsFile = None,
     vocabulary: VocabularyFile = None,
     splitter: Splitter = None,
+    subword_pooling: SubwordPooling = None,
     device: Device = None,
     precision: Precision = 'fp32',
 ) -> Elmo: ...
@@ -253,6 +240,7 @@ def load(
     options: OptionsFile = None,
     vocabulary: VocabularyFile = None,
     splitter: Splitter = None,
+    subword_pooling: SubwordPooling = None,
     device: Device = None,
     precision: Precision = 'fp32',
 ) -> Encoder: ...

@@ -119,7 +119,7 @@ def test_bad_folders(tmp_path: Path) -> None:
     (folder / "config.json").write_text(good)
     config = json.loads(good)["config"]
     change(folder / "config.json", config={**config, "dim": "wide", "strat": "zero"})
-    said(ConfigError, r"unknown field 'strat' \(did you mean 'start'\?\).*dim is 'wide'; expected int")
+    said(ConfigError, r"unknown field 'strat' \(did you mean 'start'\?\).*dim is 'wide'; expected a whole number")
     (folder / "config.json").write_text(good)
 
     weights = load_file(folder / "model.safetensors")

@@ -64,7 +64,7 @@ def test_where_its_vectors_stand(name: str) -> None:
     if name in ("tagging", "generation"):
         assert position == ("between",) and not said
     else:
-        assert position == ("input",) and "stand at its input" in said[0]
+        assert position == ("input",) and "its vectors enter at the input" in said[0]
     for others in ([elmo()], [elmo(kind=TagLm), elmo()], []):
         assert with_default_position(config, others, said.append) is config
     assert len(said) <= 1
@@ -73,9 +73,9 @@ def test_where_its_vectors_stand(name: str) -> None:
 def test_a_tagger_around_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(write_all(tmp_path))
     elmo(output=True, kind=TagLm).save_pretrained("my-taglm")
-    task = polyseme.train("ner", "train.conll", dev="dev.conll", encoders="my-taglm", out="run", **TINY)
+    task = polyseme.train("ner", "train.conll", dev="dev.conll", encoder="my-taglm", out="run", **TINY)
     assert task.config.features.positions == ("between",) and task.features.width("input") == task.features.words.dim
     assert polyseme.load_task("run").predict(["Ann in Oslo"]) == task.predict(["Ann in Oslo"])
     options = {**TINY, "positions": ["input"]}
-    other = polyseme.train("ner", "train.conll", dev="dev.conll", encoders="my-taglm", out="other", **options)
+    other = polyseme.train("ner", "train.conll", dev="dev.conll", encoder="my-taglm", out="other", **options)
     assert other.config.features.positions == ("input",)

@@ -64,6 +64,14 @@ Splitter = Annotated[
         group=_MODEL,
     ),
 ]
+SubwordPooling = Annotated[
+    Literal["first", "last", "mean"] | None,
+    Setting(
+        help="Vector of a word in BERT, GPT and the like: that of its first or last subword, or their mean.",
+        default_text="as the model says; first for BERT, last for GPT",
+        group=_MODEL,
+    ),
+]
 Device = Annotated[
     str | None, Setting(help="cpu, cuda, cuda:1 or mps.", default_text="cpu", metavar="DEVICE", group=_COMPUTING)
 ]

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from polyseme.api.arguments import Device, FilePath, ModelArgument, OptionsFile, Precision, Splitter, VocabularyFile
+from polyseme.api.arguments import (
+    Device,
+    FilePath,
+    ModelArgument,
+    OptionsFile,
+    Precision,
+    Splitter,
+    SubwordPooling,
+    VocabularyFile,
+)
 from polyseme.api.settings import with_settings
 from polyseme.base.config import Setting
 from polyseme.base.errors import UsageError, arg
@@ -57,6 +66,7 @@ def load(
     options: OptionsFile = None,
     vocabulary: VocabularyFile = None,
     splitter: Splitter = None,
+    subword_pooling: SubwordPooling = None,
     device: Device = None,
     precision: Precision = "fp32",
 ) -> Encoder:
@@ -67,8 +77,8 @@ def load(
     """
     from polyseme.formats.load import load as read
 
-    more: dict[str, Any] = {"splitter": splitter, "device": device, "precision": precision}
-    return read(str(model), options=options, vocabulary=vocabulary, **more)
+    more: dict[str, Any] = {"subword_pooling": subword_pooling, "device": device, "precision": precision}
+    return read(str(model), options=options, vocabulary=vocabulary, splitter=splitter, **more)
 
 
 @dataclass(frozen=True)
