@@ -1,83 +1,120 @@
-"""Every command and every piece of Python in the README and the docs runs, on a tiny model called `my-elmo`."""
+"""Every command and every Python block of the README and the docs runs, on a tiny model called `my-elmo`.
+
+Each page has a folder of its own. Commands run in this process through `polyseme.__main__.main`, because starting Python and
+importing PyTorch takes longer than most of them; lines that need a shell (pipes, files made by `printf`) get one.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from polyseme.__main__ import main
 from tests.oracle.make import VOCABULARY, write_bilm
 
 ROOT = Path(__file__).parents[1]
-SLOW = {"lineage.md-bash", "lineage.md-python", "tasks.md-bash"}  # many processes, each of which loads PyTorch; ten methods
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SLOW = {"lineage.md-bash": "trains all ten methods and a task on most of them"}
+"""Pages left to `make test-all`, and why."""
+SHELL = re.compile(r"[|><$;&`]")
+TAGS = "Ann B-PER\nsaw O\nthe O\nSeine B-LOC\n\nMoney O\nhelps O\nAnn B-PER\n"
+TEXTS = ["sentence\tlabel", *["a good bank\tgood"] * 3, *["a bad bank\tbad"] * 3]
+PAIRS = ["sentence1\tsentence2\tlabel", *["a good bank\ta fine bank\tyes"] * 3, *["a bad bank\ta river\tno"] * 3]
+FILES = {
+    "sentences.txt": "The bank of the river .\n\nMoney in the bank .\n",
+    "train.conll": TAGS,
+    "dev.conll": TAGS,
+    "train.tsv": "\n".join(TEXTS) + "\n",
+    "pairs.tsv": "\n".join(PAIRS) + "\n",
+}
+"""The files that the pages name."""
+PRIVATE = re.compile(r"/(work|tmp|home|root|mnt)/|\b(localhost|127\.0\.0\.1|session|co-author|artifactory|pypi\.)", re.I)
 
 
-def blocks(language: str) -> list[pytest.param]:
-    """Fenced blocks of a language, one test for each page."""
-    found = []
-    for page in PAGES:
-        pieces = re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M)
-        if pieces:
-            name = f"{page.name}-{language}"
-            found.append(pytest.param(pieces, id=name, marks=[pytest.mark.slow] if name in SLOW else []))
-    return found
+def blocks(page: Path, language: str) -> list[tuple[int, str]]:
+    """The fenced blocks of a language, each with the line where it begins."""
+    text = page.read_text(encoding="utf-8")
+    found = re.finditer(rf"^```{language}\n(.*?)^```", text, re.S | re.M)
+    return [(text.count("\n", 0, each.start(1)) + 1, each[1]) for each in found]
+
+
+def pages(language: str) -> list:
+    """The pages that have blocks of a language, as parameters of a test."""
+    names = {f"{page.name}-{language}": page for page in PAGES if blocks(page, language)}
+    return [pytest.param(page, id=name, marks=[pytest.mark.slow] if name in SLOW else []) for name, page in names.items()]
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a model and the files that the pages name; the current one."""
     write_bilm(tmp_path / "my-elmo", vocabulary=list(VOCABULARY), softmax=True)
-    (tmp_path / "sentences.txt").write_text("The bank of the river .\n\nMoney in the bank .\n", encoding="utf-8")
-    for name in ("train.conll", "dev.conll"):
-        (tmp_path / name).write_text("Ann B-PER\nsaw O\nthe O\nSeine B-LOC\n\nMoney O\nhelps O\nAnn B-PER\n", encoding="utf-8")
-    for name in ("train.tsv", "pairs.tsv"):
-        rows = ["sentence1\tsentence2\tlabel"] if name == "pairs.tsv" else ["sentence\tlabel"]
-        rows += ["a good bank" + ("\ta fine bank\tyes" if name == "pairs.tsv" else "\tgood")] * 3
-        rows += ["a bad bank" + ("\ta river\tno" if name == "pairs.tsv" else "\tbad")] * 3
-        (tmp_path / name).write_text("\n".join(rows) + "\n", encoding="utf-8")
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     return tmp_path
 
 
-def run(command: list[str], desk: Path, shell: str = "") -> str:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        shell or command,
-        shell=bool(shell),
-        cwd=desk,
-        env={**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{shell or command}\n{done.stderr}"
-    return done.stdout
+def run(line: str, where: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Run a command; a failure shows where it stands, and its stderr."""
+    words = shlex.split(line)
+    if words[0] != "polyseme" or SHELL.search(re.sub(r'"[^"$]*"', "", line)):
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+        code, errors = done.returncode, done.stderr
+    else:
+        code = main(words[1:])
+        errors = capsys.readouterr().err
+    assert code == 0, f"{where}: {line}\n{errors}"
 
 
-@pytest.mark.parametrize("pieces", blocks("bash"))
-def test_commands(pieces: list[str], desk: Path) -> None:
-    for line in "".join(pieces).splitlines():
-        if line.strip() and not line.startswith("#"):
-            run([], desk, shell=line)
+@pytest.mark.parametrize("page", pages("bash"))
+def test_commands(page: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for first, block in blocks(page, "bash"):
+        for number, line in enumerate(block.splitlines(), first):
+            if line.strip() and not line.startswith("#"):
+                run(line, f"{page.name}:{number}", capsys)
 
 
-@pytest.mark.parametrize("pieces", blocks("python"))
-def test_python(pieces: list[str], desk: Path) -> None:
-    for piece in pieces:
-        run([sys.executable, "-c", piece], desk)
+@pytest.mark.parametrize("page", pages("python"))
+def test_python(page: Path, folder: Path) -> None:
+    for first, block in blocks(page, "python"):
+        exec(compile("\n" * (first - 1) + block, str(page), "exec"), {"__name__": "__main__"})
 
 
-def test_the_readme_has_both() -> None:
-    assert len(blocks("bash")) >= 1 and len(blocks("python")) >= 1
+def test_a_failing_command_fails_with_its_message(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(AssertionError, match=r"README.md:7: polyseme info no-such-model\npolyseme: .*no-such-model"):
+        run("polyseme info no-such-model", "README.md:7", capsys)
+    with pytest.raises(AssertionError, match="broken"):
+        run("echo broken >&2; false", "README.md:8", capsys)
+
+
+def test_first_script_is_short() -> None:
+    """The script at the top of the README has at most 12 lines and one import."""
+    lines = [line for line in blocks(ROOT / "README.md", "python")[0][1].splitlines() if line.strip()]
+    assert len(lines) <= 12 and [line for line in lines if "import" in line] == ["import polyseme"]
+    calls = ("load(", ".embed(", "neighbours(", 'pretrain("elmo"', 'train("tagging"', "evaluate(", "compare(")
+    assert all(call in "\n".join(lines) for call in calls)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_pages_name_no_private_places(page: Path) -> None:
+    found = PRIVATE.search(page.read_text(encoding="utf-8"))
+    assert found is None, found
 
 
 @pytest.mark.slow
 def test_demo(tmp_path: Path) -> None:
-    """The same word, and its neighbours in other sentences: of its own sense, in both languages."""
-    said = run([sys.executable, str(ROOT / "examples" / "senses.py")], tmp_path)
-    river, money = re.findall(r"\$ polyseme neighbours \"[^\n]*--word bank.*?by its own vector", said, re.S)
+    """The neighbours of a word have its sense, in both languages."""
+    command = [sys.executable, str(ROOT / "examples" / "senses.py")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    river, money = re.findall(r"\$ polyseme neighbours \"[^\n]*--word bank.*?static vector", done.stdout, re.S)
     assert "Danube" in river and "Danube" not in money and "lending" in money and "lending" not in river
-    assert "[包袱]" in said and "[苹果]" in said
+    assert "[包袱]" in done.stdout and "[苹果]" in done.stdout
