@@ -28,6 +28,7 @@ from polyseme.api.models import OptionsFile
 from polyseme.api.models import Precision
 from polyseme.api.models import Splitter
 from polyseme.api.models import SubwordPooling
+from polyseme.api.models import TokenEmbeddingsFile
 from polyseme.api.models import Tolerance
 from polyseme.api.models import VectorsFile
 from polyseme.api.models import VocabularyFile
@@ -227,6 +228,7 @@ def load(
     *,
     options: OptionsFile = None,
     vocabulary: VocabularyFile = None,
+    token_embeddings: TokenEmbeddingsFile = None,
     splitter: Splitter = None,
     subword_pooling: SubwordPooling = None,
     device: Device = None,
@@ -239,6 +241,7 @@ def load(
     *,
     options: OptionsFile = None,
     vocabulary: VocabularyFile = None,
+    token_embeddings: TokenEmbeddingsFile = None,
     splitter: Splitter = None,
     subword_pooling: SubwordPooling = None,
     device: Device = None,

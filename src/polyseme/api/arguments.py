@@ -56,6 +56,10 @@ OptionsFile = Annotated[
 VocabularyFile = Annotated[
     FilePath | None, Setting(help="The vocabulary, if it is not beside the weights.", metavar="FILE", group=_MODEL)
 ]
+TokenEmbeddingsFile = Annotated[
+    FilePath | None,
+    Setting(help="Cached vectors of the vocabulary's words (HDF5), used instead of the characters.", metavar="FILE", group=_MODEL),
+]
 Splitter = Annotated[
     SplitterName | None,
     Setting(

@@ -15,6 +15,7 @@ from polyseme.api.arguments import (
     Precision,
     Splitter,
     SubwordPooling,
+    TokenEmbeddingsFile,
     VocabularyFile,
 )
 from polyseme.api.settings import with_settings
@@ -65,6 +66,7 @@ def load(
     *,
     options: OptionsFile = None,
     vocabulary: VocabularyFile = None,
+    token_embeddings: TokenEmbeddingsFile = None,
     splitter: Splitter = None,
     subword_pooling: SubwordPooling = None,
     device: Device = None,
@@ -77,8 +79,9 @@ def load(
     """
     from polyseme.formats.load import load as read
 
-    more: dict[str, Any] = {"subword_pooling": subword_pooling, "device": device, "precision": precision}
-    return read(str(model), options=options, vocabulary=vocabulary, splitter=splitter, **more)
+    files: dict[str, Any] = {"options": options, "vocabulary": vocabulary, "token_embeddings": token_embeddings}
+    more: dict[str, Any] = {"splitter": splitter, "subword_pooling": subword_pooling, "device": device, "precision": precision}
+    return read(str(model), **files, **more)
 
 
 @dataclass(frozen=True)
