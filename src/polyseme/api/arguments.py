@@ -58,7 +58,7 @@ VocabularyFile = Annotated[
 ]
 TokenEmbeddingsFile = Annotated[
     FilePath | None,
-    Setting(help="Cached vectors of the vocabulary's words (HDF5), used instead of the characters.", metavar="FILE", group=_MODEL),
+    Setting(help="Cached vectors of the vocabulary (HDF5), used instead of the characters.", metavar="FILE", group=_MODEL),
 ]
 Splitter = Annotated[
     SplitterName | None,
