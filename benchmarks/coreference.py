@@ -84,7 +84,7 @@ def main() -> None:
     task, document = built(options, books), joined(books, options.words)
     begin, cpu = time.perf_counter(), time.process_time()
     with Peak() as peak:
-        (clusters,) = task.answer(task.data([document]))
+        (clusters,) = task.predict_data(task.data([document]))
     result = vars(options) | {
         "sentences": len(document.sentences),
         "spans": sum(map(len, clusters)),

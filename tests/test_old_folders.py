@@ -208,7 +208,7 @@ def test_pretraining_goes_on(name: str, copied: Copied, run: Run) -> None:
 def test_training_goes_on(name: str, copied: Copied, run: Run) -> None:
     needs("generation" if name == "generation" else "")
     options = dict(RUNS["trainings"][name])
-    encoder = options["encoders"]
+    encoder = options["encoder"]
     folder = copied(f"runs/{name}", *([] if encoder == "none" else [encoder]))
     task, data = options.pop("task"), options.pop("data")
     assert polyseme.train(task, data, **options).labels

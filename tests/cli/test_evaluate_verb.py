@@ -5,8 +5,9 @@ import json
 import pytest
 
 import polyseme
-from polyseme.tasks.classification import Classification, LabelPrediction
-from polyseme.tasks.reading import Answer, Reading
+from polyseme.tasks.classification import Classification
+from polyseme.tasks.predictions import Answer, LabelPrediction
+from polyseme.tasks.reading import Reading
 from polyseme.tasks.roles import Roles
 from polyseme.tasks.tagging import Tagging
 from polyseme.text.labelled.squad import AnswerSpan
@@ -24,7 +25,7 @@ def runs(tmp_path_factory):
 
 def test_a_tagger(run, runs, tmp_path, monkeypatch):
     (tmp_path / "a.conll").write_text("Ann B-PER\nsees O\nNew B-LOC\nYork I-LOC\n\nBob B-PER\n\nOslo B-LOC\n")
-    monkeypatch.setattr(Tagging, "answer", lambda task, data: [["B-PER", "O", "B-PER", "O"], ["B-LOC"], ["B-LOC"]])
+    monkeypatch.setattr(Tagging, "predict_data", lambda task, data: [["B-PER", "O", "B-PER", "O"], ["B-LOC"], ["B-LOC"]])
     result = run("evaluate", runs / "tagger", tmp_path / "a.conll")
     assert result.code == 0 and result.err == ""
     assert (
@@ -33,7 +34,7 @@ def test_a_tagger(run, runs, tmp_path, monkeypatch):
       f1  precision  recall  accuracy
   0.5000     0.5000  0.5000    0.5000
 
-truth \\ answer    LOC    PER   none  all  recall
+gold \\ answer    LOC    PER   none  all  recall
 LOC                 1      0      1    2   0.500
 PER                 1      1      0    2   0.500
 none                0      1      0    1   0.000
@@ -44,12 +45,12 @@ worst errors
 
 {tmp_path}/a.conll:1
   Ann sees New York
-  New       truth none, answer PER
-  New York  truth LOC, answer none
+  New       truth none, predicted PER
+  New York  gold LOC, predicted none
 
 {tmp_path}/a.conll:6
   Bob
-  truth PER, answer LOC
+  gold PER, predicted LOC
 """
     )
     (said,) = run("evaluate", runs / "tagger", tmp_path / "a.conll", "--json", "--errors", "1").json
@@ -61,15 +62,15 @@ worst errors
 def test_a_classifier(run, runs, tmp_path, monkeypatch):
     (tmp_path / "a.tsv").write_text("text\tlabel\none\tpos\ntwo\tneg\nthree\tpos\nfour\todd\n")
     sure = [LabelPrediction(label, share, {}) for label, share in (("neg", 0.6), ("neg", 0.9), ("neg", 0.8), ("pos", 0.7))]
-    monkeypatch.setattr(Classification, "answer", lambda task, data: sure)
+    monkeypatch.setattr(Classification, "predict_data", lambda task, data: sure)
     result = run("evaluate", runs / "classifier", tmp_path / "a.tsv", "--errors", "2")
     told = f"{tmp_path}/a.tsv:5: has the label 'odd', which {runs / 'classifier'} has not learned; it counts as wrong"
     assert result.err == f"polyseme: {told}\n"
     assert "0.2500" in result.out
     shown = result.out.split("worst errors\n")[1]
     assert shown == (
-        f"\n{tmp_path}/a.tsv:4\n  three\n  truth pos, answer neg (0.800)\n"
-        f"\n{tmp_path}/a.tsv:5\n  four\n  truth odd, answer pos (0.700)\n"
+        f"\n{tmp_path}/a.tsv:4\n  three\n  gold pos, predicted neg (0.800)\n"
+        f"\n{tmp_path}/a.tsv:5\n  four\n  gold odd, predicted pos (0.700)\n"
     )
     (said,) = run("evaluate", runs / "classifier", tmp_path / "a.tsv", "--json").json
     assert said["unknown_labels"] == [{"where": f"{tmp_path}/a.tsv:5", "label": "odd", "times": 1}]
@@ -81,14 +82,14 @@ def test_roles(run, tmp_path, monkeypatch):
     file.write_text("1 Ann saw Bob leave ||| B-A0 B-V B-A1 I-A1\n3 Ann saw Bob leave ||| O O B-A0 B-V\n")
     polyseme.train("roles", file, dev=file, out=tmp_path / "run", encoders="none", network_layers=1, **TINY)
     answers = [["B-A0", "B-V", "B-A1", "O"], ["B-A1", "O", "B-A0", "B-V"]]
-    monkeypatch.setattr(Roles, "answer", lambda task, data: answers)
+    monkeypatch.setattr(Roles, "predict_data", lambda task, data: answers)
     result = run("evaluate", tmp_path / "run", file)
     assert result.code == 0 and result.err == ""
     rows = [line.split() for line in result.out.splitlines()]
     assert ["A1", "0", "0", "1", "1", "0.000"] in rows and "V" not in [row[0] for row in rows if row]
     assert result.out.split("worst errors\n")[1] == (
-        f"\n{file}:1\n  Ann [saw] Bob leave\n  Bob        truth none, answer A1\n  Bob leave  truth A1, answer none\n"
-        f"\n{file}:2\n  Ann saw Bob [leave]\n  Ann  truth none, answer A1\n"
+        f"\n{file}:1\n  Ann [saw] Bob leave\n  Bob        gold none, predicted A1\n  Bob leave  gold A1, predicted none\n"
+        f"\n{file}:2\n  Ann saw Bob [leave]\n  Ann  gold none, predicted A1\n"
     )
 
 
@@ -99,12 +100,12 @@ def test_a_reader(run, tmp_path, monkeypatch):
     polyseme.train("reading", file, dev=file, out=tmp_path / "run", encoders="none", **TINY)
     given = (("Ann Lee is", 0.5), ("Ann", 0.9), ("here", 0.25))
     answers = [Answer(text, AnswerSpan(0, 0, len(text)), score) for text, score in given]
-    monkeypatch.setattr(Reading, "answer", lambda task, data: answers)
+    monkeypatch.setattr(Reading, "predict_data", lambda task, data: answers)
     result = run("evaluate", tmp_path / "run", file)
     assert result.code == 0 and "truth \\ answer" not in result.out
     assert result.out.split("worst errors\n")[1] == (
-        f"\n{file} (q2)\n  Who is here?\n  truth Ann / Ann Lee, answer here (0.250)\n"
-        f"\n{file} (q0)\n  Who is here?\n  truth Ann / Ann Lee, answer Ann Lee is (0.500)\n"
+        f"\n{file} (q2)\n  Who is here?\n  gold Ann / Ann Lee, predicted here (0.250)\n"
+        f"\n{file} (q0)\n  Who is here?\n  gold Ann / Ann Lee, predicted Ann Lee is (0.500)\n"
     )
     (said,) = run("evaluate", tmp_path / "run", file, "--json", "--errors", "1").json
     wrong = {"text": "Who is here?", "truth": "Ann / Ann Lee", "answer": "here"}
@@ -115,7 +116,7 @@ def test_many_labels_are_told_by_pairs(run, runs, tmp_path, monkeypatch):
     labels = [f"topic-{number}" for number in range(20)]
     (tmp_path / "a.tsv").write_text("text\tlabel\n" + "".join(f"text\t{label}\n" for label in [*labels, "topic-3"]))
     answers = [LabelPrediction(label, 0.5, {}) for label in [*labels[:3], "topic-7", *labels[4:], "topic-7"]]
-    monkeypatch.setattr(Classification, "answer", lambda task, data: answers)
+    monkeypatch.setattr(Classification, "predict_data", lambda task, data: answers)
     out = run("evaluate", runs / "classifier", tmp_path / "a.tsv", "--errors", "0").out
     assert out.endswith("\nmost often confused\n  topic-3 taken for topic-7  2\n")
 

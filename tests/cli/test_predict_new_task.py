@@ -54,10 +54,10 @@ class Lengths(Task):
     def make_targets(self, examples: Sequence[tuple[float, Any]], inputs: list[TextInputs]) -> Tensor:
         return torch.tensor([number for number, _ in examples])
 
-    def losses(self, texts: list[TextVectors], targets: Tensor) -> tuple[Tensor, int]:
+    def summed_loss(self, texts: list[TextVectors], targets: Tensor) -> tuple[Tensor, int]:
         return (self._lengths(texts) - targets).square().sum(), len(targets)
 
-    def answers(self, texts: list[TextVectors], examples: Sequence[Any]) -> list[float]:
+    def decode(self, texts: list[TextVectors], examples: Sequence[Any]) -> list[float]:
         return [round(number, 3) for number in self._lengths(texts).tolist()]
 
     def _lengths(self, texts: list[TextVectors]) -> Tensor:
@@ -67,7 +67,7 @@ class Lengths(Task):
         return {"near": sum(abs(a[0] - b) < 1 for a, b in zip(examples, answers, strict=True)) / len(examples)}
 
     def predict(self, texts: Sequence[Any]) -> list[Any]:
-        return self.answer(self.data([(0.0, text) for text in texts]))
+        return self.predict_data(self.data([(0.0, text) for text in texts]))
 
 
 @pytest.fixture

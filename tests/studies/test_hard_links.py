@@ -28,7 +28,7 @@ def experiments(tmp_path: Path) -> list[Path]:
         config = TaggingConfig(features=FeaturesConfig(words=TaskWordConfig(characters=None)), hidden_size=4)
         task = Tagging.build(config, EXAMPLES, [polyseme.load(vectors)])
         experiment = tmp_path / "cells" / "ner" / "word2vec" / str(number)
-        folder.save(task, experiment)
+        task.save(experiment)
         found.append(experiment)
     return found
 

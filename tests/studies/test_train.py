@@ -118,14 +118,14 @@ def test_options_that_would_do_nothing(options):
 
 
 def test_stopped(desk, monkeypatch):
-    losses = Tagging.losses
+    losses = Tagging.summed_loss
 
     def stopping(self, *arguments):
         os.kill(os.getpid(), signal.SIGINT)
         return losses(self, *arguments)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match="stopped at step 1; the same call goes on"):
-        patch.setattr(Tagging, "losses", stopping)
+        patch.setattr(Tagging, "summed_loss", stopping)
         polyseme.train("ner", "train.conll", dev="dev.conll", encoders="none", out="run", **{**TINY, "epochs": 2})
     again = polyseme.train("ner", "train.conll", dev="dev.conll", encoders="none", out="run", **{**TINY, "epochs": 2})
     assert again.predict([["Ann"]])[0].words == ["Ann"]

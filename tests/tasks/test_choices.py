@@ -13,7 +13,7 @@ from polyseme.base.run import Run
 from polyseme.tasks.choices import Choices
 from polyseme.tasks.choices_config import ChoicesConfig
 from polyseme.tasks.config import FeaturesConfig
-from polyseme.tasks.fit import fit
+from polyseme.tasks.fit import Splits, TaskBuilder, fit
 from polyseme.tasks.folder import load
 from polyseme.text.labelled.choices import ChoiceQuestion, read_choices
 from tests.encoders.small import elmo
@@ -32,7 +32,7 @@ QUESTIONS = [
 @pytest.mark.parametrize("make", [calm_bert, gpt])
 def test_the_right_one_is_learned(make, tmp_path: Path) -> None:
     config = ChoicesConfig(features=TUNED, dropout=0.0)
-    outcome = fit(Choices, QUESTIONS, QUESTIONS, tmp_path / "out", config, FITTING, Run(seed=1), encoders=[make()])
+    outcome = fit(TaskBuilder(Choices, config, [make()]), Splits(QUESTIONS, QUESTIONS), tmp_path / "out", FITTING, Run(seed=1))
     assert outcome.scores["dev"] == {"accuracy": 1.0}
     asked = [("the river", ["mat", "bank"]), ("", ["of"]), ("the", [["bank"], "of", ""], "money")]
     found = outcome.task.predict(asked)
@@ -49,7 +49,7 @@ def test_choices_share_one_softmax() -> None:
         found, expected = float(task.loss(batch).total), 0.0
         for question in (QUESTIONS[0], QUESTIONS[3], QUESTIONS[2]):
             pairs = [(question.question, choice) for choice in question.choices]
-            scores = task.network(task.network.read(task.network.prepare(pairs), learning=False))[:, 0]
+            scores = task.network(task.network.encode(task.network.prepare(pairs), training=False))[:, 0]
             expected -= float(torch.log_softmax(scores, 0)[question.answer]) / 3
     assert found == pytest.approx(expected, rel=1e-5)
 
@@ -110,9 +110,9 @@ def test_asked_wrongly() -> None:
             task.predict([wrong])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="a text is a string or a list of words; got None"):
         task.predict([("who", ["cat", None])])  # type: ignore[list-item]
-    with pytest.raises(FormatError, match=r"a\.txt:3: holds 2 texts"):
+    with pytest.raises(FormatError, match=r"a\.txt:3: has 2 texts"):
         task.parse_line("one\ttwo", "a.txt:3")
-    with pytest.raises(FormatError, match="holds 1 text;"):
+    with pytest.raises(FormatError, match="has 1 text;"):
         task.parse_line("one", "-")
     with pytest.raises(UsageError, match="some TEXTs have tabs and some have not"):
         task.lines_from_arguments(["w\ta\tb", "who"])
@@ -125,7 +125,7 @@ def test_asked_wrongly() -> None:
     wrong = [ChoiceQuestion("a", ("b", "c"), place, where=4) for place in (0, 1)]
     (mistake,) = task.example_errors(wrong, task.predict([("a", ["b", "c"])] * 2), "a.jsonl")
     assert mistake.where == "a.jsonl:4" and mistake.text == "a"
-    with pytest.raises(ConfigError, match="dropout 1"):
+    with pytest.raises(ConfigError, match="dropout is 1"):
         ChoicesConfig(dropout=1.0)
     with pytest.raises(ConfigError, match="give an encoder"):
         Choices.build(ChoicesConfig(), QUESTIONS, [])

@@ -6,6 +6,7 @@ import gzip
 import logging
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,12 +16,14 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.base.run import Run
 from polyseme.nn.config import CharactersConfig
-from polyseme.tasks.classification import Classification, LabelledText, LabelPrediction, TextPooling
+from polyseme.tasks.classification import Classification, LabelledText
 from polyseme.tasks.classification_config import ClassificationConfig
 from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
 from polyseme.tasks.features import TextVectors
-from polyseme.tasks.fit import fit
+from polyseme.tasks.fit import Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
+from polyseme.tasks.labels import TextPooler
+from polyseme.tasks.predictions import LabelPrediction
 from polyseme.text.labelled.text_in_context import document_of
 from polyseme.text.words import get_splitter
 from polyseme.training.optim_config import OptimConfig
@@ -57,13 +60,13 @@ def test_rows_set_aside_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         found = read(tmp_path, "text\tlabel\na b\t1\n\t0\nc\t0\n", "a.tsv", strict=False)
     assert [example.label for example in found] == ["1", "0"]
     assert "skipped 1 of 3 rows" in caplog.text
-    with pytest.raises(FormatError, match=r"no row that can be used"):
+    with pytest.raises(FormatError, match=r"no usable row"):
         read(tmp_path, "text\tlabel\n\t1\n", "b.tsv", strict=False)
 
 
 def test_pairs_are_refused(tmp_path: Path) -> None:
     content = "sentence1\tsentence2\tlabel\na\tb\t1\n"
-    with pytest.raises(UsageError, match=r"holds pairs of texts: train the task `pairs`"):
+    with pytest.raises(UsageError, match=r"holds pairs of texts: train `pairs`"):
         read(tmp_path, content, "a.tsv")
     assert read(tmp_path, content, "a.tsv", text="sentence2") == [LabelledText("b", "1")]
 
@@ -144,7 +147,7 @@ def test_configs_are_checked() -> None:
     for wrong in ({"features": FEATURES.replace(mode="finetune")}, {"network": "linear", "features": FeaturesConfig()}):
         with pytest.raises(ConfigError, match=r"phrase_context=True needs frozen encoders"):
             small(phrase_context=True, **wrong)
-    with pytest.raises(ConfigError, match=r"network is 'bnc'; allowed: 'bcn', 'pooled'"):
+    with pytest.raises(ConfigError, match=r"network is 'bnc'; allowed: bcn, pooled"):
         ClassificationConfig.from_dict({"network": "bnc"})
     config = small(format="tsv", classes=2, header=False, text="3")
     assert ClassificationConfig.from_dict(config.to_dict()) == config
@@ -157,7 +160,7 @@ def test_labels_must_be_there() -> None:
         Classification.build(small(), [LabelledText("x", "a"), LabelledText("y")])
     task = Classification.build(small(), [LabelledText("x", "b"), LabelledText("y", "a")])
     assert task.labels == ["a", "b"]
-    with pytest.raises(UsageError, match=r"no label 'c'; it gives a, b"):
+    with pytest.raises(UsageError, match=r"no label 'c'; it predicts a, b"):
         task.prepare(task.data([LabelledText("x", "c")]).gather([0]))
     with pytest.raises(UsageError, match=r"put it into a list"):
         task.predict("x y")
@@ -167,7 +170,7 @@ def test_the_splitter_cuts_strings_and_leaves_words() -> None:
     examples = [LabelledText("It's fun.", "a"), LabelledText(["It's", "fun."], "b")]
     task = Classification.build(small(), examples)
     assert task.data(examples).texts == [[["It", "'s", "fun", "."]], [["It's", "fun."]]]
-    task = Classification.build(small(), examples, cut=get_splitter("whitespace"))
+    task = Classification.build(small(), examples, splitter=get_splitter("whitespace"))
     assert task.data(examples).texts == [[["It's", "fun."]], [["It's", "fun."]]]
 
 
@@ -208,11 +211,16 @@ def test_pooling_by_hand() -> None:
     vectors = torch.tensor([[[1.0, -2.0], [3.0, -4.0], [9.0, 9.0]], [[9.0, 9.0]] * 3])
     mask = torch.tensor([[True, True, False], [False, False, False]])
     text = TextVectors(vectors, None, vectors[..., :1], mask, torch.tensor([2, 0]))
-    body = TextPooling(2, 4, 0, pooling="both", dropout=0.5, output_inputs=1).eval()
+
+    def pooler(pooling: Any, output: int) -> TextPooler:
+        features: Any = SimpleNamespace(width={"input": 2, "output": output}.__getitem__)
+        return TextPooler(small(pooling=pooling, layers=0, hidden_size=4), features).eval()
+
+    body = pooler("both", 1)
     assert body.dim == 6
     assert body(text).tolist() == [[2.0, -3.0, 2.0, 3.0, -2.0, 3.0], [0.0] * 6]
     text = TextVectors(vectors, None, None, mask, torch.tensor([2, 0]))
-    assert TextPooling(2, 4, 0, pooling="max", dropout=0.0)(text).tolist() == [[3.0, -2.0], [0.0, 0.0]]
+    assert pooler("max", 0)(text).tolist() == [[3.0, -2.0], [0.0, 0.0]]
 
 
 @pytest.mark.parametrize("network", ["bcn", "pooled"])
@@ -258,14 +266,11 @@ def sentiments(count: int, seed: int) -> list[LabelledText]:
 def test_a_toy_set_is_learned(config: dict[str, Any], tmp_path: Path) -> None:
     fitting = FitConfig(batch_size=16, epochs=30, patience=30, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
     outcome = fit(
-        Classification,
-        sentiments(240, 1),
-        sentiments(60, 2),
+        TaskBuilder(Classification, small(hidden_size=16, dropout=0.1, **config)),
+        Splits(sentiments(240, 1), sentiments(60, 2), sentiments(90, 3)),
         tmp_path / "out",
-        small(hidden_size=16, dropout=0.1, **config),
         fitting,
         Run(seed=1),
-        test=sentiments(90, 3),
     )
     assert outcome.scores["test"]["accuracy"] > 0.95
     asked = sentiments(90, 3)

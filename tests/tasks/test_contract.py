@@ -24,21 +24,17 @@ from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.config import CharactersConfig
 from polyseme.tasks.base import Task
-from polyseme.tasks.choices import ChoicePrediction
 from polyseme.tasks.choices_config import ChoicesConfig
-from polyseme.tasks.classification import LabelPrediction
 from polyseme.tasks.classification_config import ClassificationConfig
 from polyseme.tasks.config import FeaturesConfig, LinearHeadConfig, TaskConfig, TaskWordConfig
 from polyseme.tasks.coreference_config import CoreferenceConfig
 from polyseme.tasks.data import TaskData
-from polyseme.tasks.fit import FitResult, fit
+from polyseme.tasks.fit import FitResult, Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
-from polyseme.tasks.folder import load, save
-from polyseme.tasks.generation import GeneratedText
+from polyseme.tasks.folder import load
 from polyseme.tasks.generation_config import GenerationConfig
-from polyseme.tasks.pairs import Score
 from polyseme.tasks.pairs_config import PairsConfig
-from polyseme.tasks.reading import Answer
+from polyseme.tasks.predictions import Answer, ChoicePrediction, GeneratedText, LabelPrediction, ScorePrediction
 from polyseme.tasks.reading_config import ReadingConfig
 from polyseme.tasks.registry import TASKS, task_class
 from polyseme.tasks.roles_config import RolesConfig
@@ -212,7 +208,9 @@ def examples_of(name: str, folder: Path) -> list[Any]:
 def trained(name: str, mode: str, out: Path, kind: type[Task] | None = None, fitting: FitConfig = FITTING) -> FitResult:
     examples, encoders = examples_of(name, out.with_name("data")), encoders_of(mode)
     kind = kind or task_class(CASES[name].kind)
-    return fit(kind, examples, examples[:5], out, config_of(name, mode), fitting, Run(seed=3), encoders=encoders, test=examples)
+    return fit(
+        TaskBuilder(kind, config_of(name, mode), encoders), Splits(examples, examples[:5], examples), out, fitting, Run(seed=3)
+    )
 
 
 def built(name: str, mode: str, folder: Path) -> tuple[Task, list[Any]]:
@@ -240,7 +238,7 @@ def assert_same_answers(found: Sequence[Any], expected: Sequence[Any], tolerance
         if isinstance(b, LabelPrediction):
             assert a.label == b.label
             assert a.probabilities == pytest.approx(b.probabilities, abs=tolerance)
-        elif isinstance(b, Score):
+        elif isinstance(b, ScorePrediction):
             assert a.score == pytest.approx(b.score, abs=tolerance)
         elif isinstance(b, GeneratedText):
             assert (a.text, a.words) == (b.text, b.words)
@@ -293,7 +291,7 @@ def test_a_folder_gives_back_the_network(name: str, mode: str, tmp_path: Path) -
     again = load(tmp_path / "out")
     assert type(again) is type(task) and again.config == task.config and again.labels == task.labels
     assert again.splitter.name == task.splitter.name
-    assert_same_answers(again.answer(again.data(examples)), task.answer(task.data(examples)), 1e-7)
+    assert_same_answers(again.predict_data(again.data(examples)), task.predict_data(task.data(examples)), 1e-7)
 
 
 @both
@@ -340,7 +338,7 @@ def test_answers_leave_the_network_as_it_was(name: str, mode: str, tmp_path: Pat
     before = {key: value.clone() for key, value in task.state_dict().items()}
     for training in (True, False):
         task.train(training)
-        task.answer(task.data(examples))
+        task.predict_data(task.data(examples))
         assert task.training is training
     assert all(torch.equal(value, before[key]) for key, value in task.state_dict().items())
 
@@ -408,7 +406,9 @@ def test_more_epochs_can_be_added(name: str, tmp_path: Path) -> None:
     examples, encoders = examples_of(name, tmp_path / "data"), encoders_of(mode)
     run, config = Run(seed=3), config_of(name, mode)
     kind = task_class(CASES[name].kind)
-    outcome = fit(kind, examples, examples[:5], tmp_path / "out", config, FITTING, run, encoders=encoders, accept_changes=True)
+    outcome = fit(
+        TaskBuilder(kind, config, encoders), Splits(examples, examples[:5]), tmp_path / "out", FITTING, run, accept_changes=True
+    )
     assert (outcome.result.steps, outcome.result.ended) == (STEPS, "budget")
 
 
@@ -425,7 +425,7 @@ def test_words_in_another_order_are_not_taken_for_the_old_ones(tmp_path: Path) -
     examples, kind = examples_of("tagging", tmp_path / "data")[::-1], task_class(CASES["tagging"].kind)
     config, run = config_of("tagging", "alone"), Run(seed=3)
     with pytest.raises(PolysemeError, match="are not those that it began with"):
-        fit(kind, examples, examples[:5], tmp_path / "out", config, FITTING, run, accept_changes=True)
+        fit(TaskBuilder(kind, config), Splits(examples, examples[:5]), tmp_path / "out", FITTING, run, accept_changes=True)
 
 
 def test_a_fine_tuned_task_stays_while_a_new_one_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -438,7 +438,7 @@ def test_a_fine_tuned_task_stays_while_a_new_one_is_written(tmp_path: Path, monk
 
     monkeypatch.setattr("polyseme.tasks.folder.write_text", full)
     with pytest.raises(PolysemeError, match="the disk is full"):
-        save(task, out)
+        task.save(out)
     assert {path.name: path.read_bytes() for path in out.rglob("*.safetensors") if "run" not in path.parts} == before
     load(out)
 
@@ -468,6 +468,6 @@ def test_cached_layers_give_the_loss_of_computed_ones(
     expected = loss_of(task, computed)
     assert loss_of(task, cached) == pytest.approx(expected, rel=tolerance)
     if name != "generation" or precision == "fp32":  # what an untrained one writes hangs on the last bit of its scores
-        assert_same_answers(task.answer(cached), task.answer(computed), tolerance)
+        assert_same_answers(task.predict_data(cached), task.predict_data(computed), tolerance)
     task.features.encoders[0].embed = None  # type: ignore[method-assign,assignment]
     assert loss_of(task, cached) == pytest.approx(expected, rel=tolerance)  # and nothing is computed again

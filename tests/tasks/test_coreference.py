@@ -20,12 +20,13 @@ from polyseme.base.run import Run
 from polyseme.nn.attention import MASKED_SCORE
 from polyseme.nn.networks.span_ranking import SpanRanking
 from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
-from polyseme.tasks.coreference import Coreference, CoreferencePrediction, MentionSpan
+from polyseme.tasks.coreference import Coreference
 from polyseme.tasks.coreference_config import CoreferenceConfig
 from polyseme.tasks.data import ExampleBatch
-from polyseme.tasks.fit import FitResult, fit
+from polyseme.tasks.fit import FitResult, Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
+from polyseme.tasks.predictions import CoreferencePrediction, MentionSpan
 from polyseme.text.labelled.coreference import CoreferenceDocument
 from polyseme.training.base import Loss
 from polyseme.training.optim_config import OptimConfig
@@ -92,7 +93,9 @@ def built(examples: list[CoreferenceDocument], **changes: Any) -> Coreference:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[FitResult, Path]:
     out = tmp_path_factory.mktemp("run")
-    return fit(Coreference, stories(80, 1), stories(20, 2), out, small(), QUICK, Run(seed=1), test=stories(20, 3)), out
+    return fit(
+        TaskBuilder(Coreference, small()), Splits(stories(80, 1), stories(20, 2), stories(20, 3)), out, QUICK, Run(seed=1)
+    ), out
 
 
 def test_a_toy_set_is_learned(trained: tuple[FitResult, Path]) -> None:
@@ -113,7 +116,7 @@ def test_a_toy_set_is_learned(trained: tuple[FitResult, Path]) -> None:
 def test_a_folder_answers_the_same(trained: tuple[FitResult, Path]) -> None:
     outcome, out = trained
     again, dev = load(out), stories(20, 2)
-    assert again.answer(again.data(dev)) == outcome.task.answer(outcome.task.data(dev))
+    assert again.predict_data(again.data(dev)) == outcome.task.predict_data(outcome.task.data(dev))
 
 
 def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
@@ -131,7 +134,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
     examples = stories(10, 1, longest=9)
 
     def run(kind: type[Coreference], out: str) -> FitResult:
-        return fit(kind, examples, examples[:3], tmp_path / out, config, fitting, Run(seed=3))
+        return fit(TaskBuilder(kind, config), Splits(examples, examples[:3]), tmp_path / out, fitting, Run(seed=3))
 
     whole = run(Coreference, "whole")
     assert run(Stopping, "parts").result.ended is None
@@ -144,12 +147,16 @@ def test_singletons_are_learned_where_they_are_asked_for(tmp_path: Path) -> None
     examples = [told(f"1:{name} saw 2:{thing} . / 1:{name} left .") for name in ("Ann", "Bob") for thing in ("rain", "snow")]
     longer = QUICK.replace(epochs=24)
     kept = fit(
-        Coreference, examples * 8, examples, tmp_path / "a", small(singletons=True, mention_loss=False), longer, Run(seed=1)
+        TaskBuilder(Coreference, small(singletons=True, mention_loss=False)),
+        Splits(examples * 8, examples),
+        tmp_path / "a",
+        longer,
+        Run(seed=1),
     )
-    assert kept.task.answer(kept.task.data(examples[:1])) == [[[(0, 0), (4, 4)], [(2, 2)]]]
+    assert kept.task.predict_data(kept.task.data(examples[:1])) == [[[(0, 0), (4, 4)], [(2, 2)]]]
     assert kept.scores["dev"]["f1"] == kept.scores["dev"]["mentions"] == 1.0
-    left = fit(Coreference, examples * 8, examples, tmp_path / "b", small(), QUICK, Run(seed=1))
-    assert left.task.answer(left.task.data(examples[:1])) == [[[(0, 0), (4, 4)]]] and left.scores["dev"]["f1"] == 1.0
+    left = fit(TaskBuilder(Coreference, small()), Splits(examples * 8, examples), tmp_path / "b", QUICK, Run(seed=1))
+    assert left.task.predict_data(left.task.data(examples[:1])) == [[[(0, 0), (4, 4)]]] and left.scores["dev"]["f1"] == 1.0
 
 
 # ---- windows
@@ -172,8 +179,8 @@ def test_long_documents_are_cut_in_training() -> None:
 def test_random_windows_follow_the_random_state(monkeypatch: pytest.MonkeyPatch) -> None:
     documents = [told(" / ".join(f"1:w{number}" for number in range(12)))]
     task, seen = built(documents, max_training_sentences=3), []
-    cut = module._cut
-    monkeypatch.setattr(module, "_cut", lambda batch, begins, window: seen.append(begins[0]) or cut(batch, begins, window))
+    cut = module._window
+    monkeypatch.setattr(module, "_window", lambda batch, begins, window: seen.append(begins[0]) or cut(batch, begins, window))
     waiting = task.prepare(batch_of(task, documents))
     assert isinstance(waiting, ExampleBatch)  # nothing is drawn before the step
     for _ in range(2):
@@ -191,7 +198,7 @@ def test_cut_layers_are_those_of_the_sentences_that_are_left(tmp_path: Path) -> 
     task = Coreference.build(small(max_training_sentences=2), documents, [elmo()])
     data = task.data(documents)
     data.cache(task.features, tmp_path, precision="fp32")
-    cut = module._cut(data.gather([0, 1]), [1, 0], 2)
+    cut = module._window(data.gather([0, 1]), [1, 0], 2)
     assert cut.texts == [[["a", "dog"], ["money", "in", "the", "bank"], ["the"], ["river"]]] and cut.cached is not None
     for row, array in enumerate(task.features.encoders[0].embed(cut.texts[0])):
         np.testing.assert_allclose(cut.cached[0][0][:, row, : array.shape[1]], array, atol=1e-5)
@@ -214,9 +221,9 @@ def test_clusters_follow_the_links() -> None:
     scores = [[MASKED_SCORE, MASKED_SCORE], [-1.0, MASKED_SCORE], [0.5, 2.0], [1.0, 0.5], [-3.0, -1.0]]
     task.ranker.forward = fixed(scores, [[0, 0], [0, 0], [1, 0], [2, 0], [3, 0]], spans, [1.0, -1.0, 1.0, 1.0, 1.0])
     document = told("a b c d e f g")
-    assert task.answer(task.data([document])) == [[[(0, 0), (2, 2), (4, 5)]]]
+    assert task.predict_data(task.data([document])) == [[[(0, 0), (2, 2), (4, 5)]]]
     task.config = task.config.replace(singletons=True)  # a likely mention alone counts, an unlikely one does not
-    assert task.answer(task.data([document])) == [[[(0, 0), (2, 2), (4, 5)], [(6, 6)]]]
+    assert task.predict_data(task.data([document])) == [[[(0, 0), (2, 2), (4, 5)], [(6, 6)]]]
 
 
 def test_right_mentions_are_looked_at_in_training_only() -> None:
@@ -229,7 +236,7 @@ def test_right_mentions_are_looked_at_in_training_only() -> None:
         sorted(mention for cluster in each.clusters for mention in cluster) for each in documents
     ]
     wanted.clear()
-    task.answer(task.data(documents))
+    task.predict_data(task.data(documents))
     task.config = task.config.replace(mention_loss=False)
     task.loss(task.prepare(batch_of(task, documents)))
     assert wanted == [None] * 4
@@ -239,7 +246,7 @@ def test_what_is_no_mention_is_looked_at_where_mentions_fill_the_room() -> None:
     document = told("1:Ann 2:met 1:her 2:twice")
     task = built([document], spans_per_word=0.5)
     batch = task.prepare(batch_of(task, [document]))
-    _, spans = task.losses(task.vectors(batch.inputs), batch.targets)  # type: ignore[union-attr]
+    _, spans = task.summed_loss(task.vectors(batch.inputs), batch.targets)  # type: ignore[union-attr]
     assert spans == 2 + 4
 
 
@@ -259,12 +266,12 @@ def test_documents_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
         with torch.no_grad():
             task.ranker.prior.fill_(0.3)  # or a network that has learned nothing links nothing
         expected = [
-            task.answers([task.features(x) for x in task._inputs(batch_of(task, [each]))], [each])[0] for each in documents
+            task.decode([task.features(x) for x in task._inputs(batch_of(task, [each]))], [each])[0] for each in documents
         ]
         assert any(expected)
-        assert task.answer(task.data(documents)) == expected
+        assert task.predict_data(task.data(documents)) == expected
         monkeypatch.setattr(module, "_TOGETHER", 8)
-        assert task.answer(task.data(documents)) == expected
+        assert task.predict_data(task.data(documents)) == expected
         monkeypatch.undo()
 
 
@@ -298,7 +305,7 @@ def test_how_an_answer_is_shown() -> None:
         [[placed("The boy of Ann", 0, 0), placed("her  son", 5, 19)], [placed("Ann", 3, 11), placed("her", 5, 19)]],
     )
     assert found.to_lines(text) == ["[1 The boy of [2 Ann]] saw [1 [2 her]  son].", "1\tThe boy of Ann\ther son", "2\tAnn\ther"]
-    values = json.loads(json.dumps(found.to_values(text)))
+    values = json.loads(json.dumps(found.to_json(text)))
     assert values["clusters"][1] == [[3, 3], [5, 5]] and values["mentions"][1][0] == {"text": "Ann", "place": [11, 14]}
 
 
@@ -329,7 +336,7 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     task = built([document])
     answer = [[[(0, 0), (2, 2), (4, 4)], [(5, 5), (6, 6)]]]
     (found,) = task.example_errors([document], answer, "dev.jsonl")
-    told_of = {(each.text, each.truth, each.answer) for each in found.wrong}
+    told_of = {(each.text, each.gold, each.predicted) for each in found.errors}
     assert told_of == {("Bob", "new", "Ann"), ("her", "Ann", "Bob"), ("son", "Bob", "new"), (".", "none", "son")}
     assert (found.where, found.weight) == ("dev.jsonl", 4)
     assert list(task.example_errors([document], [document.clusters], "dev.jsonl")) == []
@@ -361,10 +368,10 @@ def test_files(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text('{"sentences": [["Ann", "ran"]], "clusters": []}\n')
     assert Coreference.read(file, small()) == [CoreferenceDocument([["Ann", "ran"]], [])]
-    with pytest.raises(FormatError, match="1 documents, but no cluster in any"):
+    with pytest.raises(FormatError, match="1 documents, but no clusters"):
         Coreference.read(file, small(), training=True)
     file.write_text('{"sentences": [["Ann", "ran"]], "clusters": [[[0, 0]]]}\n')
-    with pytest.raises(FormatError, match=r"no cluster of two mentions.*give --singletons"):
+    with pytest.raises(FormatError, match=r"no cluster of two mentions.*give singletons=True"):
         Coreference.read(file, small(), training=True)
     assert len(Coreference.read(file, small(singletons=True), training=True)) == 1
 
@@ -376,7 +383,7 @@ def test_mentions_that_are_too_long_are_told(tmp_path: Path, caplog: pytest.LogC
     Coreference.read(file, small(max_span_width=2), training=True)
     assert not caplog.text
     Coreference.read(file, small(max_span_width=1), training=True)
-    assert "1 of 2 mentions have more than 1 words (--longest), the longest 2; none of these will be found" in caplog.text
+    assert "1 of 2 mentions have more than 1 words (max_span_width), up to 2: they will not be found" in caplog.text
 
 
 @pytest.mark.slow
@@ -393,5 +400,5 @@ def test_a_book_fits_into_memory() -> None:
     task = Coreference.build(CoreferenceConfig(), books).eval()
     book = joined(books, 100_000)
     with Peak() as peak:
-        (clusters,) = task.answer(task.data([book]))
+        (clusters,) = task.predict_data(task.data([book]))
     assert clusters and peak.bytes < BAR, f"{peak.bytes / 1e9:.2f} GB"

@@ -35,11 +35,11 @@ def test_a_step_and_answers(name: str, mode: str, tmp_path: Path) -> None:
     task, examples = built(name, mode, tmp_path)
     data = task.data(examples)
     data.cache(task.features, tmp_path)
-    answers = task.answer(data)
+    answers = task.predict_data(data)
     expected = float(task.eval().loss(task.prepare(data.gather(range(10)))).total.detach())
     with fake_cuda() as gpu:
         task.to(DEVICE)
-        assert_same_answers(task.answer(data), answers, 1e-4)
+        assert_same_answers(task.predict_data(data), answers, 1e-4)
         for precision, tolerance in (("fp32", 1e-4), ("bf16", 0.02)):
             batch = task.prepare(data.gather(range(10)))
             with torch.autocast("cuda", dtype=torch.bfloat16, enabled=precision == "bf16"):

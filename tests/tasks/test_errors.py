@@ -8,10 +8,10 @@ from polyseme.tasks.classification import Classification, LabelledText
 from polyseme.tasks.classification_config import ClassificationConfig
 from polyseme.tasks.config import FeaturesConfig, TaskConfig, TaskWordConfig
 from polyseme.tasks.error_analysis import UnknownLabel
-from polyseme.tasks.errors import error_report
-from polyseme.tasks.pairs import LabelledPair, Pairs, Score
+from polyseme.tasks.pairs import LabelledPair, Pairs
 from polyseme.tasks.pairs_config import PairsConfig
-from polyseme.tasks.reading import Answer, Reading
+from polyseme.tasks.predictions import Answer, ScorePrediction
+from polyseme.tasks.reading import Reading
 from polyseme.tasks.reading_config import ReadingConfig
 from polyseme.tasks.roles import RoleExample, Roles
 from polyseme.tasks.roles_config import RolesConfig
@@ -27,12 +27,12 @@ def asked(kind, config, examples, answers):
     """A task that has learned these examples, and gives these answers."""
     task = kind.build(config, examples)
     task.read = lambda path, config: examples
-    task.answer = lambda data: answers
+    task.predict_data = lambda data: answers
     return task
 
 
 def told(mistake):
-    return [(wrong.text, wrong.truth, wrong.answer) for wrong in mistake.wrong]
+    return [(wrong.text, wrong.gold, wrong.predicted) for wrong in mistake.errors]
 
 
 def tagged(tags: str, begin: int = 1) -> TaggedSentence:
@@ -43,7 +43,7 @@ def tagged(tags: str, begin: int = 1) -> TaggedSentence:
 def test_spans():
     examples = [tagged("B-X I-X O B-Y"), tagged("O O", 6), tagged("B-X B-X", 9)]
     answers = [["B-X", "O", "O", "B-Y"], ["O", "O"], ["B-X", "B-Y"]]
-    found = error_report(asked(Tagging, TaggingConfig(scheme="BIO", **SMALL), examples, answers), "f", errors=9)
+    found = asked(Tagging, TaggingConfig(scheme="BIO", **SMALL), examples, answers).error_report("f", errors=9)
     assert found.confusion.labels == ("X", "Y", "none")
     assert found.confusion.counts.tolist() == [[1, 1, 1], [0, 1, 0], [1, 0, 0]]
     assert [(mistake.where, mistake.weight) for mistake in found.worst] == [("f:1", 2), ("f:9", 1)]
@@ -53,18 +53,18 @@ def test_spans():
 
 def test_spans_without_types_and_none_at_all():
     config = TaggingConfig(scheme="BMES", **SMALL)
-    found = error_report(asked(Tagging, config, [tagged("B E S")], [["S", "S", "S"]]), "f")
+    found = asked(Tagging, config, [tagged("B E S")], [["S", "S", "S"]]).error_report("f")
     assert found.confusion.labels == ("span", "none") and found.confusion.counts.tolist() == [[1, 1], [2, 0]]
     task = asked(Tagging, config, [tagged("B E S")], [["O", "O"]])
     task.read = lambda path, config: [tagged("O O")]
-    nothing = error_report(task, "f")
+    nothing = task.error_report("f")
     assert nothing.confusion is None and nothing.worst == [] and nothing.confused(3) == []
 
 
 def test_plain_tags():
     config = TaggingConfig(scheme="plain", **SMALL)
-    found = error_report(
-        asked(Tagging, config, [tagged("N V N"), tagged("V V", 5)], [["N", "N", "N"], ["V", "V"]]), "f", errors=1
+    found = asked(Tagging, config, [tagged("N V N"), tagged("V V", 5)], [["N", "N", "N"], ["V", "V"]]).error_report(
+        "f", errors=1
     )
     assert found.confusion.counts.tolist() == [[2, 0], [1, 2]]
     assert told(found.worst[0]) == [("w1", "V", "N")]
@@ -72,11 +72,11 @@ def test_plain_tags():
 
 def test_scores_are_told_by_how_far_they_are_off():
     pairs = [LabelledPair("a", ["b", "c"], label, line) for line, label in enumerate(("1", "2.5", "4"), 2)]
-    answers = [Score(1.5), Score(0.5), Score(4.25)]
-    found = error_report(asked(Pairs, PairsConfig(goal="score", **SMALL), pairs, answers), "f", errors=2)
+    answers = [ScorePrediction(1.5), ScorePrediction(0.5), ScorePrediction(4.25)]
+    found = asked(Pairs, PairsConfig(goal="score", **SMALL), pairs, answers).error_report("f", errors=2)
     assert found.confusion is None and found.unknown_labels == []
     assert [(mistake.where, mistake.weight) for mistake in found.worst] == [("f:3", 2.0), ("f:2", 0.5)]
-    assert found.worst[0].text == "a | b c" and found.worst[0].wrong[0].answer == "0.500"
+    assert found.worst[0].text == "a | b c" and found.worst[0].errors[0].predicted == "0.500"
 
 
 def test_roles_are_told_by_arguments():
@@ -87,7 +87,7 @@ def test_roles_are_told_by_arguments():
         RoleExample([*"ab"], 1, ["B-A0", "B-V"]),
     ]
     answers = [["B-A1", "I-A1", "B-V", "O", "O", "B-A0"], ["B-A0", "O", "O"], ["O", "B-V"]]
-    found = error_report(asked(Roles, RolesConfig(layers=1, **SMALL), examples, answers), "f")
+    found = asked(Roles, RolesConfig(layers=1, **SMALL), examples, answers).error_report("f")
     assert found.confusion.labels == ("A0", "A1", "AM", "none")
     assert found.confusion.counts.tolist() == [[1, 0, 0, 1], [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]]
     assert [(each.where, each.text, each.weight) for each in found.worst] == [("f:6", "a b [c] d e f", 3), ("f", "a [b]", 1)]
@@ -103,7 +103,7 @@ def test_answers_are_told_by_what_they_lack():
         ReadingQuestion("Who came?", ("Ann",), ("Ann",), (span,)),
     ]
     answers = [Answer("Ann", span, 0.9), Answer("is", span, 0.2), Answer("", None, 0.5), Answer("the Ann", span, 0.8)]
-    found = error_report(asked(Reading, ReadingConfig(**SMALL), questions, answers), "f")
+    found = asked(Reading, ReadingConfig(**SMALL), questions, answers).error_report("f")
     assert found.confusion is None and found.unknown_labels == []
     assert [(each.where, each.text, each.probability) for each in found.worst] == [
         ("f:7", "Who left?", 0.5), ("f", "Who ?", 0.2), ("f (q1)", "Who is it?", 0.9)
@@ -116,7 +116,7 @@ def test_answers_are_told_by_what_they_lack():
 def test_whether_there_is_an_answer_is_told_where_there_may_be_none():
     questions = [ReadingQuestion("Who?", ("Ann",), ("Ann",), (AnswerSpan(0, 0, 3),)), ReadingQuestion("Why?", ("Ann",), ())]
     answers = [Answer("", None, 0.4), Answer("", None, 0.6)]
-    found = error_report(asked(Reading, ReadingConfig(**SMALL), questions, answers), "f")
+    found = asked(Reading, ReadingConfig(**SMALL), questions, answers).error_report("f")
     assert found.confused(2) == [("answer", "no answer", 1)] and len(found.worst) == 1
 
 

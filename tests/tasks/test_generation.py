@@ -24,11 +24,12 @@ from polyseme.base.run import Run
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.config import CharactersConfig
 from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
-from polyseme.tasks.fit import fit
+from polyseme.tasks.fit import Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
-from polyseme.tasks.generation import BEGIN, END, MARKS, GeneratedText, Generation
+from polyseme.tasks.generation import BEGIN, END, MARKS, Generation
 from polyseme.tasks.generation_config import DecodingConfig, GenerationConfig
+from polyseme.tasks.predictions import GeneratedText
 from polyseme.text.labelled.parallel import TextPair
 from polyseme.text.word_vectors import WordVectors
 from polyseme.text.words import get_splitter
@@ -45,7 +46,7 @@ def small(**changes: Any) -> GenerationConfig:
 
 def built(examples: list[TextPair], **changes: Any) -> Generation:
     torch.manual_seed(0)
-    return Generation.build(small(**changes), examples, cut=get_splitter("english")).eval()
+    return Generation.build(small(**changes), examples, splitter=get_splitter("english")).eval()
 
 
 # ---- data
@@ -60,7 +61,7 @@ def test_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         found = Generation.read(tmp_path / "a", config, training=True)
     assert found == [TextPair("one", "eins"), TextPair("three", "drei")]
-    assert "1 of 3 pairs are left out, with a blank text (the first on line 2)" in caplog.text
+    assert "skipped 1 of 3 pairs with a blank text, the first on line 2" in caplog.text
     (tmp_path / "a.tsv").write_text("one\teins\n")
     assert Generation.read(tmp_path / "a.tsv", small()) == found[:1]
     (tmp_path / "a.tsv").write_text("source\ttarget\none\teins\n")
@@ -88,7 +89,7 @@ def test_target_words() -> None:
     assert task.labels == [*MARKS, "Ein", "läuft", "￭.", "Hund", "Kater"]
     assert built(PAIRS, min_count=2).labels == [*MARKS, "Ein", "läuft", "￭."]
     assert built(PAIRS, max_vocabulary=2).labels == [*MARKS, "Ein", "läuft"]
-    with pytest.raises(PolysemeError, match=r"none of the 5 target words occurs 3 times; give a smaller min_count"):
+    with pytest.raises(PolysemeError, match=r"none of the 5 target words occurs 3 times: give min_count=1"):
         built(PAIRS, min_count=3)
     with pytest.raises(UsageError, match=r"the text 'a' has no target"):
         built([*PAIRS, TextPair("a")])
@@ -153,7 +154,7 @@ def test_target_words_start_from_vectors(tmp_path: Path) -> None:
     torch.testing.assert_close(rows, torch.tensor([[1.0, 4 / 3], [0.0, 1 / 3]]))  # mean length 3
     task.save(tmp_path / "task")
     torch.testing.assert_close(load(tmp_path / "task").network.decoder.table.weight, table)  # and the folder need not be there
-    with pytest.raises(PolysemeError, match="has none of the 1 target words; is it of that language"):
+    with pytest.raises(PolysemeError, match="has none of the 1 target words: check its language"):
         built([TextPair("a", "wort")], target_encoder=str(tmp_path / "de"))
     (tmp_path / "v.txt").write_text("Hund 1 2\n")
     with pytest.raises(UsageError, match=r"v\.txt, a file; give a model folder: `polyseme convert`"):
@@ -230,7 +231,7 @@ def test_as_many_answers_as_were_asked_for() -> None:
     assert len(task.prediction_lines("a dog", found)) == 20
     real = [each for each in found.others if math.isfinite(each.score)]
     assert 0 < len(real) < 19 and found.others[len(real) :] == [GeneratedText("", [], -math.inf)] * (19 - len(real))
-    scores = [each["score"] for each in task.prediction_values("a dog", found)["others"]]
+    scores = [each["score"] for each in task.prediction_json("a dog", found)["others"]]
     assert scores == [each.score for each in real] + [None] * (19 - len(real))
     (blank,) = task.predict([" "], decoding=DecodingConfig(strategy="sample", num_return_sequences=3))
     assert task.prediction_lines(" ", blank) == [""] * 3
@@ -241,10 +242,10 @@ def test_how_answers_are_printed() -> None:
     task = built(PAIRS)
     assert task.parse_line("a dog", "TEXT:1") == "a dog" and not task.multi_line
     assert task.prediction_lines("a dog", answer) == ["Ein Hund."]
-    assert task.prediction_values("a dog", answer) == {"text": "a dog", "answer": "Ein Hund.", "score": -0.25}
+    assert task.prediction_json("a dog", answer) == {"text": "a dog", "answer": "Ein Hund.", "score": -0.25}
     both = dataclasses.replace(answer, others=[GeneratedText("Hund.", ["Hund", "."], -0.5)])
     assert task.prediction_lines("a dog", both) == ["Ein Hund.", "Hund."]
-    assert task.prediction_values("a dog", both)["others"] == [{"answer": "Hund.", "score": -0.5}]
+    assert task.prediction_json("a dog", both)["others"] == [{"answer": "Hund.", "score": -0.5}]
 
 
 def test_mistakes() -> None:
@@ -252,7 +253,7 @@ def test_mistakes() -> None:
     answers = [GeneratedText("Ein Hund läuft.", [], 0.0), GeneratedText("Ein Hut läuft.", [], 0.0)]
     examples = [dataclasses.replace(pair, where=number) for number, pair in enumerate(PAIRS, 1)]
     (mistake,) = task.example_errors(examples, answers, "dev")
-    assert (mistake.where, mistake.text, mistake.wrong[0].truth) == ("dev:2", "a cat runs .", "Ein Kater läuft.")
+    assert (mistake.where, mistake.text, mistake.errors[0].gold) == ("dev:2", "a cat runs .", "Ein Kater läuft.")
     assert 0 < mistake.weight < 1
     scores = task.score(PAIRS, answers)
     assert 0 < scores["bleu"] < 1 and 0 < scores["chrf"] < 1
@@ -295,7 +296,13 @@ def test_it_learns_to_turn_texts_around_and_to_copy_names(changes: dict[str, Any
     train, dev = turned_pairs(800, 0), turned_pairs(60, 1)
     fitting = FitConfig(batch_size=32, epochs=10, optim=OptimConfig(learning_rate=1e-2, weight_decay=0.0, clip_norm=5.0))
     config = small(**({"hidden_size": 24, "target_dim": 24, "dropout": 0.1, "min_count": 2} | changes))
-    outcome = fit(Generation, train, dev, tmp_path / "out", config, fitting, Run(seed=1), cut=get_splitter("whitespace"))
+    outcome = fit(
+        TaskBuilder(Generation, config, splitter=get_splitter("whitespace")),
+        Splits(train, dev),
+        tmp_path / "out",
+        fitting,
+        Run(seed=1),
+    )
     assert outcome.scores["dev"]["bleu"] > 0.95, outcome.scores
     names = {word for pair in dev for word in str(pair.source).split() if word.istitle()}
     assert len(names) > 15 and not names & set(outcome.task.labels)  # no dev name is a known word

@@ -18,7 +18,7 @@ from polyseme.tasks.base import Task
 from polyseme.tasks.classification import Classification, LabelledText
 from polyseme.tasks.classification_config import ClassificationConfig
 from polyseme.tasks.config import FeaturesConfig, LinearHeadConfig, TaskWordConfig
-from polyseme.tasks.fit import fit
+from polyseme.tasks.fit import Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
 from polyseme.tasks.pairs import LabelledPair, Pairs
@@ -34,7 +34,7 @@ from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import elmo
 from tests.encoders.small_subwords import bert, gpt, library, wordpieces
 from tests.encoders.test_sequence import ulmfit
-from tests.tasks.test_contract import assert_same_answers, load_encoders
+from tests.tasks.test_contract import assert_same_answers, encoders_of
 
 TUNED = FeaturesConfig(mode="finetune", encoder_lr_multiplier=1.0)
 NOUNS, VERBS = ["bank", "river", "money", "mat", "naïve", "of"], ["sat", "a", "in", "on"]  # which all tokenizers know
@@ -74,7 +74,7 @@ def test_a_rule_is_learned_and_kept(make: Callable[[], Encoder], tmp_path: Path)
     still = LinearHeadConfig(encoder_dropout=0.0)
     features = TUNED.replace(encoder_lr_multiplier=0.3) if make is elmo else TUNED
     config = ClassificationConfig(network="linear", features=features, hidden_size=30, dropout=0.0, linear_head=still)
-    outcome = fit(Classification, TEXTS, TEXTS, tmp_path / "out", config, FITTING, Run(seed=1), encoders=[encoder])
+    outcome = fit(TaskBuilder(Classification, config, [encoder]), Splits(TEXTS, TEXTS), tmp_path / "out", FITTING, Run(seed=1))
     assert outcome.scores["dev"]["accuracy"] == 1.0
     assert model_fingerprint(encoder) == before  # the caller's own stays
     asked = [example.text for example in TEXTS[:4]] + [[], ["cat"] * 40]
@@ -85,7 +85,7 @@ def test_a_rule_is_learned_and_kept(make: Callable[[], Encoder], tmp_path: Path)
 def test_pairs_are_compared(make: Callable[..., Encoder], tmp_path: Path) -> None:
     config = PairsConfig(network="linear", features=TUNED, dropout=0.0, both_orders=make is gpt)
     fitting = FITTING.replace(epochs=20)
-    outcome = fit(Pairs, PAIRS, PAIRS, tmp_path / "out", config, fitting, Run(seed=1), encoders=[make()])
+    outcome = fit(TaskBuilder(Pairs, config, [make()]), Splits(PAIRS, PAIRS), tmp_path / "out", fitting, Run(seed=1))
     assert outcome.scores["dev"]["accuracy"] == 1.0
 
 
@@ -168,7 +168,7 @@ def test_bert_is_what_the_library_fine_tunes() -> None:
     firsts = [begin + sum(cut[:word]) for word in range(len(cut))]
     with torch.no_grad():
         found = reader.eval().network(
-            reader.network.read(reader.network.prepare([["the", "bank"]], [["money", "in", "the", "river"]]))
+            reader.network.encode(reader.network.prepare([["the", "bank"]], [["money", "in", "the", "river"]]))
         )
         expected = theirs(**made)
     torch.testing.assert_close(found.start[0], expected.start_logits[0, firsts], rtol=1e-4, atol=1e-5)
@@ -191,13 +191,15 @@ def test_tags_straight_from_an_encoder(crf: bool, tmp_path: Path) -> None:
     examples = [TaggedSentence([a, "the", b], ["N", "D", "B" if b == "bank" else "N"]) for a in NOUNS for b in NOUNS[:3]]
     features = TUNED.replace(layers="top", dropout=0.0, words=TaskWordConfig(enabled=False))
     config, fitting = TaggingConfig(layers=0, crf=crf, dropout=0.0, features=features), FITTING.replace(epochs=12)
-    outcome = fit(Tagging, examples, examples, tmp_path / "out", config, fitting, Run(seed=1), encoders=[calm_bert()])
+    outcome = fit(
+        TaskBuilder(Tagging, config, [calm_bert()]), Splits(examples, examples), tmp_path / "out", fitting, Run(seed=1)
+    )
     assert outcome.scores["dev"]["accuracy"] == 1.0
     names = {name.split(".")[0] for name, _ in outcome.task.named_parameters() if not name.startswith("features.tuned")}
     assert names == {"features", "scores"} | ({"crf"} if crf else set())
     asked = [["bank", "the", "mat"], [], ["river"] * 40]
     assert load(tmp_path / "out").predict(asked) == outcome.task.predict(asked)
-    with pytest.raises(ConfigError, match="here is none: give an encoder"):
+    with pytest.raises(ConfigError, match="give an encoder"):
         Tagging.build(config, examples, [])
     assert configure_task("tagging", {"network_layers": 0, "task_embeddings": False})[0].features.words.enabled is False
 
@@ -213,13 +215,13 @@ def test_spans_straight_from_a_bert(none: bool, tmp_path: Path) -> None:
     asked += [ReadingQuestion("the", (f"{a} sat",), (), ()) for a in NOUNS[:3]] if none else []
     config = ReadingConfig(network="linear", features=TUNED, dropout=0.0)
     fitting = FITTING.replace(epochs=25, patience=25)
-    outcome = fit(Reading, asked, asked, tmp_path / "out", config, fitting, Run(seed=1), encoders=[calm_bert()])
+    outcome = fit(TaskBuilder(Reading, config, [calm_bert()]), Splits(asked, asked), tmp_path / "out", fitting, Run(seed=1))
     assert outcome.scores["dev"]["exact"] == 1.0
     questions = [("the", sentences[0]), ("", ""), ("the", ["", "bank " * 60, "mat"])]  # the long one in windows
     task, again = outcome.task, load(tmp_path / "out")
     assert_same_answers(again.predict(questions), task.predict(questions), 1e-6)
     assert_same_answers([task.predict([each])[0] for each in questions], task.predict(questions), 1e-5)
-    with pytest.raises(ConfigError, match=r"\(elmo\) does not read a question and a paragraph together; give a bert"):
+    with pytest.raises(ConfigError, match=r"needs an encoder that reads text pairs, such as BERT; this encoder is elmo"):
         Reading.build(config, asked, [elmo()])
     with pytest.raises(ConfigError, match="omit word_dim"):
         ReadingConfig(network="linear", features=FeaturesConfig(words=TaskWordConfig(dim=5)))
@@ -236,15 +238,15 @@ def test_what_cannot_be() -> None:
     said("lm_weight=0.5 needs mode='finetune'", linear_head=LinearHeadConfig(lm_weight=0.5))
     with pytest.raises(ConfigError, match="both_orders=True needs network='linear'"):
         PairsConfig(both_orders=True)
-    with pytest.raises(ConfigError, match="this elmo tells no next words"):
+    with pytest.raises(ConfigError, match=r"needs a left-to-right language model, .* this encoder is elmo"):
         built("classification", elmo(), linear_head=LinearHeadConfig(lm_weight=0.5))
     for encoders, given in (([], "none"), ([elmo(), elmo()], "elmo, elmo")):
-        with pytest.raises(ConfigError, match=f"give (one encoder that knows sentences, not {given}|an encoder)"):
+        with pytest.raises(ConfigError, match=f"(exactly one contextual encoder; got {given}|give an encoder)"):
             Classification.build(ClassificationConfig(network="linear", features=TUNED), TEXTS, encoders)
-    (table,) = load_encoders("vectors")
-    with pytest.raises(ConfigError, match="a table of word vectors was given"):
+    (table,) = encoders_of("vectors")
+    with pytest.raises(ConfigError, match="word vectors were given"):
         Classification.build(ClassificationConfig(network="linear", features=TUNED), TEXTS, [table, elmo()])
-    with pytest.raises(ConfigError, match="positions are empty"):
+    with pytest.raises(ConfigError, match="positions is empty"):
         Classification.build(ClassificationConfig(features=FeaturesConfig(positions=())), TEXTS, [elmo()])
 
 

@@ -15,13 +15,13 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.base.run import Run
 from polyseme.nn.config import CharactersConfig
-from polyseme.tasks.classification import LabelPrediction
 from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
-from polyseme.tasks.fit import fit
+from polyseme.tasks.fit import Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
-from polyseme.tasks.pairs import LabelledPair, Pairs, Score
+from polyseme.tasks.pairs import LabelledPair, Pairs
 from polyseme.tasks.pairs_config import PairsConfig
+from polyseme.tasks.predictions import LabelPrediction, ScorePrediction
 from polyseme.training.optim_config import OptimConfig
 from tests.encoders.small import elmo
 
@@ -63,11 +63,11 @@ def test_the_tables_of_the_field(tmp_path: Path, caplog: pytest.LogCaptureFixtur
 
 def test_bad_files_are_told(tmp_path: Path) -> None:
     sick = "sentence_A\tsentence_B\tentailment_judgment\trelatedness_score\nx\ty\tNEUTRAL\t4.5\n"
-    with pytest.raises(FormatError, match=r"data.tsv:2: has the label 'NEUTRAL', and the goal 'score' needs a number"):
+    with pytest.raises(FormatError, match=r"data.tsv:2: has the label 'NEUTRAL', and goal='score' needs a number"):
         read(tmp_path, sick, goal="score")
     with pytest.raises(FormatError, match=r"the label 'nan'"):
         read(tmp_path, "text1\ttext2\tscore\nx\ty\tnan\n", goal="score")
-    with pytest.raises(UsageError, match=r"one text a row: name the two columns with text and second, or train `class"):
+    with pytest.raises(UsageError, match=r"one text per row: name two columns with text and second, or train `class"):
         read(tmp_path, "text\tlabel\nx\t1\n")
 
 
@@ -109,13 +109,13 @@ def test_the_positive_class(labels: tuple[str, ...], positive: str | None) -> No
 
 
 def test_training_data_that_does_not_fit(caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(ConfigError, match=r"positive_label is 'c'; give one of a, b"):
+    with pytest.raises(ConfigError, match=r"positive_label='c' needs to be one of two labels; the training data has a, b"):
         Pairs.build(small(positive_label="c"), labelled("a", "b"))
-    with pytest.raises(ConfigError, match=r"main is 'f1', which is of two classes; the training data has 3"):
+    with pytest.raises(ConfigError, match=r"metric='f1' needs two classes; the training data has 3"):
         Pairs.build(small(metric="f1"), labelled("a", "b", "c"))
     with pytest.raises(PolysemeError, match=r"all 2 examples have the label 'a'"):
         Pairs.build(small(), labelled("a", "a"))
-    with pytest.raises(PolysemeError, match=r"go from 2.0 to 2.0; there is nothing to tell apart"):
+    with pytest.raises(PolysemeError, match=r"range from 2.0 to 2.0: they must differ"):
         Pairs.build(small(goal="score"), labelled("2", "2.0"))
     with pytest.raises(UsageError, match=r"the label 'a' is no number"):
         Pairs.build(small(goal="score"), labelled("1", "a"))
@@ -149,7 +149,7 @@ def test_tallies_sum_up_to_the_main_score() -> None:
     assert task.score_counts(labelled(*gold), answers).tolist() == [[1, 1], [1, 1], [0, 1], [0, 1], [1, 1]]
     task = Pairs.build(small(metric="f1"), labelled("no", "yes"))
     assert task.score_counts(labelled(*gold), answers).tolist() == [[0, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]]
-    assert Pairs.build(small(goal="score"), labelled("1", "2")).score_counts(labelled("1"), [Score(1.0)]) is None
+    assert Pairs.build(small(goal="score"), labelled("1", "2")).score_counts(labelled("1"), [ScorePrediction(1.0)]) is None
     assert (
         Pairs.build(small(metric="macro_f1"), labelled("1", "2")).score_counts(labelled("1"), [LabelPrediction("1", 1.0, {})])
         is None
@@ -158,13 +158,13 @@ def test_tallies_sum_up_to_the_main_score() -> None:
 
 def test_correlations_by_hand() -> None:
     task = Pairs.build(small(goal="score"), labelled("0", "5"))
-    scores = task.score(labelled("1", "2", "3"), [Score(1.0), Score(3.0), Score(2.5)])
+    scores = task.score(labelled("1", "2", "3"), [ScorePrediction(1.0), ScorePrediction(3.0), ScorePrediction(2.5)])
     # deviations -1 0 1 and -7/6 5/6 2/6: 1.5 / sqrt(2 * 78 / 36); ranks 1 2 3 and 1 3 2: 1 - 6 * 2 / 24
     assert scores == pytest.approx({"pearson": 1.5 / (2 * 78 / 36) ** 0.5, "spearman": 0.5})
-    assert task.score(labelled("1", "2"), [Score(1.0), Score(1.0)]) == {"pearson": 0.0, "spearman": 0.0}
+    assert task.score(labelled("1", "2"), [ScorePrediction(1.0), ScorePrediction(1.0)]) == {"pearson": 0.0, "spearman": 0.0}
     assert task.main_metric == "pearson"
     with pytest.raises(UsageError, match=r"1 pair cannot be scored"):
-        task.score(labelled("1"), [Score(1.0)])
+        task.score(labelled("1"), [ScorePrediction(1.0)])
 
 
 def test_scores_are_learned_as_shares_of_the_range() -> None:
@@ -229,14 +229,11 @@ def same_animal(count: int, seed: int) -> list[LabelledPair]:
 def test_a_toy_set_is_learned(config: dict[str, Any], tmp_path: Path) -> None:
     fitting = FitConfig(batch_size=16, epochs=20, patience=6, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
     outcome = fit(
-        Pairs,
-        same_animal(240, 1),
-        same_animal(60, 2),
+        TaskBuilder(Pairs, small(hidden_size=24, dropout=0.1, **config)),
+        Splits(same_animal(240, 1), same_animal(60, 2), same_animal(60, 3)),
         tmp_path / "out",
-        small(hidden_size=24, dropout=0.1, **config),
         fitting,
         Run(seed=1),
-        test=same_animal(60, 3),
     )
     assert outcome.scores["test"]["accuracy"] > 0.95
     asked = same_animal(60, 3)
@@ -257,7 +254,13 @@ def test_a_toy_score_is_learned(tmp_path: Path) -> None:
 
     fitting = FitConfig(batch_size=16, epochs=15, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
     config = small(network="siamese", goal="score", layers=0, pooling="mean", dropout=0.0, hidden_size=16)
-    outcome = fit(Pairs, counted(150, 1), counted(40, 2), tmp_path / "out", config, fitting, Run(seed=1), test=counted(40, 3))
+    outcome = fit(
+        TaskBuilder(Pairs, config),
+        Splits(counted(150, 1), counted(40, 2), counted(40, 3)),
+        tmp_path / "out",
+        fitting,
+        Run(seed=1),
+    )
     assert outcome.scores["test"]["pearson"] > 0.98
     asked = counted(40, 3)
     found = load(tmp_path / "out").predict([(pair.first, pair.second) for pair in asked])

@@ -20,10 +20,10 @@ from polyseme.nn.attention import MASKED_SCORE
 from polyseme.nn.config import CharactersConfig
 from polyseme.nn.networks.bidaf import AnswerScores
 from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
-from polyseme.tasks.errors import error_report
-from polyseme.tasks.fit import fit
+from polyseme.tasks.fit import Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
-from polyseme.tasks.reading import Answer, Reading
+from polyseme.tasks.predictions import Answer
+from polyseme.tasks.reading import Reading
 from polyseme.tasks.reading_config import ReadingConfig
 from polyseme.text.labelled.squad import AnswerSpan, ReadingQuestion
 from polyseme.text.words import get_splitter
@@ -46,7 +46,7 @@ def asked(text: str, *answers: str, question: str = "Who ?") -> ReadingQuestion:
 
 def built(examples: list[ReadingQuestion], cut: str = "english", **changes: Any) -> Reading:
     torch.manual_seed(0)
-    return Reading.build(small(**changes), examples, cut=get_splitter(cut)).eval()
+    return Reading.build(small(**changes), examples, splitter=get_splitter(cut)).eval()
 
 
 class Fixed(torch.nn.Module):
@@ -80,8 +80,8 @@ def test_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = write(tmp_path / "a.json", ("It is Ann.", [("Ann", 3)]), ("It is Bob.", [("Tom", 6)]), ("Nobody.", []))
     with caplog.at_level(logging.WARNING):
         assert [example.answers for example in Reading.read(file, small())] == [("Ann",), ("Tom",), ()]
-    assert "1 of 2 answers do not stand at their answer_start, and were found elsewhere (the first: data[0]." in caplog.text
-    assert "1 of 2 answers are not in their paragraphs; they count in scores, and are not learned" in caplog.text
+    assert "1 of 2 answers are not at their answer_start, and were found elsewhere (the first: data[0]." in caplog.text
+    assert "1 of 2 answers are not in their paragraphs: they count in scores, but not in training" in caplog.text
     assert "left out" not in caplog.text
     learned = Reading.read(file, small(), training=True)
     assert [example.answers for example in learned] == [("Ann",), ()] and learned[0].spans == (AnswerSpan(0, 6, 9),)
@@ -117,9 +117,9 @@ def test_what_the_training_data_settles() -> None:
         assert (task.rules, task.config.allow_no_answer) == (rules, no_answer)
         assert task.labels == (["answer", "no answer"] if no_answer else ["answer"])
     assert built([english], allow_no_answer=True, rules="squad2").network.none is not None
-    with pytest.raises(ConfigError, match="allow_no_answer is False, but 1 training questions have no answer"):
+    with pytest.raises(ConfigError, match="1 training questions have no answer: omit allow_no_answer=False"):
         built([english, none], allow_no_answer=False)
-    with pytest.raises(UsageError, match=r"1 of 2 questions have answers without a place, such as 'Who\?'"):
+    with pytest.raises(UsageError, match=r"1 of 2 questions have answers without spans, such as 'Who\?'"):
         built([english, ReadingQuestion("Who?", ("Ann",), ("Tom",))])
     with pytest.raises(UsageError, match="1 of 1 questions have no answers"):
         built([ReadingQuestion("Who?", ("Ann",))])
@@ -293,7 +293,7 @@ def test_the_loss_with_no_answer_by_hand() -> None:
     first = -math.log((e(3) + e(2.5)) / total)
     second = -math.log(e(2) / (e(2) + e(4)))
     assert float(task.loss(prepared).components["task"]) == pytest.approx((first + second) / 2, rel=1e-5)
-    with pytest.raises(UsageError, match=r"the question 'Who \?' has no span to learn"):
+    with pytest.raises(UsageError, match=r"the question 'Who \?' has no gold span"):
         task.prepare(task.data([ReadingQuestion("Who ?", ("a",), ("b",))]).gather([0]))
 
 
@@ -336,7 +336,9 @@ def who_is_where(count: int, seed: int) -> list[ReadingQuestion]:
 
 def test_a_toy_set_is_learned(tmp_path: Path) -> None:
     dev = who_is_where(40, 2)
-    outcome = fit(Reading, who_is_where(200, 1), dev, tmp_path / "out", LEARNER, LEARNING, Run(seed=1), test=dev)
+    outcome = fit(
+        TaskBuilder(Reading, LEARNER), Splits(who_is_where(200, 1), dev, dev), tmp_path / "out", LEARNING, Run(seed=1)
+    )
     assert outcome.scores["test"]["f1"] > 0.9  # by chance 0.5
     assert outcome.task.main_metric == "f1" and np.load(tmp_path / "out" / "test-tallies.npy").shape == (40, 2)
     found = outcome.task.predict([(question.question, question.paragraphs) for question in dev])
@@ -352,13 +354,19 @@ def test_when_to_be_silent_is_learned(tmp_path: Path) -> None:
             found.append(here if number % 2 else ReadingQuestion("Who is at sea?", (text,), ()))
         return found
 
-    outcome = fit(Reading, people(64, 1), people(20, 2), tmp_path / "out", LEARNER, LEARNING.replace(epochs=8), Run(seed=1))
+    outcome = fit(
+        TaskBuilder(Reading, LEARNER),
+        Splits(people(64, 1), people(20, 2)),
+        tmp_path / "out",
+        LEARNING.replace(epochs=8),
+        Run(seed=1),
+    )
     assert outcome.scores["dev"]["f1"] > 0.9 and outcome.task.rules == "squad2"
 
 
 def test_a_report_can_be_made(tmp_path: Path) -> None:
     file = write(tmp_path / "a.json", ("It is Ann.", [("Ann", 6)]), ("Nobody.", []))
     task = built(Reading.read(file, small()))
-    found = error_report(task, file)
+    found = task.error_report(file)
     assert found.examples == 2 and set(found.scores) == {"f1", "exact"} and found.main == "f1"
-    assert {wrong.truth for mistake in found.worst for wrong in mistake.wrong} <= {"Ann", "no answer"}
+    assert {wrong.gold for mistake in found.worst for wrong in mistake.errors} <= {"Ann", "no answer"}

@@ -14,13 +14,13 @@ from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.run import Run
 from polyseme.metrics.spans import spans
 from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
-from polyseme.tasks.errors import error_report
-from polyseme.tasks.fit import fit
+from polyseme.tasks.fit import Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
+from polyseme.tasks.predictions import SentenceRoles
 from polyseme.tasks.roles import RoleExample, Roles, arguments, role_scores
 from polyseme.tasks.roles_config import RolesConfig
-from polyseme.text.labelled.roles import Predicate, RoleSentence
+from polyseme.text.labelled.roles import Predicate
 from polyseme.training.optim_config import OptimConfig
 
 SMALL = RolesConfig(
@@ -44,7 +44,7 @@ def examples() -> list[RoleExample]:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Roles:
     out = tmp_path_factory.mktemp("run")
-    outcome = fit(Roles, examples(), examples(), out, SMALL, QUICK, Run(seed=1), test=examples())
+    outcome = fit(TaskBuilder(Roles, SMALL), Splits(examples(), examples(), examples()), out, QUICK, Run(seed=1))
     assert outcome.scores["test"] == {"f1": 1.0, "precision": 1.0, "recall": 1.0, "perfect": 1.0}
     return load(out)  # type: ignore[return-value]
 
@@ -52,9 +52,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Roles:
 def test_the_predicate_decides(trained: Roles) -> None:
     words = ["Omar", "saw", "Lena", "leave"]
     (found,) = trained.predict([("Omar saw Lena leave", [1, 3])])
-    assert found == RoleSentence(words, [Predicate(1, SAW), Predicate(3, LEAVE)])
+    assert found == SentenceRoles(words, [Predicate(1, SAW), Predicate(3, LEAVE)])
     assert trained.predict([(words, [3]), ([], []), (words, [])]) == [
-        RoleSentence(words, [Predicate(3, LEAVE)]), RoleSentence([], []), RoleSentence(words, [])
+        SentenceRoles(words, [Predicate(3, LEAVE)]), SentenceRoles([], []), SentenceRoles(words, [])
     ]  # fmt: skip
 
 
@@ -81,9 +81,11 @@ def test_tags_are_always_legal(crf: bool) -> None:
 
 def test_moves_are_learned_only_with_a_crf(tmp_path: Path) -> None:
     for crf in (False, True):
-        task = fit(Roles, examples(), examples(), tmp_path / str(crf), SMALL.replace(crf=crf), QUICK, Run()).task
+        task = fit(
+            TaskBuilder(Roles, SMALL.replace(crf=crf)), Splits(examples(), examples()), tmp_path / str(crf), QUICK, Run()
+        ).task
         assert isinstance(task, Roles) and bool(task.crf.transitions.any()) is crf
-        assert task.score(examples(), task.answer(task.data(examples())))["f1"] == 1.0
+        assert task.score(examples(), task.predict_data(task.data(examples())))["f1"] == 1.0
 
 
 # ---- the score, by hand
@@ -155,24 +157,24 @@ def test_from_a_file_to_a_report(trained: Roles, tmp_path: Path) -> None:
     assert Roles.read(file, SMALL) == [RoleExample(["Omar", "saw", "Lena", "leave"], place, tags) for place, tags in (
         (1, SAW), (3, ["O", "O", "B-AX", "B-V"])
     )]  # fmt: skip
-    found = error_report(trained, file)
+    found = trained.error_report(file)
     assert found.examples == 2 and found.scores["f1"] == pytest.approx(2 / 3)
     assert [str(each) for each in found.unknown_labels] == [f"{file}:3: has the label 'AX'"]
     assert found.confused(5) == [("AX", "A0", 1)] and found.worst[0].where == f"{file}:4"
     assert found.worst[0].text == "Omar saw Lena [leave]"
     file.write_text("Oh -\n")
-    with pytest.raises(FormatError, match="no predicate in any"):
+    with pytest.raises(FormatError, match="but no predicates"):
         Roles.read(file, SMALL)
 
 
 def test_refusals(trained: Roles) -> None:
     for question in ("Ann saw Bob", ("Ann saw Bob", 1), (["Ann", "saw", "Bob"],), (["Ann"], "0")):
-        with pytest.raises(UsageError, match="places of its predicates"):
+        with pytest.raises(UsageError, match="positions of its predicates"):
             trained.predict([question])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="no word 3 in"):
         trained.predict([(["Ann", "saw", "Bob"], [1, 3])])
     for place in ("1", 1.7, True, None):
-        with pytest.raises(UsageError, match="for the place of a predicate; expected a whole number, from 0"):
+        with pytest.raises(UsageError, match="as the position of a predicate; expected a whole number, from 0"):
             trained.predict([("Ann saw Bob", [place])])  # type: ignore[list-item]
     assert trained.predict([("Ann saw Bob", np.array([1]))]) == trained.predict([("Ann saw Bob", [1])])
     with pytest.raises(ConfigError, match="predicate_dim is 0"):

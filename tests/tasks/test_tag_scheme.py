@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from polyseme.base.errors import FormatError
 from polyseme.metrics.spans import spans
-from polyseme.tasks.tag_scheme import allowed_transitions, collect_labels, from_bioes, scheme_of, to_bioes
+from polyseme.tasks.tag_scheme import allowed_transitions, from_bioes, scheme_labels, scheme_of, to_bioes
 from polyseme.text.labelled.conll import TaggedSentence
 
 WRITTEN = {
@@ -65,7 +65,7 @@ def test_two_ways_in_one_file_are_told_by_their_line(sentences: list[list[str]],
 
 @pytest.mark.parametrize(("tags", "written"), [(["O", "B_PER", "I_PER"], "B-PER"), (["o", "b-per", "i-per"], "B-per")])
 def test_spans_in_another_spelling_are_told(tags: list[str], written: str) -> None:
-    with pytest.raises(FormatError, match=rf"a.txt:2: has the tag '{tags[1]}'; spans are written {written}, and O between"):
+    with pytest.raises(FormatError, match=rf"a.txt:2: has the tag '{tags[1]}'; write span tags as {written}, with O between"):
         scheme_of([sentence(tags)], "a.txt")
 
 
@@ -89,7 +89,7 @@ def test_a_few_slips_are_told_and_read_all_the_same(usual: str, scheme: str, cap
 
 @given(some.lists(some.sampled_from(["O", *(f"{letter}-{kind}" for letter in "BIES" for kind in "AB")]), max_size=8))
 def test_allowed_paths_are_exactly_the_legal_ones(tags: list[str]) -> None:
-    labels = collect_labels([["S-A", "S-B"]], "BIOES")
+    labels = scheme_labels([["S-A", "S-B"]], "BIOES")
     moves = allowed_transitions(labels)
     ids = [labels.index(tag) for tag in tags]
     legal = to_bioes(tags, "BIOES") == tags  # what spans give back is legal, and all that is legal comes back
@@ -114,7 +114,7 @@ def test_spans_without_types_are_letters(scheme: str) -> None:
     written = from_bioes(letters, scheme)
     assert to_bioes(written, scheme) == letters and all(len(tag) == 1 for tag in written)
     assert spans(written) == [(0, 3, ""), (3, 4, ""), (5, 7, "")]
-    labels = collect_labels([written], scheme)
+    labels = scheme_labels([written], scheme)
     assert labels == ["O", "B", "I", "E", "S"]
     assert allowed_transitions(labels)["allowed"].int().tolist() == [
         [1, 1, 0, 0, 1], [0, 0, 1, 1, 0], [0, 0, 1, 1, 0], [1, 1, 0, 0, 1], [1, 1, 0, 0, 1]
@@ -122,6 +122,6 @@ def test_spans_without_types_are_letters(scheme: str) -> None:
 
 
 def test_labels() -> None:
-    assert collect_labels([["S-B", "O"], ["B-A", "E-A"]], "BIOES") == ["O", *(f"{x}-{t}" for t in "AB" for x in "BIES")]
-    assert collect_labels([["VERB", "NOUN"]], "plain") == ["NOUN", "VERB"]
+    assert scheme_labels([["S-B", "O"], ["B-A", "E-A"]], "BIOES") == ["O", *(f"{x}-{t}" for t in "AB" for x in "BIES")]
+    assert scheme_labels([["VERB", "NOUN"]], "plain") == ["NOUN", "VERB"]
     assert isinstance(allowed_transitions(["O"])["allowed"], torch.Tensor)

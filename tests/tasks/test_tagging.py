@@ -14,9 +14,10 @@ from polyseme.base.run import Run
 from polyseme.metrics.spans import spans
 from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
 from polyseme.tasks.features import TextInputs
-from polyseme.tasks.fit import _sample_fraction, fit
+from polyseme.tasks.fit import Splits, TaskBuilder, fit, sample_fraction
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import load
+from polyseme.tasks.predictions import TaggedText
 from polyseme.tasks.tagging import Tagging
 from polyseme.tasks.tagging_config import TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence
@@ -41,15 +42,15 @@ def sentences() -> list[TaggedSentence]:
 @pytest.fixture(scope="module")
 def tagger(tmp_path_factory: pytest.TempPathFactory) -> Tagging:
     out = tmp_path_factory.mktemp("run")
-    outcome = fit(Tagging, sentences(), sentences()[:8], out, SMALL, QUICK, Run(seed=1))
+    outcome = fit(TaskBuilder(Tagging, SMALL), Splits(sentences(), sentences()[:8]), out, QUICK, Run(seed=1))
     assert outcome.scores["dev"]["f1"] == 1.0 and (out / "result.json").is_file()
     return outcome.task  # type: ignore[return-value]
 
 
 def test_it_learns_and_answers(tagger: Tagging) -> None:
     (found,) = tagger.predict(["In Oslo Lena slept"])
-    assert found == TaggedSentence(["In", "Oslo", "Lena", "slept"], ["O", "B-LOC", "B-PER", "O"])
-    assert tagger.predict([[], ["Rome"]])[0] == TaggedSentence([], [])
+    assert found == TaggedText(["In", "Oslo", "Lena", "slept"], ["O", "B-LOC", "B-PER", "O"])
+    assert tagger.predict([[], ["Rome"]])[0] == TaggedText([], [])
 
 
 def test_tags_are_always_legal(tagger: Tagging) -> None:
@@ -62,24 +63,26 @@ def test_tags_are_always_legal(tagger: Tagging) -> None:
 
 def test_words_of_a_text_are_spans_without_types(tmp_path: Path) -> None:
     data = [TaggedSentence(list("他在北京"), list("SSBE")), TaggedSentence(list("北京人好"), list("BMES"))] * 4
-    outcome = fit(Tagging, data, data, tmp_path, SMALL, QUICK, Run(seed=1))
+    outcome = fit(TaskBuilder(Tagging, SMALL), Splits(data, data), tmp_path, QUICK, Run(seed=1))
     assert (outcome.task.main_metric, outcome.scores["dev"]["f1"]) == ("f1", 1.0)
-    assert load(tmp_path).predict([list("他在北京")]) == [data[0]]
+    assert load(tmp_path).predict([list("他在北京")]) == [TaggedText(data[0].words, data[0].tags)]
 
 
-def test_a_sample_fraction_of_the_data_is_tagged_as_all_of_it(tmp_path: Path) -> None:
+def test_asample_fraction_of_the_data_is_tagged_as_all_of_it(tmp_path: Path) -> None:
     slip = TaggedSentence(["to", "Rome"], ["O", "I-LOC"])
     data = [*(TaggedSentence([place], ["B-LOC"]) for place in PLACES * 30), slip]
-    seed = next(seed for seed in range(1000) if slip in _sample_fraction(data, 0.04, seed))  # one of five, and no slip any more
-    outcome = fit(Tagging, data, data, tmp_path, SMALL, QUICK.replace(epochs=1, train_fraction=0.04), Run(seed=seed))
+    seed = next(seed for seed in range(1000) if slip in sample_fraction(data, 0.04, seed))  # one of five, and no slip any more
+    outcome = fit(
+        TaskBuilder(Tagging, SMALL), Splits(data, data), tmp_path, QUICK.replace(epochs=1, train_fraction=0.04), Run(seed=seed)
+    )
     assert isinstance(outcome.task, Tagging) and outcome.task.scheme == "BIO"
 
 
 def test_plain_tags_without_crf(tmp_path: Path) -> None:
     data = [TaggedSentence(["a", "dog", "runs"], ["DET", "NOUN", "VERB"]), TaggedSentence(["the", "cat"], ["DET", "NOUN"])] * 4
-    outcome = fit(Tagging, data, data, tmp_path, SMALL.replace(crf=False), QUICK, Run())
+    outcome = fit(TaskBuilder(Tagging, SMALL.replace(crf=False)), Splits(data, data), tmp_path, QUICK, Run())
     assert outcome.task.main_metric == "accuracy" and outcome.scores["dev"]["accuracy"] == 1.0
-    assert load(tmp_path).answer(outcome.task.data(data)) == [each.tags for each in data]
+    assert load(tmp_path).predict_data(outcome.task.data(data)) == [each.tags for each in data]
 
 
 def test_without_crf_there_are_no_impossible_tags() -> None:
@@ -115,13 +118,11 @@ def test_bad_data_is_told_by_its_line(tmp_path: Path, text: str, where: str) -> 
         Tagging.read(file, SMALL)
 
 
-@pytest.mark.parametrize(
-    ("tag", "told"), [("_", "'_'; _ stands for an empty column; a tagger needs two"), ("O", "'O'; a tagger")]
-)
+@pytest.mark.parametrize(("tag", "told"), [("_", "'_' .*a tagger needs two"), ("O", "'O'; a tagger")])
 def test_one_tag_is_nothing_to_learn(tmp_path: Path, tag: str, told: str) -> None:
     data = [TaggedSentence(["In", "Rome"], [tag, tag]), TaggedSentence(["Anna"], [tag])]
-    with pytest.raises(PolysemeError, match=rf"all 3 words have the tag {told}.*--column"):
-        fit(Tagging, data, data, tmp_path, SMALL, QUICK, Run())
+    with pytest.raises(PolysemeError, match=rf"all 3 words have the tag {told}.*column"):
+        fit(TaskBuilder(Tagging, SMALL), Splits(data, data), tmp_path, QUICK, Run())
 
 
 # ---- sentences in their documents
@@ -171,7 +172,7 @@ def test_what_stands_before_a_sentence_is_learned_from(tmp_path: Path) -> None:
             weight.mul_(12)
     for config in (ALONE, IN_DOCUMENTS):
         data, out = Tagging.read(file, config), tmp_path / str(config.document_context)
-        outcome = fit(Tagging, data, data, out, config, slow, Run(seed=1), encoders=[encoder])
+        outcome = fit(TaskBuilder(Tagging, config, [encoder]), Splits(data, data), out, slow, Run(seed=1))
         scores[config.document_context] = outcome.scores["dev"]["f1"]
     assert scores[False] < 0.7 and scores[True] == 1.0
     kept = load(tmp_path / "True")
@@ -182,27 +183,27 @@ def test_what_stands_before_a_sentence_is_learned_from(tmp_path: Path) -> None:
 
 
 def test_a_document_is_read_once_for_all_its_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyseme.tasks.data.TOGETHER", 20)
+    monkeypatch.setattr("polyseme.tasks.data.DOCUMENT_WORDS", 20)
     examples, encoder, read = Tagging.read(documents(tmp_path), IN_DOCUMENTS), elmo(), []
     task = Tagging.build(IN_DOCUMENTS, examples, [encoder])
     cached = task.data(examples)
     cached.cache(task.features, tmp_path, precision="fp32")
     embed = type(encoder).embed
     monkeypatch.setattr(type(encoder), "embed", lambda self, texts, **more: read.extend(texts) or embed(self, texts, **more))
-    assert task.answer(cached) == task.answer(task.data(examples))
+    assert task.predict_data(cached) == task.predict_data(task.data(examples))
     assert len(read) == len(set(map(tuple, read))) == 8
 
 
 def test_a_long_sentence_among_short_ones_and_many_blanks_fit_into_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oracle for equal answers is the sentence's own document, asked alone."""
     task = Tagging.build(IN_DOCUMENTS, sentences(), [elmo()])
-    monkeypatch.setattr("polyseme.tasks.data.TOGETHER", 500)
+    monkeypatch.setattr("polyseme.tasks.data.DOCUMENT_WORDS", 500)
     prepare, sizes = task.features.prepare, []
     monkeypatch.setattr(task.features, "prepare", lambda *given: sizes.append(_size(found := prepare(*given))) or found)
     document = [["Rome"] * 400, *([["Anna", "saw"]] * 250), []]
     found = task.predict([*document * 4, *[[]] * 500])
     assert max(sizes) <= 4096 and len(found) == 4 * 252 + 500
-    assert found[252:503] == task.predict(document)[:251] and found[-1] == TaggedSentence([], [])
+    assert found[252:503] == task.predict(document)[:251] and found[-1] == TaggedText([], [])
 
 
 def _size(inputs: TextInputs) -> int:
@@ -228,7 +229,7 @@ def test_what_is_settled_has_the_same_answers_whatever_follows() -> None:
 
 def test_data_that_is_held_out_reads_nothing_of_what_is_learned(tmp_path: Path) -> None:
     examples = Tagging.read(documents(tmp_path), IN_DOCUMENTS)
-    sides = [Tagging.in_context(some, IN_DOCUMENTS) for some in (examples[:-2], examples[-2:])]  # amid the last document
+    sides = [Tagging.with_context(some, IN_DOCUMENTS) for some in (examples[:-2], examples[-2:])]  # amid the last document
     read = [[sentence for example in side for sentence in document_of(example.words)] for side in sides]
     assert set(read[1]) == {tuple(example.words) for example in examples[-2:]}
     assert {len(document_of(example.words)) for example in sides[0]} == {1, 3}
@@ -240,14 +241,20 @@ def test_other_documents_are_other_data(tmp_path: Path) -> None:
     each.write_text("-DOCSTART- O\n\nRome B-LOC\n\n-DOCSTART- O\n\nslept O\n")
     first, second = (Tagging.read(file, IN_DOCUMENTS) for file in (one, each))
     assert first == second
-    fit(Tagging, first, first, tmp_path / "run", IN_DOCUMENTS, QUICK.replace(epochs=1), Run(), encoders=[elmo()])
+    fit(TaskBuilder(Tagging, IN_DOCUMENTS, [elmo()]), Splits(first, first), tmp_path / "run", QUICK.replace(epochs=1), Run())
     with pytest.raises(PolysemeError, match=r"settings\.data.*settings\.dev"):
-        fit(Tagging, second, second, tmp_path / "run", IN_DOCUMENTS, QUICK.replace(epochs=1), Run(), encoders=[elmo()])
+        fit(
+            TaskBuilder(Tagging, IN_DOCUMENTS, [elmo()]),
+            Splits(second, second),
+            tmp_path / "run",
+            QUICK.replace(epochs=1),
+            Run(),
+        )
 
 
 def test_a_file_without_documents_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     Tagging.read(documents(tmp_path, marks=False), IN_DOCUMENTS)
-    assert "documents.conll has no marks of documents" in caplog.text
+    assert "documents.conll does not mark documents" in caplog.text
     caplog.clear()
     one = tmp_path / "one.conll"
     one.write_text("-DOCSTART- O\n\nRome B-LOC\n\nslept O\n")

@@ -77,7 +77,7 @@ def test_known_words_are_hidden_now_and_then() -> None:
 
 
 def test_nothing_to_read_is_refused() -> None:
-    with pytest.raises(ConfigError, match="neither"):
+    with pytest.raises(ConfigError, match="leaves no embeddings"):
         WordEmbeddings.of(TaskWordConfig(dim=0, characters=None), SENTENCES)
     with pytest.raises(ConfigError, match="word_dropout is 1"):
         TaskWordConfig(word_dropout=1.0)

@@ -144,6 +144,7 @@ EXAMPLES: dict[str, str] = {
     "CoreferenceDocument(": "Document(",
     "ReadingQuestion(": "Question(",
     "AnswerSpan(": "Span(",
+    "], predicate=": "], place=",
 }
 """What the `repr` of labelled examples has, and what it had: fingerprints of training data hash it."""
 

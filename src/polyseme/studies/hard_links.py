@@ -12,12 +12,12 @@ import filecmp
 import os
 from pathlib import Path
 
-from polyseme.tasks.folder import NOTED
+from polyseme.tasks.folder_writer import COPIED
 
 
 def link_duplicates(experiment: Path, experiments: Path) -> None:
     """Hard-link an experiment's encoders to equal ones below `experiments`; what cannot be linked stays a copy."""
-    for hash_file in sorted(experiment.glob(f"*/{NOTED}")):
+    for hash_file in sorted(experiment.glob(f"*/{COPIED}")):
         with contextlib.suppress(OSError):  # no links on this disk, or the other copy was just removed
             if (other := _equal_folder(hash_file, experiments)) is not None:
                 for path in hash_file.parent.iterdir():
@@ -27,7 +27,7 @@ def link_duplicates(experiment: Path, experiments: Path) -> None:
 def _equal_folder(hash_file: Path, experiments: Path) -> Path | None:
     """The folder of another experiment with the same encoder."""
     content = hash_file.read_bytes()
-    others = (path for path in sorted(experiments.rglob(NOTED)) if hash_file.parents[1] not in path.parents)
+    others = (path for path in sorted(experiments.rglob(COPIED)) if hash_file.parents[1] not in path.parents)
     return next((path.parent for path in others if path.read_bytes() == content), None)
 
 

@@ -21,7 +21,7 @@ from polyseme.pretraining.cost import Cost
 from polyseme.studies.costs import cost_of
 from polyseme.studies.experiment import Experiment
 from polyseme.studies.sets import labelled_set, members, title_of
-from polyseme.tasks.fit import TALLIES
+from polyseme.tasks.fit import SCORE_COUNTS
 from polyseme.tasks.registry import task_class
 
 HEADER = ("data set", "train fraction", "encoders", "metric", "mean", "std", "seeds", "increase", "error reduction", "interval")
@@ -117,11 +117,11 @@ def _score(experiment: Experiment) -> float:
 
 def compare_runs(old: Runs, new: Runs) -> Comparison | None:
     """Compare runs on the same test data by the paired bootstrap; None if counts per example are missing."""
-    if not all(Path(each.out, TALLIES).is_file() for run in (*old, *new) for each in run):
+    if not all(Path(each.out, SCORE_COUNTS).is_file() for run in (*old, *new) for each in run):
         return None
     sets = []
     for number, experiment in enumerate(old[0]):
-        before, after = ([np.load(Path(run[number].out, TALLIES)) for run in runs] for runs in (old, new))
+        before, after = ([np.load(Path(run[number].out, SCORE_COUNTS)) for run in runs] for runs in (old, new))
         sets.append(ExampleSet(before, after, task_class(labelled_set(experiment.set).task).score_from_counts))
     return paired_bootstrap_of_mean(sets)
 

@@ -24,7 +24,7 @@ from polyseme.studies.config import NONE
 from polyseme.studies.recipes import recipe_options
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import split_encoders
-from polyseme.tasks.fit import FitResult, fit
+from polyseme.tasks.fit import FitResult, Splits, TaskBuilder, fit
 from polyseme.tasks.registry import configure_task, task_class
 from polyseme.text.words import Splitter
 
@@ -67,7 +67,7 @@ class TaskJob:
             raise UsageError(f"{out} has a model, which a trained task would overwrite: choose another folder")
         config, fitting = configure_task(self.task, self.options)
         notify = notify if run.is_main_process else _log.debug
-        train, dev, test = self._read(config, notify)
+        data = self._read(config, notify)
         encoders = load_encoders(self.encoders)
         if recipe := recipe_options(config, self.options, encoders):
             notify(f"fine-tuning as published: {', '.join(f'{name} {value}' for name, value in recipe.items())}")
@@ -75,21 +75,16 @@ class TaskJob:
         if "positions" not in self.options and not config.is_linear:
             config = with_default_position(config, encoders, notify)
         return fit(
-            task_class(self.task),
-            train,
-            dev,
+            TaskBuilder(task_class(self.task), config, encoders, self.splitter),
+            data,
             out,
-            config,
             fitting,
             run,
-            encoders=encoders,
-            cut=self.splitter,
-            test=test,
             cache=None if self.cache is None else Path(self.cache).expanduser(),
             accept_changes=accept_changes,
         )
 
-    def _read(self, config: TaskConfig, notify: Notify) -> tuple[list[Any], list[Any], list[Any] | None]:
+    def _read(self, config: TaskConfig, notify: Notify) -> Splits:
         """Read all files before any model is loaded, so that problems with them are reported at once."""
         task, files = task_class(self.task), self.files
         repeated = getattr(config, "phrases", "none") != "none" or getattr(config, "sentence_copies", 1) > 1
@@ -110,7 +105,7 @@ class TaskJob:
         for path, examples in ((files.dev, dev), (files.test, test)):
             for unknown in task.unknown_labels(examples or [], labels, config, path or files.train):
                 notify(f"{unknown}; the training data has no such label, so it counts as wrong")
-        return train, dev, test
+        return Splits(train, dev, test)
 
 
 def with_default_position(config: TaskConfig, encoders: Sequence[Encoder], notify: Notify) -> TaskConfig:

@@ -1,9 +1,9 @@
-"""What every task shares: examples in, a network around features, a loss to descend, answers out and a score of them.
+"""What all tasks share: examples, a network on features, a loss, predictions and scores.
 
-A new task is one file: a config, how files are read into examples, which texts an example has, a network, and how its scores
-become answers. Training (`polyseme.tasks.fit`), folders (`polyseme.tasks.folder`), batches, caches and encoders come from here.
-So do the questions and answers of `polyseme predict` (one text a line) and the report of `polyseme evaluate` (scores alone): a
-task that is asked in another way, or can say more of its errors, says so by a few methods that have defaults here.
+A new task is one file: how files are read into examples, which texts an example has, a network, and how its output becomes
+predictions; its config is a second file, and both are a line of `polyseme.tasks.registry`. Training (`polyseme.tasks.fit`),
+folders, batches, caches and encoders come from here. So do `polyseme predict` (one text per line) and `polyseme evaluate`
+(scores alone): a task with other inputs, or with more to say of its errors, overrides a few methods.
 """
 
 from __future__ import annotations
@@ -12,32 +12,34 @@ import copy
 import dataclasses
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from polyseme.base.config import ConfigError
-from polyseme.base.errors import UsageError
+from polyseme.base.config import ConfigError, setting_of
+from polyseme.base.errors import UsageError, arg
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.batch import Sentence
 from polyseme.metrics.bootstrap import f1_score
 from polyseme.metrics.classes import Confusion
 from polyseme.tasks.config import POSITIONS, TaskConfig
 from polyseme.tasks.data import ExampleBatch, TaskData
-from polyseme.tasks.error_analysis import ExampleError, UnknownLabel
+from polyseme.tasks.error_analysis import ErrorReport, ExampleError, UnknownLabel
 from polyseme.tasks.features import Features, TextInputs, TextVectors, split_encoders
+from polyseme.tasks.folder_writer import TaskFiles, write_task_folder
+from polyseme.tasks.predictions import LayerWeights, Prediction
 from polyseme.tasks.word_embeddings import WordEmbeddings
 from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter
 from polyseme.training.base import Learner, Loss, LrMultiplier
 
-Piece = TypeVar("Piece")
+W = TypeVar("W")
 
 
 @dataclass(frozen=True)
@@ -47,37 +49,28 @@ class TaskBatch:
     inputs: list[TextInputs]
     """For each text of an example."""
     targets: Any
-    """What the task wants, as the task has it."""
-
-
-@runtime_checkable
-class Prediction(Protocol):
-    """An answer that knows how `polyseme predict` prints it; `asked` is the line that it answers."""
-
-    def to_lines(self, asked: str) -> list[str]:
-        """What people see."""
-
-    def to_values(self, asked: str) -> dict[str, Any]:
-        """What programs read, as JSON."""
+    """What the loss compares with, in the task's own form."""
 
 
 class Task(Learner):
-    """A network for a task, around some encoders."""
+    """A network for a task, on features of some encoders."""
 
     kind: ClassVar[str]
     """The name in `task.json` and on the command line."""
     config_type: ClassVar[type[TaskConfig]]
     main_metric: ClassVar[str]
-    """The score by which models are chosen: the higher, the better, and 1 at most."""
+    """The metric that chooses the best network: higher is better, 1 at most."""
     multi_line: ClassVar[bool] = False
-    """Whether an answer is printed as a block of lines, with a blank line between two."""
+    """Whether a prediction prints as several lines, with a blank line between two predictions."""
     score_name = "error"
 
-    def __init__(self, config: TaskConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
+    def __init__(self, config: TaskConfig, features: Features, labels: Sequence[str], splitter: Splitter) -> None:
         super().__init__()
-        self.config, self.features, self.labels, self.splitter = config, features, list(labels), cut
+        self.config, self.features, self.labels, self.splitter = config, features, list(labels), splitter
         if self.reads_words and not config.features.positions:
-            raise ConfigError(f"positions are empty, so the network reads no encoder; give one of {', '.join(POSITIONS)}")
+            raise ConfigError(
+                f"{arg('positions')} is empty, so the network reads no encoder: give one of {', '.join(POSITIONS)}"
+            )
 
     @property
     def reads_words(self) -> bool:
@@ -89,54 +82,54 @@ class Task(Learner):
     @classmethod
     @abstractmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[Any]:
-        """The examples of a file; a `FormatError` names the line of what is wrong.
+        """Read the examples of a file; a `FormatError` names the line of a mistake.
 
-        `training`: the file is to be trained on, where a task may take more of it than is scored (phrases of trees).
+        `training`: for training a task may read more than is scored, such as the phrases of trees.
         """
 
     @classmethod
-    def in_context(cls, examples: Sequence[Any], config: TaskConfig) -> list[Any]:
-        """The examples with what stands around them, where the task wants that read, too."""
+    def with_context(cls, examples: Sequence[Any], config: TaskConfig) -> list[Any]:
+        """Return the examples with the text around them, where the task reads that too."""
         return list(examples)
 
     @classmethod
     def resolve_defaults(cls, config: TaskConfig, examples: Sequence[Any]) -> TaskConfig:
-        """The config with what was left open chosen by the training data."""
+        """Return the config with the defaults that depend on the training data."""
         return config
 
     @classmethod
     def min_dev_examples(cls, config: TaskConfig) -> int:
-        """How many examples a score needs."""
+        """Return how many examples a score needs."""
         return 1
 
     @classmethod
     @abstractmethod
     def collect_labels(cls, examples: Sequence[Any], config: TaskConfig) -> list[str]:
-        """The labels that a network for these examples can give."""
+        """Return the labels that a network for these examples can predict."""
 
     @classmethod
     @abstractmethod
-    def example_texts(cls, example: Any, cut: Splitter) -> list[list[str]]:
-        """The texts of an example as words; raw text is split by `cut`."""
+    def example_texts(cls, example: Any, splitter: Splitter) -> list[list[str]]:
+        """Return the texts of an example as words; raw text is split."""
 
     @abstractmethod
     def make_targets(self, examples: Sequence[Any], inputs: list[TextInputs]) -> Any:
-        """What the loss compares with, on the device."""
+        """Return what the loss compares with, on the device."""
 
     @abstractmethod
-    def losses(self, texts: list[TextVectors], targets: Any) -> tuple[Tensor, int]:
-        """The sum of a batch's losses, and over how many words or examples."""
+    def summed_loss(self, texts: list[TextVectors], targets: Any) -> tuple[Tensor, int]:
+        """Return the sum of a batch's losses, and the number of words or examples that it is over."""
 
     @abstractmethod
-    def answers(self, texts: list[TextVectors], examples: Sequence[Any]) -> list[Any]:
-        """An answer for each example of a batch."""
+    def decode(self, texts: list[TextVectors], examples: Sequence[Any]) -> list[Any]:
+        """Return the output for each example of a batch."""
 
     @abstractmethod
-    def score(self, examples: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
-        """Numbers that tell how good answers are, `main` among them."""
+    def score(self, examples: Sequence[Any], outputs: Sequence[Any]) -> dict[str, float]:
+        """Score outputs; the main metric is among the scores."""
 
-    def score_counts(self, examples: Sequence[Any], answers: Sequence[Any]) -> np.ndarray | None:
-        """Counts of each example from which `score_from_counts` computes the main metric; None: it is not made of counts.
+    def score_counts(self, examples: Sequence[Any], outputs: Sequence[Any]) -> np.ndarray | None:
+        """Return counts of each example from which `score_from_counts` computes the main metric; None: there are none.
 
         (examples, 2) right and all, or (examples, 3) right, predicted and gold spans. `compare` resamples them.
         """
@@ -144,7 +137,7 @@ class Task(Learner):
 
     @classmethod
     def score_from_counts(cls, sums: np.ndarray) -> np.ndarray:
-        """The main score (...) from score_counts that were summed over examples (..., counts): a share, or the F1 of spans."""
+        """Return the main metric (...) from counts summed over examples (..., counts): a ratio, or the F1 of spans."""
         return f1_score(sums) if sums.shape[-1] == 3 else sums[..., 0] / np.maximum(sums[..., 1], 1)
 
     # ---- building
@@ -156,29 +149,29 @@ class Task(Learner):
         examples: Sequence[Any],
         encoders: Sequence[Encoder] = (),
         *,
-        cut: Splitter | None = None,
+        splitter: Splitter | None = None,
     ) -> Self:
-        """A new network for a training set; words are split by `cut`, else as the first encoder that knows sentences does."""
+        """Build a new network for training data; the default splitter is that of the first contextual encoder."""
         loaded, contextual = split_encoders(encoders)
         if config.features.mode == "finetune":  # the caller's own stay as they are
             contextual = [copy.deepcopy(encoder) for encoder in contextual]
-        cut = cut or (contextual[0].splitter if contextual else get_splitter("english"))
+        splitter = splitter or (contextual[0].splitter if contextual else get_splitter("english"))
         config = cls.resolve_defaults(config, examples)
         labels = cls.collect_labels(examples, config)
-        Vocabulary(labels).to_text()  # a label that cannot stand on a line is told now, and not by the first save
-        texts = [text for example in examples for text in cls.example_texts(example, cut)]
+        Vocabulary(labels).to_text()  # refuses a label with a line break now, and not in the first save
+        texts = [text for example in examples for text in cls.example_texts(example, splitter)]
         features = Features(config.features, WordEmbeddings.of(config.features.words, texts, loaded), contextual)
-        return cls(config, features, labels, cut)
+        return cls(config, features, labels, splitter)
 
     def data(self, examples: Sequence[Any]) -> TaskData:
-        """ExampleBatch with their texts."""
+        """Return examples with their texts."""
         return TaskData(examples, [self.example_texts(example, self.splitter) for example in examples])
 
     def words(self, text: Sentence) -> list[str]:
-        """A text as words: a string is split, a list is taken as it is."""
+        """Return a text as words: a string is split, a list stays as it is."""
         return to_words(text, self.splitter)
 
-    # ---- learning
+    # ---- training
 
     def prepare(self, batch: ExampleBatch) -> TaskBatch:
         inputs = self._inputs(batch)
@@ -189,116 +182,160 @@ class Task(Learner):
         return [self.features.prepare(texts, layers) for texts, layers in zip(batch.texts, cached, strict=True)]
 
     def loss(self, batch: TaskBatch) -> Loss:
-        vectors = self.vectors(batch.inputs, learning=True)
-        total, count = self.losses(vectors, batch.targets)
+        vectors = self.vectors(batch.inputs, training=True)
+        total, count = self.summed_loss(vectors, batch.targets)
         words = sum(int(inputs.lengths.sum()) for inputs in batch.inputs)
         mean = total / max(count, 1)
-        further = self.auxiliary_losses(vectors)
-        whole = mean + self.features.penalty() + sum(further.values())
-        return Loss(whole, max(words, 1), {"task": mean, **further})
+        auxiliary = self.auxiliary_losses(vectors)
+        return Loss(mean + self.features.penalty() + sum(auxiliary.values()), max(words, 1), {"task": mean, **auxiliary})
 
-    def vectors(self, inputs: Sequence[Any], *, learning: bool = False) -> list[Any]:
-        """What the network reads of prepared inputs; `learning`: for a loss, and not for answers."""
+    def vectors(self, inputs: Sequence[Any], *, training: bool = False) -> list[Any]:
+        """Return what the network reads of prepared inputs; `training`: for a loss, not for predictions."""
         return [self.features(each) for each in inputs]
 
     def auxiliary_losses(self, vectors: Sequence[Any]) -> dict[str, Tensor]:
-        """What is learned beside the task, weighted, by its names in the log."""
+        """Return weighted losses beside the task's, by their names in the log."""
         return {}
 
     def lr_multipliers(self) -> list[LrMultiplier]:
         return self.features.lr_multipliers("features.")
 
-    # ---- answering
+    def layer_weights(self) -> LayerWeights:
+        """Return the learned weights of the encoders' layers; they print as bars."""
+        return self.features.layer_weights()
+
+    # ---- predictions
 
     @torch.no_grad()
-    def answer(self, data: TaskData) -> list[Any]:
-        """An answer for each example, in their order; texts of like length go together."""
-        was, found = self.training, [None] * len(data)
+    def predict_data(self, data: TaskData) -> list[Any]:
+        """Return the output for each example, in their order; texts of similar length share a batch."""
+        was_training, outputs = self.training, [None] * len(data)
         self.eval()
         for first, part in data.with_layers(self.features):
-            for places, batch in part.by_length():
+            for positions, batch in part.by_length():
                 texts = self.vectors(self._inputs(batch))
-                for place, answer in zip(places, self.answers(texts, batch.examples), strict=True):
-                    found[first + place] = answer
-        self.train(was)
-        return found
+                for position, output in zip(positions, self.decode(texts, batch.examples), strict=True):
+                    outputs[first + position] = output
+        self.train(was_training)
+        return outputs
 
     @abstractmethod
     def predict(self, texts: Sequence[Any]) -> list[Any]:
-        """Answers for new texts, strings or lists of words."""
+        """Return predictions for new texts, strings or lists of words."""
 
     def evaluate(self, dev: TaskData) -> dict[str, float]:
-        scores = self.score(dev.examples, self.answer(dev))
+        scores = self.score(dev.examples, self.predict_data(dev))
         main = scores[self.main_metric]
         return {self.score_name: 1.0 - (0.0 if math.isnan(main) else main), **scores}
 
-    # ---- asked by `polyseme predict`
+    # ---- lines of `polyseme predict`
 
-    def num_final(self, questions: Sequence[Any]) -> int:
-        """How many of the questions, from the first on, get the same answers whatever is asked next."""
-        return len(questions)
+    def num_final(self, inputs: Sequence[Any]) -> int:
+        """Return how many inputs, from the first on, have predictions that no later input changes."""
+        return len(inputs)
 
     def lines_from_arguments(self, texts: Sequence[str]) -> list[str]:
-        """The arguments of a command as lines, such as a file has: each is one."""
+        """Return the text arguments of a command as lines of a file: each is one."""
         return list(texts)
 
     def parse_line(self, line: str, where: str, *, split_on_spaces: bool = False) -> Any:
-        """What `predict` is asked by a line: its text, or its words. `where` names the line in a `FormatError`."""
+        """Return the input of `predict` for a line: its text, or its words. `where` names the line in a `FormatError`."""
         return line.split() if split_on_spaces else line
 
-    def prediction_lines(self, asked: str, answer: Any) -> list[str]:
-        """What people see of an answer of `predict`; `asked` is its line."""
-        return answer.to_lines(asked) if isinstance(answer, Prediction) else [f"{answer}\t{asked}"]
+    def prediction_lines(self, line: str, prediction: Any) -> list[str]:
+        """Return a prediction as lines of text; `line` is its input."""
+        return prediction.to_lines(line) if isinstance(prediction, Prediction) else [f"{prediction}\t{line}"]
 
-    def prediction_values(self, asked: str, answer: Any) -> dict[str, Any]:
-        """The same for programs, as JSON."""
-        if isinstance(answer, Prediction):
-            return answer.to_values(asked)
-        is_data = dataclasses.is_dataclass(answer) and not isinstance(answer, type)
-        return {"text": asked, **(dataclasses.asdict(answer) if is_data else {"answer": answer})}
+    def prediction_json(self, line: str, prediction: Any) -> dict[str, Any]:
+        """Return a prediction as JSON values; `line` is its input."""
+        if isinstance(prediction, Prediction):
+            return prediction.to_json(line)
+        is_data = dataclasses.is_dataclass(prediction) and not isinstance(prediction, type)
+        return {"text": line, **(dataclasses.asdict(prediction) if is_data else {"answer": prediction})}
 
-    # ---- judged by `polyseme evaluate`
+    # ---- error analysis
 
-    def confusion_matrix(self, examples: Sequence[Any], answers: Sequence[Any]) -> Confusion | None:
-        """What is taken for what; None: answers are no classes."""
+    def error_report(self, path: str | Path, *, errors: int = 10) -> ErrorReport:
+        """Evaluate the task on a file, with the worst `errors`; of two equally bad ones, the more confident comes first."""
+        examples = self.read(path, self.config)
+        unknown = self.unknown_labels(examples, self.labels, self.config, path)
+        outputs = self.predict_data(self.data(examples))
+        found = sorted(
+            self.example_errors(examples, outputs, path), key=lambda each: (-each.weight, -(each.probability or 0.0))
+        )
+        return ErrorReport(
+            str(path),
+            self.score(examples, outputs),
+            self.main_metric,
+            len(examples),
+            self.confusion_matrix(examples, outputs),
+            found[:errors],
+            unknown,
+        )
+
+    def confusion_matrix(self, examples: Sequence[Any], outputs: Sequence[Any]) -> Confusion | None:
+        """Return how often each class was predicted as each; None: outputs are not classes."""
         return None
 
-    def example_errors(self, examples: Sequence[Any], answers: Sequence[Any], path: str | Path) -> Iterable[ExampleError]:
-        """The examples of a file that were answered wrongly, each with its place there and how bad it is."""
+    def example_errors(self, examples: Sequence[Any], outputs: Sequence[Any], path: str | Path) -> Iterable[ExampleError]:
+        """Return the examples of a file with wrong outputs, each with its location and how bad it is."""
         return ()
 
     @classmethod
     def unknown_labels(
         cls, examples: Sequence[Any], labels: Sequence[str], config: TaskConfig, path: str | Path
     ) -> list[UnknownLabel]:
-        """The labels of a file's examples that a network with `labels` cannot give, each with its first place there."""
+        """Return the labels of examples that a network with `labels` cannot predict, each with its first location."""
         return []
 
+    # ---- settings of a trained task
+
+    def set_data_options(self, given: Mapping[str, Any]) -> None:
+        """Change how data files are read: settings of the group "Data", such as columns of a table."""
+        fields = {each.name for each in dataclasses.fields(self.config) if setting_of(each).group == "Data"}
+        if idle := [name for name in given if name not in fields]:
+            raise UsageError(f"{', '.join(map(arg, idle))}: data files of {self.kind} have no such option")
+        try:
+            self.config = self.config.replace(**given)
+        except ConfigError as error:
+            raise UsageError(str(error)) from error
+
+    def set_decoding(self, given: Mapping[str, Any]) -> None:
+        """Change how texts are generated; only generation has such options."""
+        if given:
+            raise UsageError(
+                f"{', '.join(map(arg, given))}: only generation has decoding options, and this task is {self.kind}"
+            )
+
     def save(self, folder: Path) -> None:
-        from polyseme.tasks.folder import save
+        files = TaskFiles(self.kind, self.config, self.features, self.labels, self.splitter, self.state_dict())
+        write_task_folder(files, folder)
 
-        save(self, folder)
 
-
-def check_texts(texts: Sequence[Any]) -> Sequence[Any]:
-    """Texts to answer; one string, which would be taken for its letters, is refused."""
+def check_texts(texts: Sequence[W]) -> Sequence[W]:
+    """Return texts to predict for; refuse a single string, which would be taken for its letters."""
     if isinstance(texts, str):
         raise UsageError("expected a list of texts, got one string: put it into a list")
     return texts
 
 
-def to_words(text: Sentence, cut: Splitter) -> list[str]:
-    """A text as words: a string is split, a list is taken as it is, and so are words that stand in a longer text."""
-    return cut(text) if isinstance(text, str) else text if isinstance(text, TextInContext) else as_words(text)
+def to_words(text: Sentence, splitter: Splitter) -> list[str]:
+    """Return a text as words: a string is split, a list stays as it is."""
+    return splitter(text) if isinstance(text, str) else text if isinstance(text, TextInContext) else as_words(text)
 
 
-def as_words(text: Iterable[Piece]) -> list[Piece]:
-    """A text that comes in words; what is none, such as an empty cell of a table, is told."""
+def as_words(text: Iterable[W]) -> list[W]:
+    """Return words as a list; refuse what is not a sequence, such as an empty cell of a table."""
     if not isinstance(text, Iterable):
         raise UsageError(f"a text is a string or a list of words; got {text!r}")
     return list(text)
 
 
 def as_text(given: Sentence) -> str | list[str]:
-    """A text as it is asked about: a string that is to be split, or its words."""
+    """Return a text that is to be split, or its words."""
     return given if isinstance(given, str) else as_words(given)
+
+
+def joined(text: Sentence) -> str:
+    """Return a text as a string."""
+    return text if isinstance(text, str) else " ".join(text)

@@ -1,8 +1,8 @@
 """Multiple choice: which of several answers to a question is right, or which of several endings follows.
 
-As Radford et al. 2018 have it: the question, behind its context where there is one, is read together with each choice by the
-whole encoder (`polyseme.tasks.linear_head`), a head gives each such pair one score, and the scores of a question's choices go
-through one softmax. Questions may have different numbers of choices. Files are JSON lines (`polyseme.text.labelled.choices`).
+As in Radford et al. 2018: the encoder reads the question, after its context where there is one, together with each choice as
+one sequence (`polyseme.tasks.linear_head`), a head scores each such pair, and one softmax is over the choices of a question.
+Questions may have different numbers of choices. Files are JSON lines (`polyseme.text.labelled.choices`).
 """
 
 from __future__ import annotations
@@ -20,57 +20,39 @@ from torch.nn import functional as F
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.encoders.batch import Sentence
 from polyseme.nn.to_device import to_device
-from polyseme.tasks.base import as_text, to_words
+from polyseme.tasks.base import as_text, joined, to_words
 from polyseme.tasks.choices_config import ChoicesConfig
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatch, TaskData
 from polyseme.tasks.error_analysis import ExampleError, location
 from polyseme.tasks.features import Features
-from polyseme.tasks.linear_head import LinearHead, SequenceInputs, SequenceTask, SequenceVectors
+from polyseme.tasks.linear_head import LinearHead, SequenceInputs, SequenceLayout, SequenceTask, SequenceVectors
+from polyseme.tasks.predictions import ChoicePrediction, Predictions
 from polyseme.text.labelled.choices import ChoiceQuestion, read_choices
 from polyseme.text.words import Splitter
 
-LOWEST = -1e9  # the score of a choice that is not there
-_LABEL = "answer"  # what stands in labels.txt: the choices are each question's own
-
-
-@dataclass(frozen=True, slots=True)
-class ChoicePrediction:
-    """The choice that the network takes, and how likely it holds each to be."""
-
-    place: int
-    """Among the choices, from 0."""
-    text: str
-    probability: float
-    probabilities: list[float]
-
-    def to_lines(self, asked: str) -> list[str]:
-        """The choice, its probability and the line."""
-        return [f"{self.text}\t{self.probability:.4f}\t{asked}"]
-
-    def to_values(self, asked: str) -> dict[str, Any]:
-        values = {"answer": self.text, "place": self.place, "probability": self.probability}
-        return {"text": asked, **values, "probabilities": self.probabilities}
+LOWEST = -1e9  # the score of padding
+_LABEL = "answer"  # the only label: each question has its own choices
 
 
 @dataclass(frozen=True)
 class _Targets:
     """What the loss compares with, on the device."""
 
-    places: Tensor
-    """(questions, choices): where the score of each choice stands; 0 where there is none."""
-    there: Tensor
-    """(questions, choices): True where there is one."""
+    rows: Tensor
+    """(questions, choices): the row of each choice's score; 0 for padding."""
+    mask: Tensor
+    """(questions, choices): True where a choice is."""
     answers: Tensor
-    """(questions,): the right ones."""
+    """(questions,): the right choices."""
 
 
 class _ChoicesData(TaskData):
-    """Questions; the texts of a batch are those of all its choices: the question of each, and the choice."""
+    """Questions; the texts of a batch are pairs of a question and a choice, for all its choices."""
 
     def __init__(self, examples: Sequence[ChoiceQuestion], texts: Sequence[list[list[str]]]) -> None:
         super().__init__(examples, texts)
-        # padded words of an example: what a batch's size is bounded by
+        # padded words of an example, which bound the size of a batch
         self.lengths = [(len(each[0]) + max(map(len, each[1:]))) * (len(each) - 1) for each in self.texts]
 
     def gather(self, rows: Sequence[int]) -> ExampleBatch:
@@ -79,23 +61,22 @@ class _ChoicesData(TaskData):
 
 
 class Choices(SequenceTask):
-    """A chooser; an answer is a `ChoicePrediction`."""
+    """A multiple-choice network; an output is a `ChoicePrediction`."""
 
     kind = "choices"
     config_type = ChoicesConfig
     config: ChoicesConfig
     main_metric = "accuracy"
 
-    def __init__(self, config: ChoicesConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
-        super().__init__(config, features, labels, cut)
+    def __init__(self, config: ChoicesConfig, features: Features, labels: Sequence[str], splitter: Splitter) -> None:
+        super().__init__(config, features, labels, splitter)
         self.network = LinearHead(
             config.linear_head,
             features,
             1,
-            texts=2,
-            hidden=config.hidden_size,
+            layout=SequenceLayout(texts=2, keep_end=True),  # the question follows its context, which may be too long
+            hidden_size=config.hidden_size,
             dropout=config.dropout,
-            keep_end=True,  # the question stands behind its context, which is what may be too long
         )
 
     # ---- data
@@ -109,108 +90,104 @@ class Choices(SequenceTask):
         return [_LABEL]
 
     @classmethod
-    def example_texts(cls, example: ChoiceQuestion, cut: Splitter) -> list[list[str]]:
-        before = [] if example.context is None else to_words(example.context, cut)
-        return [before + to_words(example.question, cut), *(to_words(choice, cut) for choice in example.choices)]
+    def example_texts(cls, example: ChoiceQuestion, splitter: Splitter) -> list[list[str]]:
+        before = [] if example.context is None else to_words(example.context, splitter)
+        return [before + to_words(example.question, splitter), *(to_words(choice, splitter) for choice in example.choices)]
 
     def data(self, examples: Sequence[ChoiceQuestion]) -> TaskData:
         return _ChoicesData(examples, [self.example_texts(example, self.splitter) for example in examples])
 
     def make_targets(self, examples: Sequence[ChoiceQuestion], inputs: list[SequenceInputs]) -> _Targets:  # type: ignore[override]
-        places, there = self._places(examples)
+        rows, mask = self._rows(examples)
         answers = to_device(torch.tensor(_gold(examples)), self.features.device)
-        return _Targets(places, there, answers)
+        return _Targets(rows, mask, answers)
 
-    def _places(self, examples: Sequence[ChoiceQuestion]) -> tuple[Tensor, Tensor]:
-        """(questions, choices) twice: where each choice's score stands, and where there is a choice."""
+    def _rows(self, examples: Sequence[ChoiceQuestion]) -> tuple[Tensor, Tensor]:
+        """Return (questions, choices) twice: the row of each choice's score, and where a choice is."""
         counts = torch.tensor([len(example.choices) for example in examples])
         steps = torch.arange(int(counts.max()))
-        there = steps < counts[:, None]
-        places = (counts.cumsum(0) - counts)[:, None] + steps
-        return to_device(places * there, self.features.device), to_device(there, self.features.device)
+        mask = steps < counts[:, None]
+        rows = (counts.cumsum(0) - counts)[:, None] + steps
+        return to_device(rows * mask, self.features.device), to_device(mask, self.features.device)
 
     # ---- network
 
-    def losses(self, texts: list[SequenceVectors], targets: _Targets) -> tuple[Tensor, int]:  # type: ignore[override]
-        scores = self._scores(texts, targets.places, targets.there)
+    def summed_loss(self, texts: list[SequenceVectors], targets: _Targets) -> tuple[Tensor, int]:  # type: ignore[override]
+        scores = self._scores(texts, targets.rows, targets.mask)
         return F.cross_entropy(scores, targets.answers, reduction="sum"), len(targets.answers)
 
-    def _scores(self, texts: list[SequenceVectors], places: Tensor, there: Tensor) -> Tensor:
+    def _scores(self, texts: list[SequenceVectors], rows: Tensor, mask: Tensor) -> Tensor:
         """(questions, choices)."""
         each = self.network(*texts).float().squeeze(1)
-        return each.index_select(0, places.flatten()).view(places.shape).masked_fill(~there, LOWEST)
+        return each.index_select(0, rows.flatten()).view(rows.shape).masked_fill(~mask, LOWEST)
 
-    def answers(self, texts: list[SequenceVectors], examples: Sequence[ChoiceQuestion]) -> list[ChoicePrediction]:  # type: ignore[override]
-        rows = torch.softmax(self._scores(texts, *self._places(examples)).double(), dim=1).tolist()
-        found = []
+    def decode(self, texts: list[SequenceVectors], examples: Sequence[ChoiceQuestion]) -> list[ChoicePrediction]:  # type: ignore[override]
+        rows = torch.softmax(self._scores(texts, *self._rows(examples)).double(), dim=1).tolist()
+        predictions = []
         for example, row in zip(examples, rows, strict=True):
-            shares = row[: len(example.choices)]
+            choices, shares = [joined(choice) for choice in example.choices], row[: len(example.choices)]
             best = max(range(len(shares)), key=shares.__getitem__)
-            found.append(ChoicePrediction(best, _plain(example.choices[best]), shares[best], shares))
-        return found
+            predictions.append(ChoicePrediction(best, choices[best], shares[best], shares, choices))
+        return predictions
 
-    # ---- answers
+    # ---- predictions
 
-    def score(self, examples: Sequence[ChoiceQuestion], answers: Sequence[ChoicePrediction]) -> dict[str, float]:
-        score_counts = self.score_counts(examples, answers)
+    def score(self, examples: Sequence[ChoiceQuestion], outputs: Sequence[ChoicePrediction]) -> dict[str, float]:
+        score_counts = self.score_counts(examples, outputs)
         return {"accuracy": float(score_counts[:, 0].mean()) if len(score_counts) else 0.0}
 
-    def score_counts(self, examples: Sequence[ChoiceQuestion], answers: Sequence[ChoicePrediction]) -> np.ndarray:
-        pairs = zip(_gold(examples), answers, strict=True)
-        return np.array([[gold == answer.place, 1] for gold, answer in pairs], dtype=np.int64).reshape(-1, 2)
+    def score_counts(self, examples: Sequence[ChoiceQuestion], outputs: Sequence[ChoicePrediction]) -> np.ndarray:
+        pairs = zip(_gold(examples), outputs, strict=True)
+        return np.array([[gold == output.index, 1] for gold, output in pairs], dtype=np.int64).reshape(-1, 2)
 
-    def predict(self, questions: Sequence[tuple[Any, ...]]) -> list[ChoicePrediction]:
-        """A choice for each question: (question, choices), or (question, choices, context); texts are strings or words."""
-        found = []
+    def predict(self, questions: Sequence[tuple[Any, ...]]) -> Predictions[ChoicePrediction]:
+        """Choose for each question: (question, choices), or (question, choices, context); texts are strings or words."""
+        examples = []
         for each in questions:
             several = isinstance(each, Sized) and not isinstance(each, str) and len(each) in (2, 3)
             if not several or isinstance(each[1], str) or not each[1]:
                 raise UsageError(f"expected a question and its choices, such as ('Who sat?', ['cat', 'mat']); got {each!r}")
             question, choices = as_text(each[0]), tuple(as_text(choice) for choice in each[1])
-            found.append(ChoiceQuestion(question, choices, context=as_text(each[2]) if len(each) == 3 else None))
-        return self.answer(self.data(found))
+            examples.append(ChoiceQuestion(question, choices, context=as_text(each[2]) if len(each) == 3 else None))
+        return Predictions(self.predict_data(self.data(examples)))
 
-    # ---- asked by `polyseme predict`
+    # ---- lines of `polyseme predict`
 
     def lines_from_arguments(self, texts: Sequence[str]) -> list[str]:
-        """Lines with tabs, or the question and each choice as an argument."""
+        """Return lines with tabs as they are, or join a question and its choices."""
         if all("\t" in text for text in texts):
             return list(texts)
         if any("\t" in text for text in texts):
-            what = "give each question with its choices as one TEXT, divided by tabs, or one question and its choices as TEXTs"
+            what = "give each question with its choices as one TEXT with tabs between, or a question and its choices as TEXTs"
             raise UsageError(f"some TEXTs have tabs and some have not: {what}")
         return ["\t".join(texts)]
 
     def parse_line(self, line: str, where: str, *, split_on_spaces: bool = False) -> tuple[Sentence, list[Sentence]]:
-        """A question and its choices, divided by tabs."""
+        """Return a question and its choices, which tabs separate."""
         texts: list[Sentence] = [text.split() if split_on_spaces else text for text in line.split("\t")]
         if len(texts) < 3:
             given = "1 text" if len(texts) == 1 else f"{len(texts)} texts"
-            raise FormatError(where, f"holds {given}; this task chooses: give a question and two choices or more, by tabs")
+            raise FormatError(where, f"has {given}; give a question and two choices or more, with tabs between")
         return texts[0], texts[1:]
 
-    # ---- errors
+    # ---- error analysis
 
     def example_errors(
-        self, examples: Sequence[ChoiceQuestion], answers: Sequence[ChoicePrediction], path: str | Path
+        self, examples: Sequence[ChoiceQuestion], outputs: Sequence[ChoicePrediction], path: str | Path
     ) -> Iterator[ExampleError]:
-        """PredictionError choices by their probabilities."""
-        for example, gold, answer in zip(examples, _gold(examples), answers, strict=True):
-            if answer.place != gold:
-                where, text = location(path, example.where), _plain(example.question)
-                right, sure = _plain(example.choices[gold]), answer.probability
-                yield ExampleError.whole(where, text, right, answer.text, sure, probability=sure)
+        """Wrong choices by their probabilities."""
+        for example, gold, output in zip(examples, _gold(examples), outputs, strict=True):
+            if output.index != gold:
+                where, text = location(path, example.where), joined(example.question)
+                right, sure = joined(example.choices[gold]), output.probability
+                yield ExampleError.single(where, text, right, output.text, sure, probability=sure)
 
 
 def _gold(examples: Sequence[ChoiceQuestion]) -> list[int]:
-    """The right choices, none of them unknown."""
+    """Return the right choices; refuse questions without one."""
     found = [example.answer for example in examples if example.answer is not None]
     if len(found) < len(examples):
         raise UsageError(
             f"{len(examples) - len(found)} of {len(examples)} questions have no answer; training and scores need all"
         )
     return found
-
-
-def _plain(text: Sentence) -> str:
-    return text if isinstance(text, str) else " ".join(text)

@@ -1,8 +1,8 @@
-"""What tasks tell of their errors: wrong answers, labels that they do not know, and what several tasks need to tell them.
+"""Where a trained task goes wrong on a file: the confusion matrix, the worst errors, and labels that it does not know.
 
-Spans are told apart by their types. A span that was found with its begin and end is right or has the wrong type; one that was
-not is missed (the answer is "none"), and one that is not in the truth is invented (the truth is "none"). So a wrong border
-counts twice, as it does in F1.
+Each task says itself what counts as an error. Spans are compared by their types: a span with the right begin and end is right
+or has the wrong type, one that was not found is a miss (prediction "none"), one that is not in the data is spurious (gold
+"none"). So a wrong boundary counts twice, as it does in F1.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
+from polyseme.base.display import columns, count, html_table, short
 from polyseme.base.errors import FormatError
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.spans import are_span_tags
 
 NONE = "none"
+WIDTH = 100  # terminal columns of a confusion matrix that is still easy to read
+PAIRS = 20  # confused labels that are shown instead of a wider one
 Label = tuple[str, str]
-"""A label, and the file and line where it stands."""
-Place = TypeVar("Place", bound=tuple[Any, ...])
+"""A label, and the file and line where it is."""
+S = TypeVar("S", bound=tuple[Any, ...])
 
 
 class Labelled(Protocol):
@@ -32,35 +35,44 @@ class Labelled(Protocol):
 
     @property
     def where(self) -> int | None:
-        """The line of its file, if it is known."""
+        """The line of its file, if known."""
 
 
 @dataclass(frozen=True)
 class PredictionError:
-    """An answer that is not the truth; for taggers, that of a word or a span."""
+    """A wrong prediction; for taggers, of a word or a span."""
 
     text: str
-    truth: str
-    answer: str
+    gold: str
+    predicted: str
 
 
 @dataclass(frozen=True)
 class ExampleError:
-    """An example that was answered wrongly."""
+    """An example with a wrong prediction."""
 
     where: str
     """File and line."""
     text: str
-    wrong: list[PredictionError]
+    errors: list[PredictionError]
     weight: float
-    """How bad it is: wrong words or spans, the probability of a wrong label, how far off a score is, or what F1 lacks."""
+    """How bad it is: wrong words or spans, the probability of a wrong label, the distance of a score, or 1 - F1."""
     probability: float | None = None
-    """That the network gave to its answer, where it chose among several."""
+    """Of the prediction, where the network chose among several."""
 
     @classmethod
-    def whole(cls, where: str, text: str, truth: str, answer: str, weight: float, *, probability: float | None = None) -> Self:
-        """Of an example that has one answer."""
-        return cls(where, text, [PredictionError(text, truth, answer)], weight, probability)
+    def single(
+        cls, where: str, text: str, gold: str, predicted: str, weight: float, *, probability: float | None = None
+    ) -> Self:
+        """Of an example that has one prediction."""
+        return cls(where, text, [PredictionError(text, gold, predicted)], weight, probability)
+
+    def __str__(self) -> str:
+        sure = "" if self.probability is None else f" ({self.probability:.3f})"
+        rows = [(each.text, f"gold {each.gold}, predicted {each.predicted}{sure}") for each in self.errors]
+        lines = [self.where, f"  {short(self.text, WIDTH - 2)}", *(f"  {what}" for text, what in rows if text == self.text)]
+        parts = columns([(short(text), what) for text, what in rows if text != self.text])
+        return "\n".join([*lines, *([parts] if parts else [])])
 
 
 @dataclass(frozen=True)
@@ -68,12 +80,104 @@ class UnknownLabel:
     """A label that a task does not know."""
 
     where: str
-    """File and line where it comes first."""
+    """File and line of its first occurrence."""
     label: str
     times: int
 
     def __str__(self) -> str:
         return f"{self.where}: has the label {self.label!r}" + (f" ({self.times:,} times)" if self.times > 1 else "")
+
+
+@dataclass(frozen=True)
+class ErrorReport:
+    """How well a task does on a file."""
+
+    path: str
+    scores: dict[str, float]
+    main: str
+    """The main metric."""
+    examples: int
+    confusion: Confusion | None
+    """Of labels, plain tags or types of spans; None where predictions are not classes, or nothing could be confused."""
+    worst: list[ExampleError]
+    unknown_labels: list[UnknownLabel]
+
+    def confused(self, most: int) -> list[tuple[str, str, int]]:
+        """Return the labels that were confused most often: gold, predicted, times."""
+        if self.confusion is None:
+            return []
+        labels, counts = self.confusion.labels, self.confusion.counts
+        cells = [(a, b) for a in range(len(labels)) for b in range(len(labels)) if a != b and counts[a, b]]
+        cells.sort(key=lambda cell: -counts[cell])
+        return [(labels[a], labels[b], int(counts[a, b])) for a, b in cells[:most]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values: what `polyseme evaluate --json` prints."""
+        table = self.confusion
+        return {
+            "scores": self.scores,
+            "main": self.main,
+            "examples": self.examples,
+            "confusion": table and {"labels": list(table.labels), "counts": table.counts.tolist()},
+            "errors": [
+                {
+                    "where": error.where,
+                    "text": error.text,
+                    "probability": error.probability,
+                    "wrong": [{"text": each.text, "truth": each.gold, "answer": each.predicted} for each in error.errors],
+                }
+                for error in self.worst
+            ],
+            "unknown_labels": [{"where": each.where, "label": each.label, "times": each.times} for each in self.unknown_labels],
+        }
+
+    def __str__(self) -> str:
+        blocks = [f"{self.path}: {count(self.examples, 'example')}\n{score_table({'': self.scores})}"]
+        if self.confusion is not None:
+            blocks.append(self._confusion_text())
+        if self.worst:
+            blocks.append("worst errors")
+        return "\n\n".join([*blocks, *map(str, self.worst)])
+
+    def _confusion_text(self) -> str:
+        from rich.cells import cell_len
+
+        table = str(self.confusion)
+        if max(map(cell_len, table.splitlines())) <= WIDTH:
+            return table
+        pairs = self.confused(PAIRS)
+        rows = columns([(f"{gold} taken for {predicted}", f"{times:,}") for gold, predicted, times in pairs])
+        return f"most often confused\n{rows}" if pairs else "nothing was confused"
+
+    def _repr_html_(self) -> str:
+        title = f"{self.path}: {count(self.examples, 'example')}"
+        tables = [html_table(list(self.scores), [[f"{value:.4f}" for value in self.scores.values()]], caption=title)]
+        if pairs := self.confused(PAIRS):
+            tables.append(html_table(["gold", "predicted", "times"], pairs, caption="most often confused"))
+        rows = [(error.where, each.text, each.gold, each.predicted) for error in self.worst for each in error.errors]
+        if rows:
+            tables.append(html_table(["where", "text", "gold", "predicted"], rows, caption="worst errors"))
+        return "".join(tables)
+
+
+def score_table(rows: Mapping[str, Mapping[str, float]]) -> str:
+    """Scores of several data sets in columns.
+
+    >>> print(score_table({"dev": {"f1": 0.5}}))
+             f1
+    dev  0.5000
+    """
+    metrics = list(dict.fromkeys(metric for row in rows.values() for metric in row))
+    widths = {metric: max(len(metric), 6) + 2 for metric in metrics}
+    first = max((len(name) for name in rows), default=0)
+    lines = [" " * first + "".join(f"{metric:>{widths[metric]}}" for metric in metrics)]
+    for name, row in rows.items():
+        cells = (
+            f"{f'{row[metric]:.4f}' if metric in row and row[metric] == row[metric] else '':>{widths[metric]}}"
+            for metric in metrics
+        )
+        lines.append((f"{name:{first}}" + "".join(cells)).rstrip())
+    return "\n".join(lines)
 
 
 def location(path: str | Path, line: int | None) -> str:
@@ -89,7 +193,7 @@ def location(path: str | Path, line: int | None) -> str:
 
 
 def find_unknown_labels(labels: Iterable[Label], known: Iterable[str]) -> list[UnknownLabel]:
-    """The labels that are none of the known ones, each with the line where it comes first.
+    """Return the labels that are not known, each with the line of its first occurrence.
 
     >>> find_unknown_labels([("x", "f:1"), ("y", "f:2"), ("y", "f:3")], ["x"])
     [UnknownLabel(where='f:2', label='y', times=2)]
@@ -103,17 +207,17 @@ def find_unknown_labels(labels: Iterable[Label], known: Iterable[str]) -> list[U
 
 
 def unknown_example_labels(examples: Iterable[Labelled], known: Iterable[str], path: str | Path) -> list[UnknownLabel]:
-    """The same of the labels of examples."""
+    """Return the labels of examples that are not known."""
     return find_unknown_labels(((str(example.label), location(path, example.where)) for example in examples), known)
 
 
 def tag_locations(tags: Sequence[str], lines: Sequence[int], path: str | Path) -> Iterator[Label]:
-    """The tags of a sentence whose words stand on these lines, if they are known."""
-    return ((tag, location(path, lines[place] if lines else None)) for place, tag in enumerate(tags))
+    """The tags of a sentence with the lines of its words, where these are known."""
+    return ((tag, location(path, lines[position] if lines else None)) for position, tag in enumerate(tags))
 
 
 def unknown_span_types(tags: Iterable[Label], known: Iterable[str]) -> list[UnknownLabel]:
-    """The types of spans that none of the known tags has; tags that are of no span at all cannot be scored.
+    """Return the types of spans that no known tag has; a tag that marks no span is an error.
 
     >>> unknown_span_types([("O", "f:1"), ("B-Z", "f:2"), ("I-Z", "f:3")], ["O", "B-X", "E-X"])
     [UnknownLabel(where='f:2', label='Z', times=2)]
@@ -124,26 +228,28 @@ def unknown_span_types(tags: Iterable[Label], known: Iterable[str]) -> list[Unkn
 def _types(tags: Iterable[Label]) -> Iterator[Label]:
     for tag, where in tags:
         if tag != "O" and not are_span_tags([tag]):
-            raise FormatError(where, f"has the tag {tag!r}, but the tagger learns spans (O, B-TYPE, I-TYPE): is it the column?")
+            raise FormatError(
+                where, f"has the tag {tag!r}, but the tagger knows span tags (O, B-TYPE, I-TYPE): check the column"
+            )
         yield tag if tag == "O" else tag[2:], where
 
 
-# ---- what is taken for what
+# ---- spans
 
 
-def align_spans(truth: Mapping[Place, str], found: Mapping[Place, str]) -> dict[Place, tuple[str, str]]:
-    """For each place of the truth or the answer, in order: its type in both.
+def align_spans(gold: Mapping[S, str], predicted: Mapping[S, str]) -> dict[S, tuple[str, str]]:
+    """Return the gold and the predicted type of each span, in order.
 
     >>> align_spans({(0, 2): "PER"}, {(0, 1): "PER"})
     {(0, 1): ('none', 'PER'), (0, 2): ('PER', 'none')}
     """
-    return {place: (truth.get(place, NONE), found.get(place, NONE)) for place in sorted({**truth, **found})}
+    return {span: (gold.get(span, NONE), predicted.get(span, NONE)) for span in sorted({**gold, **predicted})}
 
 
 def span_confusion(pairs: Sequence[tuple[str, str]]) -> Confusion | None:
-    """How often each type, or none, was taken for each; None where there was nothing to find and nothing found."""
+    """The confusion matrix of pairs of gold and predicted types; None without spans."""
     if not pairs:
         return None
     labels = sorted({label for pair in pairs for label in pair} - {NONE})
-    truth, answer = zip(*pairs, strict=True)
-    return confusion(truth, answer, labels=[*labels, NONE])
+    gold, predicted = zip(*pairs, strict=True)
+    return confusion(gold, predicted, labels=[*labels, NONE])

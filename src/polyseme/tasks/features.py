@@ -1,9 +1,9 @@
-"""What a network reads of each word: the task's own vectors, and what encoders know of it in its sentence.
+"""The features of words that a network reads: the task's own embeddings, and the layers of encoders.
 
-The classic two ways (Peters et al. 2018). Frozen, an encoder's layers are features: computed once, kept on the disk, and mixed
-by weights that the task learns. Fine-tuned, the encoder goes on learning inside the task, all of it, its top parts, or one
-part after another from the top, with smaller rates below. A mix can stand at the network's input, between its layers (as in
-TagLM, Peters et al. 2017) and at its output, each with weights of its own.
+Both classic uses of an encoder (Peters et al. 2018). Frozen, its layers are features: computed once, cached on disk, and mixed
+by learned weights. Fine-tuned, it trains with the task: all of it, its top layer group, or one more group after another, with
+lower learning rates below. A mix can enter at the network's input, between its layers (TagLM, Peters et al. 2017) and at its
+output, each with weights of its own.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from polyseme.base.config import ConfigError
+from polyseme.base.errors import arg
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.batch import Batch
 from polyseme.encoders.lr_multipliers import lr_multipliers
@@ -27,6 +28,7 @@ from polyseme.encoders.word_features import WordFeatures
 from polyseme.nn.mix import Mix
 from polyseme.nn.to_device import to_device
 from polyseme.tasks.config import FeaturesConfig, Position
+from polyseme.tasks.predictions import LayerWeights
 from polyseme.tasks.word_embeddings import DistinctWordInputs, WordEmbeddings
 from polyseme.text.labelled.text_in_context import document_of, start_in_document
 from polyseme.training.base import LrMultiplier
@@ -34,11 +36,11 @@ from polyseme.training.base import LrMultiplier
 
 @dataclass(frozen=True)
 class TextInputs:
-    """A batch of texts, ready for the device."""
+    """A batch of texts on the device."""
 
     distinct: DistinctWordInputs
     index: Tensor
-    """(batch, words): which of the distinct words stands there."""
+    """(batch, words): the number of each word among the distinct ones."""
     mask: Tensor
     """(batch, words): True where a word is."""
     lengths: Tensor
@@ -62,29 +64,27 @@ class TextVectors:
 
 
 class Features(nn.Module):
-    """Texts -> the vectors of their words, at each position of a network."""
+    """Turns texts into vectors of their words, for each position of a network."""
 
     def __init__(self, config: FeaturesConfig, words: WordEmbeddings, encoders: Sequence[Encoder] = ()) -> None:
         super().__init__()
         if not words.dim and not encoders:
-            raise ConfigError("a task reads words by a table, by characters or by an encoder; here is none: give an encoder")
+            raise ConfigError("the network has nothing to read: give an encoder, or task embeddings")
         self.config, self.words = config, words
         self.encoders = list(encoders) if config.mode == "frozen" else []  # a list: their weights are not this module's
         self.tuned = nn.ModuleList(encoders if config.mode == "finetune" else [])
         for encoder in self.tuned:
             if not encoder.layer_groups():  # type: ignore[operator]
-                raise ConfigError(
-                    f"mode is finetune, but an encoder of kind {encoder.kind} has nothing that could learn: give mode frozen"
-                )
+                raise ConfigError(f"{arg('mode', 'finetune')} does not apply to {encoder.kind}, which has no weights to train")
             encoder.requires_grad_(False)
             for name, part in encoder.layer_groups().items():  # type: ignore[operator]
-                if name != "output":  # which predicts words, and nobody asks it to
+                if name != "output":  # the language-model output is not used
                     part.requires_grad_(True)
         read: list[Encoder] = list(encoders)
-        if config.word_features:  # loaded vectors have words, too, beside the rows of their table for the given ones
+        if config.word_features:  # of loaded vectors too, beside their rows for the given words
             read = [WordFeatures(encoder) for encoder in ([words.loaded] if words.loaded is not None else []) + read]
         self.readers = read
-        """What gives the layers of texts: the encoders themselves, or what reads them through another cut."""
+        """What computes layers: the encoders, or word features of them."""
         self.mixes = nn.ModuleDict(
             {position: nn.ModuleList(itertools.chain.from_iterable(map(self._mix, read))) for position in config.positions}
             if read
@@ -93,7 +93,7 @@ class Features(nn.Module):
         self._mixed = sum(encoder.dim * (encoder.layers if config.layers == "all" else 1) for encoder in read)
 
     def _mix(self, encoder: Encoder) -> list[Mix]:
-        """The mix of an encoder's layers; where they stand side by side, one for each."""
+        """The mix of an encoder's layers; where layers are concatenated, one for each."""
         config, count = self.config, encoder.layers if self.config.layers == "mix" else 1
         norm = None if config.norm == "none" else config.norm
         mixes = encoder.layers if config.layers == "all" else 1
@@ -106,35 +106,35 @@ class Features(nn.Module):
 
     @property
     def frozen(self) -> list[Encoder]:
-        """What gives layers that stay as they are, and can be kept; none where nobody reads them."""
+        """The encoders whose layers never change, so that they can be cached."""
         return [] if self.tuned or not self.config.positions else self.readers
 
     def width(self, position: Position) -> int:
-        """Size of the vectors that stand at a position."""
+        """Return the size of the vectors at a position."""
         return (self._mixed if position in self.mixes else 0) + (self.words.dim if position == "input" else 0)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Features:
-        """Frozen encoders go where the module goes."""
+        """Move frozen encoders with the module."""
         for encoder in self.encoders:
             encoder._apply(fn)
         return super()._apply(fn, recurse)
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return next(itertools.chain(self.parameters(), *(encoder.parameters() for encoder in self.encoders))).device
 
     # ---- texts -> tensors
 
     def prepare(self, texts: Sequence[Sequence[str]], cached: Sequence[Tensor] | None = None) -> TextInputs:
-        """Texts of words as tensors on the device; `cached`: the layers of the frozen encoders, where they are known."""
+        """Prepare texts of words for `forward`; `cached`: the layers of the frozen encoders, where they are known."""
         different = dict.fromkeys(word for text in texts for word in text)
-        distinct = sorted(different, key=_bytes)  # the character network then need not sort them, and wait for the device
-        places = {word: place for place, word in enumerate(distinct)}
+        distinct = sorted(different, key=_bytes)  # so the character network need not sort them and wait for the device
+        numbers = {word: number for number, word in enumerate(distinct)}
         lengths = np.array([len(text) for text in texts], dtype=np.int64)
         index = np.zeros((len(texts), max(int(lengths.max(initial=0)), 1)), dtype=np.int64)
         for row, text in enumerate(texts):
-            index[row, : len(text)] = [places[word] for word in text]
+            index[row, : len(text)] = [numbers[word] for word in text]
         mask = np.arange(index.shape[1]) < lengths[:, None]
         device = self.device
         layers = [self._layers(encoder, texts) for encoder in self.frozen] if cached is None else cached
@@ -158,7 +158,7 @@ class Features(nn.Module):
     # ---- tensors -> vectors
 
     def forward(self, inputs: TextInputs) -> TextVectors:
-        own = F.embedding(inputs.index, self.words(inputs.distinct))  # whose gradient, unlike indexing's, likes frequent words
+        own = F.embedding(inputs.index, self.words(inputs.distinct))  # unlike indexing, its gradient is fast for frequent words
         own = own.masked_fill(~inputs.mask.unsqueeze(-1), 0.0)
         layers = [each.float() for each in inputs.frozen]
         tuned = self.readers if self.tuned else []
@@ -175,11 +175,21 @@ class Features(nn.Module):
         return TextVectors(at_input, at.get("between"), at.get("output"), inputs.mask, inputs.lengths)
 
     def penalty(self) -> Tensor:
-        """What the mixes' weights add to the loss."""
-        found = [mix.penalty() for mix in self.modules() if isinstance(mix, Mix)]
-        return torch.stack(found).sum() if found else torch.zeros((), device=self.device)
+        """Return the L2 penalty of all mixes."""
+        penalties = [mix.penalty() for mix in self.modules() if isinstance(mix, Mix)]
+        return torch.stack(penalties).sum() if penalties else torch.zeros((), device=self.device)
 
-    # ---- how fast fine-tuned encoders move
+    def layer_weights(self) -> LayerWeights:
+        """Return the softmax weights of each learned mix; one number for a layer that is used alone is not shown."""
+        weights = {}
+        for position, mixes in self.mixes.items():
+            for number, (encoder, mix) in enumerate(zip(self.readers, mixes, strict=False), 1):  # type: ignore[call-overload]
+                if self.config.layers == "mix":
+                    values = torch.softmax(mix.weights.detach(), dim=0).tolist()
+                    weights[f"{position}, {encoder.kind} {number}"] = {f"layer {i}": value for i, value in enumerate(values)}
+        return LayerWeights(weights)
+
+    # ---- fine-tuned encoders
 
     def lr_multipliers(self, prefix: str) -> list[LrMultiplier]:
         """For each part of each fine-tuned encoder; `prefix` is the name of this module in the learner."""
@@ -198,13 +208,13 @@ def _bytes(word: str) -> int:
 
 
 def _at_least_one_word(layers: Tensor) -> Tensor:
-    """Layers with a place for one word: a batch of empty texts has a width, too."""
+    """Return layers with room for one word at least, for batches of empty texts."""
     return layers if layers.shape[2] else layers.new_zeros(*layers.shape[:2], 1, layers.shape[3])
 
 
 def split_encoders(encoders: Sequence[Encoder]) -> tuple[WordVectorTable | None, list[Encoder]]:
-    """Loaded word vectors, which start the task's own table, and encoders that know sentences."""
+    """Split encoders into word vectors, which initialize the task's own table, and contextual encoders."""
     tables: list[Any] = [encoder for encoder in encoders if encoder.static]
     if len(tables) > 1:
-        raise ConfigError(f"{len(tables)} tables of word vectors were given; a task has one: choose, or join their files")
+        raise ConfigError(f"got {len(tables)} tables of word vectors; a task takes one: choose one, or join their files")
     return (tables[0] if tables else None), [encoder for encoder in encoders if not encoder.static]

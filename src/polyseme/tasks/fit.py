@@ -1,7 +1,7 @@
-"""From examples to a trained task: build the network, compute frozen layers once, hand both to the loop.
+"""Trains a task on examples: builds the network, computes frozen layers once, runs the trainer, scores the best network.
 
-Calling it again with the same folder goes on where it stopped. The folder holds the best network by the dev data at any
-moment, and `result.json` at the end: scores, options, counts, time.
+The same call resumes a run that was stopped. The folder has the best network by the dev data at any time, and at the end
+`result.json`: scores, options, counts, time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from polyseme.tasks.base import Task
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatches, TaskData
 from polyseme.tasks.fit_config import FitConfig
-from polyseme.tasks.folder import is_task, load, save
+from polyseme.tasks.folder import is_task, load
 from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.words import Splitter
 from polyseme.training.checkpoint import CheckpointManager
@@ -36,133 +36,170 @@ from polyseme.training.trainer import Trainer, TrainOutput
 
 _log = logging.getLogger(__name__)
 RESULT = "result.json"
-TALLIES = "test-tallies.npy"
+SCORE_COUNTS = "test-tallies.npy"
 """Counts of each test example, from which two systems are compared."""
 
 
 @dataclass(frozen=True)
+class TaskBuilder:
+    """What is needed to build a task besides its training data."""
+
+    task_type: type[Task]
+    config: TaskConfig
+    encoders: Sequence[Encoder] = ()
+    splitter: Splitter | None = None
+    """How raw text becomes words; None: as the first encoder splits it."""
+
+    def build(self, examples: Sequence[Any], config: TaskConfig) -> Task:
+        """Build a new network for training data."""
+        return self.task_type.build(config, examples, self.encoders, splitter=self.splitter)
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Examples to train on, to choose the best network by, and to test it on."""
+
+    train: Sequence[Any]
+    dev: Sequence[Any]
+    test: Sequence[Any] | None = None
+
+
+@dataclass(frozen=True)
 class FitResult:
-    """A trained task, and how it came about."""
+    """A trained task, and how the training went."""
 
     task: Task
-    """The best network, ready to answer."""
+    """The best network."""
     result: TrainOutput
     scores: dict[str, dict[str, float]]
-    """By the name of the data: dev, test; none where the run was stopped on the way."""
+    """By data set (dev, test); empty where the run was stopped."""
 
 
 def fit(
-    kind: type[Task],
-    train: Sequence[Any],
-    dev: Sequence[Any],
+    builder: TaskBuilder,
+    data: Splits,
     out: str | Path,
-    config: TaskConfig,
-    fitting: FitConfig,
+    config: FitConfig,
     run: Run,
     *,
-    encoders: Sequence[Encoder] = (),
-    cut: Splitter | None = None,
-    test: Sequence[Any] | None = None,
     cache: str | Path | None = None,
     accept_changes: bool = False,
 ) -> FitResult:
-    """Train a task on examples, keep the best network by `dev` in `out`, and score it on `dev` and `test`.
+    """Train a task, keep the best network by the dev data in `out`, and score it on the dev and test data.
 
-    `cache`: where frozen layers are kept; several runs can share it, so those of all training data are computed, whatever
-    the share. Not given: in `out`.
+    `cache`: a folder for frozen layers, which several runs can share; then those of all training data are computed, whatever
+    the fraction. Default: in `out`.
     """
-    out = Path(out)
+    out, kind = Path(out), builder.task_type
     if is_task(out) and not CheckpointManager(out / "run").steps():
         raise PolysemeError(f"{out} holds a trained task of another run: choose another folder, or remove it first")
-    if not train or not dev:
-        raise PolysemeError(f"{len(train)} examples to train on and {len(dev)} to choose by; both are needed")
-    train, dev = kind.in_context(train, config), kind.in_context(dev, config)  # each by itself: none reads the other
-    config = kind.resolve_defaults(
-        config, train
-    )  # what all the data says holds for a share of it, which may be too little to tell
-    chosen = _sample_fraction(train, fitting.train_fraction, run.seed)
+    if not data.train or not data.dev:
+        raise PolysemeError(f"{len(data.train)} training and {len(data.dev)} dev examples; both are needed")
+    # each with its own context: neither reads the other
+    train, dev = kind.with_context(data.train, builder.config), kind.with_context(data.dev, builder.config)
+    task_config = kind.resolve_defaults(builder.config, train)  # from all data: a fraction may be too small to tell
+    chosen = sample_fraction(train, config.train_fraction, run.seed)
     run.seed_all()
-    task = kind.build(config, chosen, encoders, cut=cut)
+    task = builder.build(chosen, task_config)
     task.to(run.device)
-    place = Path(cache) if cache is not None else out / "run"
-    data, judged = task.data(chosen), task.data(dev)
-    # with a shared cache all shares and seeds take their rows from the layers of the whole
-    data.cache(task.features, place, among=task.data(train) if cache is not None and fitting.train_fraction < 1 else None)
-    judged.cache(task.features, place)
-    batches = ExampleBatches(data, size=fitting.batch_size, seed=run.seed, rank=run.rank, world_size=run.world_size)
-    settings = {
-        "task": task.config,
-        "fitting": ConfigValues(FitConfig, {name: value for name, value in fitting.to_dict().items() if name != "optim"}),
-        "encoders": [model_fingerprint(encoder) for encoder in encoders],
-        "data": _fingerprint(chosen, *_contexts(data)),
-        "dev": _fingerprint(dev, *_contexts(judged)),
-        "vocabulary": _fingerprint(task.features.words.words, task.labels),
-        "splitter": [format1.old_splitter(task.splitter.name), getattr(task.splitter, "fingerprint", None)],
-    }
-    result = Trainer(_loop(fitting, batches), run).fit(
-        task, batches, judged, out, settings=settings, accept_changes=accept_changes
+    folder = Path(cache) if cache is not None else out / "run"
+    train_data, dev_data = task.data(chosen), task.data(dev)
+    # with a shared cache all fractions and seeds take their rows from the layers of all training data
+    superset = task.data(train) if cache is not None and config.train_fraction < 1 else None
+    train_data.cache(task.features, folder, superset=superset)
+    dev_data.cache(task.features, folder)
+    batches = ExampleBatches(train_data, size=config.batch_size, seed=run.seed, rank=run.rank, world_size=run.world_size)
+    result = Trainer(_train_config(config, batches), run).fit(
+        task,
+        batches,
+        dev_data,
+        out,
+        settings=_settings(task, builder, config) | _fingerprints({"data": (chosen, train_data), "dev": (dev, dev_data)}),
+        accept_changes=accept_changes,
     )
-    if result.ended is None:  # stopped on the way: there is nothing to judge yet
+    if result.ended is None:  # stopped: there is nothing to score yet
         return FitResult(load(out, device=run.device) if is_task(out) else task.eval(), result, {})
     if not is_task(out) and run.is_main_process:
-        _log.warning("%s: its best network was lost when it was written, by a kill or a full disk; the last one is kept", out)
-        save(task, out)
+        _log.warning("%s: the best network was lost while it was written (a kill or a full disk); the last one is kept", out)
+        task.save(out)
     best = load(out, device=run.device)
-    scores = {"dev": best.score(dev, best.answer(judged))}
-    if test is not None:
-        asked = best.data(test)
-        asked.cache(best.features, place)
-        answers = best.answer(asked)
-        scores["test"] = best.score(test, answers)
-        score_counts = best.score_counts(test, answers)
-        if score_counts is not None and run.is_main_process:
-            with atomic(out / TALLIES) as part, part.open("wb") as file:
-                np.save(file, score_counts)
+    scores = {"dev": best.score(dev, best.predict_data(dev_data))}
+    if data.test is not None:
+        scores["test"] = _test(best, data.test, out, folder, run)
     if run.is_main_process:
-        counts = {"train": len(chosen), "dev": len(dev), "test": len(test or ())}
-        told = _told(best, result, scores, fitting, run) | {"examples": counts}
-        write_text(out / RESULT, json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+        counts = {"train": len(chosen), "dev": len(dev), "test": len(data.test or ())}
+        summary = _summary(best, result, scores, config, run) | {"examples": counts}
+        write_text(out / RESULT, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     return FitResult(best, result, scores)
 
 
-def _loop(fitting: FitConfig, batches: ExampleBatches) -> TrainConfig:
-    """An evaluation at the end of each epoch, or as many of them where there are more steps."""
-    steps = max(batches.batches_per_epoch, -(-fitting.min_steps // fitting.epochs))
+def _test(task: Task, examples: Sequence[Any], out: Path, cache: Path, run: Run) -> dict[str, float]:
+    """Score a task on test data, and keep the counts of each example."""
+    data = task.data(examples)
+    data.cache(task.features, cache)
+    outputs = task.predict_data(data)
+    counts = task.score_counts(examples, outputs)
+    if counts is not None and run.is_main_process:
+        with atomic(out / SCORE_COUNTS) as part, part.open("wb") as file:
+            np.save(file, counts)
+    return task.score(examples, outputs)
+
+
+def _settings(task: Task, builder: TaskBuilder, config: FitConfig) -> dict[str, Any]:
+    """What must be the same when the run is resumed, besides the trainer's own settings."""
+    return {
+        "task": task.config,
+        "fitting": ConfigValues(FitConfig, {name: value for name, value in config.to_dict().items() if name != "optim"}),
+        "encoders": [model_fingerprint(encoder) for encoder in builder.encoders],
+        "vocabulary": _fingerprint(task.features.words.words, task.labels),
+        "splitter": [format1.old_splitter(task.splitter.name), getattr(task.splitter, "fingerprint", None)],
+    }
+
+
+def _fingerprints(data: dict[str, tuple[Sequence[Any], TaskData]]) -> dict[str, str]:
+    return {name: _fingerprint(examples, *_contexts(texts)) for name, (examples, texts) in data.items()}
+
+
+def _train_config(config: FitConfig, batches: ExampleBatches) -> TrainConfig:
+    """One evaluation at the end of each epoch, or as many where `min_steps` asks for more steps."""
+    steps = max(batches.batches_per_epoch, -(-config.min_steps // config.epochs))
     return TrainConfig(
-        steps=fitting.epochs * steps,
+        steps=config.epochs * steps,
         eval_every=steps,
-        patience=fitting.patience,
-        optim=fitting.optim,
+        patience=config.patience,
+        optim=config.optim,
         log_every=max(steps // 2, 1),
     )
 
 
-def _sample_fraction(examples: Sequence[Any], share: float, seed: int) -> list[Any]:
-    """Some of the examples, the same for the same seed; their order stays."""
-    count = max(1, round(share * len(examples)))
-    kept = np.sort(np.random.default_rng([seed, 5]).permutation(len(examples))[:count])
-    return [examples[place] for place in kept.tolist()]
+def sample_fraction(examples: Sequence[Any], fraction: float, seed: int) -> list[Any]:
+    """Return a random fraction of the examples in their order; the same seed gives the same ones."""
+    size = max(1, round(fraction * len(examples)))
+    kept = np.sort(np.random.default_rng([seed, 5]).permutation(len(examples))[:size])
+    return [examples[number] for number in kept.tolist()]
 
 
 def _fingerprint(*parts: Sequence[Any]) -> str:
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for examples in parts:
         for example in examples:
-            whole.update(format1.old_repr(example).encode("utf-8", "surrogatepass") + b"\n")
-        whole.update(b"\n")
-    return whole.hexdigest()
+            digest.update(format1.old_repr(example).encode("utf-8", "surrogatepass") + b"\n")
+        digest.update(b"\n")
+    return digest.hexdigest()
 
 
 def _contexts(data: TaskData) -> list[list[Any]]:
-    """What stands around the texts of the data, each once, and where each text stands in it; nothing where nothing does."""
+    """The documents around the texts of the data, each once, and where each text begins in them; empty without any."""
     documents: dict[Any, int] = {}
     texts = [text for texts in data.texts for text in texts if isinstance(text, TextInContext)]
-    places = [(documents.setdefault(text.document, len(documents)), text.begin) for text in texts]
-    return [list(documents), places] if places else []
+    positions = [(documents.setdefault(text.document, len(documents)), text.begin) for text in texts]
+    return [list(documents), positions] if positions else []
 
 
-def _told(task: Task, result: TrainOutput, scores: dict[str, dict[str, float]], fitting: FitConfig, run: Run) -> dict[str, Any]:
-    """What `result.json` tells of a run."""
+def _summary(
+    task: Task, result: TrainOutput, scores: dict[str, dict[str, float]], config: FitConfig, run: Run
+) -> dict[str, Any]:
+    """What `result.json` says of a run."""
     return {
         "task": task.kind,
         "main": task.main_metric,
@@ -176,5 +213,5 @@ def _told(task: Task, result: TrainOutput, scores: dict[str, dict[str, float]], 
         "device": run.device.type,
         "precision": run.precision,
         "config": task.config.to_dict(),
-        "fitting": fitting.to_dict(),
+        "fitting": config.to_dict(),
     }

@@ -13,6 +13,11 @@ from polyseme.nn.config import AttentionScore
 from polyseme.tasks.config import TaskConfig
 
 TargetSplitter = Literal["whitespace", "english", "chinese", "characters"]
+STRATEGY_OPTIONS = {
+    "beam": ("num_beams", "length_penalty"),
+    "sample": ("temperature", "top_k", "top_p", "sampling_seed"),
+}
+"""Options of one decoding strategy alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,9 +1,9 @@
-"""Reading comprehension: the words of a paragraph, or of one of several, that answer a question.
+"""Reading comprehension: the span of a paragraph, or of one of several, that answers a question.
 
 BiDAF with self-attention (Clark and Gardner 2017), the baseline of Peters et al. 2018 on SQuAD. The paragraphs of a question
-are read one by one and scored under one softmax, so that their answers can be compared. What is learned is the summed
-probability of all places that are given as right. An answer is cut from the text as it was given, with its place there. A BERT
-can read question and paragraph together instead, with nothing but a layer of scores (`linear`; `polyseme.tasks.span_head`).
+are read one by one and scored under one softmax, so that their answers can be compared. The loss is the summed probability of
+all gold spans. An answer is copied from the text as given, with its position there. A BERT can read question and paragraph
+together instead, with a layer of scores (`linear`; `polyseme.tasks.span_head`).
 
 Files are SQuAD's JSON (`polyseme.text.labelled.squad`). Scores are those of SQuAD's and CMRC's scripts
 (`polyseme.metrics.reading`).
@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from polyseme.base.config import ConfigError
-from polyseme.base.errors import FormatError, UsageError
+from polyseme.base.errors import FormatError, UsageError, arg
 from polyseme.encoders.batch import Sentence
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.reading import ScoringRules, answer_f1, exact_match
@@ -37,8 +37,16 @@ from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatch, TaskData
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
 from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.predictions import Answer, Predictions
 from polyseme.tasks.reading_config import ReadingConfig
-from polyseme.tasks.reading_data import Paragraph, ReadingData, TokenizedQuestion, in_words, paragraph_of, shortened
+from polyseme.tasks.reading_data import (
+    Paragraph,
+    ReadingData,
+    TokenizedQuestion,
+    split_paragraph,
+    truncate_paragraphs,
+    word_spans,
+)
 from polyseme.tasks.sentence_pair import SentencePairTask
 from polyseme.tasks.span_head import SpanHead
 from polyseme.text.labelled.squad import ANSWER, NO_ANSWER, AnswerSpan, ReadingQuestion, SquadData, read_squad
@@ -51,31 +59,6 @@ Paragraphs = str | Sequence[Sentence]
 """One text, or several; each of several may be words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What answers a question."""
-
-    text: str
-    """Cut from the paragraph as it was given; "": there is no answer."""
-    span: AnswerSpan | None
-    """The paragraph, and the characters of it; None: there is no answer."""
-    score: float
-    """The probability of its start times that of its end, among all words of all paragraphs."""
-
-    @property
-    def label(self) -> str:
-        """Whether there is an answer."""
-        return NO_ANSWER if self.span is None else ANSWER
-
-    def to_lines(self, asked: str) -> list[str]:
-        """Its text, its score and the line."""
-        return [f"{self.text}\t{self.score:.4f}\t{asked}"]
-
-    def to_values(self, asked: str) -> dict[str, Any]:
-        place = None if self.span is None else [self.span.begin, self.span.end]
-        return {"text": asked, "answer": self.text, "place": place, "score": self.score}
-
-
 @dataclass(frozen=True)
 class _Targets:
     """What the loss compares with."""
@@ -85,28 +68,28 @@ class _Targets:
     owner: Tensor
     """(paragraphs,): the question of each."""
     start: Tensor
-    """(paragraphs, words): True where a right answer begins."""
+    """(paragraphs, words): True where a gold answer begins."""
     end: Tensor
     """(paragraphs, words): True where one ends."""
     spans: list[Tensor]
-    """For each question its right answers, (answers, 3): row of the paragraph, first and last word; none: no answer."""
+    """For each question its gold answers, (answers, 3): row of the paragraph, first and last word; empty: no answer."""
 
 
 class Reading(SentencePairTask):
-    """A reader of paragraphs; an answer is an `Answer`."""
+    """Answers questions with spans of paragraphs; an output is an `Answer`."""
 
     kind = "reading"
     config_type = ReadingConfig
     config: ReadingConfig
     main_metric = "f1"
-    wants = "reads a question and a paragraph"
+    pair_description = "a question and a paragraph"
 
-    def __init__(self, config: ReadingConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
-        super().__init__(config, features, labels, cut)
+    def __init__(self, config: ReadingConfig, features: Features, labels: Sequence[str], splitter: Splitter) -> None:
+        super().__init__(config, features, labels, splitter)
         assert config.rules is not None
         self.rules: ScoringRules = config.rules
         self.network: Bidaf | SpanHead
-        if config.network == "linear":
+        if config.is_linear:
             self.network = SpanHead(features, dropout=config.dropout, none=bool(config.allow_no_answer))
             return
         self.network = Bidaf(
@@ -120,7 +103,7 @@ class Reading(SentencePairTask):
 
     @property
     def reads_words(self) -> bool:
-        return self.config.network != "linear"
+        return not self.config.is_linear
 
     # ---- data
 
@@ -132,10 +115,10 @@ class Reading(SentencePairTask):
             what = f"{len(unknown)} of {len(found.questions)} questions have no 'answers', such as {unknown[0].text!r}"
             raise FormatError(path, f"{what}; training and scores need them (an empty list where there is no answer)")
         lost = [question for question in found.questions if question.answers and not question.spans]
-        _tell(path, found, len(lost), training)
+        _warn(path, found, len(lost), training)
         kept = [question for question in found.questions if question.spans or not question.answers]
         if training and not kept:
-            raise FormatError(path, f"has no question that can be learned: none of {found.answers} answers is in its paragraph")
+            raise FormatError(path, f"has no question to train on: none of {found.answers} answers is in its paragraph")
         return kept if training else found.questions
 
     @classmethod
@@ -144,13 +127,13 @@ class Reading(SentencePairTask):
         gold = _gold(examples)
         lost = [example for example in examples if example.answers and not example.spans]
         if lost:
-            given = f"{len(lost)} of {len(examples)} questions have answers without a place, such as {lost[0].text!r}"
-            raise UsageError(f"{given}; give their spans, or leave them out of the training data")
+            given = f"{len(lost)} of {len(examples)} questions have answers without spans, such as {lost[0].text!r}"
+            raise UsageError(f"{given}: give their spans, or remove them from the training data")
         without = sum(not answers for answers in gold)
         if config.allow_no_answer is False and without:
-            raise ConfigError(f"allow_no_answer is False, but {without} training questions have no answer")
+            raise ConfigError(f"{without} training questions have no answer: omit {arg('allow_no_answer', False)}")
         config = config.replace(allow_no_answer=bool(without) if config.allow_no_answer is None else config.allow_no_answer)
-        if config.network == "linear":
+        if config.is_linear:
             config = config.replace(features=config.features.for_linear_head())
         return config if config.rules is not None else config.replace(rules=_rules(gold))
 
@@ -160,55 +143,55 @@ class Reading(SentencePairTask):
         return [ANSWER, NO_ANSWER] if config.allow_no_answer else [ANSWER]
 
     @classmethod
-    def example_texts(cls, example: ReadingQuestion, cut: Splitter) -> list[list[str]]:
-        return [to_words(example.question, cut), *(to_words(text, cut) for text in example.paragraphs)]
+    def example_texts(cls, example: ReadingQuestion, splitter: Splitter) -> list[list[str]]:
+        return [to_words(example.question, splitter), *(to_words(text, splitter) for text in example.paragraphs)]
 
     def data(self, examples: Sequence[ReadingQuestion]) -> TaskData:
         split: dict[str, Paragraph] = {}  # several questions share a paragraph
-        asked = []
+        questions = []
         for example in examples:
-            paragraphs = [paragraph_of(text, self.splitter, split) for text in example.paragraphs]
-            asked.append(TokenizedQuestion(example, paragraphs, in_words(example.spans, paragraphs)))
-        return ReadingData(asked, [self.words(example.question) for example in examples])
+            paragraphs = [split_paragraph(text, self.splitter, split) for text in example.paragraphs]
+            questions.append(TokenizedQuestion(example, paragraphs, word_spans(example.spans, paragraphs)))
+        return ReadingData(questions, [self.words(example.question) for example in examples])
 
-    # ---- learning
+    # ---- training
 
     def prepare(self, batch: ExampleBatch) -> TaskBatch:
-        longest = self.config.max_paragraph_length
-        if all(len(text) <= longest for text in batch.texts[1]):
+        most = self.config.max_paragraph_length
+        if all(len(text) <= most for text in batch.texts[1]):
             return super().prepare(batch)
-        if batch.cached is None and self.features.frozen:  # frozen ones read whole paragraphs, cached or not
+        if batch.cached is None and self.features.frozen:  # frozen encoders read whole paragraphs, cached or not
             read = [self.features.prepare(texts).frozen for texts in batch.texts]
             batch = dataclasses.replace(batch, cached=[[layers.cpu() for layers in each] for each in read])
-        return super().prepare(shortened(batch, longest))
+        return super().prepare(truncate_paragraphs(batch, most))
 
     def _inputs(self, batch: ExampleBatch) -> list[Any]:
         if not isinstance(self.network, SpanHead):
             return super()._inputs(batch)
-        asked = zip(batch.examples, batch.texts[0], strict=True)
-        questions = [words for each, words in asked for _ in each.paragraphs]
+        pairs = zip(batch.examples, batch.texts[0], strict=True)
+        questions = [words for question, words in pairs for _ in question.paragraphs]
         return [self.network.prepare(questions, batch.texts[1])]
 
-    def vectors(self, inputs: Sequence[Any], *, learning: bool = False) -> list[Any]:
+    def vectors(self, inputs: Sequence[Any], *, training: bool = False) -> list[Any]:
         if not isinstance(self.network, SpanHead):
-            return super().vectors(inputs, learning=learning)
-        return [self.network.read(each) for each in inputs]
+            return super().vectors(inputs, training=training)
+        return [self.network.encode(each) for each in inputs]
 
     def make_targets(self, examples: Sequence[TokenizedQuestion], inputs: list[TextInputs]) -> _Targets:
-        counts = [len(asked.paragraphs) for asked in examples]
+        counts = [len(question.paragraphs) for question in examples]
         start, end = (torch.zeros(inputs[-1].mask.shape, dtype=torch.bool) for _ in range(2))
         spans, row = [], 0
-        for asked in examples:
-            if not asked.gold and (asked.question.answers or not self.config.allow_no_answer):
+        for question in examples:
+            if not question.gold and (question.question.answers or not self.config.allow_no_answer):
                 raise UsageError(
-                    f"the question {asked.question.text!r} has no span to learn; give spans, or answers=() where there is "
-                    "no answer and the network was built for that (allow_no_answer)"
+                    f"the question {question.question.text!r} has no gold span: give spans, or answers=() for no answer, "
+                    f"where the network has {arg('allow_no_answer', True)}"
                 )
-            gold = [[row + paragraph, first, last] for paragraph, first, last in asked.gold]
+            gold = [[row + paragraph, first, last] for paragraph, first, last in question.gold]
             spans.append(torch.tensor(gold, dtype=torch.int64).reshape(-1, 3))
             start[spans[-1][:, 0], spans[-1][:, 1]] = True
             end[spans[-1][:, 0], spans[-1][:, 2]] = True
-            row += len(asked.paragraphs)
+            row += len(question.paragraphs)
         device = self.features.device
         return _Targets(
             counts,
@@ -218,7 +201,7 @@ class Reading(SentencePairTask):
             [to_device(some, device) for some in spans],
         )
 
-    def losses(self, texts: list[TextVectors], targets: _Targets) -> tuple[Tensor, int]:
+    def summed_loss(self, texts: list[TextVectors], targets: _Targets) -> tuple[Tensor, int]:
         scores, counts = self._scores(texts, targets.owner), targets.counts
         total = _log_total(scores, counts)
         if scores.none is not None:
@@ -249,76 +232,76 @@ class Reading(SentencePairTask):
         )
         return scores
 
-    # ---- answers
+    # ---- predictions
 
-    def answers(self, texts: list[TextVectors], examples: Sequence[TokenizedQuestion]) -> list[Answer]:
-        counts = [len(asked.paragraphs) for asked in examples]
+    def decode(self, texts: list[TextVectors], examples: Sequence[TokenizedQuestion]) -> list[Answer]:
+        counts = [len(question.paragraphs) for question in examples]
         scores = self._scores(texts, _owner(counts, self.features.device))
         best, first, last = (each.cpu() for each in best_spans(scores.start, scores.end, self.config.max_answer_length))
         total = _log_total(scores, counts)
         none = None if scores.none is None else (shared_log_total(scores.none, counts) - total).exp().tolist()
         split = zip(best.split(counts), first.split(counts), last.split(counts), total.tolist(), strict=True)
-        found = []
-        for number, (asked, (score, begin, end, whole)) in enumerate(zip(examples, split, strict=True)):
+        answers = []
+        for number, (question, (score, begin, end, log_total)) in enumerate(zip(examples, split, strict=True)):
             chosen = int(score.argmax())
-            chance = math.exp(min(float(score[chosen]) - whole, 0.0))
-            paragraph = asked.paragraphs[chosen]
-            if not paragraph.words or (none is not None and none[number] > chance):
-                found.append(Answer("", None, 0.0 if none is None else none[number]))
+            probability = math.exp(min(float(score[chosen]) - log_total, 0.0))
+            paragraph = question.paragraphs[chosen]
+            if not paragraph.words or (none is not None and none[number] > probability):
+                answers.append(Answer("", None, 0.0 if none is None else none[number]))
                 continue
-            span = AnswerSpan(chosen, paragraph.places[int(begin[chosen])][0], paragraph.places[int(end[chosen])][1])
-            found.append(Answer(paragraph.text[span.begin : span.end], span, chance))
-        return found
+            span = AnswerSpan(chosen, paragraph.spans[int(begin[chosen])][0], paragraph.spans[int(end[chosen])][1])
+            answers.append(Answer(paragraph.text[span.begin : span.end], span, probability, paragraph.text))
+        return answers
 
-    def score(self, examples: Sequence[ReadingQuestion], answers: Sequence[Answer]) -> dict[str, float]:
-        """The means over questions, of F1 and of exact matches."""
-        pairs = list(zip(_gold(examples), answers, strict=True))
+    def score(self, examples: Sequence[ReadingQuestion], outputs: Sequence[Answer]) -> dict[str, float]:
+        """Return the means of F1 and exact match over questions."""
+        pairs = list(zip(_gold(examples), outputs, strict=True))
         if not pairs:
-            raise UsageError("there are no questions to score; give at least one")
+            raise UsageError("there are no questions to score")
         f1 = [answer_f1(answer.text, gold, self.rules) for gold, answer in pairs]
         exact = [exact_match(answer.text, gold, self.rules) for gold, answer in pairs]
         return {"f1": sum(f1) / len(f1), "exact": sum(exact) / len(exact)}
 
-    def score_counts(self, examples: Sequence[ReadingQuestion], answers: Sequence[Answer]) -> np.ndarray:
-        pairs = zip(_gold(examples), answers, strict=True)
+    def score_counts(self, examples: Sequence[ReadingQuestion], outputs: Sequence[Answer]) -> np.ndarray:
+        pairs = zip(_gold(examples), outputs, strict=True)
         return np.array([[answer_f1(answer.text, gold, self.rules), 1.0] for gold, answer in pairs]).reshape(-1, 2)
 
-    def predict(self, questions: Sequence[tuple[Sentence, Paragraphs]]) -> list[Answer]:
-        """An answer for each question and its paragraph: a string, or a list of several (strings, or lists of words)."""
-        found = []
+    def predict(self, questions: Sequence[tuple[Sentence, Paragraphs]]) -> Predictions[Answer]:
+        """Answer each question from its paragraph: a string, or a list of several (strings, or lists of words)."""
+        examples = []
         for pair in questions:
             if isinstance(pair, str) or not isinstance(pair, Sized) or len(pair) != 2:
                 raise UsageError(f"expected a question and its paragraph, such as ('Who ran?', 'Ann ran.'); got {pair!r}")
             question, given = pair
             several = [given] if isinstance(given, str) else as_words(given)
             paragraphs = tuple(as_text(text) for text in several)
-            found.append(ReadingQuestion(as_text(question), paragraphs))
-        return self.answer(self.data(found))
+            examples.append(ReadingQuestion(as_text(question), paragraphs))
+        return Predictions(self.predict_data(self.data(examples)))
 
     def parse_line(self, line: str, where: str, *, split_on_spaces: bool = False) -> tuple[Sentence, list[Sentence]]:
-        """A question, and one paragraph."""
+        """Return a question, and a list of one paragraph."""
         question, paragraph = super().parse_line(line, where, split_on_spaces=split_on_spaces)
         return question, [paragraph]
 
-    # ---- errors
+    # ---- error analysis
 
-    def confusion_matrix(self, examples: Sequence[ReadingQuestion], answers: Sequence[Answer]) -> Confusion | None:
+    def confusion_matrix(self, examples: Sequence[ReadingQuestion], outputs: Sequence[Answer]) -> Confusion | None:
         """Whether there is an answer, where the network may say that there is none."""
         if not self.config.allow_no_answer:
             return None
-        return confusion([str(example.label) for example in examples], [answer.label for answer in answers])
+        return confusion([str(example.label) for example in examples], [output.label for output in outputs])
 
     def example_errors(
-        self, examples: Sequence[ReadingQuestion], answers: Sequence[Answer], path: str | Path
+        self, examples: Sequence[ReadingQuestion], outputs: Sequence[Answer], path: str | Path
     ) -> Iterator[ExampleError]:
-        """Questions by what the F1 of their answers lacks; all right answers are told."""
-        for example, gold, answer in zip(examples, _gold(examples), answers, strict=True):
-            lacking = 1.0 - answer_f1(answer.text, gold, self.rules)
+        """Questions by 1 - F1 of their answers, with all gold answers."""
+        for example, gold, output in zip(examples, _gold(examples), outputs, strict=True):
+            lacking = 1.0 - answer_f1(output.text, gold, self.rules)
             if lacking > 0:
                 where = location(path, example.where) + (f" ({example.id})" if example.id else "")
-                truth = " / ".join(dict.fromkeys(map(_one_line, gold))) or NO_ANSWER
-                given = _one_line(answer.text) or NO_ANSWER
-                yield ExampleError.whole(where, _one_line(example.text), truth, given, lacking, probability=answer.score)
+                right = " / ".join(dict.fromkeys(map(_one_line, gold))) or NO_ANSWER
+                given = _one_line(output.text) or NO_ANSWER
+                yield ExampleError.single(where, _one_line(example.text), right, given, lacking, probability=output.score)
 
     @classmethod
     def unknown_labels(
@@ -331,18 +314,18 @@ class Reading(SentencePairTask):
 # ---- examples
 
 
-def _tell(path: str | Path, found: SquadData, lost: int, training: bool) -> None:
-    """What was wrong with the places of answers is no secret."""
+def _warn(path: str | Path, found: SquadData, lost: int, training: bool) -> None:
+    """Warn of answers that are not where the file says."""
     kinds = (
-        (found.repaired, "do not stand at their answer_start, and were found elsewhere"),
-        (found.unplaced, "are not in their paragraphs; they count in scores, and are not learned"),
+        (found.repaired, "are not at their answer_start, and were found elsewhere"),
+        (found.unplaced, "are not in their paragraphs: they count in scores, but not in training"),
     )
     for some, what in kinds:
         if some:
             first = f"the first: {some[0].where}, {some[0].text!r}"
             _log.warning("%s: %d of %d answers %s (%s)", path, len(some), found.answers, what, first)
     if lost and training:
-        _log.warning("%s: %d of %d questions are left out, without an answer to learn", path, lost, len(found.questions))
+        _log.warning("%s: skipped %d of %d questions, without an answer to train on", path, lost, len(found.questions))
 
 
 def _one_line(text: str) -> str:
@@ -350,7 +333,7 @@ def _one_line(text: str) -> str:
 
 
 def _gold(examples: Sequence[ReadingQuestion]) -> list[tuple[str, ...]]:
-    """The right answers of all questions, none of them unknown."""
+    """Return the gold answers of all questions; refuse questions without."""
     found = [example.answers for example in examples if example.answers is not None]
     if len(found) < len(examples):
         missing = len(examples) - len(found)
@@ -359,7 +342,7 @@ def _gold(examples: Sequence[ReadingQuestion]) -> list[tuple[str, ...]]:
 
 
 def _rules(gold: Sequence[Sequence[str]]) -> ScoringRules:
-    """Chinese where most answers are, else those of SQuAD's version."""
+    """Return CMRC's rules for Chinese, else those of SQuAD's version."""
     texts = [answer for answers in gold for answer in answers]
     if 2 * sum(_CHINESE.search(text) is not None for text in texts) > len(texts):
         return "cmrc"
@@ -375,9 +358,9 @@ def _owner(counts: Sequence[int], device: torch.device) -> Tensor:
 
 
 def _log_total(scores: AnswerScores, counts: Sequence[int]) -> Tensor:
-    """What the scores of each question are normalised by, (questions,): all starts times all ends of its paragraphs.
+    """Return the normalizer of each question, (questions,): all starts times all ends of its paragraphs.
 
-    Where "no answer" is one of the choices, starts are paired with the ends of their own paragraph only.
+    Where "no answer" is possible, starts pair with the ends of their own paragraph only.
     """
     if scores.none is None:
         return shared_log_total(scores.start, counts) + shared_log_total(scores.end, counts)

@@ -1,4 +1,4 @@
-"""Questions with their paragraphs in words, and how long paragraphs are cut in training."""
+"""Questions and paragraphs as words, and how long paragraphs are cut in training."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from polyseme.text.words import Splitter
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A text, its words, and where they stand in it."""
+    """A text, its words, and their characters in it."""
 
     text: str
     words: list[str]
-    places: list[CharSpan]
+    spans: list[CharSpan]
 
 
 @dataclass(frozen=True, slots=True)
 class TokenizedQuestion:
-    """A question with its paragraphs in words."""
+    """A question with its paragraphs as words."""
 
     question: ReadingQuestion
     paragraphs: list[Paragraph]
     gold: list[tuple[int, int, int]]
-    """Right answers: paragraph, first and last word."""
+    """Gold answers: paragraph, first and last word."""
 
 
 class ReadingData(TaskData):
-    """Questions and paragraphs; the texts of a batch are its questions, and all their paragraphs one after another."""
+    """Questions and paragraphs; the texts of a batch are its questions, and all their paragraphs in order."""
 
-    def __init__(self, asked: Sequence[TokenizedQuestion], questions: Sequence[list[str]]) -> None:
-        texts = [[words, *(each.words for each in one.paragraphs)] for words, one in zip(questions, asked, strict=True)]
-        super().__init__([one.question for one in asked], texts)
-        self._asked = list(asked)
-        # padded words of an example: what a batch's size is bounded by
+    def __init__(self, tokenized: Sequence[TokenizedQuestion], questions: Sequence[list[str]]) -> None:
+        texts = [[words, *(each.words for each in one.paragraphs)] for words, one in zip(questions, tokenized, strict=True)]
+        super().__init__([one.question for one in tokenized], texts)
+        self._tokenized = list(tokenized)
+        # padded words of an example, which bound the size of a batch
         self.lengths = [length * (len(each) - 1) for length, each in zip(self.lengths, self.texts, strict=True)]
 
     def gather(self, rows: Sequence[int]) -> ExampleBatch:
@@ -50,24 +50,25 @@ class ReadingData(TaskData):
         cached = None
         if self._caches is not None:
             cached = [[self._layers(cache, several) for cache in self._caches] for several in texts]
-        return ExampleBatch([self._asked[row] for row in rows], texts, cached)
+        return ExampleBatch([self._tokenized[row] for row in rows], texts, cached)
 
 
-def paragraph_of(text: str | list[str], cut: Splitter, known: dict[str, Paragraph]) -> Paragraph:
+def split_paragraph(text: str | list[str], splitter: Splitter, known: dict[str, Paragraph]) -> Paragraph:
+    """Return a text as words with their characters; a string that is in `known` is not split again."""
     if not isinstance(text, str):
-        whole = join(text)
-        return Paragraph(whole, text, word_offsets(text, whole))
+        joined = join(text)
+        return Paragraph(joined, text, word_offsets(text, joined))
     if text not in known:
-        words = cut(text)
+        words = splitter(text)
         known[text] = Paragraph(text, words, word_offsets(words, text))
     return known[text]
 
 
-def in_words(spans: Sequence[AnswerSpan], paragraphs: Sequence[Paragraph]) -> list[tuple[int, int, int]]:
-    """Spans of characters as paragraph, first and last word, each once."""
+def word_spans(spans: Sequence[AnswerSpan], paragraphs: Sequence[Paragraph]) -> list[tuple[int, int, int]]:
+    """Return spans of characters as paragraph, first and last word, each once."""
     found = []
     for span in spans:
-        words = words_within(paragraphs[span.paragraph].places, span.begin, span.end)
+        words = words_within(paragraphs[span.paragraph].spans, span.begin, span.end)
         if words:
             found.append((span.paragraph, words[0], words[-1]))
     return list(dict.fromkeys(found))
@@ -76,45 +77,45 @@ def in_words(spans: Sequence[AnswerSpan], paragraphs: Sequence[Paragraph]) -> li
 # ---- long paragraphs in training
 
 
-def shortened(batch: ExampleBatch, longest: int) -> ExampleBatch:
-    """A batch whose paragraphs have `longest` words at most."""
-    asked, begins = [], []
+def truncate_paragraphs(batch: ExampleBatch, most: int) -> ExampleBatch:
+    """Return a batch whose paragraphs have at most `most` words."""
+    questions, begins = [], []
     for each in batch.examples:
-        cut, places = _shorter(each, longest)
-        asked.append(cut)
-        begins += places
-    texts = [text[begin : begin + longest] for text, begin in zip(batch.texts[1], begins, strict=True)]
+        question, starts = _truncate(each, most)
+        questions.append(question)
+        begins += starts
+    texts = [text[begin : begin + most] for text, begin in zip(batch.texts[1], begins, strict=True)]
     cached = batch.cached and [batch.cached[0], [_windows(layers, texts, begins) for layers in batch.cached[1]]]
-    return ExampleBatch(asked, [batch.texts[0], texts], cached)
+    return ExampleBatch(questions, [batch.texts[0], texts], cached)
 
 
-def _shorter(asked: TokenizedQuestion, longest: int) -> tuple[TokenizedQuestion, list[int]]:
-    """A question with shorter paragraphs, and with which word each now begins.
+def _truncate(tokenized: TokenizedQuestion, most: int) -> tuple[TokenizedQuestion, list[int]]:
+    """Return a question with shorter paragraphs, and the first word of each.
 
-    Where its first answer stands in what is left follows from the question: anywhere, and the same in every run.
+    Where its first answer is in what remains follows from the question: anywhere, and the same in every run.
     """
     begins, paragraphs, gold = [], [], []
-    draw = zlib.crc32(asked.question.text.encode("utf-8", "surrogatepass"))
-    for number, paragraph in enumerate(asked.paragraphs):
-        right = [(first, last) for place, first, last in asked.gold if place == number]
+    draw = zlib.crc32(tokenized.question.text.encode("utf-8", "surrogatepass"))
+    for number, paragraph in enumerate(tokenized.paragraphs):
+        right = [(first, last) for which, first, last in tokenized.gold if which == number]
         begin = 0
-        if right and len(paragraph.words) > longest:
+        if right and len(paragraph.words) > most:
             first, last = right[0]
-            before = draw % max(longest - (last - first), 1)  # words in front of it
-            begin = min(max(first - before, 0), max(len(paragraph.words) - longest, 0))
-        window = slice(begin, begin + longest)
-        paragraphs.append(dataclasses.replace(paragraph, words=paragraph.words[window], places=paragraph.places[window]))
-        inside = [(first - begin, last - begin) for first, last in right if begin <= first and last < begin + longest]
-        if right and not inside:  # longer than what is left: its beginning
-            inside = [(0, longest - 1)]
+            before = draw % max(most - (last - first), 1)  # words before it
+            begin = min(max(first - before, 0), max(len(paragraph.words) - most, 0))
+        window = slice(begin, begin + most)
+        paragraphs.append(dataclasses.replace(paragraph, words=paragraph.words[window], spans=paragraph.spans[window]))
+        inside = [(first - begin, last - begin) for first, last in right if begin <= first and last < begin + most]
+        if right and not inside:  # longer than what remains: its beginning
+            inside = [(0, most - 1)]
         gold += [(number, first, last) for first, last in inside]
         begins.append(begin)
-    return TokenizedQuestion(asked.question, paragraphs, gold), begins
+    return TokenizedQuestion(tokenized.question, paragraphs, gold), begins
 
 
 def _windows(layers: Tensor, texts: Sequence[Sequence[str]], begins: Sequence[int]) -> Tensor:
-    """(layers, paragraphs, words, dim): of each paragraph the words of a shorter text, from some word on."""
-    found = layers.new_zeros(*layers.shape[:2], max(map(len, texts)), layers.shape[3])
+    """(layers, paragraphs, words, dim): the words of each shorter text, from its first word on."""
+    windows = layers.new_zeros(*layers.shape[:2], max(map(len, texts)), layers.shape[3])
     for row, (text, begin) in enumerate(zip(texts, begins, strict=True)):
-        found[:, row, : len(text)] = layers[:, row, begin : begin + len(text)]
-    return found
+        windows[:, row, : len(text)] = layers[:, row, begin : begin + len(text)]
+    return windows

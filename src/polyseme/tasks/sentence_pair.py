@@ -1,4 +1,4 @@
-"""Tasks that are asked with two texts at once: a pair to be judged, a question and a paragraph."""
+"""Tasks whose input is a pair of texts: two sentences, or a question and a paragraph."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ from polyseme.tasks.base import Task
 
 
 class SentencePairTask(Task):
-    """A task whose lines hold two texts divided by a tab; on the command line each may be an argument of its own."""
+    """A task whose lines are two texts with a tab between; on the command line they may be two arguments."""
 
-    wants: ClassVar[str]
-    """What it does with them, for messages: "judges pairs"."""
+    pair_description: ClassVar[str]
+    """What the pair is, for messages: "a question and a paragraph"."""
 
     def lines_from_arguments(self, texts: Sequence[str]) -> list[str]:
         if all("\t" in text for text in texts):
             return list(texts)
         if len(texts) != 2 or any("\t" in text for text in texts):
             what = "give TEXT twice, or both as one TEXT with a tab between"
-            raise UsageError(f"this task {self.wants}: {what}; got {len(texts)}")
+            raise UsageError(f"this task reads {self.pair_description}: {what}; got {len(texts)}")
         return ["\t".join(texts)]
 
     def parse_line(self, line: str, where: str, *, split_on_spaces: bool = False) -> Any:
-        """Both texts."""
         texts = line.split("\t")
         if len(texts) != 2:
             given = "1 text" if len(texts) == 1 else f"{len(texts):,} texts"
-            raise FormatError(where, f"holds {given}; this task {self.wants}: two texts divided by a tab")
+            raise FormatError(where, f"has {given}; this task reads {self.pair_description}: two texts with a tab between")
         first, second = (text.split() if split_on_spaces else text for text in texts)
         return first, second

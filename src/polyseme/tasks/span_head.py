@@ -1,8 +1,8 @@
-"""Spans straight from an encoder that reads a question and a paragraph together (Devlin et al. 2019): one linear layer.
+"""The span head: answers from an encoder that reads a question and a paragraph together (Devlin et al. 2019), by one layer.
 
-Each word of the paragraph gets a score as a beginning and one as an end; where the network may say that there is no answer, the
-mark that begins the text is scored for that. A paragraph that is longer than the network reads goes through in windows that
-overlap, each with the question before it: a word is scored where it has most context, and the mark is the mean of all.
+Each word of the paragraph has a score as the start and one as the end of the answer; where the network may find no answer, the
+first special token is scored for that. A paragraph that is too long for the encoder is read in overlapping windows, each with
+the question before it: a word is scored where it has most context, and the special token is the mean over windows.
 """
 
 from __future__ import annotations
@@ -15,28 +15,30 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.base.config import ConfigError
+from polyseme.base.errors import arg
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.batch import Batch
 from polyseme.nn.attention import MASKED_SCORE
 from polyseme.nn.networks.bidaf import AnswerScores
+from polyseme.tasks.config import LINEAR
 from polyseme.tasks.features import Features
 from polyseme.tasks.linear_head import new_layer, only_encoder
 
 
 @dataclass(frozen=True)
 class SpanInputs:
-    """Paragraphs beside their questions, ready for the device."""
+    """Paragraphs with their questions, on the device."""
 
     batch: Batch
     mask: Tensor
-    """(paragraphs, words): True where a word is; a place for one word at least."""
+    """(paragraphs, words): True where a word is; room for one word at least."""
     lengths: Tensor
     """(paragraphs,): words of each with its question; on the CPU."""
 
 
 @dataclass(frozen=True)
 class SpanVectors:
-    """What the encoder made of them."""
+    """What the encoder computes of them."""
 
     words: Tensor
     """(paragraphs, words, dim)."""
@@ -46,14 +48,14 @@ class SpanVectors:
 
 
 class SpanHead(nn.Module):
-    """Paragraphs beside their questions -> `AnswerScores`."""
+    """`AnswerScores` of paragraphs with their questions."""
 
     def __init__(self, features: Features, *, dropout: float, none: bool) -> None:
         super().__init__()
         encoder = only_encoder(features)
         if not encoder.reads_pairs:
-            given = f"network is 'linear', but the encoder ({encoder.kind}) does not read a question and a paragraph together"
-            raise ConfigError(f"{given}; give a bert, or the network 'bidaf'")
+            what = f"needs an encoder that reads text pairs, such as BERT; this encoder is {encoder.kind}"
+            raise ConfigError(f"{arg('network', LINEAR)} {what}")
         self.tuned = bool(features.tuned)
         self._encoder = [encoder]  # in a list: its weights are the features'
         self.dropout = nn.Dropout(dropout)
@@ -62,18 +64,18 @@ class SpanHead(nn.Module):
 
     @property
     def encoder(self) -> Encoder:
-        """What reads the texts."""
+        """The encoder of the texts."""
         return self._encoder[0]
 
     def prepare(self, questions: Sequence[list[str]], paragraphs: Sequence[list[str]]) -> SpanInputs:
-        """As many questions as paragraphs."""
+        """Prepare paragraphs, each with its question."""
         batch = self.encoder.prepare_pair(questions, paragraphs)
         empty = batch.mask.new_zeros(len(paragraphs), 1)
         lengths = torch.tensor([len(a) + len(b) for a, b in zip(questions, paragraphs, strict=True)])
         return SpanInputs(batch, batch.mask if batch.mask.shape[1] else empty, lengths)
 
-    def read(self, inputs: SpanInputs) -> SpanVectors:
-        """What the encoder's top layer knows."""
+    def encode(self, inputs: SpanInputs) -> SpanVectors:
+        """Return the top layer of the encoder."""
         with nullcontext() if self.tuned else torch.no_grad():
             layers = self.encoder(inputs.batch)
         words = layers.states[-1]

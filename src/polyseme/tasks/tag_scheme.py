@@ -1,11 +1,11 @@
-"""Tags of spans in the ways that people write them, and the one way that networks learn.
+"""Tag schemes of spans, and the one that networks learn.
 
     plain   a tag is a class of its own (NOUN, VERB)
-    BIO     a span begins with B and goes on with I
-    IOB1    it goes on with I, and begins with B only behind another span of its type
+    BIO     a span begins with B and continues with I
+    IOB1    it continues with I, and begins with B only after another span of its type
     BIOES   a last word is E, a single one S; BMES writes I as M, BMEWO also S as W, BILOU writes E and S as L and U
 
-Networks learn BIOES, in which the fewest moves from tag to tag are possible; answers go back into the file's own way.
+Networks learn BIOES, which allows the fewest transitions; predictions are written in the file's own scheme.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from polyseme.text.labelled.conll import TaggedSentence
 
 _log = logging.getLogger(__name__)
 _OTHER_SPELLING = re.compile(r"[BIMESWLU][-_].+", re.IGNORECASE)
-SLIPS = 0.01  # of the spans may begin with the other letter
+MAX_SLIPS = 0.01  # of the spans may begin with the other letter
 _LETTERS: dict[Scheme, str] = {
     "BIO": "BI",
     "IOB1": "BI",
@@ -44,9 +44,9 @@ _FROM_BIOES: dict[Scheme, dict[str, str]] = {
 
 
 def scheme_of(sentences: Sequence[TaggedSentence], path: str | Path, *, warn: bool = False) -> Scheme:
-    """The way in which a file writes its tags; a `FormatError` names the line where a second way begins.
+    """Return the tag scheme of a file; a `FormatError` names the line where a second scheme begins.
 
-    `warn`: of a few slips, which are no second way.
+    `warn`: of a few slips, which are no second scheme.
     """
     if not are_span_tags(tag for sentence in sentences for tag in sentence.tags):
         _refuse_odd_ones(sentences, path)
@@ -54,16 +54,17 @@ def scheme_of(sentences: Sequence[TaggedSentence], path: str | Path, *, warn: bo
         return "plain"
     scheme = _scheme({tag[0] for sentence in sentences for tag in sentence.tags})
     for sentence in sentences:
-        for place, tag in enumerate(sentence.tags):
+        for position, tag in enumerate(sentence.tags):
             if tag != "O" and tag[0] not in _LETTERS[scheme]:
                 raise FormatError(
-                    _where(path, sentence, place), f"has the tag {tag!r}, but the file's other tags are {scheme}; use one way"
+                    _where(path, sentence, position),
+                    f"has the tag {tag!r}, but its other tags are {scheme}: use one scheme",
                 )
     return _begins(sentences, path, warn) if scheme == "BIO" else scheme
 
 
 def _scheme(letters: set[str]) -> Scheme:
-    """The way that has such letters, O among them or not."""
+    """Return the scheme with such letters."""
     if "W" in letters:
         return "BMEWO"
     if "M" in letters:
@@ -72,7 +73,7 @@ def _scheme(letters: set[str]) -> Scheme:
 
 
 def _refuse_other_spellings(sentences: Sequence[TaggedSentence], path: str | Path) -> None:
-    """An error where tags are those of spans but for their hyphen or their case: as classes they would be learned badly."""
+    """Refuse span tags with another separator or case: as classes they would be learned badly."""
     counts = Counter(tag for sentence in sentences for tag in sentence.tags)
     marked = [tag for tag in counts if _OTHER_SPELLING.fullmatch(tag)]
     outside = {"O", "o"} & counts.keys()
@@ -80,58 +81,58 @@ def _refuse_other_spellings(sentences: Sequence[TaggedSentence], path: str | Pat
     if not outside or not begins or len(marked) + len(outside) < len(counts):
         return
     for sentence in sentences:
-        for place, tag in enumerate(sentence.tags):
+        for position, tag in enumerate(sentence.tags):
             if tag in marked:
-                what = f"has the tag {tag!r}; spans are written {tag[0].upper()}-{tag[2:]}, and O between them; mend it"
-                raise FormatError(_where(path, sentence, place), f"{what} in the whole file")
+                what = f"has the tag {tag!r}; write span tags as {tag[0].upper()}-{tag[2:]}, with O between, in the whole file"
+                raise FormatError(_where(path, sentence, position), what)
 
 
 def _refuse_odd_ones(sentences: Sequence[TaggedSentence], path: str | Path) -> None:
-    """An error where most tags mark spans with types, and O stands between them, and a few are something else."""
+    """Refuse files in which most tags mark typed spans and a few tags do not."""
     counts = Counter(tag for sentence in sentences for tag in sentence.tags)
     marked = sum(count for tag, count in counts.items() if "-" in tag and are_span_tags([tag]))
     if "O" not in counts or 2 * marked <= counts.total() - counts["O"]:
         return
     for sentence in sentences:
-        for place, tag in enumerate(sentence.tags):
+        for position, tag in enumerate(sentence.tags):
             if tag != "O" and not are_span_tags([tag]):
                 what = f"has the tag {tag!r}, but most of the file's tags are O or mark spans (B-TYPE, I-TYPE ...)"
-                raise FormatError(_where(path, sentence, place), f"{what}; mend it")
+                raise FormatError(_where(path, sentence, position), f"{what}: correct it")
 
 
 def _begins(sentences: Sequence[TaggedSentence], path: str | Path, warn: bool) -> Scheme:
-    """Whether spans begin with B (BIO) or with I (IOB1): where one file has much of both, they cannot be told apart.
+    """Return whether spans begin with B (BIO) or with I (IOB1); a file with many of both is refused.
 
-    A few are slips, which real data has (MSRA, whose sentences were cut within names: 6 of 71,333). They are spans all the
-    same, as the CoNLL scorer reads them.
+    A few are slips, which real data has (MSRA, whose sentences were split within names: 6 of 71,333). They count as spans, as
+    in the CoNLL scorer.
     """
     first: dict[str, str] = {}
     counts = Counter[str]()
     for sentence in sentences:
         before = "O"
-        for place, tag in enumerate(sentence.tags):
+        for position, tag in enumerate(sentence.tags):
             if tag != "O" and (before == "O" or before[2:] != tag[2:]):  # a span begins here, whatever its letter
-                first.setdefault(tag[0], _where(path, sentence, place))
+                first.setdefault(tag[0], _where(path, sentence, position))
                 counts[tag[0]] += 1
             before = tag
     if len(counts) < 2:
         return "IOB1" if "I" in counts else "BIO"
-    (usual, many), (rare, few) = counts.most_common()
-    if few > SLIPS * many:
+    (common, many), (rare, few) = counts.most_common()
+    if few > MAX_SLIPS * many:
         early, late = sorted(first.values(), key=lambda where: int(where.rsplit(":", 1)[1]))
-        what = f"begins a span with another letter than {early}: one is B (BIO), the other I (IOB1); use one way"
+        what = f"begins a span with another letter than {early}: one is B (BIO), the other I (IOB1): use one scheme"
         raise FormatError(late, what)
     if warn:
-        _log.warning("%s: begins a span with %s; so do %d of %d, which are taken for slips", first[rare], rare, few, few + many)
-    return "IOB1" if usual == "I" else "BIO"
+        _log.warning("%s: begins a span with %s, as %d of %d spans do: read as a slip", first[rare], rare, few, few + many)
+    return "IOB1" if common == "I" else "BIO"
 
 
-def _where(path: str | Path, sentence: TaggedSentence, place: int) -> str:
-    return f"{path}:{sentence.lines[place] if sentence.lines else 0}"
+def _where(path: str | Path, sentence: TaggedSentence, position: int) -> str:
+    return f"{path}:{sentence.lines[position] if sentence.lines else 0}"
 
 
 def to_bioes(tags: Sequence[str], scheme: Scheme) -> list[str]:
-    """Tags as a network learns them.
+    """Return tags as a network learns them.
 
     >>> to_bioes(["I-PER", "I-PER", "O", "I-LOC"], "IOB1")
     ['B-PER', 'E-PER', 'O', 'S-LOC']
@@ -150,12 +151,12 @@ def _bioes(length: int, found: Sequence[TypedSpan]) -> list[str]:
 
 
 def _tag(letter: str, kind: str) -> str:
-    """A tag; spans without types, such as the words of a Chinese text, are written by letters alone."""
+    """Return a tag; spans without types, such as Chinese words, have the letter alone."""
     return f"{letter}-{kind}" if kind else letter
 
 
 def from_bioes(tags: Sequence[str], scheme: Scheme) -> list[str]:
-    """A network's tags as the file writes them.
+    """Return a network's tags in the file's scheme.
 
     >>> from_bioes(["B-PER", "E-PER", "O", "S-LOC"], "IOB1"), from_bioes(["B-PER", "E-PER"], "BIO")
     (['I-PER', 'I-PER', 'O', 'I-LOC'], ['B-PER', 'I-PER'])
@@ -168,14 +169,14 @@ def from_bioes(tags: Sequence[str], scheme: Scheme) -> list[str]:
     written, before = ["O"] * len(tags), (-1, "")
     for begin, end, kind in spans(tags):
         written[begin:end] = [_tag("I", kind)] * (end - begin)
-        if before == (begin, kind):  # the span before ends here and has the type
+        if before == (begin, kind):  # the previous span ends here and has the same type
             written[begin] = _tag("B", kind)
         before = (end, kind)
     return written
 
 
-def collect_labels(tags: Sequence[Sequence[str]], scheme: Scheme) -> list[str]:
-    """All tags that a network can give: those of the data, and with spans every letter of every type."""
+def scheme_labels(tags: Sequence[Sequence[str]], scheme: Scheme) -> list[str]:
+    """Return all tags that a network can predict: those of the data, or every letter of every type of spans."""
     distinct = {tag for sentence in tags for tag in sentence}
     if scheme == "plain":
         return sorted(distinct)
@@ -184,7 +185,7 @@ def collect_labels(tags: Sequence[Sequence[str]], scheme: Scheme) -> list[str]:
 
 
 def allowed_transitions(labels: Sequence[str]) -> dict[str, Tensor]:
-    """Which label may follow which, begin and end a sentence, for BIOES labels; as the CRF takes it."""
+    """Return which BIOES label may follow which, and begin and end a sentence, as arguments of `Crf`."""
     opens = torch.tensor([label == "O" or label[0] in "BS" for label in labels])
     closes = torch.tensor([label == "O" or label[0] in "ES" for label in labels])
     inside = [[a[0] in "BI" and b[0] in "IE" and a[1:] == b[1:] for b in labels] for a in labels]

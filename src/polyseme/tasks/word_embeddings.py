@@ -1,9 +1,8 @@
-"""A task's own view of words: their characters, and a table of vectors that starts at random or from loaded ones.
+"""A task's own word and character embeddings: a table of word vectors, random or loaded, and a character network.
 
-Every network of every task begins with these two, with or without a pre-trained encoder beside them, so that what an encoder
-buys is its own. The table holds the words of the training data. At prediction a word outside it takes its vector from the
-loaded table, if that has it; else it is unknown: one vector for all, learned by now and then reading a known word as
-unknown, or a random one that belongs to the word.
+All networks of all tasks have them, with or without pre-trained encoders beside them, so that a comparison shows what an
+encoder adds. The table has the words of the training data. At prediction another word gets its vector from the loaded table,
+where that has it; else it is unknown: one vector for all, trained by word dropout, or a random vector of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.base.config import ConfigError
+from polyseme.base.errors import arg
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.nn.char_cnn import CharCnn
 from polyseme.nn.to_device import to_device
@@ -39,38 +39,37 @@ class DistinctWordInputs:
     rows: Tensor
     """(distinct,): rows of the table."""
     outside: Tensor | None
-    """(distinct, dim): vectors of words that the table lacks, zero for those that it has; None: it has them all."""
+    """(distinct, dim): vectors of words outside the table, zero for others; None: the table has all words."""
 
     def to(self, device: torch.device) -> DistinctWordInputs:
-        """The same on a device; to a GPU without waiting for it."""
+        """Return the same on a device; to a GPU without waiting for it."""
         characters = None if self.characters is None else to_device(self.characters, device)
         outside = None if self.outside is None else to_device(self.outside, device)
         return DistinctWordInputs(characters, self.lengths, to_device(self.rows, device), outside)
 
 
 class WordEmbeddings(nn.Module):
-    """Distinct words -> vectors (distinct, dim): the table's row beside what the characters say."""
+    """Embeds distinct words (distinct, dim): the row of the table and the output of the character network, concatenated."""
 
     def __init__(self, config: TaskWordConfig, words: Sequence[str], loaded: WordVectorTable | None = None) -> None:
         super().__init__()
         if not config.enabled:
             if loaded is not None:
                 raise ConfigError(
-                    "a table of word vectors was given, but the task has no words of its own; leave one of both out"
+                    f"word vectors were given, but {arg('task_embeddings', False)} has no word table: omit one of both"
                 )
             words, config = [], config.replace(dim=0, characters=None)
         self.config = config
         self.words = list(words)
         self._rows = {word: row for row, word in enumerate(self.words, start=1)}
-        self._loaded = [loaded] if loaded is not None else []  # in a list: not a part of this module's weights
+        self._loaded = [loaded] if loaded is not None else []  # in a list: not among this module's weights
         self.table_dim = loaded.dim if loaded is not None else config.dim
         self.table = nn.Embedding(len(self.words) + 1, self.table_dim) if self.table_dim else None
         self.speller = Utf8Characters(config.characters.max_length) if config.characters else None
         self.characters = CharCnn(config.characters) if config.characters else None
         if self.dim == 0 and config.enabled:
             raise ConfigError(
-                "a task reads words by a table, by characters or both; here are neither (dim 0, no characters): give one of "
-                "them, or set enabled to false where an encoder reads the words"
+                f"{arg('word_dim', 0)} without characters leaves no embeddings: give one, or {arg('task_embeddings', False)}"
             )
         self._start(loaded)
 
@@ -78,12 +77,12 @@ class WordEmbeddings(nn.Module):
     def of(
         cls, config: TaskWordConfig, sentences: Iterable[Sequence[str]], loaded: WordVectorTable | None = None
     ) -> WordEmbeddings:
-        """With a table for the words of the training data, most frequent first."""
+        """Build embeddings for the words of the training data, most frequent first."""
         if not config.enabled:
             return cls(config, [], loaded)
         counts = Counter(word for sentence in sentences for word in sentence)
         words = [word for word, _ in counts.most_common()]
-        Vocabulary(words).to_text()  # a word that cannot stand on a line is told now, and not by the first save
+        Vocabulary(words).to_text()  # refuses a word with a line break now, and not in the first save
         return cls(config, words, loaded)
 
     @property
@@ -93,7 +92,7 @@ class WordEmbeddings(nn.Module):
 
     @property
     def loaded(self) -> WordVectorTable | None:
-        """The loaded vectors, where there are some."""
+        """The loaded word vectors, if any."""
         return self._loaded[0] if self._loaded else None
 
     def _start(self, loaded: WordVectorTable | None) -> None:
@@ -110,7 +109,7 @@ class WordEmbeddings(nn.Module):
         self.table.weight.requires_grad_(not self.config.freeze_word_vectors)
 
     def prepare(self, words: Sequence[str]) -> DistinctWordInputs:
-        """Distinct words as tensors on the CPU."""
+        """Prepare distinct words for `forward`, on the CPU."""
         characters = lengths = None
         if self.speller is not None:
             ids, used = self.speller.encode(words)
@@ -119,23 +118,23 @@ class WordEmbeddings(nn.Module):
         return DistinctWordInputs(characters, lengths, torch.from_numpy(rows), self._outside(words, rows))
 
     def _outside(self, words: Sequence[str], rows: np.ndarray) -> Tensor | None:
-        """Vectors of the words that the table lacks; the unknown vector itself stands in the table."""
-        strange = np.flatnonzero(rows == UNKNOWN)
-        if self.table is None or not len(strange) or (self.loaded is None and self.config.unknown_words == "shared"):
+        """Vectors of words outside the table; the vector of unknown words is a row of it."""
+        outside = np.flatnonzero(rows == UNKNOWN)
+        if self.table is None or not len(outside) or (self.loaded is None and self.config.unknown_words == "shared"):
             return None
-        found = np.zeros((len(words), self.table_dim), dtype=np.float32)
-        names = [words[int(place)] for place in strange]
+        vectors_outside = np.zeros((len(words), self.table_dim), dtype=np.float32)
+        names = [words[int(number)] for number in outside]
         known = np.zeros(len(names), dtype=bool)
         if self.loaded is not None:
             vectors, known = self.loaded.lookup(names)
-            found[strange[known]] = vectors[known]
+            vectors_outside[outside[known]] = vectors[known]
         if self.config.unknown_words == "random":
             for number in np.flatnonzero(~known).tolist():
-                found[strange[number]] = _random(names[number], self.table_dim)
-        return torch.from_numpy(found)
+                vectors_outside[outside[number]] = _random(names[number], self.table_dim)
+        return torch.from_numpy(vectors_outside)
 
     def forward(self, words: DistinctWordInputs) -> Tensor:
-        found = []
+        parts = []
         if self.table is not None:
             rows = words.rows
             if self.training and self.config.word_dropout:
@@ -144,16 +143,16 @@ class WordEmbeddings(nn.Module):
             if words.outside is not None:
                 has = words.outside.abs().sum(1, keepdim=True) > 0
                 vectors = torch.where(has, words.outside.to(vectors.dtype), vectors)
-            found.append(vectors)
+            parts.append(vectors)
         if self.characters is not None:
-            found.append(self.characters(words.characters, words.lengths))
-        if not found:  # nothing of its own
+            parts.append(self.characters(words.characters, words.lengths))
+        if not parts:  # no embeddings
             return words.rows.new_zeros(len(words.rows), 0, dtype=torch.float32)
-        return torch.cat([each.float() for each in found], dim=1)
+        return torch.cat([each.float() for each in parts], dim=1)
 
 
 def _random(word: str, dim: int) -> np.ndarray:
-    """A vector that belongs to the word, as large as those that the table starts from."""
+    """Return a random vector that depends on the word alone, as large as those of a new table."""
     seed = int.from_bytes(hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()[:8], "little")
     bound = (3 / dim) ** 0.5
     return np.random.default_rng(seed).uniform(-bound, bound, dim).astype(np.float32)

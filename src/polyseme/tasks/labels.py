@@ -1,0 +1,113 @@
+"""What classification and sentence pairs share: tables of labelled texts, labels as numbers, predicted labels, and pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.nn.dropout import VariationalDropout
+from polyseme.nn.pooling import pool
+from polyseme.nn.stacked_bilstm import StackedBiLstm
+from polyseme.nn.to_device import to_device
+from polyseme.tasks.classification_config import ClassificationConfig, TableTaskConfig
+from polyseme.tasks.error_analysis import ExampleError
+from polyseme.tasks.features import Features, TextVectors
+from polyseme.tasks.pairs_config import PairsConfig
+from polyseme.tasks.predictions import LabelPrediction
+from polyseme.text.labelled.tables import TableRow, read_usable_rows
+
+
+def read_labelled_rows(path: str | Path, config: TableTaskConfig) -> list[TableRow]:
+    """Read the rows of a table as the config says."""
+    columns = {"text": config.text, "second": getattr(config, "second", None), "label": config.label}
+    return read_usable_rows(path, **columns, header=config.header, format=config.format, strict=config.strict)
+
+
+# ---- labels
+
+
+def distinct_labels(labels: Sequence[str | None]) -> list[str]:
+    """Return the classes of training data, sorted; at least two."""
+    found = sorted(set(gold_labels(labels)))
+    if len(found) < 2:
+        raise PolysemeError(f"all {len(labels)} examples have the label {found[0]!r}; a classifier needs two labels or more")
+    return found
+
+
+def gold_labels(labels: Sequence[str | None]) -> list[str]:
+    """Return the labels; refuse examples without one."""
+    found = [label for label in labels if label is not None]
+    if len(found) < len(labels):
+        raise UsageError(f"{len(labels) - len(found)} of {len(labels)} examples have no label; training and scores need all")
+    return found
+
+
+def label_ids(labels: Sequence[str | None], ids: dict[str, int], device: torch.device) -> Tensor:
+    """Return labels as (batch,) numbers on the device."""
+    unknown = sorted({label for label in gold_labels(labels) if label not in ids})
+    if unknown:
+        raise UsageError(f"the network has no label {unknown[0]!r}; it predicts {', '.join(ids)}")
+    return to_device(torch.tensor([ids[label] for label in gold_labels(labels)]), device)
+
+
+def label_predictions(scores: Tensor, labels: Sequence[str]) -> list[LabelPrediction]:
+    """Return the most probable label of each row of scores (batch, classes)."""
+    found: list[LabelPrediction] = []
+    rows: list[list[float]] = torch.softmax(scores.double(), dim=1).tolist()
+    for row in rows:
+        best = max(range(len(row)), key=row.__getitem__)
+        found.append(LabelPrediction(labels[best], row[best], dict(zip(labels, row, strict=True))))
+    return found
+
+
+def right_counts(labels: Sequence[str | None], predictions: Sequence[LabelPrediction]) -> np.ndarray:
+    """Return (examples, 2): whether the prediction is right, and 1; their sums are the accuracy's two numbers."""
+    pairs = zip(gold_labels(labels), predictions, strict=True)
+    return np.array([[label == each.label, 1] for label, each in pairs], dtype=np.int64).reshape(-1, 2)
+
+
+def label_error(where: str, text: str, label: str | None, prediction: LabelPrediction) -> ExampleError:
+    """A wrong label: the more confident, the worse."""
+    sure = prediction.probability
+    return ExampleError.single(where, text, str(label), prediction.label, sure, probability=sure)
+
+
+# ---- networks
+
+
+class TextPooler(nn.Module):
+    """Pools texts to vectors (batch, dim), through LSTM layers or none, by mean, maximum or both.
+
+    Vectors at the output are concatenated to the states before pooling.
+    """
+
+    def __init__(self, config: ClassificationConfig | PairsConfig, features: Features) -> None:
+        super().__init__()
+        inputs = features.width("input")
+        self.poolings = ("mean", "max") if config.pooling == "both" else (config.pooling,)
+        self.recurrent = None
+        if config.layers:
+            self.recurrent = StackedBiLstm(inputs, config.hidden_size, config.layers, dropout=config.dropout)
+        self.dropout = VariationalDropout(config.dropout)
+        self.dim = len(self.poolings) * ((self.recurrent.dim if self.recurrent else inputs) + features.width("output"))
+
+    def forward(self, text: TextVectors) -> Tensor:
+        if self.recurrent is not None:
+            states = self.recurrent(text.at_input, text.mask, text.lengths)
+        else:
+            states = self.dropout(text.at_input)
+        if text.at_output is not None:
+            states = torch.cat([states.float(), text.at_output.float()], dim=2)
+        return torch.cat([pool(states, text.mask, how) for how in self.poolings], dim=1)  # type: ignore[arg-type]
+
+
+def hidden_layer(inputs: int, hidden_size: int, outputs: int, dropout: float) -> nn.Sequential:
+    """Return a network with one hidden layer: (batch, inputs) -> (batch, outputs)."""
+    return nn.Sequential(
+        nn.Dropout(dropout), nn.Linear(inputs, hidden_size), nn.ReLU(), nn.Dropout(dropout), nn.Linear(hidden_size, outputs)
+    )
