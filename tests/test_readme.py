@@ -20,7 +20,11 @@ from tests.oracle.make import VOCABULARY, write_bilm
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-SLOW = {"lineage.md-bash": "trains all ten methods and a task on most of them"}
+SLOW = {
+    "lineage.md-bash": "trains all ten methods and a task on most of them",
+    "lineage.md-python": "trains six of the methods again",
+    "training.md-bash": "has the commands of the README",
+}
 """Pages left to `make test-all`, and why."""
 SHELL = re.compile(r"[|><$;&`]")
 TAGS = "Ann B-PER\nsaw O\nthe O\nSeine B-LOC\n\nMoney O\nhelps O\nAnn B-PER\n"
@@ -85,7 +89,8 @@ def test_commands(page: Path, folder: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize("page", pages("python"))
 def test_python(page: Path, folder: Path) -> None:
     for first, block in blocks(page, "python"):
-        exec(compile("\n" * (first - 1) + block, str(page), "exec"), {"__name__": "__main__"})
+        code = compile("\n" * (first - 1) + block, str(page), "exec", dont_inherit=True)
+        exec(code, {"__name__": "__main__"})
 
 
 def test_a_failing_command_fails_with_its_message(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
