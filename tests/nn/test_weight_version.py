@@ -38,7 +38,7 @@ def check(lstm: ElmoLstm, task: Task) -> None:
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("asked", ["before", "between", "both"])
 @pytest.mark.parametrize("cleared", [False, True])
-@pytest.mark.parametrize("kind", [torch.optim.AdamW, torch.optim.SGD])
+@pytest.mark.parametrize("kind", [torch.optim.AdamW, pytest.param(torch.optim.SGD, marks=pytest.mark.slow)])  # slow: the same
 @pytest.mark.parametrize("fused", [False, True])
 def test_an_optimizer_step_is_seen(fused: bool, kind: type, cleared: bool, asked: str, device: str) -> None:
     """Fused optimizers write weights without counting it; the fast path must not go on with the old ones."""

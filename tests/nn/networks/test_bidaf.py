@@ -68,8 +68,13 @@ def plain(net: Bidaf, question: Tensor, paragraph: Tensor, extra: Pair | None) -
 
 
 @pytest.mark.parametrize("none", [False, True])
-@pytest.mark.parametrize(("own", "output_inputs"), [(0, 0), (0, 2), (3, 0), (4, 2)])
-@pytest.mark.parametrize("cells", [1 << 24, 70])  # self-attention at once, and two words at a time
+@pytest.mark.parametrize(  # self-attention at once, and two words at a time; slow: fewer inputs at a time
+    ("own", "output_inputs", "cells"),
+    [
+        *((0, 0, 1 << 24), (0, 2, 1 << 24), (3, 0, 1 << 24), (4, 2, 1 << 24), (4, 2, 70)),
+        *(pytest.param(*inputs, 70, marks=pytest.mark.slow) for inputs in ((0, 0), (0, 2), (3, 0))),
+    ],
+)
 def test_as_the_equations_say(none: bool, own: int, output_inputs: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CELLS", cells)
     net = network(own=own, output_inputs=output_inputs, no_answer=none).eval()
