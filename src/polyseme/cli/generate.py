@@ -96,7 +96,7 @@ class Verb:
 
     def _load_parameters(self) -> list[_Parameter]:
         """Those of `load`, except what the function itself has under the same name: the device to train on."""
-        own = {each.name for each in (*_signature(self.function), *self._options())} | {"model"}
+        own = {each.name for each in _signature(self.function)} | {each.name for each in self._options()} | {"model"}
         return [each for each in _signature(load) if each.name not in own] if self.loads else []
 
     def _options(self) -> list[Option]:

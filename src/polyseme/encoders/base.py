@@ -102,7 +102,7 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
     @property
     def dim(self) -> int:
         """Size of a vector."""
-        return int(self.config.dim)  # type: ignore[attr-defined]
+        return int(self.config.dim)
 
     @abstractmethod
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:

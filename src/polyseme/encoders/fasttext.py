@@ -54,7 +54,7 @@ class FastTextTable(WordVectorTable):
         splitter: Splitter = WHITESPACE,
     ) -> Self:
         """A table of trained words and rows of subwords (buckets, dim), both taken over without a copy."""
-        sizes = {"size": len(vectors.words), "dim": vectors.dim, "buckets": len(subwords)}
+        sizes: dict[str, Any] = {"size": len(vectors.words), "dim": vectors.dim, "buckets": len(subwords)}
         config = FastTextConfig(lowercase=lowercase, min_n=min_n, max_n=max_n, **sizes)
         return cls._from_arrays(config, vectors, {"subwords": subwords}, splitter)
 

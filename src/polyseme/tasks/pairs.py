@@ -226,7 +226,7 @@ class Pairs(SequenceTask, SentencePairTask):
             return np.array([[a and b, b, a] for a, b in zip(gold, predicted, strict=True)], dtype=np.int64).reshape(-1, 3)
         return None
 
-    def predict(self, pairs: Sequence[tuple[Sentence, Sentence]]) -> Predictions[PairPrediction]:  # type: ignore[type-var]
+    def predict(self, pairs: Sequence[tuple[Sentence, Sentence]]) -> Predictions[PairPrediction]:
         """Predict the label or score of each pair of texts; a string is split into words."""
         examples = []
         for pair in pairs:

@@ -311,7 +311,7 @@ def _bars(values: dict[str, float]) -> str:
 def _spans(tags: Sequence[str]) -> list[tuple[int, int, str]]:
     if are_span_tags(tags):
         return spans(tags)
-    return [(position, position + 1, tag) for position, tag in enumerate(tags)]
+    return [(position, position + 1, tag) for position, tag in enumerate(tags) if tag != "O"]  # O: in no span
 
 
 def _pieces(words: Sequence[str], found: Sequence[tuple[int, int, str]]) -> Iterator[tuple[str, str | None]]:
