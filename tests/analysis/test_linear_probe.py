@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from polyseme.analysis.config import ProbeConfig
 from polyseme.analysis.linear_probe import _moments, fit_linear_probe
-from polyseme.analysis.probe_config import ProbeConfig
 from polyseme.base.config import ConfigError
 
 QUICK = ProbeConfig(epochs=20, min_steps=200, batch_size=64)

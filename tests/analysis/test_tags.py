@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyseme.analysis.probe_config import ProbeConfig
+from polyseme.analysis.config import ProbeConfig
 from polyseme.analysis.tags import most_frequent_tags, probe_tags
 from polyseme.base.errors import PolysemeError
 from polyseme.text.labelled.conll import TaggedSentence

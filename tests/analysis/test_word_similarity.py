@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polyseme.analysis.analogies import SectionScore, probe_analogies, read_analogies
-from polyseme.analysis.word_similarity import probe_words, read_scored_pairs
+from polyseme.analysis.similarity import probe_words, read_scored_pairs
 from polyseme.analysis.words import WordSpace
 from polyseme.base.errors import FormatError, PolysemeError
 from tests.analysis.fake import Fake

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from polyseme.base.config import Config, ConfigError
+from polyseme.base.config import Config, config_errors_of
 from polyseme.base.errors import FormatError
 from polyseme.base.files import read_json, wrap_os_errors, write_text
 
@@ -111,10 +111,8 @@ def read_manifest(folder: Path) -> IndexManifest:
     path = folder / MANIFEST
     if not path.is_file():
         raise FormatError(folder, f"has no complete index ({MANIFEST} is missing): build it again")
-    try:
+    with config_errors_of(path):
         manifest = IndexManifest.from_dict(read_json(path), MANIFEST)
-    except ConfigError as error:
-        raise FormatError(path, str(error)) from error
     if manifest.polyseme_index != FORMAT:
         raise FormatError(path, f"has format {manifest.polyseme_index}; this version reads format {FORMAT}")
     return manifest

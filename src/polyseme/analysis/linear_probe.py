@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from polyseme.analysis.probe_config import ProbeConfig
+from polyseme.analysis.config import ProbeConfig
 from polyseme.base.progress import progress
 from polyseme.nn.mix import Mix
 

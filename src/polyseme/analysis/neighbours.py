@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from rich.cells import cell_len
 
 from polyseme.analysis.concordance import concordance, join_words
+from polyseme.analysis.config import NeighboursConfig
 from polyseme.analysis.index import DEFAULT_LAYER, Index, layer_slice
-from polyseme.analysis.neighbours_config import NeighboursConfig
 from polyseme.analysis.samples import language_of, samples
 from polyseme.base.display import count as counted
 from polyseme.base.display import html_table, padded, short

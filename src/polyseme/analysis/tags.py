@@ -12,8 +12,8 @@ from itertools import accumulate, chain, pairwise
 import numpy as np
 import torch
 
+from polyseme.analysis.config import ProbeConfig
 from polyseme.analysis.linear_probe import LinearProbe, fit_linear_probe
-from polyseme.analysis.probe_config import ProbeConfig
 from polyseme.analysis.probe_result import ProbeResult
 from polyseme.analysis.span_vectors import token_vectors
 from polyseme.base.errors import PolysemeError, arg

@@ -84,7 +84,7 @@ class CorpusCheck:
 
 
 def _forecast_rows(forecast: Forecast) -> dict[str, Any]:
-    from polyseme.base.formatting import format_duration, format_size
+    from polyseme.base.display import format_duration, format_size
 
     return {
         "parameters": forecast.parameters,

@@ -1,7 +1,11 @@
-"""Probes: measure what each layer of a model knows, on labelled data."""
+"""Probes: measure what each layer of a model knows, on labelled data.
+
+Each function reads its files before it loads the model.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from polyseme.api.arguments import AnyCorpus, FilePath, Model, Plot
@@ -12,7 +16,7 @@ from polyseme.base.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from polyseme.analysis.analogies import AnalogyScores
-    from polyseme.analysis.probe_config import ProbeConfig
+    from polyseme.analysis.config import ProbeConfig
     from polyseme.analysis.probe_result import ProbeResult
 
 
@@ -54,7 +58,7 @@ Resplit = Annotated[
 ]
 
 
-@with_settings(config="polyseme.analysis.probe_config:ProbeConfig")
+@with_settings(config="polyseme.analysis.config:ProbeConfig")
 def tags(
     *,
     train: TrainFile,
@@ -70,9 +74,12 @@ def tags(
     Reads CoNLL columns, BMES and CoNLL-U. Tags of spans (B-PER, I-PER) are scored by the F1 of spans as well. The baseline
     gives every word its most frequent tag.
     """
-    from polyseme.analysis import probe
+    from polyseme.analysis.tags import probe_tags
+    from polyseme.text.labelled.conll import read_conll
 
-    return probe.tags(loaded(model), train=train, test=test, column=column, resplit=resplit, plot=plot, config=config)
+    _check(plot)
+    data = read_conll(train, column=column), read_conll(test, column=column)
+    return _plotted(probe_tags(loaded(model), *data, resplit=resplit, config=config), plot)
 
 
 def senses(*, train: TrainFiles, test: TestFile, model: Model = "en", plot: Plot = None) -> ProbeResult:
@@ -81,9 +88,15 @@ def senses(*, train: TrainFiles, test: TestFile, model: Model = "en", plot: Plot
     Reads JSON lines of sentences with WordNet synsets. The baseline is the most frequent sense in training. Seen words have a
     lemma that the training data has; among all words, the others count as wrong.
     """
-    from polyseme.analysis import probe
+    from polyseme.analysis.sense_data import read_senses
+    from polyseme.analysis.senses import probe_senses
+    from polyseme.text.files.sources import Source
 
-    return probe.senses(loaded(model), train=train, test=test, plot=plot)  # type: ignore[arg-type]
+    _check(plot)
+    paths = [train] if isinstance(train, str | Path) else train
+    files = Source([str(path) for path in paths]).files
+    learned = [sentence for file in files for sentence in read_senses(file.path)]
+    return _plotted(probe_senses(loaded(model), learned, read_senses(test)), plot)
 
 
 def wic(
@@ -100,9 +113,11 @@ def wic(
     Reads the files of WiC: lines of word, part of speech, i-j and two sentences, and T or F in a second file. The threshold of
     each layer is the best one on dev.
     """
-    from polyseme.analysis import probe
+    from polyseme.analysis.word_in_context import probe_word_in_context, read_wic
 
-    return probe.wic(loaded(model), dev=dev, test=test, dev_gold=dev_gold, test_gold=test_gold, plot=plot)
+    _check(plot)
+    data = read_wic(dev, dev_gold), read_wic(test, test_gold)
+    return _plotted(probe_word_in_context(loaded(model), *data), plot)
 
 
 def similarity(file: PairsFile, *, model: Model = "en", plot: Plot = None) -> ProbeResult:
@@ -111,9 +126,11 @@ def similarity(file: PairsFile, *, model: Model = "en", plot: Plot = None) -> Pr
     Reads tab-separated columns with the header word1 index1 sentence1 word2 index2 sentence2 score; sentences are split at
     spaces, and an index is the position of the word, from 0.
     """
-    from polyseme.analysis import probe
+    from polyseme.analysis.similarity import probe_similarity, read_similarities
 
-    return probe.similarity(file, loaded(model), plot=plot)
+    _check(plot)
+    data = read_similarities(file)
+    return _plotted(probe_similarity(loaded(model), data), plot)
 
 
 def words(file: PairsFile, *, model: Model = "en", plot: Plot = None) -> ProbeResult:
@@ -122,9 +139,11 @@ def words(file: PairsFile, *, model: Model = "en", plot: Plot = None) -> ProbeRe
     Reads lines of two words and a score. Each word is embedded alone; pairs with a word that the model does not know are
     skipped and counted.
     """
-    from polyseme.analysis import probe
+    from polyseme.analysis.similarity import probe_words, read_scored_pairs
 
-    return probe.words(file, loaded(model), plot=plot)
+    _check(plot)
+    data = read_scored_pairs(file)
+    return _plotted(probe_words(loaded(model), data), plot)
 
 
 def analogies(file: QuestionsFile, *, model: Model = "en") -> AnalogyScores:
@@ -133,9 +152,11 @@ def analogies(file: QuestionsFile, *, model: Model = "en") -> AnalogyScores:
     Reads lines of four words, under lines `: section` if there are sections (Google's questions-words.txt). Uses the vectors of
     words out of context. Questions with unknown words are skipped and counted.
     """
-    from polyseme.analysis import probe
+    from polyseme.analysis.analogies import probe_analogies, read_analogies
+    from polyseme.analysis.words import WordSpace
 
-    return probe.analogies(file, loaded(model))
+    sections = read_analogies(file)
+    return probe_analogies(WordSpace(loaded(model)), sections)
 
 
 def samples(*, model: Model = "en", plot: Plot = None) -> ProbeResult:
@@ -144,9 +165,26 @@ def samples(*, model: Model = "en", plot: Plot = None) -> ProbeResult:
     Measures how often the nearest other use of a word has the same sense, by each layer. Below the table stands the share for
     each word by the top layer.
     """
-    from polyseme.analysis import probe
+    from polyseme.analysis import samples as sentences
+    from polyseme.analysis.sample_senses import probe_samples
 
-    return probe.samples(loaded(model), plot=plot)
+    _check(plot)
+    encoder = loaded(model)
+    return _plotted(probe_samples(encoder, sentences.samples(sentences.language_of(encoder))), plot)
+
+
+def _check(plot: FilePath | None) -> None:
+    """Raise if a plot could not be written, before any work."""
+    if plot is not None:
+        from polyseme.analysis.plots import check_plot
+
+        check_plot(plot)
+
+
+def _plotted(result: ProbeResult, plot: FilePath | None) -> ProbeResult:
+    if plot is not None:
+        result.plot(plot)
+    return result
 
 
 PROBES = {each.__name__: each for each in (tags, senses, wic, similarity, words, analogies, samples)}

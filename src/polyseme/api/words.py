@@ -10,8 +10,8 @@ from polyseme.api.settings import with_settings
 from polyseme.base.config import Setting
 
 if TYPE_CHECKING:
+    from polyseme.analysis.config import NeighboursConfig
     from polyseme.analysis.neighbours import Neighbours
-    from polyseme.analysis.neighbours_config import NeighboursConfig
     from polyseme.analysis.words import SimilarWords
 
 WordArgument = Annotated[str, Setting(help="The word to look at.", metavar="WORD")]
@@ -58,7 +58,7 @@ IndexFolder = Annotated[
 ]
 
 
-@with_settings(config="polyseme.analysis.neighbours_config:NeighboursConfig")
+@with_settings(config="polyseme.analysis.config:NeighboursConfig")
 def neighbours(
     sentence: SentenceArgument,
     *,

@@ -8,48 +8,57 @@ the nearest known one, because a misspelt option that is silently ignored costs 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Self
 
 from polyseme.base import format1
-from polyseme.base.errors import PolysemeError, arg, nearest
+from polyseme.base.errors import FormatError, PolysemeError, arg, nearest
 
 
 class ConfigError(PolysemeError):
     """A config that cannot be used; the text lists every problem."""
 
 
+@contextlib.contextmanager
+def config_errors_of(path: str | Path) -> Iterator[None]:
+    """Turn config errors into format errors that name a file."""
+    try:
+        yield
+    except ConfigError as error:
+        raise FormatError(path, str(error)) from error
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What is declared of a setting besides its name, type and default."""
+    """What is declared of a setting besides its name, type and default.
+
+    `min` and `max` are allowed values themselves; `above` and `below` are not. `group`: panel of the help page. `metavar`: what
+    stands for the value in the help. `flags`: short ones, such as `-n`.
+    """
 
     help: str = ""
     """One or two sentences for `--help` and the documentation; without the default, which is added."""
     min: float | None = None
-    """Smallest allowed value."""
     max: float | None = None
-    """Largest allowed value."""
     above: float | None = None
-    """Allowed values are larger than this."""
     below: float | None = None
-    """Allowed values are smaller than this."""
     group: str | None = None
-    """Panel of the help page."""
+    metavar: str | None = None
+    flags: tuple[str, ...] = ()
     option: str | bool | None = None
     """Name as a keyword argument and flag, where it is not the field's; False: internal, no option."""
     also: str | None = None
     """Another option that sets this field too, unless its own is given."""
-    metavar: str | None = None
-    """What stands for the value in the help: FILE, N."""
     default_text: str | None = None
     """What the default means, where it is None."""
     one_of: str | None = None
     """Name of a set of settings of which one is given: to give one as an option clears the defaults of the others."""
-    flags: tuple[str, ...] = ()
-    """Short flags, such as `-n`."""
     repeat: bool = False
     """Whether the option is given once for each entry of a list, whose text may have commas."""
     parse: Callable[[str], Any] | None = None
@@ -63,13 +72,8 @@ class Setting:
         """
         if self.min is not None and self.max is not None:
             return f"{self.min:g} to {self.max:g}"
-        ends = [
-            None if self.min is None else f"{self.min:g} or more",
-            None if self.above is None else f"above {self.above:g}",
-            None if self.max is None else f"at most {self.max:g}",
-            None if self.below is None else f"below {self.below:g}",
-        ]
-        return ", ".join(filter(None, ends))
+        ends = {"{:g} or more": self.min, "above {:g}": self.above, "at most {:g}": self.max, "below {:g}": self.below}
+        return ", ".join(text.format(end) for text, end in ends.items() if end is not None)
 
     def allows(self, value: float) -> bool:
         """Whether a number lies in the range; NaN never does."""
@@ -83,11 +87,7 @@ class Setting:
 
 
 def setting(
-    default: Any = dataclasses.MISSING,
-    help: str = "",
-    *,
-    factory: Callable[[], Any] | None = None,
-    **declared: Any,
+    default: Any = dataclasses.MISSING, help: str = "", *, factory: Callable[[], Any] | None = None, **declared: Any
 ) -> Any:
     """Declare a setting of a `Config`: its default, its help, and the fields of `Setting`.
 
@@ -109,14 +109,10 @@ def setting_of(field: dataclasses.Field[Any]) -> Setting:
     return field.metadata.get("setting", Setting())
 
 
-_HINTS: dict[type, dict[str, Any]] = {}
-
-
+@functools.cache
 def hints_of(config: type) -> dict[str, Any]:
     """The types of a config's fields."""
-    if config not in _HINTS:
-        _HINTS[config] = typing.get_type_hints(config)
-    return _HINTS[config]
+    return typing.get_type_hints(config)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from polyseme.base.display import format_size
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.formatting import format_size
 
 GZIP, ZIP, HDF5 = b"\x1f\x8b", b"PK\x03\x04", b"\x89HDF\r\n\x1a\n"
 COMPRESSED = (ZIP, GZIP, b"BZh", b"\xfd7zXZ\0")

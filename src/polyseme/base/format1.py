@@ -41,12 +41,7 @@ KEYS: dict[str, dict[str, str]] = {
     "SubwordConfig": {"pieces": "subword_pooling"},
     # ---- tasks
     "FeaturesConfig": {"covering": "word_features", "encoder_rate": "encoder_lr_multiplier", "thaw": "unfreeze"},
-    "TaskWordConfig": {
-        "own": "enabled",
-        "tune": "freeze_word_vectors",
-        "unknown": "unknown_words",
-        "hidden": "word_dropout",
-    },
+    "TaskWordConfig": {"own": "enabled", "tune": "freeze_word_vectors", "unknown": "unknown_words", "hidden": "word_dropout"},
     "TaggingConfig": {"hidden": "hidden_size"},
     "RolesConfig": {"hidden": "hidden_size"},
     "ClassificationConfig": {"hidden": "hidden_size", "main": "metric", "kind": "format", "direct": "linear_head"},
@@ -86,11 +81,7 @@ KEYS: dict[str, dict[str, str]] = {
         "draw": "sampling_seed",
     },
     # ---- studies: options of experiments (cell.json)
-    "ExperimentOptions": {
-        "own_words": "task_embeddings",
-        "tune_words": "freeze_word_vectors",
-        "hidden_words": "word_dropout",
-    },
+    "ExperimentOptions": {"own_words": "task_embeddings", "tune_words": "freeze_word_vectors", "hidden_words": "word_dropout"},
     "FitConfig": {"batch": "batch_size", "least_steps": "min_steps", "share": "train_fraction"},
     # Pre-training: settings of interrupted runs.
     "ElmoPretraining": _ELMO,
@@ -157,15 +148,6 @@ def old_repr(example: object) -> str:
     return text
 
 
-def old_splitter(name: str) -> str:
-    """Return the name of a splitter in format 1, which fingerprints hash so that old ones still match.
-
-    >>> old_splitter("unigram"), old_splitter("english")
-    ('likeliest', 'english')
-    """
-    return next((old for old, new in SPLITTERS.items() if new == name), name)
-
-
 def translate(config: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a config of format 1 under their names of format 2.
 
@@ -189,10 +171,10 @@ def restore(config: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def old_name(names: Mapping[str, str], name: str) -> str:
-    """The name of format 1 for a name of format 2, by one of the tables above.
+    """The name of format 1 for a name of format 2, by one of the tables above: fingerprints hash the old names.
 
-    >>> old_name(ENCODERS, "word_features"), old_name(ENCODERS, "elmo")
-    ('covering', 'elmo')
+    >>> old_name(SPLITTERS, "unigram"), old_name(ENCODERS, "elmo")
+    ('likeliest', 'elmo')
     """
     return next((old for old, new in names.items() if new == name), name)
 

@@ -22,27 +22,28 @@ def write_tensors(
     """Write tensors as `dtype`, and those of `exact` as float32; numbers that are not finite are an error."""
     converted = {name: value.detach().to("cpu", dtype) for name, value in tensors.items()}
     converted |= {name: value.detach().to("cpu", torch.float32) for name, value in (exact or {}).items()}
-    converted = unshared(converted)
     for name, value in converted.items():
-        if not all(bool(torch.isfinite(block).all()) for block in value.view(-1).split(_CHECKED)):
+        if not all(bool(torch.isfinite(block).all()) for block in value.reshape(-1).split(_CHECKED)):
             why = "numbers too large for fp16: save it in fp32" if dtype == torch.float16 else "numbers that are not finite"
             raise PolysemeError(f"{name} has {why}")
-    try:
-        save_file(converted, path)
-    except SafetensorError as error:
-        raise PolysemeError(f"cannot write {path}: {error}") from error
-    path.chmod(0o644)  # safetensors lets only the owner read
+    write_unchanged(converted, path)
 
 
-def unshared(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return tensors that share no memory, as safetensors requires; only those that did are copied."""
-    result: dict[str, Tensor] = {}
+def write_unchanged(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
+    """Write tensors in their own types; those that share memory, which safetensors refuses, are copied."""
+    separate: dict[str, Tensor] = {}
     seen: set[int] = set()
     for name, value in tensors.items():
+        value = value.detach().cpu()
         alone = value.untyped_storage().nbytes() == value.nbytes and value.data_ptr() not in seen
-        result[name] = value if alone and value.is_contiguous() else value.contiguous().clone()
+        separate[name] = value if alone and value.is_contiguous() else value.contiguous().clone()
         seen.add(value.data_ptr())
-    return result
+    try:
+        save_file(separate, path, metadata)
+    except SafetensorError as error:  # raised for a full disk, too
+        reason = str(error).removeprefix("Error while serializing: I/O error: ")
+        raise PolysemeError(f"cannot write {path}: {reason}") from error
+    path.chmod(0o644)  # safetensors lets only the owner read
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

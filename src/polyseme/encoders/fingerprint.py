@@ -26,7 +26,7 @@ def model_fingerprint(encoder: Encoder) -> str:
     head = {
         "encoder": format1.old_name(format1.ENCODERS, encoder.kind),
         "config": encoder.config.to_dict(format=1),
-        "splitter": [format1.old_splitter(splitter.name), getattr(splitter, "fingerprint", None)],
+        "splitter": [format1.old_name(format1.SPLITTERS, splitter.name), getattr(splitter, "fingerprint", None)],
         "precision": getattr(encoder, "precision", "fp32"),
         "vocabulary": "".join(f"{word}\n" for word in vocabulary) if vocabulary is not None else None,
         "alphabet": getattr(encoder, "alphabet", None),

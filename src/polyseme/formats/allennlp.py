@@ -15,13 +15,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from polyseme.base.config import config_errors_of
 from polyseme.base.errors import FormatError, arg
 from polyseme.base.files import read_json
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.formats import weight_names
 from polyseme.formats.model_files import is_options
-from polyseme.formats.options import BilmOptions, bilm_options, config_errors_of
+from polyseme.formats.options import BilmOptions, bilm_options
 from polyseme.formats.pickles import read_tensors
 from polyseme.formats.weight_layout import Shape, check_shapes, to_polyseme
 from polyseme.nn.config import CharactersConfig, LstmConfig

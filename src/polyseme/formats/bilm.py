@@ -15,6 +15,7 @@ from typing import Any
 
 from torch import Tensor
 
+from polyseme.base.config import config_errors_of
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import atomic_folder, write_text
 from polyseme.base.tensor_files import load_weights
@@ -22,7 +23,7 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.encoders.folder import is_folder
 from polyseme.formats import hdf5, weight_names
-from polyseme.formats.options import BilmOptions, bilm_options, config_errors_of
+from polyseme.formats.options import BilmOptions, bilm_options
 from polyseme.formats.weight_layout import Shape, WeightMapping, check_shapes, to_foreign, to_polyseme
 from polyseme.nn.config import CharactersConfig, LstmConfig
 from polyseme.nn.meta_init import meta_init

@@ -15,12 +15,13 @@ from typing import Any
 
 from torch import Tensor
 
+from polyseme.base.config import config_errors_of
 from polyseme.base.errors import FormatError
 from polyseme.base.files import read_bytes, read_json
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.formats import weight_names
-from polyseme.formats.options import ManyLangsOptions, config_errors_of, parse
+from polyseme.formats.options import ManyLangsOptions, parse
 from polyseme.formats.pickles import read_tensors
 from polyseme.formats.weight_layout import Shape, WeightMapping, check_shapes, to_polyseme
 from polyseme.nn.config import ORIGINAL_FILTERS, CharactersConfig, LstmConfig

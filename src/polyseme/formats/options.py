@@ -6,15 +6,14 @@ or a wrong type is an error, and all errors are reported at once.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from polyseme.base.config import Config, ConfigError
+from polyseme.base.config import Config, ConfigError, config_errors_of
 from polyseme.base.errors import FormatError
 
 log = logging.getLogger(__name__)
@@ -120,15 +119,6 @@ def parse(kind: type[Kind], values: Mapping[str, Any], where: str | Path, also_k
         log.warning("%s: ignored unknown keys: %s", Path(where).name, ", ".join(unknown))
     with config_errors_of(where):
         return kind.from_dict(kept, where="the file")
-
-
-@contextlib.contextmanager
-def config_errors_of(where: str | Path) -> Iterator[None]:
-    """Turn config errors into format errors that name the file."""
-    try:
-        yield
-    except ConfigError as error:
-        raise FormatError(where, str(error)) from error
 
 
 def _known(kind: type[Config], values: Mapping[str, Any], prefix: str, unknown: list[str]) -> dict[str, Any]:

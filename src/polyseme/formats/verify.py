@@ -18,13 +18,14 @@ from typing import Any
 
 import h5py
 import numpy as np
+import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 import polyseme
 from polyseme.base.display import count, html_table
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
-from polyseme.base.files import HDF5, ZIP, atomic, starts_with, wrap_os_errors
+from polyseme.base.files import HDF5, ZIP, atomic, replace_path_in_errors, starts_with, wrap_os_errors
+from polyseme.base.tensor_files import write_unchanged
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.embed_config import EmbedConfig
 from polyseme.encoders.embedding_stream import embed_lines
@@ -152,19 +153,15 @@ def write_reference(model: Encoder, folder: str | Path) -> Path:
     """Write vectors of our sentences beside a model's weights."""
     texts = {text: model.words(text) for text in SENTENCES}
     accepted = {text: words for text, words in texts.items() if _accepts(model, words)}
-    arrays = {str(i): array for i, array in enumerate(model.embed(list(accepted.values())))}
+    arrays = {str(i): torch.from_numpy(array) for i, array in enumerate(model.embed(list(accepted.values())))}
     metadata = {
         "sentences": json.dumps(list(accepted)),
         "words": json.dumps(list(accepted.values())),
         "polyseme_version": polyseme.__version__,
     }
     path = Path(folder) / REFERENCE
-    with atomic(path) as part:
-        try:
-            save_file(arrays, part, metadata=metadata)
-        except SafetensorError as error:  # raised for a full disk
-            raise PolysemeError(f"cannot write {path}: {error}") from error
-        part.chmod(0o644)  # safetensors lets only the owner read
+    with atomic(path) as part, replace_path_in_errors(path, part):
+        write_unchanged(arrays, part, metadata)
     return path
 
 

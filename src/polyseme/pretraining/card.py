@@ -17,8 +17,8 @@ import torch
 
 from polyseme.base.card import write_card
 from polyseme.base.config import Config
+from polyseme.base.display import format_duration
 from polyseme.base.files import read_bytes, write_text
-from polyseme.base.formatting import format_duration
 from polyseme.base.run import Run
 from polyseme.pretraining.result import format_perplexity
 from polyseme.text.files.parallel_map import cpu_count

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
-from polyseme.base.formatting import format_duration
+from polyseme.base.display import format_duration
 from polyseme.encoders.shipped import shipped_folder
 from polyseme.pretraining.cost import Cost, read_cost
 from polyseme.studies.config import NONE

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.analysis.plots import TEXT, axis, figure_type, kind_of, plain_axes
+from polyseme.base.display import format_duration
 from polyseme.base.files import atomic
-from polyseme.base.formatting import format_duration
 from polyseme.studies.finetuning import without_mode
 from polyseme.studies.sets import title_of
 from polyseme.studies.table import ComparisonRow

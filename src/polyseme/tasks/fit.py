@@ -152,7 +152,7 @@ def _settings(task: Task, builder: TaskBuilder, config: FitConfig) -> dict[str, 
         "fitting": ConfigValues(FitConfig, {name: value for name, value in config.to_dict().items() if name != "optim"}),
         "encoders": [model_fingerprint(encoder) for encoder in builder.encoders],
         "vocabulary": _fingerprint(task.features.words.words, task.labels),
-        "splitter": [format1.old_splitter(task.splitter.name), getattr(task.splitter, "fingerprint", None)],
+        "splitter": [format1.old_name(format1.SPLITTERS, task.splitter.name), getattr(task.splitter, "fingerprint", None)],
     }
 
 

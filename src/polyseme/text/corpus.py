@@ -140,7 +140,7 @@ class Corpus:
     def _hashed_settings(self) -> dict[str, str | int | bool]:
         """Return all that decides the words, besides the files; under the names of format 1, so that hashes stay valid."""
         settings: dict[str, str | int | bool] = {
-            "words": format1.old_splitter(self.splitter.name),
+            "words": format1.old_name(format1.SPLITTERS, self.splitter.name),
             "sentences": self.text_splitter.sentences.name,
             "normalise_quotes": self.normalise_quotes,
             "field": self.source.field,

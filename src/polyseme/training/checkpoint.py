@@ -11,19 +11,19 @@ import dataclasses
 import json
 import logging
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from polyseme.base import format1
 from polyseme.base.errors import FormatError, PolysemeError
-from polyseme.base.files import atomic, read_json, write_text
+from polyseme.base.files import atomic, read_json, replace_path_in_errors, write_text
 from polyseme.base.hashing import hash_file, hash_json
 from polyseme.base.lock import LOCK_NAME
+from polyseme.base.tensor_files import write_unchanged
 
 FORMAT = 2
 _log = logging.getLogger(__name__)
@@ -52,8 +52,8 @@ class CheckpointManager:
         """Write a checkpoint atomically, then remove all others but the good one before."""
         tensors, state = self._paths(checkpoint.step)
         try:
-            with atomic(tensors) as part:
-                _save(_separate(checkpoint.tensors), part)
+            with atomic(tensors) as part, replace_path_in_errors(tensors, part):
+                write_unchanged(checkpoint.tensors, part)
                 digest = hash_file(part)
             head = {"polyseme_checkpoint": FORMAT, "step": checkpoint.step, "tensors": digest, "values": checkpoint.values}
             write_text(state, json.dumps(head | {"digest": hash_json(head)}))
@@ -124,25 +124,3 @@ def has_checkpoint(out: Path) -> bool:
     if not found and (out / "config.json").exists():
         raise PolysemeError(f"{out} holds a model of another run: choose another folder, or remove it first")
     return found
-
-
-def _separate(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Move tensors to the CPU and clone those that share memory (tied weights), which safetensors refuses."""
-    seen: set[int] = set()
-    separate = {}
-    for name, value in tensors.items():
-        value = value.detach().cpu().contiguous()
-        storage = value.untyped_storage()
-        if storage.data_ptr() in seen or storage.nbytes() != value.numel() * value.element_size():
-            value = value.clone()
-        seen.add(value.untyped_storage().data_ptr())
-        separate[name] = value
-    return separate
-
-
-def _save(tensors: dict[str, Tensor], path: Path) -> None:
-    try:
-        save_file(tensors, path)
-    except SafetensorError as error:  # safetensors raises no OSError when the disk is full
-        raise OSError(str(error).removeprefix("Error while serializing: I/O error: ")) from error
-    path.chmod(0o644)  # safetensors lets only the owner read

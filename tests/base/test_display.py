@@ -2,7 +2,7 @@
 
 import pytest
 
-from polyseme.base.formatting import format_duration, format_size
+from polyseme.base.display import format_duration, format_size
 
 
 @pytest.mark.parametrize(
