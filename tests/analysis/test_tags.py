@@ -68,7 +68,7 @@ def test_a_tag_that_training_never_had_is_wrong():
 def test_data_that_does_not_fit():
     with pytest.raises(PolysemeError, match=r"no tag in common: D, N .* choose another column"):
         probe_tags(Fake(vectors), [NOUN], [TaggedSentence(["a"], ["X"])])
-    with pytest.raises(PolysemeError, match=r"all 4 words have the tag 'O'; a probe needs two tags or more: name another col"):
+    with pytest.raises(PolysemeError, match=r"all 4 words have the tag 'O'; a probe needs two or more: choose another column"):
         probe_tags(Fake(vectors), [TaggedSentence(["the", "run"], ["O", "O"])] * 2, [NOUN])
     with pytest.raises(PolysemeError, match="the test data has no words"):
         probe_tags(Fake(vectors), [NOUN], [])

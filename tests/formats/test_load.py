@@ -144,12 +144,6 @@ def test_given_files_that_are_not_there(tmp_path):
         load(folder, options=folder / "nowhere.json")
 
 
-def test_public_face():
-    import polyseme
-
-    assert polyseme.load is load
-
-
 def test_the_output_layer_beside_a_weights_file(tmp_path, caplog):
     folder = bilm.write(load(write_bilm(tmp_path / "given", softmax=True)), tmp_path / "model")
     (folder / "broken.hdf5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))

@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from polyseme.cli.lineage import _known
-from typer.testing import CliRunner
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.cli.app import app
 from polyseme.encoders.registry import ENCODERS
 from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.studies import lineage
-from polyseme.studies.lineage import METHODS, Lineage, arguments_of
+from polyseme.studies.lineage import METHODS, Lineage, arguments_of, known_options
+from tests.studies.calling import polyseme_call
 from tests.studies.test_compare import TRAIN
 
 TEXT = "The bank of the river .\nMoney in the bank .\nAnna saw Rome .\n" * 30
@@ -69,11 +67,11 @@ def pretended(monkeypatch: pytest.MonkeyPatch, *failing: str) -> Told:
 
 
 def run(words: str) -> Any:
-    return CliRunner().invoke(app, ["lineage", "--corpus", "text.txt", "--out", "study", *words.split()])
+    return polyseme_call("lineage", "--corpus", "text.txt", "--out", "study", *words.split())
 
 
 def test_every_method_has_a_command() -> None:
-    known = _known(METHODS)
+    known = known_options(METHODS)
     assert set(METHODS) == {*ENCODERS, "glove"}
     assert {method for method in METHODS if "minutes" in known[method]} == {"nnlm", "taglm", "elmo", "ulmfit", "gpt", "bert"}
     assert all("splitter" in names and not names & {"corpus", "out"} for names in known.values())
@@ -82,7 +80,7 @@ def test_every_method_has_a_command() -> None:
 def test_options_reach_their_methods() -> None:
     methods = ("ngram", "word2vec", "elmo", "bert")
     given = ["size=tiny", "bert:size=mini", "min_count=1", "elmo:words=500", "bert:whole-words"]
-    found = arguments_of(methods, given, _known(methods), {"minutes": "2", "device": "cpu"})
+    found = arguments_of(methods, given, known_options(methods), {"minutes": "2", "device": "cpu"})
     assert found == {
         "ngram": ["--vocabulary", "50000", "--min-count", "1"],
         "word2vec": ["--min-count", "1"],
@@ -92,13 +90,13 @@ def test_options_reach_their_methods() -> None:
     for wrong, told in [("sice=tiny", "no option 'sice'"), ("elmo:sice=tiny", "did you mean 'size'"),
                         ("gpt:size=tiny", "'gpt' is not among the methods"), ("out=here", "no option 'out'")]:  # fmt: skip
         with pytest.raises(UsageError, match=told):
-            arguments_of(methods, [wrong], _known(methods), {})
+            arguments_of(methods, [wrong], known_options(methods), {})
 
 
 def test_each_is_trained_once_and_one_that_fails_stops_no_other(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     processes = pretended(monkeypatch, "elmo")
     found = run("--minutes 2 --methods ngram,elmo,bert")
-    assert isinstance(found.exception, PolysemeError) and "elmo (study/models/elmo.log)" in str(found.exception)
+    assert found.exit_code == 1 and "elmo (study/models/elmo.log)" in found.output
     assert [call[1] for call in processes.calls] == [
         "ngram",
         "elmo",
@@ -113,7 +111,7 @@ def test_each_is_trained_once_and_one_that_fails_stops_no_other(desk: Path, monk
     assert (
         "bert: kept as it was trained (--corpus text.txt --minutes 2 then, --corpus text.txt --minutes 3 now)" in again.output
     )
-    assert "give held_out for its perplexity" in again.output
+    assert "give --held-out for its perplexity" in again.output
 
 
 def test_perplexities_are_on_one_text(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,9 +149,10 @@ def test_perplexities_read_text_as_training_did(desk: Path, monkeypatch: pytest.
     assert [each[-4:] for each in processes.calls[count:]] == [["--sentences", "english", "--field", "body"]]
 
 
-def test_the_baseline_is_told_as_it_is() -> None:
-    shown = " ".join(CliRunner().invoke(app, ["lineage", "--help"], env={"COLUMNS": "240"}).output.split())
-    assert "Not given: word2vec where that is a row, else the first but none." in shown
+def test_the_baseline_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "240")
+    shown = " ".join(polyseme_call("lineage", "--help").output.split())
+    assert "default: word2vec if it is a row, else the first row but none" in shown
 
 
 def test_a_text_that_changed_between_two_methods_is_told(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,11 +174,11 @@ def test_what_cannot_be_is_told_before_anything_is_trained(desk: Path, monkeypat
                         ("--plot --option epochs=3", "option, plot: belongs to the comparison"),
                         ("--corpus -", "write it to a file")]:  # fmt: skip
         found = run(words)
-        assert isinstance(found.exception, UsageError) and told in str(found.exception)
-    missing = run("--tasks nli").exception
-    assert isinstance(missing, PolysemeError) and "no such file" in str(missing)
-    absent = run("--corpus absent.txt").exception
-    assert isinstance(absent, PolysemeError) and str(absent) == "absent.txt: no such file or folder"
+        assert found.exit_code == 2 and told in found.output
+    missing = run("--tasks nli")
+    assert missing.exit_code == 1 and "no such file" in missing.output
+    absent = run("--corpus absent.txt")
+    assert absent.exit_code == 1 and absent.output == "polyseme: absent.txt: no such file or folder\n"
     assert not processes.calls and not Path("study").exists()
 
 
@@ -188,9 +187,9 @@ def test_the_comparison_leaves_out_what_failed(desk: Path, monkeypatch: pytest.M
     rows: list[tuple[str, ...]] = []
     monkeypatch.setattr("polyseme.studies.compare.Study.run", lambda self, **_: rows.append(self.rows))
     found = run("--tasks ner --methods ngram,word2vec,elmo,bert --encoders none,word2vec,elmo,word2vec+elmo,bert:finetune")
-    assert rows == [("none", "word2vec", "bert:finetune")] and "elmo (study/models/elmo.log)" in str(found.exception)
+    assert rows == [("none", "word2vec", "bert:finetune")] and "elmo (study/models/elmo.log)" in found.output
     alone = run("--tasks ner --methods elmo --encoders elmo")
-    assert rows[1:] == [()] and "elmo (study/models/elmo.log)" in str(alone.exception)
+    assert rows[1:] == [()] and "elmo (study/models/elmo.log)" in alone.output
 
 
 def test_failing_cells_are_told_beside_failing_methods(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +198,7 @@ def test_failing_cells_are_told_beside_failing_methods(desk: Path, monkeypatch: 
 
     pretended(monkeypatch, "elmo")
     monkeypatch.setattr("polyseme.studies.compare.Study.run", cells_fail)
-    told = str(run("--tasks ner --methods elmo,bert").exception)
+    told = run("--tasks ner --methods elmo,bert").output
     assert "elmo (study/models/elmo.log)" in told and "2 of 3 experiments failed" in told
     assert "| bert | 2.0 s |" in Path("study/table.md").read_text()
 
@@ -235,7 +234,7 @@ def test_two_methods_from_text_to_table(desk: Path, monkeypatch: pytest.MonkeyPa
     options = "--pretrain glove:min_count=1 --pretrain glove:dim=4 --held-out text.txt"
     options += " --option epochs=1 --option min_steps=1 --option hidden_size=4"
     found = run(f"{words} {options}")
-    assert found.exit_code == 0, (found.output, found.exception)
+    assert found.exit_code == 0, found.output
     told = Path("study/table.md").read_text()
     for row in ("| none |", "| glove |", "| taglm |", "| ngram |"):
         assert row in told

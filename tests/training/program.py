@@ -56,7 +56,7 @@ def stop_torchrun() -> None:
 
 def kill_in_checkpoint(moment: str, number: int) -> None:
     """Kill this process while it writes a checkpoint: in the middle of a file, or between the two files."""
-    name = {"tensors": "_save", "head": "write_text"}[moment]
+    name = {"tensors": "write_unchanged", "head": "write_text"}[moment]
     write, left = getattr(checkpoint, name), [number]
 
     def killed(*arguments: Any) -> None:

@@ -6,8 +6,6 @@ by less than 0.001, and are read from the disk when they are searched.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -29,6 +27,7 @@ from polyseme.analysis.index_files import (
 )
 from polyseme.analysis.search import SearchResult, nearest_rows
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
+from polyseme.base.hashing import hash_json
 from polyseme.base.progress import Advance
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.batch import Sentence
@@ -106,7 +105,7 @@ class Index:
         if folder is None:
             index = cls._in_memory(encoder, sentences, choice, progress)
         else:
-            key = hashlib.sha256(json.dumps([FORMAT, choice], sort_keys=True).encode()).hexdigest()
+            key = hash_json([FORMAT, choice])
             index = cls._saved(encoder, sentences, Path(folder) / f"index-{key[:16]}", choice, progress)
         index._checked = weight_version(encoder)
         return index

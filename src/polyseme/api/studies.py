@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from polyseme.api.arguments import FilePath
 from polyseme.base.config import Config, Setting
-from polyseme.base.options import build, options_of
+from polyseme.base.options import build
 from polyseme.studies.config import CompareConfig, LineageConfig
 
 if TYPE_CHECKING:
@@ -78,16 +78,11 @@ def lineage(corpus: LineageText, *, out: OutStudy, **settings: Any) -> Compariso
     trained with each of them. Run again after a stop, finished methods stay. A method that fails is reported and stops no
     other. The folder gets `models/`, table.md, table.csv and plots, with what each model cost.
     """
-    from polyseme.api.training import pretraining_configs
     from polyseme.studies.lineage import run_lineage as run
 
     config: LineageConfig = build(lineage_configs(), settings, "lineage")["config"]  # type: ignore[assignment]
     sources = [str(corpus)] if isinstance(corpus, str | Path) else [str(each) for each in corpus]
-    known = {
-        method: {name.replace("_", "-") for name in options_of(pretraining_configs(method))} - {"shards"}
-        for method in config.methods
-    }
-    return run(config, sources, out, known=known, notify=_log.warning)
+    return run(config, sources, out, notify=_log.warning)
 
 
 def run_lineage(*, corpus: LineageText, out: OutStudy, **settings: Any) -> ComparisonResult:

@@ -16,6 +16,11 @@ def hash_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def hash_bytes(*parts: bytes) -> str:
+    """Return the SHA-256 of some bytes, one part after the other."""
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
 def hash_json(value: Any) -> str:
     """Return the SHA-256 of a JSON value, whatever the order of its keys.
 

@@ -131,7 +131,7 @@ class _Parameter:
     def read(self, value: Any) -> Any:
         """What the function gets for the text that typer read."""
         if isinstance(value, list):
-            return [self.read(each) for each in value]
+            return value if self.declared.repeat else [self.read(each) for each in value]
         if self.declared.parse is not None and isinstance(value, str):
             return self.declared.parse(value)
         hint = _without_none(self.hint)

@@ -19,18 +19,22 @@ import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, overload
+from typing import Literal
 
 import torch
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
-from polyseme.base.files import COMPRESSED, read_json, starts_with, unpack_archive, wrap_os_errors
+from polyseme.base.files import COMPRESSED, read_bytes, read_json, starts_with, unpack_archive, wrap_os_errors
 from polyseme.encoders import folder as ours
 from polyseme.encoders import shipped
 from polyseme.encoders.base import Encoder
+from polyseme.encoders.bert import Bert
 from polyseme.encoders.config import SubwordConfig
 from polyseme.encoders.elmo import Elmo
-from polyseme.formats import allennlp, arpa, bilm, checkpoints, hdf5, manylangs, model_files
+from polyseme.encoders.gpt import Gpt
+from polyseme.encoders.subword_library import family_of
+from polyseme.encoders.subword_model import SubwordModel
+from polyseme.formats import allennlp, arpa, bilm, hdf5, manylangs, model_files
 from polyseme.formats.pickles import is_torch_file
 from polyseme.formats.word_vectors import is_vectors, read_vectors
 from polyseme.text.splitting.unigram import UNIGRAM
@@ -68,30 +72,6 @@ class GivenFiles:
         for name in names:
             if getattr(self, name) is not None:
                 raise UsageError(f"{arg(name)} does not apply to {kind}: leave it out")
-
-
-@overload
-def load(
-    model: Literal["en", "zh"] = "en",
-    *,
-    splitter: str | None = None,
-    device: str | None = None,
-    precision: Precision = "fp32",
-) -> Elmo: ...
-
-
-@overload
-def load(
-    model: str | Path,
-    *,
-    options: str | Path | None = None,
-    vocabulary: str | Path | None = None,
-    token_embeddings: str | Path | None = None,
-    splitter: str | None = None,
-    subword_pooling: str | None = None,
-    device: str | None = None,
-    precision: Precision = "fp32",
-) -> Encoder: ...
 
 
 def load(
@@ -182,9 +162,9 @@ def _read_folder(folder: Path, given: GivenFiles) -> Encoder:
         if name in inside:
             given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP archive")
             return allennlp.read(folder / name, options=given.options, folder=folder)
-    if checkpoints.is_checkpoint(folder):
+    if model_files.is_transformers(folder):
         given.refuse(*_ALL_FILES, kind="a model of the transformers library")
-        return checkpoints.read(folder)
+        return _read_transformers(folder)
     if found_ngrams := [path for path in model_files.files(folder) if arpa.is_arpa(path)]:
         given.refuse(*_ALL_FILES, kind="an ARPA file")
         return arpa.read(model_files.single(found_ngrams, "n-grams"))
@@ -236,6 +216,15 @@ def _read_bilm(weights: Path, folder: Path, given: GivenFiles, beside: model_fil
     if vocabulary is None and (by_words or softmax is not None or "softmax/W" in names):
         vocabulary = model_files.vocabulary_file(folder)
     return bilm.read(values, weights, where=options, vocabulary=vocabulary, softmax=softmax, token_embeddings=cached)
+
+
+def _read_transformers(folder: Path) -> SubwordModel:
+    """Read a folder of the transformers library; no code in it is executed."""
+    kind: type[SubwordModel] = Gpt if family_of(folder).causal else Bert
+    model = kind.from_library(folder)
+    if (folder / "README.md").is_file():
+        model.card = read_bytes(folder / "README.md").decode("utf-8", "replace")
+    return model
 
 
 def _read_vectors(path: Path, given: GivenFiles) -> Encoder:

@@ -20,13 +20,8 @@ from polyseme.formats import hdf5
 
 log = logging.getLogger(__name__)
 _MAX_JSON = 1 << 20  # bytes; options have a few hundred
-_WEIGHT_NAMES = (
-    "RNN",
-    "RNN_0",
-    "RNN_1",
-    "CNN",
-    "char_embed",
-)  # a file with any of them has the weights of an ELMo, perhaps incomplete
+# a file with any of them has the weights of an ELMo, perhaps incomplete
+_WEIGHT_NAMES = ("RNN", "RNN_0", "RNN_1", "CNN", "char_embed")
 
 
 @dataclass(frozen=True)
@@ -44,13 +39,12 @@ def files(folder: Path) -> list[Path]:
         return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
 
 
-def hdf5_files(folder: Path) -> Hdf5Files:
-    """Find the HDF5 files of a folder."""
+def hdf5_files(folder: Path, *ignored: type[Exception]) -> Hdf5Files:
+    """Find the HDF5 files of a folder; those that raise an ignored error are left out."""
     found = Hdf5Files()
     for path in files(folder):
-        if hdf5.is_hdf5(path):
-            kind = hdf5_content(path)
-            if kind is not None:
+        with contextlib.suppress(*ignored):
+            if hdf5.is_hdf5(path) and (kind := hdf5_content(path)) is not None:
                 getattr(found, kind).append(path)
     return found
 
@@ -60,11 +54,7 @@ def softmax_beside(weights: Path) -> Hdf5Files:
 
     The user named one file, and its folder may be a folder of downloads, so other files need not belong to it.
     """
-    found = Hdf5Files()
-    for path in files(weights.parent):
-        with contextlib.suppress(PolysemeError):  # problems of other files do not matter here
-            if hdf5.is_hdf5(path) and (kind := hdf5_content(path)) is not None:
-                getattr(found, kind).append(path)
+    found = hdf5_files(weights.parent, PolysemeError)  # problems of other files do not matter here
     if len(found.weights) == len(found.softmax) == 1:
         return Hdf5Files(softmax=found.softmax)
     if found.softmax:
@@ -92,6 +82,12 @@ def json_object(path: Path) -> dict[str, Any] | None:
     return values if isinstance(values, dict) else None
 
 
+def is_transformers(folder: Path) -> bool:
+    """Whether a folder has a model of the transformers library."""
+    path = folder / "config.json"
+    return path.is_file() and bool({"model_type", "architectures"} & (json_object(path) or {}).keys())
+
+
 def is_options(path: Path) -> bool:
     """Whether a file has ELMo options, whatever its name."""
     return "lstm" in (json_object(path) or {})
@@ -106,10 +102,8 @@ def options_file(folder: Path) -> Path:
             if "options" in path.name:
                 read_json(path)  # reports what is wrong with it
         names = join_names(path.name for path in files(folder))
-        raise FormatError(
-            folder,
-            f"has no options, a JSON file with the key lstm (found: {names}): give it with {arg('options')}",
-        )
+        what = "has no options, a JSON file with the key lstm"
+        raise FormatError(folder, f"{what} (found: {names}): give it with {arg('options')}")
     return single(found, "options")
 
 
@@ -123,10 +117,8 @@ def single(paths: list[Path], what: str) -> Path:
     """Return the one path of a list; raise an error that lists all if there are several."""
     if len(paths) > 1:
         names = join_names(path.name for path in paths)
-        raise FormatError(
-            paths[0].parent,
-            f"has {len(paths)} files of {what} ({names}): give one of them, unpacked if they are in an archive",
-        )
+        how = "give one of them, unpacked if they are in an archive"
+        raise FormatError(paths[0].parent, f"has {len(paths)} files of {what} ({names}): {how}")
     return paths[0]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
+from polyseme.base.hashing import hash_bytes
 from polyseme.encoders.folder import COST
 
 _SMALL_FILES = ("config.json", COST)
@@ -20,12 +20,9 @@ def quick_fingerprint(path: str | Path) -> str | None:
     path = Path(path).expanduser()
     if path.is_file():  # other vectors can have the same size
         with path.open("rb") as file:
-            return hashlib.sha256(file.read(_PREFIX) + str(path.stat().st_size).encode()).hexdigest()[:12]
+            return hash_bytes(file.read(_PREFIX), str(path.stat().st_size).encode())[:12]
     if not path.is_dir():
         return None
-    digest = hashlib.sha256()
-    for name in _SMALL_FILES:
-        digest.update((path / name).read_bytes() if (path / name).is_file() else b"-")
+    small = [(path / name).read_bytes() if (path / name).is_file() else b"-" for name in _SMALL_FILES]
     large = path / _LARGE_FILE
-    digest.update(str(large.stat().st_size if large.is_file() else None).encode())
-    return digest.hexdigest()[:12]
+    return hash_bytes(*small, str(large.stat().st_size if large.is_file() else None).encode())[:12]

@@ -11,7 +11,6 @@ stay and others are resumed; a method that fails stops no other and is reported 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -24,6 +23,7 @@ from polyseme.analysis.plots import check_plot
 from polyseme.base import format1
 from polyseme.base.errors import PolysemeError, UsageError, arg, nearest
 from polyseme.base.files import write_text
+from polyseme.base.hashing import hash_bytes
 from polyseme.base.options import options_of
 from polyseme.base.run import Run
 from polyseme.base.signals import GracefulStop
@@ -166,7 +166,7 @@ class Lineage:
         held = self.held_out.stat()
         model = quick_fingerprint(self.folder(method))
         text = f"{self.held_out.resolve()} {held.st_size} {held.st_mtime_ns} {model}"
-        key = hashlib.sha256(" ".join([text, *self._reading(method)]).encode()).hexdigest()[:8]
+        key = hash_bytes(" ".join([text, *self._reading(method)]).encode())[:8]
         return self.out / "models" / f"{method}-perplexity-{key}.log"
 
     def _start_perplexity(self, method: str) -> Process:
@@ -190,19 +190,9 @@ class Lineage:
         return float(found["mean"] if isinstance(found, dict) else found)
 
 
-def run_lineage(
-    config: LineageConfig,
-    corpus: Sequence[str],
-    out: str | Path,
-    *,
-    known: Mapping[str, Collection[str]] | None = None,
-    notify: Notify = print,
-) -> ComparisonResult:
-    """Pre-train the methods on a text, compare them on data sets, and write the tables of what is finished.
-
-    `known`: the options of each method's command, as flags without dashes in front.
-    """
-    line = _lineage(config, corpus, Path(out), known_options(config.methods) if known is None else known)
+def run_lineage(config: LineageConfig, corpus: Sequence[str], out: str | Path, *, notify: Notify = print) -> ComparisonResult:
+    """Pre-train the methods on a text, compare them on data sets, and write the tables of what is finished."""
+    line = _lineage(config, corpus, Path(out))
     study = _study(config, line)
     if config.plot:
         check_plot("table.png")
@@ -227,7 +217,7 @@ def run_lineage(
     return result
 
 
-def _lineage(config: LineageConfig, corpus: Sequence[str], out: Path, known: Mapping[str, Collection[str]]) -> Lineage:
+def _lineage(config: LineageConfig, corpus: Sequence[str], out: Path) -> Lineage:
     if "-" in corpus:
         raise UsageError(f"{arg('corpus', '-')}: every method reads the text again; write it to a file and give that")
     Source(list(corpus))  # a missing text is reported once, and not by every method
@@ -237,13 +227,12 @@ def _lineage(config: LineageConfig, corpus: Sequence[str], out: Path, known: Map
     held_out = None if config.held_out is None else Path(config.held_out)
     if held_out is not None and not held_out.is_file():
         raise UsageError(f"{arg('held_out', config.held_out)}: there is no such file")
-    return Lineage(
-        out, tuple(corpus), methods, arguments_of(methods, config.pretrain, known, defaults), held_out, config.device
-    )
+    arguments = arguments_of(methods, config.pretrain, known_options(methods), defaults)
+    return Lineage(out, tuple(corpus), methods, arguments, held_out, config.device)
 
 
 def known_options(methods: Sequence[str]) -> dict[str, set[str]]:
-    """Return the options of `polyseme pretrain` for each method, but for those that a lineage gives itself."""
+    """Return the options of `polyseme pretrain` for each method, as flags, but for those that a lineage gives itself."""
     text = set(options_of({"text": TextConfig()})) - {"shards"}
     names = {method: {*method_options(method), *text, *get_method(method).call_options} for method in methods}
     return {method: {name.replace("_", "-") for name in names[method]} for method in methods}

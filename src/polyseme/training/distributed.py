@@ -29,7 +29,6 @@ class LossModule(nn.Module):
         self.learner = learner
 
     def forward(self, batch: Any) -> Loss:
-        """Compute the loss of one batch."""
         return self.learner.loss(batch)
 
 
@@ -70,24 +69,20 @@ class DistributedProcesses(SingleProcess):
         return nn.parallel.DistributedDataParallel(LossModule(learner), device_ids=devices, broadcast_buffers=False)
 
     def no_sync(self, model: nn.Module) -> contextlib.AbstractContextManager[Any]:
-        """DistributedDataParallel's `no_sync`."""
         assert isinstance(model, nn.parallel.DistributedDataParallel)
         return model.no_sync()
 
     def sum(self, values: Sequence[float]) -> list[float]:
-        """Sum in float64, on the host."""
         shared = torch.tensor(values, dtype=torch.float64)
         dist.all_reduce(shared, group=self._host)
         return [float(value) for value in shared]
 
     def gather(self, value: Any) -> list[Any]:
-        """Gather objects; tensors stay tensors."""
         values: list[Any] | None = [None] * self._run.world_size if self._run.is_main_process else None
         dist.gather_object(value, values, dst=0, group=self._host)
         return values or []
 
     def broadcast(self, value: Any) -> Any:
-        """Broadcast an object; tensors stay tensors."""
         box = [value]
         dist.broadcast_object_list(box, src=0, group=self._host)
         return box[0]

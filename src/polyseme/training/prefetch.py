@@ -17,7 +17,7 @@ _Item = tuple[Any, dict[str, Any]] | BaseException | None
 """A batch and the position after it; or an error; or None at the end."""
 
 
-class PrefetchedBatches:
+class PrefetchedBatches(Batches):
     """Batches after `prepare`, up to `prefetch` of them in advance; with 0, no thread is started."""
 
     def __init__(self, batches: Batches, prepare: Callable[[Any], Any], *, prefetch: int = 0) -> None:
@@ -27,15 +27,12 @@ class PrefetchedBatches:
 
     @property
     def words_per_epoch(self) -> int:
-        """Words of one pass over the data, over all processes."""
         return self._batches.words_per_epoch
 
     def position(self) -> dict[str, Any]:
-        """Return where the next batch begins."""
         return self._batches.position() if self._position is None else self._position
 
     def seek(self, position: dict[str, Any]) -> None:
-        """Go to a position and drop prefetched batches."""
         self.close()
         self._batches.seek(position)
 

@@ -1,49 +1,42 @@
-"""A file that is only appended to, for JSON lines and npz. Its resume point is its size; resuming truncates it to that."""
+"""Writers of files that are only appended to: JSON lines and npz. The resume point is the size; resuming truncates to it."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import BinaryIO, ClassVar
 
-from polyseme.formats.vectors.writer import DamagedPart, ResumePoint
+from polyseme.formats.vectors.writer import BetweenSteps, DamagedPart, FileInfo, ResumePoint, nothing
 
 
-class AppendFile:
-    """Bytes go to the end; `commit` makes them durable."""
+class AppendWriter:
+    """Appends bytes to `file`; `commit` makes them durable. A subclass writes lines, and what comes after them."""
 
-    def __init__(self, path: Path, resume: ResumePoint | None) -> None:
-        self.path = path
+    name: ClassVar[str]
+
+    def __init__(self, folder: Path, info: FileInfo, resume: ResumePoint | None) -> None:
+        self.path = folder / self.name
+        self.file: BinaryIO
         if resume is None:
-            self._file = path.open("w+b")
+            self.file = self.path.open("w+b")
             return
         try:
-            self._file = path.open("r+b")
+            self.file = self.path.open("r+b")
         except FileNotFoundError as error:
-            raise DamagedPart(f"{path.name} is missing") from error
-        if self._file.seek(0, os.SEEK_END) < resume["size"]:
-            self._file.close()
-            raise DamagedPart(f"{path.name} is shorter than it was")
-        self._file.truncate(resume["size"])
-        self._file.seek(resume["size"])
-
-    def write(self, data: bytes | memoryview) -> None:
-        """Append bytes."""
-        self._file.write(data)
-
-    def flush(self) -> None:
-        """Do nothing: only a commit makes bytes durable."""
-
-    @property
-    def size(self) -> int:
-        """Bytes so far."""
-        return self._file.tell()
+            raise DamagedPart(f"{self.name} is missing") from error
+        if self.file.seek(0, os.SEEK_END) < resume["size"]:
+            self.file.close()
+            raise DamagedPart(f"{self.name} is shorter than it was")
+        self.file.truncate(resume["size"])
+        self.file.seek(resume["size"])
 
     def commit(self) -> ResumePoint:
-        """Write all bytes so far to the disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        return {"size": self.size}
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        return {"size": self.file.tell()}
+
+    def finish(self, between: BetweenSteps = nothing) -> Path:
+        return self.path
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        self.file.close()

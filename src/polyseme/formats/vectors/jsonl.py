@@ -15,44 +15,34 @@ from pathlib import Path
 import numpy as np
 
 from polyseme.encoders.embedding_stream import EmbeddedLine
-from polyseme.formats.vectors.append_file import AppendFile
-from polyseme.formats.vectors.writer import BetweenSteps, FileInfo, ResumePoint, nothing
+from polyseme.formats.vectors.append_file import AppendWriter
+from polyseme.formats.vectors.writer import FileInfo, ResumePoint
 
 
-class JsonlWriter:
+class JsonlWriter(AppendWriter):
     """One JSON object per line."""
 
-    def __init__(self, folder: Path, info: FileInfo, resume: ResumePoint | None) -> None:
-        self._file = AppendFile(folder / "data.jsonl", resume)
+    name = "data.jsonl"
 
     def write(self, rows: Sequence[EmbeddedLine]) -> None:
-        for row in rows:
-            self._file.write(json_line(row))
-
-    def commit(self) -> ResumePoint:
-        return self._file.commit()
-
-    def finish(self, between: BetweenSteps = nothing) -> Path:
-        return self._file.path
-
-    def close(self) -> None:
-        self._file.close()
+        self.file.writelines(map(json_line, rows))
 
 
-class GzipJsonlWriter(JsonlWriter):
+class GzipJsonlWriter(AppendWriter):
     """The same, compressed."""
+
+    name = "data.jsonl"
 
     def __init__(self, folder: Path, info: FileInfo, resume: ResumePoint | None) -> None:
         super().__init__(folder, info, resume)
         self._member: gzip.GzipFile | None = None
         if resume is None:
-            self._file.write(gzip.compress(b"", mtime=0))  # a file without lines is a gzip file too
+            self.file.write(gzip.compress(b"", mtime=0))  # a file without lines is a gzip file too
 
     def write(self, rows: Sequence[EmbeddedLine]) -> None:
         if self._member is None:
-            self._member = gzip.GzipFile(filename="", mode="wb", fileobj=self._file, mtime=0, compresslevel=3)
-        for row in rows:
-            self._member.write(json_line(row))
+            self._member = gzip.GzipFile(filename="", mode="wb", fileobj=self.file, mtime=0, compresslevel=3)
+        self._member.writelines(map(json_line, rows))
 
     def commit(self) -> ResumePoint:
         self._end_member()

@@ -20,8 +20,8 @@ from typing import BinaryIO
 import numpy as np
 
 from polyseme.encoders.embedding_stream import EmbeddedLine
-from polyseme.formats.vectors.append_file import AppendFile
-from polyseme.formats.vectors.writer import BetweenSteps, FileInfo, ResumePoint, nothing
+from polyseme.formats.vectors.append_file import AppendWriter
+from polyseme.formats.vectors.writer import BetweenSteps, nothing
 
 _ENTRY = struct.Struct("<4s5H3I2H")  # signature, version, flags, method, time, date, crc, packed, size, name, extra
 _LISTED = struct.Struct("<4s6H3I5H2I")
@@ -34,11 +34,10 @@ _VERSION, _DATE = 45, 0x21  # version needed to extract (large files); 1 January
 _FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
 
 
-class NpzWriter:
+class NpzWriter(AppendWriter):
     """One array per line: "0.npy", "1.npy", ..."""
 
-    def __init__(self, folder: Path, info: FileInfo, resume: ResumePoint | None) -> None:
-        self._file = AppendFile(folder / "data.npz", resume)
+    name = "data.npz"
 
     def write(self, rows: Sequence[EmbeddedLine]) -> None:
         for row in rows:
@@ -52,32 +51,26 @@ class NpzWriter:
         crc = zlib.crc32(body, zlib.crc32(head))
         title = name.encode("ascii")
         extra = _LARGE_SIZES.pack(1, 16, size, size)
-        self._file.write(_ENTRY.pack(b"PK\3\4", _VERSION, 0, 0, 0, _DATE, crc, _FULL32, _FULL32, len(title), len(extra)))
-        self._file.write(title + extra + head)
-        self._file.write(body)
-
-    def commit(self) -> ResumePoint:
-        return self._file.commit()
+        self.file.write(_ENTRY.pack(b"PK\3\4", _VERSION, 0, 0, 0, _DATE, crc, _FULL32, _FULL32, len(title), len(extra)))
+        self.file.write(title + extra + head)
+        self.file.write(body)
 
     def finish(self, between: BetweenSteps = nothing) -> Path:
-        begin = self._file.size
+        begin = self.file.tell()
         count = 0
-        with self._file.path.open("rb") as entries:
+        with self.path.open("rb") as entries:
             for entry in _contents(entries, begin):
                 between()
-                self._file.write(entry)
+                self.file.write(entry)
                 count += 1
-        end = self._file.size
+        end = self.file.tell()
         if count >= _FULL16 or end >= _FULL32:
             large = _LARGE_END.pack(b"PK\6\6", 44, _VERSION, _VERSION, 0, 0, count, count, end - begin, begin)
-            self._file.write(large + _LARGE_END_LOCATOR.pack(b"PK\6\7", 0, end, 1))
+            self.file.write(large + _LARGE_END_LOCATOR.pack(b"PK\6\7", 0, end, 1))
         short = min(count, _FULL16)
-        self._file.write(_END.pack(b"PK\5\6", 0, 0, short, short, min(end - begin, _FULL32), min(begin, _FULL32), 0))
-        self._file.commit()
-        return self._file.path
-
-    def close(self) -> None:
-        self._file.close()
+        self.file.write(_END.pack(b"PK\5\6", 0, 0, short, short, min(end - begin, _FULL32), min(begin, _FULL32), 0))
+        self.commit()
+        return self.path
 
 
 def _contents(entries: BinaryIO, end: int) -> Iterator[bytes]:
