@@ -17,7 +17,7 @@ def test_shares_and_seeds_take_rows_of_one_cache(tmp_path: Path, monkeypatch: py
     write_all(tmp_path)
     Path("train.conll").write_text(names(6) + "Zoe B-PER\nleft O\n\n" + "She O\nleft O\n\n")  # distinct sentences
     write_bilm(tmp_path / "elmo")
-    options = {"dev": "dev.conll", "encoders": "elmo", **TINY}
+    options = {"dev": "dev.conll", "encoder": "elmo", **TINY}
     for number, (share, seed) in enumerate([(0.5, 1), (0.5, 2), (1.0, 1)]):
         polyseme.train("ner", "train.conll", out=f"run-{number}", train_fraction=share, seed=seed, cache="layers", **options)
         found = sorted(Path("layers").glob("layers-*"))

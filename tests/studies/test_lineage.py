@@ -79,13 +79,13 @@ def test_every_method_has_a_command() -> None:
 
 def test_options_reach_their_methods() -> None:
     methods = ("ngram", "word2vec", "elmo", "bert")
-    given = ["size=tiny", "bert:size=mini", "min_count=1", "elmo:words=500", "bert:whole-words"]
+    given = ["size=tiny", "bert:size=mini", "min_count=1", "elmo:words=500", "bert:whole-word-mask"]
     found = arguments_of(methods, given, known_options(methods), {"minutes": "2", "device": "cpu"})
     assert found == {
-        "ngram": ["--vocabulary", "50000", "--min-count", "1"],
+        "ngram": ["--vocabulary-size", "50000", "--min-count", "1"],
         "word2vec": ["--min-count", "1"],
         "elmo": ["--device", "cpu", "--size", "tiny", "--words", "500"],  # a budget in place of the usual one
-        "bert": ["--minutes", "2", "--device", "cpu", "--size", "mini", "--whole-words"],
+        "bert": ["--minutes", "2", "--device", "cpu", "--size", "mini", "--whole-word-mask"],
     }
     for wrong, told in [("sice=tiny", "no option 'sice'"), ("elmo:sice=tiny", "did you mean 'size'"),
                         ("gpt:size=tiny", "'gpt' is not among the methods"), ("out=here", "no option 'out'")]:  # fmt: skip
@@ -171,7 +171,7 @@ def test_what_cannot_be_is_told_before_anything_is_trained(desk: Path, monkeypat
                         ("--tasks ner --baseline nothing", "is not a row"),
                         ("--tasks ner --encoders none,word2vec+ngram:finetune", "give 'word2vec+ngram'"),
                         ("--tasks ner --encoders none,glove:finetune", "word vectors alone cannot be fine-tuned"),
-                        ("--plot --option epochs=3", "option, plot: belongs to the comparison"),
+                        ("--plot --option epochs=3", "--option, --plot: belongs to the comparison"),
                         ("--corpus -", "write it to a file")]:  # fmt: skip
         found = run(words)
         assert found.exit_code == 2 and told in found.output

@@ -43,6 +43,6 @@ def test_what_was_not_said_is_as_published(make, task: str, options: dict[str, A
 def test_in_a_run(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("text\tlabel\n" + "the bank\tgood\na river\tbad\n" * 3)
     options: dict[str, Any] = {"network": "linear", "mode": "finetune", "epochs": 1}
-    polyseme.train("classification", tmp_path / "a.tsv", encoders=ulmfit(), out=tmp_path / "out", **options)
+    polyseme.train("classification", tmp_path / "a.tsv", encoder=ulmfit(), out=tmp_path / "out", **options)
     told = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
     assert told["fitting"]["optim"]["decay"] == "slanted" and told["config"]["features"]["unfreeze"] == "gradual"

@@ -44,8 +44,7 @@ NOT_TRAINABLE = ("ngram",)
 """Methods whose models have no weights that a task could train."""
 WORD_VECTORS = ("word2vec", "fasttext", "glove")
 """Methods whose models are word vectors, which cannot be fine-tuned under a head alone."""
-_VOCABULARY = {"vocabulary": "50000", "vocabulary-size": "50000"}  # a command takes the one that it knows
-DEFAULTS: Mapping[str, Mapping[str, str]] = {"ngram": _VOCABULARY, "nnlm": _VOCABULARY, "ulmfit": _VOCABULARY}
+DEFAULTS: Mapping[str, Mapping[str, str]] = {method: {"vocabulary-size": "50000"} for method in ("ngram", "nnlm", "ulmfit")}
 """Options that differ from those of `polyseme pretrain`: language models over words get the vocabulary size of ELMo."""
 BUDGETS = ("epochs", "minutes", "words", "steps")
 READING = ("--sentences", "--field")

@@ -63,6 +63,7 @@ def option_problems(uses: Sequence[OptionUse]) -> list[str]:
     known = {use.set: task_options(use.kind.kind) for use in uses}
     unknown: dict[str, dict[str, None]] = {}
     refused: dict[str, dict[str, None]] = {}
+    hints: dict[str, set[str]] = {}
     for use in uses:
         for name in (name for name in use.given if name not in known[use.set]):
             unknown.setdefault(name, {})[use.set] = None
@@ -71,9 +72,14 @@ def option_problems(uses: Sequence[OptionUse]) -> list[str]:
                 use.kind.kind, {**use.own, **{name: value for name, value in use.given.items() if name in known[use.set]}}
             )
         except UsageError as error:
-            refused.setdefault(_without_kind(use, error), {})[use.set] = None
+            problem = str(error).removeprefix(use.kind.kind).lstrip(".: ")  # equal problems of several tasks are reported once
+            refused.setdefault(problem, {})[use.set] = None
+            hints.setdefault(problem, set()).add(_hint(use))
     problems = [_unknown(name, sets, known) for name, sets in unknown.items()]
-    return problems + [f"{', '.join(sets)}: {what}" for what, sets in refused.items()]
+    for problem, sets in refused.items():
+        hint = hints[problem].pop() if len(hints[problem]) == 1 else ""  # the same in frozen and fine-tuned rows needs none
+        problems.append(f"{', '.join(sets)}: {problem}{hint}")
+    return problems
 
 
 def _unknown(name: str, sets: Collection[str], known: Mapping[str, Collection[str]]) -> str:
@@ -83,14 +89,12 @@ def _unknown(name: str, sets: Collection[str], known: Mapping[str, Collection[st
     return f"there is no option {name!r} for {', '.join(sets)}{hint}"
 
 
-def _without_kind(use: OptionUse, error: UsageError) -> str:
-    """The problem without the name of the task, so that equal problems of several tasks are reported once."""
-    hint = ""
+def _hint(use: OptionUse) -> str:
+    """How an option is given to those rows alone that take it."""
     if use.given.get("mode") == FINETUNE:
-        hint = f" (for frozen rows only: {FROZEN}:NAME=VALUE)"
-    elif tuning := [name for name in FINETUNING if name in use.given]:
-        hint = f" (for fine-tuned rows only: {FINETUNE}:{tuning[0]}=VALUE)"
-    return str(error).removeprefix(use.kind.kind).lstrip(".: ") + hint
+        return f" (for frozen rows only: {FROZEN}:NAME=VALUE)"
+    tuning = [name for name in FINETUNING if name in use.given]
+    return f" (for fine-tuned rows only: {FINETUNE}:{tuning[0]}=VALUE)" if tuning else ""
 
 
 def parse_lists(task: str, options: Mapping[str, Any]) -> dict[str, Any]:
