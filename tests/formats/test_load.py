@@ -4,7 +4,6 @@ import gzip
 import json
 import shutil
 import tarfile
-import typing
 import zipfile
 
 import h5py
@@ -194,8 +193,3 @@ def test_a_model_that_is_read_in_inference_mode_can_be_trained(tmp_path):
     with torch.inference_mode():
         model = load(folder)
     assert not any(tensor.is_inference() for tensor in (*model.parameters(), *model.buffers()))
-
-
-def test_editors_know_what_the_packages_own_models_are():
-    own, other = typing.get_overloads(load)
-    assert (own.__annotations__["return"], other.__annotations__["return"]) == ("Elmo", "Encoder")
