@@ -11,6 +11,7 @@ import pytest
 import polyseme
 from polyseme.__main__ import main
 from polyseme.encoders.base import Encoder
+from tests.cli.labelled import TINY, write_all
 from tests.cli.running import Result, tiny
 
 
@@ -44,3 +45,15 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
         return Result(code, seen.out, seen.err)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def trained_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small trained tasks, to be read only, beside their data: tagger, classifier, pairs (labels), scorer (pairs, scores)."""
+    folder = write_all(tmp_path_factory.mktemp("tasks"))
+    options = {**TINY, "encoder": "none"}
+    polyseme.train("tagging", folder / "train.conll", out=folder / "tagger", **options)
+    polyseme.train("classification", folder / "texts.tsv", out=folder / "classifier", network="pooled", **options)
+    polyseme.train("pairs", folder / "pairs.tsv", out=folder / "pairs", network="siamese", **options)
+    polyseme.train("pairs", folder / "scores.tsv", out=folder / "scorer", network="siamese", goal="score", **options)
+    return folder

@@ -11,16 +11,13 @@ from polyseme.tasks.reading import Reading
 from polyseme.tasks.roles import Roles
 from polyseme.tasks.tagging import Tagging
 from polyseme.text.labelled.squad import AnswerSpan
-from tests.cli.labelled import TINY, write_all
+from tests.cli.labelled import TINY
 from tests.cli.running import one_sentence
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    folder = write_all(tmp_path_factory.mktemp("runs"))
-    polyseme.train("tagging", folder / "train.conll", out=folder / "tagger", encoders="none", **TINY)
-    polyseme.train("classification", folder / "texts.tsv", out=folder / "classifier", encoders="none", **TINY)
-    return folder
+@pytest.fixture
+def runs(trained_tasks):
+    return trained_tasks
 
 
 def test_a_tagger(run, runs, tmp_path, monkeypatch):
@@ -34,7 +31,7 @@ def test_a_tagger(run, runs, tmp_path, monkeypatch):
       f1  precision  recall  accuracy
   0.5000     0.5000  0.5000    0.5000
 
-gold \\ answer    LOC    PER   none  all  recall
+truth \\ answer    LOC    PER   none  all  recall
 LOC                 1      0      1    2   0.500
 PER                 1      1      0    2   0.500
 none                0      1      0    1   0.000
@@ -45,7 +42,7 @@ worst errors
 
 {tmp_path}/a.conll:1
   Ann sees New York
-  New       truth none, predicted PER
+  New       gold none, predicted PER
   New York  gold LOC, predicted none
 
 {tmp_path}/a.conll:6
@@ -53,10 +50,10 @@ worst errors
   gold PER, predicted LOC
 """
     )
-    (said,) = run("evaluate", runs / "tagger", tmp_path / "a.conll", "--json", "--errors", "1").json
-    assert said["scores"]["f1"] == 0.5 and said["main"] == "f1" and said["examples"] == 3
-    assert said["confusion"] == {"labels": ["LOC", "PER", "none"], "counts": [[1, 0, 1], [1, 1, 0], [0, 1, 0]]}
-    assert [wrong["truth"] for wrong in said["errors"][0]["wrong"]] == ["none", "LOC"] and len(said["errors"]) == 1
+    (report,) = run("evaluate", runs / "tagger", tmp_path / "a.conll", "--json", "--errors", "1").json
+    assert report["scores"]["f1"] == 0.5 and report["main"] == "f1" and report["examples"] == 3
+    assert report["confusion"] == {"labels": ["LOC", "PER", "none"], "counts": [[1, 0, 1], [1, 1, 0], [0, 1, 0]]}
+    assert [wrong["truth"] for wrong in report["errors"][0]["wrong"]] == ["none", "LOC"] and len(report["errors"]) == 1
 
 
 def test_a_classifier(run, runs, tmp_path, monkeypatch):
@@ -64,23 +61,23 @@ def test_a_classifier(run, runs, tmp_path, monkeypatch):
     sure = [LabelPrediction(label, share, {}) for label, share in (("neg", 0.6), ("neg", 0.9), ("neg", 0.8), ("pos", 0.7))]
     monkeypatch.setattr(Classification, "predict_data", lambda task, data: sure)
     result = run("evaluate", runs / "classifier", tmp_path / "a.tsv", "--errors", "2")
-    told = f"{tmp_path}/a.tsv:5: has the label 'odd', which {runs / 'classifier'} has not learned; it counts as wrong"
-    assert result.err == f"polyseme: {told}\n"
+    message = f"{tmp_path}/a.tsv:5: has the label 'odd', which the task has not learned; it counts as wrong"
+    assert result.err == f"polyseme: {message}\n"
     assert "0.2500" in result.out
     shown = result.out.split("worst errors\n")[1]
     assert shown == (
         f"\n{tmp_path}/a.tsv:4\n  three\n  gold pos, predicted neg (0.800)\n"
         f"\n{tmp_path}/a.tsv:5\n  four\n  gold odd, predicted pos (0.700)\n"
     )
-    (said,) = run("evaluate", runs / "classifier", tmp_path / "a.tsv", "--json").json
-    assert said["unknown_labels"] == [{"where": f"{tmp_path}/a.tsv:5", "label": "odd", "times": 1}]
-    assert [error["probability"] for error in said["errors"]] == [0.8, 0.7, 0.6]
+    (report,) = run("evaluate", runs / "classifier", tmp_path / "a.tsv", "--json").json
+    assert report["unknown_labels"] == [{"where": f"{tmp_path}/a.tsv:5", "label": "odd", "times": 1}]
+    assert [error["probability"] for error in report["errors"]] == [0.8, 0.7, 0.6]
 
 
 def test_roles(run, tmp_path, monkeypatch):
     file = tmp_path / "a.txt"
     file.write_text("1 Ann saw Bob leave ||| B-A0 B-V B-A1 I-A1\n3 Ann saw Bob leave ||| O O B-A0 B-V\n")
-    polyseme.train("roles", file, dev=file, out=tmp_path / "run", encoders="none", network_layers=1, **TINY)
+    polyseme.train("roles", file, dev=file, out=tmp_path / "run", encoder="none", network_layers=1, **TINY)
     answers = [["B-A0", "B-V", "B-A1", "O"], ["B-A1", "O", "B-A0", "B-V"]]
     monkeypatch.setattr(Roles, "predict_data", lambda task, data: answers)
     result = run("evaluate", tmp_path / "run", file)
@@ -97,7 +94,7 @@ def test_a_reader(run, tmp_path, monkeypatch):
     file, right = tmp_path / "a.json", [{"text": "Ann", "answer_start": 0}, {"text": "Ann Lee", "answer_start": 0}]
     qas = [{"id": f"q{number}", "question": "Who is here?", "answers": right} for number in range(3)]
     file.write_text(json.dumps({"data": [{"paragraphs": [{"context": "Ann Lee is here.", "qas": qas}]}]}))
-    polyseme.train("reading", file, dev=file, out=tmp_path / "run", encoders="none", **TINY)
+    polyseme.train("reading", file, dev=file, out=tmp_path / "run", encoder="none", **TINY)
     given = (("Ann Lee is", 0.5), ("Ann", 0.9), ("here", 0.25))
     answers = [Answer(text, AnswerSpan(0, 0, len(text)), score) for text, score in given]
     monkeypatch.setattr(Reading, "predict_data", lambda task, data: answers)
@@ -107,12 +104,12 @@ def test_a_reader(run, tmp_path, monkeypatch):
         f"\n{file} (q2)\n  Who is here?\n  gold Ann / Ann Lee, predicted here (0.250)\n"
         f"\n{file} (q0)\n  Who is here?\n  gold Ann / Ann Lee, predicted Ann Lee is (0.500)\n"
     )
-    (said,) = run("evaluate", tmp_path / "run", file, "--json", "--errors", "1").json
+    (report,) = run("evaluate", tmp_path / "run", file, "--json", "--errors", "1").json
     wrong = {"text": "Who is here?", "truth": "Ann / Ann Lee", "answer": "here"}
-    assert said["confusion"] is None and [error["wrong"] for error in said["errors"]] == [[wrong]]
+    assert report["confusion"] is None and [error["wrong"] for error in report["errors"]] == [[wrong]]
 
 
-def test_many_labels_are_told_by_pairs(run, runs, tmp_path, monkeypatch):
+def test_many_labels_are_shown_by_pairs(run, runs, tmp_path, monkeypatch):
     labels = [f"topic-{number}" for number in range(20)]
     (tmp_path / "a.tsv").write_text("text\tlabel\n" + "".join(f"text\t{label}\n" for label in [*labels, "topic-3"]))
     answers = [LabelPrediction(label, 0.5, {}) for label in [*labels[:3], "topic-7", *labels[4:], "topic-7"]]
@@ -121,25 +118,26 @@ def test_many_labels_are_told_by_pairs(run, runs, tmp_path, monkeypatch):
     assert out.endswith("\nmost often confused\n  topic-3 taken for topic-7  2\n")
 
 
-def test_a_table_that_is_laid_out_otherwise(run, runs, tmp_path):
+def test_a_table_with_another_layout(run, runs, tmp_path):
     file, rows = tmp_path / "a.tsv", "a good film\t7\tpos\na bad film\t8\tneg\n" * 2
     file.write_text(rows)
     call = ("evaluate", runs / "classifier", file, "--errors", "0")
-    assert "name the columns by number, or by name if it is one: --text 0 --label 1" in one_sentence(run(*call), 2)
+    assert "give columns by number, or by name if it is a header: --text 0 --label 1" in one_sentence(run(*call), 2)
     result = run(*call, "--text", "0", "--label", "-1")
     assert result.code == 0 and "4 examples" in result.out
     file.write_text("what\tnumber\thow\n" + rows)
     assert "--header or --no-header" in one_sentence(run(*call, "--text", "0", "--label", "-1"))
     assert run(*call, "--text", "0", "--label", "-1", "--header", "--format", "tsv").out == result.out
     file.write_text("text\tlabel\na film\tpos\n\tneg\n")
-    assert "give --no-strict" in one_sentence(run(*call))
+    assert "--no-strict" in one_sentence(run(*call))
     assert "1 example" in run(*call, "--no-strict").out
 
 
 def test_options_of_other_tables(run, runs):
-    told = one_sentence(run("evaluate", runs / "tagger", runs / "dev.conll", "--text", "0", "--label", "1"), 2)
-    assert "--text, --label: the files of this task, tagging, have no such thing; leave it out" in told
-    assert "--second: the files of this" in one_sentence(run("evaluate", runs / "classifier", "a", "--second", "1"), 2)
+    message = one_sentence(run("evaluate", runs / "tagger", runs / "dev.conll", "--text", "0", "--label", "1"), 2)
+    assert "--text, --label: data files of tagging have no such option" in message
+    message = one_sentence(run("evaluate", runs / "classifier", "a", "--second", "1"), 2)
+    assert "--second: data files of classification have no such option" in message
 
 
 def test_bad_data(run, runs, tmp_path):
@@ -149,4 +147,4 @@ def test_bad_data(run, runs, tmp_path):
     assert "plain:1: has the tag 'NOUN'" in one_sentence(run("evaluate", runs / "tagger", tmp_path / "plain"))
     (tmp_path / "empty").write_text("")
     assert "empty" in one_sentence(run("evaluate", runs / "classifier", tmp_path / "empty"))
-    assert "is no trained task (task.json is missing)" in one_sentence(run("evaluate", tmp_path, tmp_path / "plain"))
+    assert "is not a trained task (task.json is missing)" in one_sentence(run("evaluate", tmp_path, tmp_path / "plain"))

@@ -1,4 +1,4 @@
-"""A new task is one file: with the methods that every task must have, and none else, it is trained, asked and judged."""
+"""A new task is one file: with only the methods that every task must have, it trains, predicts and is evaluated."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Long:
 
 
 class Lengths(Task):
-    """Tells lengths: a line of a file is a number and a text; an answer is the number, as the network has it."""
+    """Predicts lengths: a line of a file has a number and a text; a prediction is the number, as the network has it."""
 
     kind = "lengths"
     main_metric = "near"
     config_type = TaskConfig
 
-    def __init__(self, config: TaskConfig, features: Features, labels: Sequence[str], cut: Splitter) -> None:
-        super().__init__(config, features, labels, cut)
+    def __init__(self, config: TaskConfig, features: Features, labels: Sequence[str], splitter: Splitter) -> None:
+        super().__init__(config, features, labels, splitter)
         self.network = nn.Linear(features.width("input"), 1)
 
     @classmethod
@@ -48,8 +48,8 @@ class Lengths(Task):
         return ["length"]
 
     @classmethod
-    def example_texts(cls, example: tuple[float, Any], cut: Splitter) -> list[list[str]]:
-        return [cut(example[1]) if isinstance(example[1], str) else example[1]]
+    def example_texts(cls, example: tuple[float, Any], splitter: Splitter) -> list[list[str]]:
+        return [splitter(example[1]) if isinstance(example[1], str) else example[1]]
 
     def make_targets(self, examples: Sequence[tuple[float, Any]], inputs: list[TextInputs]) -> Tensor:
         return torch.tensor([number for number, _ in examples])
@@ -63,8 +63,8 @@ class Lengths(Task):
     def _lengths(self, texts: list[TextVectors]) -> Tensor:
         return (self.network(texts[0].at_input).squeeze(2) * texts[0].mask).sum(1)
 
-    def score(self, examples: Sequence[tuple[float, Any]], answers: Sequence[float]) -> dict[str, float]:
-        return {"near": sum(abs(a[0] - b) < 1 for a, b in zip(examples, answers, strict=True)) / len(examples)}
+    def score(self, examples: Sequence[tuple[float, Any]], outputs: Sequence[float]) -> dict[str, float]:
+        return {"near": sum(abs(a[0] - b) < 1 for a, b in zip(examples, outputs, strict=True)) / len(examples)}
 
     def predict(self, texts: Sequence[Any]) -> list[Any]:
         return self.predict_data(self.data([(0.0, text) for text in texts]))
@@ -74,11 +74,11 @@ class Lengths(Task):
 def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(TASKS, "lengths", TaskEntry(f"{__name__}:Lengths", "polyseme.tasks.config:TaskConfig"))
     (tmp_path / "a.tsv").write_text("1\tone\n2\ttwo words\n3\tnow three words\n" * 4)
-    polyseme.train("lengths", tmp_path / "a.tsv", out=tmp_path / "run", encoders="none", epochs=1, word_dim=4)
+    polyseme.train("lengths", tmp_path / "a.tsv", out=tmp_path / "run", encoder="none", epochs=1, word_dim=4)
     return tmp_path
 
 
-def test_it_is_asked(run: Any, trained: Path) -> None:
+def test_it_predicts(run: Any, trained: Path) -> None:
     task, texts = polyseme.load_task(trained / "run"), ["two words.", "one"]
     first, second = task.predict(texts)
     assert run("predict", trained / "run", *texts).out == f"{first}\ttwo words.\n{second}\tone\n"
@@ -87,20 +87,20 @@ def test_it_is_asked(run: Any, trained: Path) -> None:
     assert run("predict", trained / "run", texts[0], "--split-on-spaces").out == f"{split}\ttwo words.\n"
 
 
-def test_answers_with_names_are_told_by_them(run: Any, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predictions_with_fields_have_their_names_in_json(run: Any, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Lengths, "predict", lambda task, texts: [Long(False, 1.0)] * len(texts))
     assert run("predict", trained / "run", "one", "--json").json == [{"text": "one", "long": False, "length": 1.0}]
 
 
-def test_answers_may_be_blocks_of_lines(run: Any, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predictions_may_be_blocks_of_lines(run: Any, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Lengths, "multi_line", True)
-    monkeypatch.setattr(Lengths, "prediction_lines", lambda task, asked, answer: asked.split())
+    monkeypatch.setattr(Lengths, "prediction_lines", lambda task, line, prediction: line.split())
     assert run("predict", trained / "run", "a b", "", "c").out == "a\nb\n\n\nc\n"
 
 
-def test_it_is_judged(run: Any, trained: Path) -> None:
+def test_it_is_evaluated(run: Any, trained: Path) -> None:
     result = run("evaluate", trained / "run", trained / "a.tsv")
     assert result.code == 0 and result.err == "" and "12 examples" in result.out
     assert "worst errors" not in result.out
-    (said,) = run("evaluate", trained / "run", trained / "a.tsv", "--json").json
-    assert (said["main"], said["confusion"], said["errors"], said["unknown_labels"]) == ("near", None, [], [])
+    (report,) = run("evaluate", trained / "run", trained / "a.tsv", "--json").json
+    assert (report["main"], report["confusion"], report["errors"], report["unknown_labels"]) == ("near", None, [], [])

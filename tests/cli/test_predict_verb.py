@@ -1,4 +1,4 @@
-"""`polyseme predict`: answers to arguments, files and pipes."""
+"""`polyseme predict`: predictions for arguments, files and pipes."""
 
 import gzip
 import io
@@ -7,22 +7,16 @@ import sys
 import pytest
 
 import polyseme
-from polyseme.cli import predict
+from polyseme.api import tasks
 from polyseme.encoders.elmo import Elmo
-from tests.cli.labelled import TINY, write_all
+from tests.cli.labelled import TINY
 from tests.cli.running import one_sentence
 from tests.encoders.small import elmo
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    folder = write_all(tmp_path_factory.mktemp("runs"))
-    options = {**TINY, "encoders": "none"}
-    polyseme.train("tagging", folder / "train.conll", out=folder / "tagger", **options)
-    polyseme.train("classification", folder / "texts.tsv", out=folder / "classifier", network="pooled", **options)
-    polyseme.train("pairs", folder / "pairs.tsv", out=folder / "judge", network="siamese", **options)
-    polyseme.train("pairs", folder / "scores.tsv", out=folder / "scorer", network="siamese", goal="score", **options)
-    return folder
+@pytest.fixture
+def runs(trained_tasks):
+    return trained_tasks
 
 
 def test_tags(run, runs):
@@ -42,15 +36,15 @@ def test_labels(run, runs):
     expected = polyseme.load_task(runs / "classifier").predict(texts)
     lines = [f"{each.label}\t{each.probability:.4f}\t{text}" for each, text in zip(expected, texts, strict=True)]
     assert run("predict", runs / "classifier", *texts).out.splitlines() == lines
-    said = run("predict", runs / "classifier", *texts, "--json").json
-    assert [each["text"] for each in said] == texts
-    assert said[0]["probabilities"] == expected[0].probabilities and said[0]["label"] == expected[0].label
-    assert sum(said[0]["probabilities"].values()) == pytest.approx(1)
+    predicted = run("predict", runs / "classifier", *texts, "--json").json
+    assert [each["text"] for each in predicted] == texts
+    assert predicted[0]["probabilities"] == expected[0].probabilities and predicted[0]["label"] == expected[0].label
+    assert sum(predicted[0]["probabilities"].values()) == pytest.approx(1)
 
 
 def test_pairs(run, runs, tmp_path):
-    two = run("predict", runs / "judge", "it rains", "it is wet")
-    one = run("predict", runs / "judge", "it rains\tit is wet")
+    two = run("predict", runs / "pairs", "it rains", "it is wet")
+    one = run("predict", runs / "pairs", "it rains\tit is wet")
     assert two.out == one.out and two.out.endswith("\tit rains\tit is wet\n") and two.out.split("\t")[0] in ("yes", "no")
     (tmp_path / "a.txt").write_text("it rains\tdry\nsun\tit is wet\n")
     result = run("predict", runs / "scorer", "--input", tmp_path / "a.txt")
@@ -63,15 +57,15 @@ def test_many_lines_go_in_chunks(run, runs, tmp_path, monkeypatch):
     texts = [" ".join(["Ann"] * (number % 5)) for number in range(23)]
     (tmp_path / "a.gz").write_bytes(gzip.compress("".join(text + "\n" for text in texts).encode()))
     whole = run("predict", runs / "tagger", "--input", tmp_path / "a.gz")
-    monkeypatch.setattr(predict, "AT_A_TIME", 4)
+    monkeypatch.setattr(tasks, "LINES_AT_ONCE", 4)
     assert run("predict", runs / "tagger", "--input", tmp_path / "a.gz").out == whole.out
-    said = run("predict", runs / "tagger", "--input", tmp_path / "a.gz", "--json").json
-    assert [" ".join(each["words"]) for each in said] == texts
+    predicted = run("predict", runs / "tagger", "--input", tmp_path / "a.gz", "--json").json
+    assert [" ".join(each["words"]) for each in predicted] == texts
 
 
 def test_documents_are_the_same_whatever_the_chunks(run, runs, tmp_path, monkeypatch):
     out = tmp_path / "tagger"
-    polyseme.train("tagging", runs / "train.conll", out=out, **{**TINY, "encoders": elmo()}, document_context=True)
+    polyseme.train("tagging", runs / "train.conll", out=out, **{**TINY, "encoder": elmo()}, document_context=True)
     texts = [f"line{number} " + "Ann " * 299 for number in range(11)]  # three are read together
     texts[5] = ""
     (tmp_path / "a.txt").write_text("".join(text + "\n" for text in texts))
@@ -79,12 +73,11 @@ def test_documents_are_the_same_whatever_the_chunks(run, runs, tmp_path, monkeyp
     monkeypatch.setattr(Elmo, "embed", lambda self, texts, **more: read.extend(map(tuple, texts)) or embed(self, texts, **more))
     expected = polyseme.load_task(out).predict(texts)
     whole = sorted(read)
-    assert sorted(map(len, whole)) == [0, 602, 602, 904, 904]  # marks between sentences counted
-    for size in (2, 100):
-        read.clear()
-        monkeypatch.setattr(predict, "AT_A_TIME", size)
-        said = run("predict", out, "--input", tmp_path / "a.txt", "--json").json
-        assert sorted(read) == whole and [each["tags"] for each in said] == [each.tags for each in expected]
+    assert sorted(map(len, whole)) == [0, 602, 602, 904, 904]  # boundary tokens between sentences included
+    read.clear()
+    monkeypatch.setattr(tasks, "LINES_AT_ONCE", 2)
+    predicted = run("predict", out, "--input", tmp_path / "a.txt", "--json").json
+    assert sorted(read) == whole and [each["tags"] for each in predicted] == [each.tags for each in expected]
 
 
 def test_from_a_pipe(run, runs, monkeypatch):
@@ -93,33 +86,34 @@ def test_from_a_pipe(run, runs, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("task", "text", "told"),
+    ("task", "text", "warned"),
     [
         ("tagger", "Ann\tB-PER\nsleeps\tO\n\nBob\tB-PER\n", True),
         ("tagger", "# text = Ann\n1\tAnn\n", True),
         ("classifier", "text\tlabel\na good film\tpos\n", True),
         ("classifier", "a good film\tat last\na bad film\n", False),
         ("classifier", "\n", False),
-        ("judge", "it rains\tit is wet\n", False),
+        ("pairs", "it rains\tit is wet\n", False),
     ],
 )
-def test_labelled_data_is_taken_for_text_with_a_note(run, runs, tmp_path, task, text, told):
+def test_labelled_data_is_read_as_text_with_a_note(run, runs, tmp_path, task, text, warned):
     (tmp_path / "a.txt").write_text(text)
     result = run("predict", runs / task, "--input", tmp_path / "a.txt")
     assert result.code == 0 and result.out
     note = (
-        f"polyseme: {tmp_path}/a.txt: line after line has a tab, as in labelled data, and each whole line is taken for a text; "
-        f"give the texts alone, one a line, or score the data with polyseme evaluate {runs / task} FILE\n"
+        f"polyseme: {tmp_path}/a.txt: every line has a tab, as in labelled data, and is read as one text; "
+        "give the texts alone, one per line, or score the data with `polyseme evaluate`\n"
     )
-    assert result.err == (note if told else "")
+    assert result.err == (note if warned else "")
 
 
 def test_called_wrongly(run, runs, tmp_path):
-    assert "is no trained task (task.json is missing)" in one_sentence(run("predict", tmp_path, "a"))
-    assert "either TEXT or --input" in one_sentence(run("predict", runs / "tagger", "a", "--input", "b"), 2)
-    assert "give TEXT twice" in one_sentence(run("predict", runs / "judge", "one", "two", "three"), 2)
+    assert "is not a trained task (task.json is missing)" in one_sentence(run("predict", tmp_path, "a"))
+    message = "the text is given twice, as TEXT and as --input: give one of them"
+    assert message in one_sentence(run("predict", runs / "tagger", "a", "--input", "b"), 2)
+    assert "TEXT twice" in one_sentence(run("predict", runs / "pairs", "one", "two", "three"), 2)
     (tmp_path / "a.txt").write_text("one\ttwo\n\n")
-    assert "a.txt:2: holds 1 text; this task judges pairs" in run("predict", runs / "judge", "-i", tmp_path / "a.txt").err
+    assert "a.txt:2: has 1 text; " in run("predict", runs / "pairs", "-i", tmp_path / "a.txt").err
     (tmp_path / "latin.txt").write_bytes(b"fine\nna\xefve\n")
     assert "latin.txt:2: is not UTF-8" in one_sentence(run("predict", runs / "tagger", "-i", tmp_path / "latin.txt"))
     assert "nowhere" in one_sentence(run("predict", runs / "tagger", "a", "--device", "nowhere"), 2)
