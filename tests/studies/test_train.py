@@ -108,7 +108,8 @@ def test_stopped(desk, monkeypatch):
         os.kill(os.getpid(), signal.SIGINT)
         return compute(self, *arguments)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match="stopped at step 1; the same call resumes the training"):
+    stopped = pytest.raises(KeyboardInterrupt, match="stopped at step 1; the same call resumes the training")
+    with monkeypatch.context() as patch, stopped:
         patch.setattr(Tagging, "loss", stopping)
         polyseme.train("ner", "train.conll", dev="dev.conll", encoder="none", out="run", **{**TINY, "epochs": 2})
     again = polyseme.train("ner", "train.conll", dev="dev.conll", encoder="none", out="run", **{**TINY, "epochs": 2})
