@@ -22,7 +22,8 @@ def test_train_predict_and_evaluate(run, tmp_path):
     predicted = run("predict", tmp_path / "run", "1,3 Ann saw Bob leave", "--json").json
     roles = [{"index": each.position, "tags": each.tags} for each in (one, two)]
     assert predicted == [{"words": ["Ann", "saw", "Bob", "leave"], "predicates": roles}]
-    assert "expected the numbers of predicates, from 0, before the text" in one_sentence(run("predict", tmp_path / "run", "Ann saw Bob"))
+    message = one_sentence(run("predict", tmp_path / "run", "Ann saw Bob"))
+    assert "expected the numbers of predicates, from 0, before the text" in message
     assert "TEXT:1: has no word 3" in one_sentence(run("predict", tmp_path / "run", "3 Ann saw Bob"))
     evaluated = run("evaluate", tmp_path / "run", tmp_path / "train.txt")
     assert evaluated.code == 0 and "10 examples" in evaluated.out.splitlines()[0]

@@ -127,7 +127,7 @@ def test_files_that_cannot_be_trained_on(run, files):
     (files / "trees").write_text("(3 (2 It) (3 works))\n(1 (2 It) (1 fails))\n")
     for more in (["--phrases", "all"], ["--sentence-copies", 2]):  # they would be in both parts
         repeated = run("train", "classification", "--data", files / "trees", *more, *end)
-        assert "give --dev: no data can be held out" in one_sentence(repeated, 2)
+        assert "so no data can be held out: give --dev" in one_sentence(repeated, 2)
     table = run("train", "classification", "--data", files / "texts.tsv", "--text", "body", *end)
     assert "has no column 'body'" in one_sentence(table, 2)
 

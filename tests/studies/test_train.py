@@ -9,10 +9,10 @@ import pytest
 
 import polyseme
 from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.base.options import options_of
 from polyseme.formats.load import load
 from polyseme.studies import train as module
 from polyseme.studies.train import encoder_names, load_encoders
-from polyseme.base.options import options_of
 from polyseme.tasks.registry import TASKS, configure_task, default_configs
 from polyseme.tasks.tagging import Tagging
 from tests.cli.labelled import TINY, names, write_all

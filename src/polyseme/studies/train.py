@@ -70,7 +70,7 @@ class TaskJob:
         data = self._read(config, notify)
         encoders = load_encoders(self.encoders)
         if recipe := recipe_options(config, self.options, encoders):
-            notify(f"fine-tuning as published: {', '.join(f'{name} {value}' for name, value in recipe.items())}")
+            notify(f"fine-tuning as published: {', '.join(arg(name, value) for name, value in recipe.items())}")
             config, fitting = configure_task(self.task, {**self.options, **recipe})
         if "positions" not in self.options and not config.is_linear:
             config = with_default_position(config, encoders, notify)
@@ -89,7 +89,7 @@ class TaskJob:
         task, files = task_class(self.task), self.files
         repeated = getattr(config, "phrases", "none") != "none" or getattr(config, "sentence_copies", 1) > 1
         if files.dev is None and repeated:
-            raise UsageError(f"with phrases or copies of sentences, give {arg('dev')}: no data can be held out")
+            raise UsageError(f"{arg('phrases')} and {arg('sentence_copies')} repeat sentences, so no data can be held out: give {arg('dev')}")
         train = task.read(files.train, config, training=True)
         if files.dev is None:
             train, dev = _hold_out(train, files.train, task.min_dev_examples(config))
