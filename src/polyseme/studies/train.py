@@ -89,7 +89,8 @@ class TaskJob:
         task, files = task_class(self.task), self.files
         repeated = getattr(config, "phrases", "none") != "none" or getattr(config, "sentence_copies", 1) > 1
         if files.dev is None and repeated:
-            raise UsageError(f"{arg('phrases')} and {arg('sentence_copies')} repeat sentences, so no data can be held out: give {arg('dev')}")
+            options = f"{arg('phrases')} and {arg('sentence_copies')}"
+            raise UsageError(f"{options} repeat sentences, so no data can be held out: give {arg('dev')}")
         train = task.read(files.train, config, training=True)
         if files.dev is None:
             train, dev = _hold_out(train, files.train, task.min_dev_examples(config))
