@@ -52,7 +52,7 @@ def test_without_an_output_layer(run, text: Path, tmp_path: Path) -> None:
 def test_hdf5_and_back(run, text: Path, tmp_path: Path) -> None:
     source = write_bilm(tmp_path / "elmo", softmax=True, scale=0.8)
     result = run("adapt", source, "-c", text, "-o", tmp_path / "out", *QUICK, "--new-words", "2", "--negatives", "9")
-    assert result.code == 0 and "takes words that are divided by blanks, one sentence a line" in result.err
+    assert result.code == 0 and "takes text split at spaces, one sentence per line: for raw text add --splitter english" in result.err
     assert "added 2 words" in result.out
     assert run("convert", tmp_path / "out", tmp_path / "home", "--to", "bilm").code == 0
     back = polyseme.load(tmp_path / "home")
@@ -62,7 +62,7 @@ def test_hdf5_and_back(run, text: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # tests/pretraining/test_adapt.py has the same without the command line
-def test_no_gain_is_told(run, text: Path, tmp_path: Path) -> None:
+def test_no_gain_is_reported(run, text: Path, tmp_path: Path) -> None:
     good = ["adapt", tiny().save_pretrained(tmp_path / "start"), "-c", text, "-o", tmp_path / "good", "--sentences", "lines"]
     assert run(*good, "--epochs", "20", "--learning-rate", "0.01").code == 0
     bad = ["adapt", tmp_path / "good", "-c", text, "-o", tmp_path / "bad", "--sentences", "lines"]
@@ -76,8 +76,8 @@ def test_mistakes(run, model, text: Path, tmp_path: Path) -> None:
     assert "no such file or folder" in one_sentence(run("adapt", model, "-c", tmp_path / "none", "-o", tmp_path / "out"))
     one_sentence(run("adapt", tmp_path / "none", "-c", text, "-o", tmp_path / "out"))
     assert "give exactly one of" in one_sentence(run(*call, "--epochs", "1", "--words", "9"), 2)
-    assert "unknown part 'layer3'" in one_sentence(run(*call, "--freeze", "layer3"), 2)
-    assert run(*call, "--layout", "packed", "--epochs", "1").code == 0
+    assert "unknown layer group 'layer3'" in one_sentence(run(*call, "--freeze", "layer3"), 2)
+    assert run(*call, "--batching", "packed", "--epochs", "1").code == 0
     assert "choose another folder" in one_sentence(run("adapt", model, "-c", text, "-o", model), 2)
     assert not (Path(model) / "run").exists()
     assert json.loads((tmp_path / "out" / "config.json").read_text())["splitter"] == "english"
@@ -85,15 +85,15 @@ def test_mistakes(run, model, text: Path, tmp_path: Path) -> None:
 
 def test_a_ulmfit_goes_on_at_rates_by_layer(run, model, text: Path, tmp_path: Path) -> None:
     start = ulmfit().save_pretrained(tmp_path / "start")
-    call = ["adapt", start, "-c", text, "-o", tmp_path / "out", "--epochs", "2", "--dropout-factor", "0.5"]
+    call = ["adapt", start, "-c", text, "-o", tmp_path / "out", "--epochs", "2", "--dropout-multiplier", "0.5"]
     result = run(*call)
     assert result.code == 0 and "added 4 words" in result.out and "held-out perplexity: before" in result.out, result
     found = polyseme.load(tmp_path / "out")
     assert found.kind == "ulmfit" and "stent" in found.vocabulary
     assert run(*call, "--json").json[0]["added_words"] == 4
-    wrong = run("adapt", start, "-c", text, "-o", tmp_path / "a", "--layout", "packed", "--dropout", "0.1")
+    wrong = run("adapt", start, "-c", text, "-o", tmp_path / "a", "--batching", "packed", "--dropout", "0.1")
     assert "--batching and --dropout apply only to ELMo models, and this one is ulmfit" in one_sentence(wrong, 2)
     wrong = run("adapt", model, "-c", text, "-o", tmp_path / "a", "--layer-decay", "2")
     assert "--layer-decay applies only to ULMFiT models" in one_sentence(wrong, 2)
-    wrong = run("adapt", start, "-c", text, "-o", tmp_path / "a", "--dropout-factor", "-1")
-    assert "--dropout-factor is -1; allowed: from 0 to below 2" in one_sentence(wrong, 2)
+    wrong = run("adapt", start, "-c", text, "-o", tmp_path / "a", "--dropout-multiplier", "-1")
+    assert "--dropout-multiplier is -1.0; allowed: 0 or more" in one_sentence(wrong, 2)

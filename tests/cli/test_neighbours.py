@@ -92,13 +92,13 @@ def test_called_wrongly(run, model, text):
         run(*call, "-w", "ban"), 2
     )
     assert "position is 9; the sentence has 6 words" in one_sentence(run(*call, "-p", 9), 2)
-    assert "give one of them" in one_sentence(run(*call, "-p", 1, "--same-word", "--other-words"))
+    assert "give one of them" in one_sentence(run(*call, "-p", 1, "--same-word", "--other-words"), 2)
     assert "--layer is 'all'; allowed: top" in one_sentence(run(*call, "-p", 1, "--layer", "all"), 2)
     assert "a number from 0 to 2" in one_sentence(run(*call, "-p", 1, "--layer", "3"), 2)
     assert "no such file" in one_sentence(run("neighbours", SENTENCE, "-m", model, "-p", 1, "-c", "none.txt"))
 
 
-def test_a_chinese_word_that_is_cut_otherwise(run, tmp_path):
+def test_a_chinese_word_that_is_split_differently(run, tmp_path):
     folder = tiny(output=False).save_pretrained(tmp_path / "m")
     result = run("neighbours", "他打开灯", "-w", "打", "-m", folder, "--splitter", "chinese")
     assert "0: 他, 1: 打开, 2: 灯" in one_sentence(result, 2)

@@ -9,7 +9,7 @@ import polyseme
 from polyseme.__main__ import main
 from tests.cli.running import one_sentence
 
-ARGUMENTS = ["--size", "tiny", "--vocabulary", "50", "--epochs", "2", "--sentences", "lines", "--splitter", "whitespace"]
+ARGUMENTS = ["--size", "tiny", "--vocabulary-size", "50", "--epochs", "2", "--sentences", "lines", "--splitter", "whitespace"]
 
 
 def write(path: Path) -> str:
@@ -31,7 +31,7 @@ def test_mistakes(tmp_path: Path, capsys) -> None:
     text = write(tmp_path / "t.txt")
     two = ["pretrain", "elmo", "--corpus", text, "--out", str(tmp_path / "m"), "--epochs", "1", "--minutes", "1"]
     assert main(two) == 2
-    assert capsys.readouterr().err == "polyseme: give one budget: --epochs, --minutes or --words\n"
+    assert capsys.readouterr().err == "polyseme: --epochs and --minutes are given: give exactly one of --steps, --epochs, --words, --minutes\n"
     assert main(["pretrain", "elmo", "--corpus", str(tmp_path / "none"), "--out", str(tmp_path / "m")]) == 1
     assert "none: no such file or folder" in capsys.readouterr().err
     (tmp_path / "empty.txt").write_text("\n")
@@ -41,7 +41,7 @@ def test_mistakes(tmp_path: Path, capsys) -> None:
 
 def test_transformers(tmp_path: Path, capsys) -> None:
     text, out = write(tmp_path / "t.txt"), str(tmp_path / "m")
-    assert main(["pretrain", "elmo", "--corpus", text, "--out", out, *ARGUMENTS, "--trunk", "transformer"]) == 0
+    assert main(["pretrain", "elmo", "--corpus", text, "--out", out, *ARGUMENTS, "--architecture", "transformer"]) == 0
     assert polyseme.load(out).config.architecture == "transformer"
     assert "| trunk | transformer |" in (tmp_path / "m" / "README.md").read_text()
     capsys.readouterr()
@@ -68,12 +68,12 @@ def test_outputs(tmp_path: Path, capsys) -> None:
     capsys.readouterr()
     start = ["pretrain", "elmo", "--corpus", text, "--out", str(tmp_path / "d")]
     assert main([*start, "--output", "adaptive", "--negatives", "5"]) == 2
-    assert "--negatives is for a sampled output; got --output adaptive" in capsys.readouterr().err
-    assert main([*start, "--tied"]) != 0
-    assert "has no word table to tie to: set input to words or both" in capsys.readouterr().err
+    assert "--negatives 5 needs --output sampled, not adaptive" in capsys.readouterr().err
+    assert main([*start, "--tied"]) == 2
+    assert "--tied needs a word table: give --input words or both" in capsys.readouterr().err
 
 
-def test_habits_and_other_mistakes(tmp_path: Path, capsys) -> None:
+def test_other_mistakes(tmp_path: Path, capsys) -> None:
     start = ["pretrain", "elmo", "--corpus", write(tmp_path / "t.txt"), "--out", str(tmp_path / "m")]
 
     def said(*arguments: str, code: int = 2) -> str:
@@ -84,7 +84,7 @@ def test_habits_and_other_mistakes(tmp_path: Path, capsys) -> None:
     assert "--total-words" in said("--total-words", "100")
     assert "'klingon'" in said("--splitter", "klingon")
     assert "bf16 needs a CUDA device" in said("--precision", "bf16", "--device", "cpu")
-    assert "set input to words or both" in said("--vectors", str(tmp_path / "v.txt"))
+    assert "--vectors needs a word table: give --input words or both" in said("--vectors", str(tmp_path / "v.txt"))
     assert "No such file" in said("--vectors", str(tmp_path / "v.txt"), "--input", "words", code=1)
 
 
@@ -116,10 +116,10 @@ def test_changes_are_refused_or_accepted(run, tmp_path):
     refused = run(*call, "--learning-rate", "0.002")
     assert refused.code == 1 and refused.err.count("learning_rate") == 1 and "--accept-changes" in refused.err
     over = run(*call, "--learning-rate", "0.002", "--accept-changes")
-    assert over.code == 1 and "is over" in over.err and "give a longer budget too" in over.err
+    assert over.code == 1 and "is finished" in over.err and "give a larger budget" in over.err
 
 
-def test_likeliest_words(run, tmp_path):
+def test_unigram_splitter(run, tmp_path):
     (tmp_path / "t.txt").write_text("他的包袱很重。\n我的包很大！\n" * 60, encoding="utf-8")
     (tmp_path / "words.txt").write_text("的\n包袱\n他\n", encoding="utf-8")
     start = ["pretrain", "elmo", "--corpus", tmp_path / "t.txt", "--out", tmp_path / "m", "--size", "tiny", "--epochs", "1"]
@@ -131,27 +131,27 @@ def test_likeliest_words(run, tmp_path):
     assert (tmp_path / "m" / "words.txt").read_text(encoding="utf-8") == "的\n包袱\n他\n"
     assert model.words("他的包袱") == ["他", "的", "包袱"] and {"包袱", "重"} < set(model.vocabulary)
     (tmp_path / "words.txt").write_text("的\n他\n", encoding="utf-8")
-    assert run(*start, "--word-list", tmp_path / "words.txt").code == 1  # another list cuts another text
+    assert run(*start, "--word-list", tmp_path / "words.txt").code == 1  # another list splits the text differently
 
 
-def test_words_of_a_lane_and_of_a_row(run, tmp_path):
+def test_bptt_and_word_dim(run, tmp_path):
     text, out = write(tmp_path / "t.txt"), tmp_path / "m"
     call = ["pretrain", "elmo", "--corpus", text, "--out", out, *ARGUMENTS, "--input", "both"]
-    assert run(*call, "--lane-words", 7, "--word-dim", 6).code == 0
+    assert run(*call, "--bptt", 7, "--word-dim", 6).code == 0
     newest = max((out / "run").glob("checkpoint-*.json"))
     said = json.loads(newest.read_text())["values"]["settings"]["settings"]["pretraining"]
-    assert (said["steps"], said["word_dim"]) == (7, 6)
+    assert (said["bptt"], said["word_dim"]) == (7, 6)
     assert polyseme.load(out).config.words.dim == 6
     assert run(*call).code == 1  # other settings
-    assert "--lane-words" in one_sentence(run(*call, "--lane-words", 0), 2)
+    assert "--bptt is 0; allowed: 1 or more" in one_sentence(run(*call, "--bptt", 0), 2)
     assert "--word-dim" in one_sentence(run(*call, "--word-dim", 0), 2)
-    tied = one_sentence(run(*call, "--tied", "--word-dim", 6), 1)
-    assert "tied is true and word_dim is 6" in tied
+    tied = one_sentence(run(*call, "--tied", "--word-dim", 6), 2)
+    assert "--word-dim is 6; allowed with --tied: 16, the size of the output" in tied
 
 
-def test_the_climb_of_the_rate(run, tmp_path):
+def test_warmup(run, tmp_path):
     call = ["pretrain", "elmo", "--corpus", write(tmp_path / "t.txt"), "--out", str(tmp_path / "m"), *ARGUMENTS]
     refused = run(*call, "--warmup", "1")
-    assert refused.code == 1 and "warmup is 1.0; it is a share of the run, from 0 to below 1" in refused.err
+    assert refused.code == 2 and "--warmup is 1.0; allowed: 0 or more, below 1" in refused.err
     assert run(*call, "--warmup", "0.5").code == 0
     assert "train.optim.warmup=0.5" in (tmp_path / "m" / "README.md").read_text()

@@ -41,29 +41,29 @@ def test_pretrain(run, corpus, tmp_path, method):
     assert polyseme.load(out).embed(["the cat"])[0].shape == (1, 2, 6)
     found = run("similar", "river", "-m", out, "-n", 3, "--json").json[0]
     assert found["word"] == "river" and len(found["similar"]) == 3
-    changed = one_sentence(run(*call[:-2], *(["--buckets", 30] if method == "fasttext" else ["--min-count", 2]), "--window", 2))
-    assert "this folder holds a run with other settings" in changed and "window" in changed
+    changed = run(*call, "--window", 2)
+    assert changed.code in (1, 2) and "other settings" in changed.err and "window" in changed.err, changed
 
 
 def test_hierarchical_softmax_has_no_negatives_unless_they_are_asked_for(run, corpus, tmp_path):
     pytest.importorskip("gensim", reason="word2vec and fastText are trained by gensim (extra vectors)")
-    call = ["pretrain", "word2vec", "-c", corpus, *WHITE, "--dim", 4, "--epochs", 1, "--min-count", 1, "--hierarchical"]
+    call = ["pretrain", "word2vec", "-c", corpus, *WHITE, "--dim", 4, "--epochs", 1, "--min-count", 1, "--hierarchical-softmax"]
     for name, more, negative in (("a", [], 0), ("b", ["--negative", 3, "--architecture", "skip-gram"], 3)):
         assert run(*call, "-o", tmp_path / name, *more).code == 0
-        assert f"negative={negative}, hierarchical=True" in (tmp_path / name / "README.md").read_text()
+        assert f"negative={negative}, hierarchical_softmax=True" in (tmp_path / name / "README.md").read_text()
 
 
 def test_pretrain_mistakes(run, corpus, tmp_path):
     start = ["pretrain", "glove", "--corpus", corpus, "--out", tmp_path / "m", *WHITE]
-    assert "comes 500 times or more: give a smaller --min-count" in one_sentence(run(*start, "--min-count", 500))
-    assert "x_max is 0.0; it must be above 0" in one_sentence(run(*start, "--x-max", 0))
+    assert "no word of the text occurs 500 times: give a lower --min-count" in one_sentence(run(*start, "--min-count", 500))
+    assert "--x-max is 0.0; allowed: above 0" in one_sentence(run(*start, "--x-max", 0), 2)
     assert "--dim" in one_sentence(run(*start, "--dim", 0), 2)
     start[1] = "word2vec"
-    assert "nothing would be learned" in one_sentence(run(*start, "--negative", 0))
+    assert "--negative 0 needs --hierarchical-softmax: without both there is no loss" in one_sentence(run(*start, "--negative", 0), 2)
 
 
 def test_similar_and_analogy(run, vectors, model):
-    assert run("similar", "bank", "-m", vectors, "-n", 2).out == "  0.995  river\n  0.981  money\n"
+    assert run("similar", "bank", "-m", vectors, "-n", 2).out == "  cosine  word\n   0.995  river\n   0.981  money\n"
     (found,) = run("analogy", "the", "of", "bank", "-m", vectors, "-n", 1, "--json").json
     assert found["words"] == ["the", "of", "bank"] and found["similar"][0]["word"] == "river"
     said = one_sentence(run("similar", "rivers", "-m", vectors))
@@ -108,21 +108,7 @@ def test_convert_mistakes(run, vectors, tmp_path):
 
 
 def test_a_folder_with_its_card(run, corpus, tmp_path):
-    call = [
-        "pretrain",
-        "glove",
-        "--corpus",
-        corpus,
-        "--out",
-        tmp_path / "m",
-        *WHITE,
-        "--dim",
-        3,
-        "--epochs",
-        1,
-        "--min-count",
-        1,
-    ]
-    assert run(*call).code == 0
+    call = ["pretrain", "glove", "--corpus", corpus, "--out", tmp_path / "m", *WHITE, "--dim", 3, "--epochs", 1]
+    assert run(*call, "--min-count", 1).code == 0
     facts = json.loads(run("info", tmp_path / "m", "--json").out)
     assert facts["encoder"] == "word2vec" and facts["card"] is True and facts["vocabulary"] == 12

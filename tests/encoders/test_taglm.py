@@ -45,7 +45,7 @@ def test_it_is_a_language_model_from_both_sides() -> None:
 
 
 def test_words_have_no_vectors_of_their_own() -> None:
-    with pytest.raises(PolysemeError, match="a taglm has no static vectors"):
+    with pytest.raises(PolysemeError, match="models of kind taglm have no static vectors"):
         WordSpace(elmo(output=True, kind=TagLm))
 
 

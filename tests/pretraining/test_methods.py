@@ -69,7 +69,7 @@ def test_adaptations() -> None:
     assert ulmfit.train.optim.decay == "slanted" and ulmfit.train.optim.clip_norm == 0.25
     with pytest.raises(UsageError, match="batching and dropout apply only to ELMo models, and this one is ulmfit"):
         configure_adaptation("ulmfit", {"dropout": 0.1, "batching": "packed"})
-    with pytest.raises(UsageError, match="a glove model cannot be adapted; allowed: elmo, taglm, ulmfit"):
+    with pytest.raises(UsageError, match="models of kind glove cannot be adapted; allowed: elmo, taglm, ulmfit"):
         configure_adaptation("glove", {})
 
 

@@ -39,6 +39,11 @@ def about(
         typer.echo(context.get_help())
 
 
+def _help_of_group(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
 def _options(configs: Callable[..., Mapping[str, Config]], *names: str) -> dict[str, Option]:
     return options_of(configs(*names))
 
@@ -264,8 +269,8 @@ def command_line(arguments: Sequence[str] | None = None) -> typer.Typer:
     groups = {"": app}
     for name, (help, verbs) in verbs_by_group().items():
         if name:
-            groups[name] = typer.Typer(name=name, help=help, no_args_is_help=True)
-            groups[name].callback()(lambda: None)
+            groups[name] = typer.Typer(name=name, help=help)
+            groups[name].callback(invoke_without_command=True)(_help_of_group)
             app.add_typer(groups[name], help=help)
         for verb in verbs:
             called = arguments is None or {*name.split(), verb.name} <= set(arguments)

@@ -130,7 +130,7 @@ class _Parameter:
 
     def read(self, value: Any) -> Any:
         """What the function gets for the text that typer read."""
-        if isinstance(value, list):
+        if isinstance(value, list):  # a repeated option: a comma is part of its text
             return value if self.declared.repeat else [self.read(each) for each in value]
         if self.declared.parse is not None and isinstance(value, str):
             return self.declared.parse(value)

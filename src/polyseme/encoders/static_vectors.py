@@ -23,7 +23,7 @@ def static_vectors(encoder: Encoder) -> WordVectors:
         weight = encoder.table.weight.detach().float().cpu().numpy()
         return WordVectors(list(encoder.vocabulary or ()), weight, len(weight))
     if not encoder.has_static_vectors:
-        raise PolysemeError(f"a {encoder.kind} has no static vectors: use an ELMo, or a table of word vectors")
+        raise PolysemeError(f"models of kind {encoder.kind} have no static vectors: use an ELMo, or a table of word vectors")
     if encoder.vocabulary is None:
         add = f"give one with {arg('vocabulary')}" if encoder.bidirectional else "use an ELMo, or a table of word vectors"
         raise PolysemeError(f"{encoder.source} has no vocabulary to search: {add}")

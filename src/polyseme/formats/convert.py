@@ -111,7 +111,7 @@ def _check_out(out: Path, target: Target, force: bool) -> bool:
 
 def _to_arpa(model: Encoder, out: Path) -> Conversion:
     if not isinstance(model, NgramModel):
-        raise PolysemeError(f"{arg('to', 'arpa')} applies only to n-gram models; {model.source} is a {model.kind}")
+        raise PolysemeError(f"{arg('to', 'arpa')} applies only to n-gram models; {model.source} is of kind {model.kind}")
     arpa.write(model, out)
     largest = model.table.difference(arpa.read(out).table)
     _warn_of_splitter(model, out, "arpa")
@@ -140,7 +140,7 @@ def _warn_of_splitter(model: Encoder, out: Path, target: Target) -> None:
 
 def _to_folder(model: Encoder, out: Path, target: Target, precision: str) -> Conversion:
     if target == "bilm" and not isinstance(model, Elmo):
-        raise PolysemeError(f"{arg('to', 'bilm')} applies only to ELMo models; {model.source} is a {model.kind}")
+        raise PolysemeError(f"{arg('to', 'bilm')} applies only to ELMo models; {model.source} is of kind {model.kind}")
     (out / REFERENCE).unlink(missing_ok=True)  # it would be of another model
     if isinstance(model, Elmo) and target == "bilm":
         bilm.write(model, out)

@@ -139,7 +139,7 @@ def _set_subword_pooling(model: Encoder, pooling: str) -> None:
 def _choose_precision(model: Encoder, precision: Precision) -> None:
     if not isinstance(model, Elmo):
         raise PolysemeError(
-            f"{arg('precision', precision)} applies only to ELMo models; {model.source} is a {model.kind}: leave it out"
+            f"{arg('precision', precision)} applies only to ELMo models; {model.source} is of kind {model.kind}: leave it out"
         )
     model.precision = precision
 

@@ -60,7 +60,9 @@ class Perplexity:
 
     def __str__(self) -> str:
         head = f"{count(self.sentences, 'sentence')}, {self.words:,} words, {self.unknown:.2%} outside the vocabulary"
-        return head + "\n" + columns([(f"perplexity {name}", format_perplexity(v)) for name, v in self.directions().items()])
+        values = self.directions()
+        names = [f"perplexity {name}" for name in values] if len(values) > 1 else ["perplexity"]
+        return head + "\n" + columns(list(zip(names, map(format_perplexity, values.values()), strict=True)))
 
     def _repr_html_(self) -> str:
         rows = [(name, format_perplexity(value)) for name, value in self.directions().items()]

@@ -77,7 +77,7 @@ def adaptation_options() -> dict[str, Option]:
 def configure_adaptation(kind: str, given: Mapping[str, Any]) -> NeuralMethod:
     """Build the config with which a kind of encoder is adapted, from options."""
     if kind not in ADAPTATIONS:
-        raise UsageError(f"a {kind} model cannot be adapted; allowed: {', '.join(ADAPTATIONS)}")
+        raise UsageError(f"models of kind {kind} cannot be adapted; allowed: {', '.join(ADAPTATIONS)}")
     config = load_class(ADAPTATIONS[kind])
     known = options_of({"adaptation": config()})
     other = sorted(name for name in given if name not in known and name in adaptation_options())
