@@ -12,7 +12,7 @@ from tests.cli.running import one_sentence, tiny
 from tests.encoders.test_sequence import ulmfit
 from tests.oracle.make import write_bilm
 
-LINES = ["the stent of the river .", "a dose to the bank .", "the ward of a bank ."] * 30
+LINES = ["the stent of the river .", "a dose to the bank .", "the ward of a bank ."] * 8
 QUICK = ["--epochs", "2", "--learning-rate", "0.01", "--batch-words", "100"]
 
 
@@ -52,7 +52,8 @@ def test_without_an_output_layer(run, text: Path, tmp_path: Path) -> None:
 def test_hdf5_and_back(run, text: Path, tmp_path: Path) -> None:
     source = write_bilm(tmp_path / "elmo", softmax=True, scale=0.8)
     result = run("adapt", source, "-c", text, "-o", tmp_path / "out", *QUICK, "--new-words", "2", "--negatives", "9")
-    assert result.code == 0 and "takes text split at spaces, one sentence per line: for raw text add --splitter english" in result.err
+    assert result.code == 0 and "takes text split at spaces, one sentence per line" in result.err
+    assert "for raw text add --splitter english" in result.err
     assert "added 2 words" in result.out
     assert run("convert", tmp_path / "out", tmp_path / "home", "--to", "bilm").code == 0
     back = polyseme.load(tmp_path / "home")

@@ -31,7 +31,8 @@ def test_mistakes(tmp_path: Path, capsys) -> None:
     text = write(tmp_path / "t.txt")
     two = ["pretrain", "elmo", "--corpus", text, "--out", str(tmp_path / "m"), "--epochs", "1", "--minutes", "1"]
     assert main(two) == 2
-    assert capsys.readouterr().err == "polyseme: --epochs and --minutes are given: give exactly one of --steps, --epochs, --words, --minutes\n"
+    given = "polyseme: --epochs and --minutes are given: give exactly one of --steps, --epochs, --words, --minutes\n"
+    assert capsys.readouterr().err == given
     assert main(["pretrain", "elmo", "--corpus", str(tmp_path / "none"), "--out", str(tmp_path / "m")]) == 1
     assert "none: no such file or folder" in capsys.readouterr().err
     (tmp_path / "empty.txt").write_text("\n")
