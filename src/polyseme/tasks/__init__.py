@@ -1,1 +1,1 @@
-"""Tasks that encoders are put to: one file each, all trained, saved and asked in the same way."""
+"""Tasks on encoders: one file each, all trained, saved and used in the same way."""

@@ -84,8 +84,8 @@ class _Documents(TaskData):
         """Yield the sentences of some documents in batches of similar length, with their numbers."""
         texts = [text for row in rows for text in self.texts[row]]
         for batch in batch_by_words([len(text) for text in texts], words=_TOGETHER, batch_size=_TOGETHER // 8):
-            places = batch.tolist()
-            yield places, self._sentences([], [texts[place] for place in places])
+            numbers = batch.tolist()
+            yield numbers, self._sentences([], [texts[number] for number in numbers])
 
     def _sentences(self, examples: list[CoreferenceDocument], texts: list[list[str]]) -> ExampleBatch:
         cached = None
@@ -252,14 +252,14 @@ class Coreference(Task):
         lengths = [len(text) for row in rows for text in data.texts[row]]
         begins = torch.tensor([0, *np.cumsum(lengths).tolist()], device=self.features.device)
         dims = self.ranker.sizes[0], self.ranker.sizes[2]
-        whole = tuple(torch.zeros(sum(lengths), dim, device=self.features.device) for dim in dims)
-        for places, batch in data.sentence_batches(rows):
+        states = tuple(torch.zeros(sum(lengths), dim, device=self.features.device) for dim in dims)
+        for numbers, batch in data.sentence_batches(rows):
             (inputs,) = self._inputs(batch)
             mask = inputs.mask
-            at = begins[places, None] + torch.arange(mask.shape[1], device=mask.device)  # (sentences, words)
-            for vectors, some in zip(whole, self._vectors(self.features(inputs)), strict=True):
+            at = begins[numbers, None] + torch.arange(mask.shape[1], device=mask.device)  # (sentences, words)
+            for vectors, some in zip(states, self._vectors(self.features(inputs)), strict=True):
                 vectors[at[mask]] = some[mask]
-        return whole[0], whole[1]
+        return states[0], states[1]
 
     def _clusters(self, ranking: SpanRanking) -> Clusters:
         """Linked spans are in one cluster; with singletons, a likely mention is one by itself."""
@@ -374,10 +374,10 @@ def _window(batch: ExampleBatch, begins: Sequence[int], window: int) -> ExampleB
 def _prediction(document: CoreferenceDocument, text: str | None, clusters: Clusters) -> CoreferencePrediction:
     words = document.words
     text = join(words) if text is None else text
-    places = word_offsets(words, text)
+    offsets = word_offsets(words, text)
     found = []
     for cluster in clusters:
-        spans = [(first, last, places[first][0], places[last][1]) for first, last in cluster]
+        spans = [(first, last, offsets[first][0], offsets[last][1]) for first, last in cluster]
         found.append([MentionSpan(text[begin:end], first, last, begin, end) for first, last, begin, end in spans])
     return CoreferencePrediction(text, document.sentences, found)
 

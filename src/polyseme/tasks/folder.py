@@ -24,6 +24,7 @@ from polyseme.base.tensor_files import read_tensors
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.folder import check_format, read_splitter, splitter_name
+from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.tasks.base import Task
 from polyseme.tasks.features import Features
 from polyseme.tasks.folder_writer import FINETUNED, HEAD, LABELS, SPLITTER_WORDS, WEIGHTS, WORDS
@@ -49,7 +50,7 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Task:
     config = _config(kind.config_type, head["config"], folder, version)
     encoders = [_read_encoder(entry, folder) for entry in head["encoders"]]
     vectors = None if head["vectors"] is None else _read_encoder(head["vectors"], folder)
-    if vectors is not None and not vectors.static:
+    if vectors is not None and not isinstance(vectors, WordVectorTable):
         raise FormatError(folder / HEAD, "names vectors that are not a table of word vectors")
     known = Vocabulary.read(folder / WORDS).words if config.features.words.enabled else []
     words = WordEmbeddings(config.features.words, known, vectors)  # type: ignore[arg-type]
