@@ -86,7 +86,7 @@ def test_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     learned = Reading.read(file, small(), training=True)
     assert [example.answers for example in learned] == [("Ann",), ()] and learned[0].spans == (AnswerSpan(0, 6, 9),)
     assert "skipped 1 of 3 questions, without an answer to train on" in caplog.text
-    with pytest.raises(FormatError, match="has no question that can be learned: none of 1 answers is in its paragraph"):
+    with pytest.raises(FormatError, match="has no question to train on: none of 1 answers is in its paragraph"):
         Reading.read(write(tmp_path / "b.json", ("It is Bob.", [("Tom", 6)])), small(), training=True)
     (tmp_path / "c.json").write_text('{"data": [{"paragraphs": [{"context": "a", "qas": [{"question": "Who?"}]}]}]}')
     with pytest.raises(FormatError, match=r"c.json: 1 of 1 questions have no 'answers', such as 'Who\?'"):

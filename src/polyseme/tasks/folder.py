@@ -53,7 +53,7 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Task:
     if vectors is not None and not isinstance(vectors, WordVectorTable):
         raise FormatError(folder / HEAD, "names vectors that are not a table of word vectors")
     known = Vocabulary.read(folder / WORDS).words if config.features.words.enabled else []
-    words = WordEmbeddings(config.features.words, known, vectors)  # type: ignore[arg-type]
+    words = WordEmbeddings(config.features.words, known, vectors)
     splitter = read_splitter(splitter_name(folder / HEAD, head["splitter"], version), folder / SPLITTER_WORDS)
     task = kind(config, Features(config.features, words, encoders), Vocabulary.read(folder / LABELS).words, splitter)
     _load_weights(task, folder)
