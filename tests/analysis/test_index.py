@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +15,6 @@ from polyseme.analysis.index import Index, layer_slice
 from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.text.corpus import Corpus
 from tests.analysis.known import Known
-from tests.cli.running import environment
 
 TEXT = [
     ["the", "bank", "of", "the", "river", "."],
@@ -234,29 +231,24 @@ def test_a_failure_leaves_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-_KILLED = """
-import os, signal, sys
-from polyseme.analysis import index_builder
-from polyseme.analysis.index import Index
-from tests.analysis.known import Known
-from tests.analysis.test_index import TEXT
-
 class Killed(Known):
+    """Ends its process in the middle."""
+
     def forward(self, batch):
         if self.sentences:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().forward(batch)
 
-index_builder.EMBEDDED = 4
-Index.build(Killed(), TEXT, sys.argv[1])
-"""
 
-
-@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_a_kill_leaves_no_half_index(tmp_path):
-    root = Path(__file__).parents[2]
-    killed = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path)], cwd=root, env=environment(), check=False)
-    assert killed.returncode == -signal.SIGKILL
+def test_a_kill_leaves_no_half_index(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(index_builder, "EMBEDDED", 4)
+        child = os.fork()
+        if not child:
+            Index.build(Killed(), TEXT, tmp_path)
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
     left = [path.name for path in tmp_path.iterdir() if path.is_dir()]
     assert len(left) == 1 and left[0].endswith(".part")  # it was in the middle
     with pytest.raises(FormatError, match="no complete index"):

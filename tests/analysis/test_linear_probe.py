@@ -8,7 +8,7 @@ from polyseme.analysis.config import ProbeConfig
 from polyseme.analysis.linear_probe import _moments, fit_linear_probe
 from polyseme.base.config import ConfigError
 
-QUICK = ProbeConfig(epochs=20, min_steps=200, batch_size=64)
+QUICK = ProbeConfig(epochs=10, min_steps=80, batch_size=64, learning_rate=2e-2, mix_learning_rate=5e-2)
 
 
 def data(count: int = 400) -> tuple[np.ndarray, np.ndarray]:
@@ -39,13 +39,13 @@ def test_the_optimum_of_one_number():
     """Classes 0 and 1 overlap on one feature: the probe's log odds are those of the counts (1:3 and 3:1)."""
     feature = np.repeat([-1.0, 1.0], 400).astype(np.float32)
     labels = np.concatenate([np.repeat([0, 1], [300, 100]), np.repeat([0, 1], [100, 300])])
-    probe = fit_linear_probe(feature[None, :, None], labels, 2, QUICK.replace(weight_decay=0.0, min_steps=600))
+    probe = fit_linear_probe(feature[None, :, None], labels, 2, QUICK.replace(weight_decay=0.0, min_steps=200))
     scores = probe(torch.tensor([[[-1.0], [1.0]]])).detach().numpy()
     np.testing.assert_allclose(scores[:, 1] - scores[:, 0], [-np.log(3), np.log(3)], atol=0.05)
 
 
 def test_the_seed_decides():
-    stack, labels = data(100)
+    stack, labels = data(60)
     one, same, other = (fit_linear_probe(stack, labels, 3, QUICK.replace(seed=seed)).output.weight for seed in (1, 1, 2))
     assert torch.equal(one, same) and not torch.equal(one, other)
 

@@ -8,7 +8,7 @@ from polyseme.base.errors import PolysemeError
 from polyseme.text.labelled.conll import TaggedSentence
 from tests.analysis.fake import Fake
 
-QUICK = ProbeConfig(epochs=20, min_steps=200, batch_size=64)
+QUICK = ProbeConfig(epochs=10, min_steps=80, batch_size=64, learning_rate=2e-2, mix_learning_rate=5e-2)
 NOUN, VERB = TaggedSentence(["the", "run"], ["D", "N"]), TaggedSentence(["to", "run"], ["P", "V"])
 WORDS = {"the": [1.0, 0, 0], "to": [0, 1.0, 0], "run": [0, 0, 1.0]}
 

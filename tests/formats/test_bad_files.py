@@ -63,12 +63,13 @@ def test_cut_weights(share, tmp_path):
     refused(tmp_path, r"weights.hdf5: is a truncated or damaged HDF5 file \(.+\)")
 
 
-def test_damaged_weights(tmp_path):
+@pytest.mark.parametrize("places", [20, pytest.param(60, marks=pytest.mark.slow)])  # more of the same
+def test_damaged_weights(tmp_path, places):
     """Wherever the bytes are hit, loading works or says so in a sentence that names the file."""
     path = write_bilm(tmp_path) / "weights.hdf5"
     content = path.read_bytes()
     generator, told = random.Random(5), 0
-    for _ in range(60):
+    for _ in range(places):
         damaged = bytearray(content)
         start = generator.randrange(8, 6000)
         damaged[start : start + 40] = generator.randbytes(40)

@@ -111,8 +111,8 @@ def test_all_words_of_wrong_files(tmp_path: Path, name: str) -> None:
 
 
 def test_all_words_as_the_array_grows(tmp_path: Path) -> None:
-    numbers = np.random.default_rng(0).normal(size=(9000, 50)).astype(np.float32)
-    rows = {f"w{row}": numbers[row].tolist() for row in range(9000)}
+    numbers = np.random.default_rng(0).normal(size=(1000, 300)).astype(np.float32)
+    rows = {f"w{row}": numbers[row].tolist() for row in range(1000)}
     for data in (text(rows, header=False), binary(rows, line_ends=True)):
         found = read_vectors(write(tmp_path / "v", data))
         assert found.words == list(rows)

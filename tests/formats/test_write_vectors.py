@@ -23,6 +23,7 @@ def test_we_read_what_we_write(tmp_path: Path, binary: bool) -> None:
     assert found.words == WORDS and found.vectors.tobytes() == NUMBERS.tobytes()
 
 
+@pytest.mark.slow  # gensim takes three seconds to import
 @pytest.mark.parametrize("binary", [False, True])
 def test_gensim_reads_what_we_write(tmp_path: Path, binary: bool) -> None:
     keyed = pytest.importorskip("gensim.models", reason="gensim is the oracle here").KeyedVectors

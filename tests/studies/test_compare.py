@@ -41,26 +41,6 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return vectors
 
 
-def test_cells_are_trained_once_and_compared(data: Path, tmp_path: Path) -> None:
-    study = Study(tmp_path / "study", ("ner",), ("none", "word2vec"), (1,), {"en": str(data)}, QUICK)
-    said: list[str] = []
-    experiments = study.run(jobs=2, device="cpu", notify=said.append)
-    assert not [
-        path for experiment in experiments for path in Path(experiment.out, "run").glob("checkpoint-*")
-    ]  # they would fill the disk
-    assert (
-        len(experiments) == len(said) == 2
-        and all(experiment.done for experiment in experiments)
-        and all("test 0." in line for line in said)
-    )
-    written = [Path(experiment.out, "result.json").stat().st_mtime_ns for experiment in experiments]
-    assert study.run(device="cpu", notify=said.append) == experiments and len(said) == 2
-    assert written == [Path(experiment.out, "result.json").stat().st_mtime_ns for experiment in experiments]
-    rows = table(experiments, "none")
-    assert [row.encoders for row in rows] == ["none", "word2vec"] and rows[0].gain is None and rows[1].gain is not None
-    assert "CoNLL-2003" in markdown(rows) and as_csv(rows).count("\n") == 3
-
-
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Experiments run in this process, which has PyTorch loaded."""
@@ -82,6 +62,32 @@ class InProcess:
 
     def poll(self) -> int:
         return self.code
+
+
+# in processes of their own, which import PyTorch, only among the slow tests
+@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_cells_are_trained_once_and_compared(
+    data: Path, tmp_path: Path, request: pytest.FixtureRequest, processes: bool
+) -> None:
+    if not processes:
+        request.getfixturevalue("in_process")
+    study = Study(tmp_path / "study", ("ner",), ("none", "word2vec"), (1,), {"en": str(data)}, QUICK)
+    said: list[str] = []
+    experiments = study.run(jobs=2, device="cpu", notify=said.append)
+    assert not [
+        path for experiment in experiments for path in Path(experiment.out, "run").glob("checkpoint-*")
+    ]  # they would fill the disk
+    assert (
+        len(experiments) == len(said) == 2
+        and all(experiment.done for experiment in experiments)
+        and all("test 0." in line for line in said)
+    )
+    written = [Path(experiment.out, "result.json").stat().st_mtime_ns for experiment in experiments]
+    assert study.run(device="cpu", notify=said.append) == experiments and len(said) == 2
+    assert written == [Path(experiment.out, "result.json").stat().st_mtime_ns for experiment in experiments]
+    rows = table(experiments, "none")
+    assert [row.encoders for row in rows] == ["none", "word2vec"] and rows[0].gain is None and rows[1].gain is not None
+    assert "CoNLL-2003" in markdown(rows) and as_csv(rows).count("\n") == 3
 
 
 def test_done_cells_share_equal_vectors(data: Path, tmp_path: Path) -> None:

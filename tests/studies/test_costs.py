@@ -11,9 +11,9 @@ import pytest
 
 from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.studies.compare import Study
-from polyseme.studies.costs import FREE, cost_of
 from polyseme.studies.experiment import Experiment
 from polyseme.studies.report import ComparisonResult
+from polyseme.studies.table import FREE, cost_of
 from tests.studies.calling import polyseme_call
 from tests.studies.test_compare import TRAIN
 

@@ -31,7 +31,6 @@ class SectionScore:
     asked: int = 0
     """Questions whose four words the model knows."""
     skipped: int = 0
-    """The other questions."""
 
     @property
     def accuracy(self) -> float | None:
@@ -42,7 +41,6 @@ class SectionScore:
         return SectionScore(self.right + other.right, self.asked + other.asked, self.skipped + other.skipped)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
         return {"accuracy": self.accuracy, "right": self.right, "asked": self.asked, "left_out": self.skipped}
 
 
@@ -55,11 +53,9 @@ class AnalogyScores:
 
     @property
     def total(self) -> SectionScore:
-        """All sections together."""
         return sum(self.sections.values(), SectionScore())
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
         sections = {name: score.to_json() for name, score in self.sections.items()}
         return {"all": self.total.to_json(), "sections": sections, "unknown_words": len(self.unknown)}
 

@@ -52,7 +52,6 @@ class Index:
     ) -> None:
         self.manifest = manifest
         self.types = types
-        """The distinct words."""
         self.folder = folder
         """Where it is saved, if it is."""
         self.vectors: NDArray[np.float16] = arrays["vectors"]
@@ -155,7 +154,6 @@ class Index:
         self._checked = now
 
     def sentence(self, number: int) -> list[str]:
-        """Return the words of a sentence."""
         begin, end = self.offsets[number : number + 2].tolist()
         return [self.types[word] for word in self.words[begin:end].tolist()]
 
@@ -173,7 +171,6 @@ class Index:
         return nearest_rows(self.static, vector, count, among)
 
     def __len__(self) -> int:
-        """Occurrences of words."""
         return len(self.words)
 
 

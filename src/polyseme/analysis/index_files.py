@@ -35,11 +35,8 @@ class IndexManifest(Config):
     """What an index contains."""
 
     polyseme_index: int = FORMAT
-    """The version of the format."""
     model: str
-    """Fingerprint of the model."""
     text: str
-    """Fingerprint of the sentences."""
     first_layer: int
     last_layer: int
     """The layers whose mean the vectors are; for one layer, both are its number."""
@@ -49,7 +46,6 @@ class IndexManifest(Config):
     dim: int
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each array."""
         return {
             "vectors": (self.occurrences, self.dim),
             "words": (self.occurrences,),
@@ -68,7 +64,6 @@ class AppendableArray:
         self._head()
 
     def add(self, rows: NDArray[np.float16]) -> None:
-        """Append rows, (rows, dim)."""
         self._file.write(np.ascontiguousarray(rows, dtype="<f2").data)
         self.rows += len(rows)
 
@@ -137,7 +132,6 @@ def read_arrays(folder: Path, manifest: IndexManifest) -> dict[str, NDArray[Any]
 
 
 def read_types(folder: Path, manifest: IndexManifest) -> list[str]:
-    """Read the distinct words."""
     types = read_json(folder / TYPES).get("types")
     if not isinstance(types, list) or len(types) != manifest.types or not all(isinstance(word, str) for word in types):
         raise FormatError(folder / TYPES, f"does not have the {manifest.types:,} words of the index: build it again")

@@ -42,10 +42,8 @@ class Neighbour:
     cosine: float
     sentence: list[str]
     position: int
-    """Its position in the sentence, from 0."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
         return {"word": self.word, "cosine": self.cosine, "words": self.sentence, "position": self.position}
 
 
@@ -57,10 +55,8 @@ class StaticNeighbour:
     cosine: float
     """Of the static vectors (layer 0), which do not depend on the sentence."""
     count: int
-    """Occurrences in the text."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
         return {"word": self.word, "cosine": self.cosine, "count": self.count}
 
 
@@ -78,7 +74,6 @@ class Searched:
     static: bool = True
     """Whether the model has static vectors."""
     folder: Path | None = None
-    """Where the index is saved."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +91,6 @@ class Neighbours:
     """Whether the word has a vector; all unknown words of a model share one."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
         return {
             "words": self.words,
             "position": self.position,

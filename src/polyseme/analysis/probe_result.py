@@ -16,7 +16,6 @@ class ProbeResult:
     """Scores by row and measure."""
 
     title: str
-    """What was measured, on what."""
     measures: tuple[str, ...]
     """The columns, the main one first."""
     rows: Mapping[str, Mapping[str, float]]
@@ -43,7 +42,6 @@ class ProbeResult:
         }
 
     def plot(self, path: str | Path) -> Path:
-        """Draw the main measure into a png, svg or pdf file."""
         from polyseme.analysis.plots import plot
 
         return plot(self, path)

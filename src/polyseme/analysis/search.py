@@ -28,7 +28,6 @@ class SearchResult:
     """(results,): their cosines, from -1 to 1."""
 
     def pairs(self) -> Iterator[tuple[int, float]]:
-        """Iterate over rows with their cosines."""
         return zip(self.rows.tolist(), self.cosines.tolist(), strict=True)
 
 

@@ -32,7 +32,6 @@ class Instance:
     """Its words in the sentence."""
     lemma: Lemma
     synsets: tuple[str, ...]
-    """The senses, any of which is correct."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,6 @@ class ScoredPairs(Generic[Pair]):
 
     @classmethod
     def of(cls, path: str | Path, rows: Iterable[tuple[Pair, float]]) -> ScoredPairs[Pair]:
-        """Collect the rows of a file."""
         data = list(rows)
         if len(data) < 2:
             raise FormatError(path, f"has {len(data)} pairs; a correlation needs at least 2")

@@ -105,13 +105,11 @@ def setting(
 
 
 def setting_of(field: dataclasses.Field[Any]) -> Setting:
-    """The declaration of a dataclass field."""
     return field.metadata.get("setting", Setting())
 
 
 @functools.cache
 def hints_of(config: type) -> dict[str, Any]:
-    """The types of a config's fields."""
     return typing.get_type_hints(config)
 
 
@@ -150,7 +148,6 @@ class Config:
         return format1.restore(type(self).__name__, values) if format == 1 else values
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
 

@@ -24,7 +24,6 @@ class Option:
     name: str
     """Keyword argument in Python; as a flag with dashes."""
     hint: Any
-    """Type of the value."""
     default: Any
     declared: Setting
     paths: tuple[str, ...]

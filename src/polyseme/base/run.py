@@ -33,7 +33,6 @@ class Run:
     seed: int = 0
     """Each process derives its own seed from this one."""
     device: torch.device = dataclasses.field(default_factory=lambda: torch.device("cpu"))
-    """Device of the tensors."""
     rank: int = 0
     """Number of this process, from 0."""
     world_size: int = 1
@@ -100,7 +99,6 @@ class Run:
         return states
 
     def restore_random(self, states: Mapping[str, Any]) -> None:
-        """Restore what `random_states` returned."""
         version, internal, gauss_next = states["python"]
         random.setstate((version, tuple(internal), gauss_next))
         kind, keys, *rest = states["numpy"]

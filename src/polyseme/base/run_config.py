@@ -30,7 +30,6 @@ class RunConfig(Config):
     accept_changes: bool = setting(False, "Resume a run under other settings than before.", group="Training")
 
     def run(self) -> Run:
-        """This process's run."""
         from polyseme.base.run import Run
 
         return Run.from_environment(seed=self.seed, device=self.device, precision=self.precision)

@@ -48,7 +48,6 @@ class Conversion:
     """Number format of the weights; None for files that have only one."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
         precision = {} if self.precision is None else {"precision": self.precision}
         sizes = {"bytes": self.bytes, "files": self.files, "largest_difference": self.largest_difference}
         return {"out": str(self.out), "to": self.to, **precision, **sizes}

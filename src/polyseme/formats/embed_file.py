@@ -47,7 +47,6 @@ class EmbeddedFile:
     """Lines that an earlier, interrupted run had done."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
         return {"out": str(self.out), "lines": self.lines, "words": self.words, "resumed": self.resumed}
 
     def __str__(self) -> str:
@@ -121,7 +120,6 @@ class _Job:
     """Whether a single layer is (1, words, dim), because a run of format 1 began the file so."""
 
     def begin(self, lines: Iterable[str]) -> tuple[VectorWriter, _HashedLines]:
-        """Return the writer and the lines that are left."""
         journal, info = self.part.journal(), _file_info(self.model, self.config)
         if journal is not None and journal["lines"]:
             text = _HashedLines(lines)
@@ -221,7 +219,6 @@ class _HashedLines:
         return line
 
     def digest(self) -> str:
-        """Return the hash of all lines taken so far."""
         return self._hash.hexdigest()
 
 

@@ -22,7 +22,6 @@ class ModelInfo:
 
     facts: dict[str, Any]
     card: str | None
-    """The text of the model card."""
     show_card: bool = False
 
     def to_json(self) -> dict[str, Any]:

@@ -58,7 +58,6 @@ class Verification:
     largest_difference: float
     """Largest absolute difference of any number."""
     where: str
-    """Where it is."""
     split_differently: tuple[int, ...] = ()
     """Sentences that the model's splitter now splits differently."""
     tolerance: float = 1e-5
@@ -87,7 +86,6 @@ class Verification:
             raise PolysemeError(self.problem)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
         if self.written is not None:
             return {"written": str(self.written)}
         return {

@@ -63,7 +63,6 @@ def to_polyseme(mappings: Iterable[WeightMapping], get: Callable[[str], Tensor])
 
 
 def to_foreign(mappings: Iterable[WeightMapping], ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Convert our tensors to foreign arrays."""
     result: dict[str, Tensor] = {}
     for mapping in mappings:
         tensors = mapping.transform.write(*(ours[name].detach().float().cpu() for name in mapping.ours))

@@ -116,7 +116,6 @@ class _Rows:
         return word if self._is_wanted(word) else None
 
     def keep(self, word: str, numbers: NDArray[np.float32], where: str) -> None:
-        """Add a wanted row."""
         if not np.isfinite(numbers).all():
             raise FormatError(where, f"has a number for {word!r} that is not finite: fix the file or remove the line")
         self._keep(word, numbers)
@@ -299,7 +298,6 @@ class _Stream:
         self._data, self._offset = b"", 0
 
     def more(self) -> bool:
-        """Whether there is another byte."""
         return self._offset < len(self._data) or self._fill()
 
     def peek(self, most: int) -> bytes:
@@ -345,7 +343,6 @@ class _Stream:
         return data
 
     def _fill(self) -> bool:
-        """Read another block; False at the end of the file."""
         block = next(self._blocks, b"")
         self._data, self._offset = self._data[self._offset :] + block, 0
         return bool(block)

@@ -21,15 +21,13 @@ from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.signals import GracefulStop
 from polyseme.encoders.shipped import resolve_path
 from polyseme.studies.config import NONE, CompareConfig
-from polyseme.studies.costs import NamedCosts
-from polyseme.studies.experiment import EXPERIMENTS_FOLDER, Experiment
+from polyseme.studies.experiment import EXPERIMENTS_FOLDER, Experiment, quick_fingerprint
 from polyseme.studies.finetuning import FINETUNE, FROZEN, default_options, without_mode
-from polyseme.studies.fingerprint import quick_fingerprint
 from polyseme.studies.options import OptionUse, check_scopes, option_problems, options_for, parse_lists
 from polyseme.studies.processes import Process, failure_reason, run_parallel, start_process
 from polyseme.studies.report import ComparisonResult, write_report
 from polyseme.studies.sets import GROUPS, labelled_set, members
-from polyseme.studies.table import table
+from polyseme.studies.table import NamedCosts, table
 from polyseme.studies.train import encoder_names
 from polyseme.tasks.base import Task
 from polyseme.tasks.registry import task_class
@@ -114,12 +112,10 @@ class Study:
         return "+".join(names)
 
     def _options(self, name: str, row: str) -> dict[str, Any]:
-        """The given options of the experiments of a data set and a row."""
         options = options_for(self.options, self._scopes(name, row))
         return {"mode": FINETUNE, **options} if row != without_mode(row) else options
 
     def _scopes(self, name: str, row: str) -> set[str]:
-        """The scopes of the experiments of a data set and a row."""
         plain = without_mode(row)
         return {name, plain, *(each for each in self.groups if name in members(each)), FROZEN if plain == row else FINETUNE}
 
@@ -158,7 +154,6 @@ class Study:
             raise UsageError(f"two experiments have the folder {twice[0]}: give rows names that differ in letters or digits")
 
     def check_files(self) -> None:
-        """Raise an error for missing data."""
         for name in self.sets:
             labelled_set(name).files()
 

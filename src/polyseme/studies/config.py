@@ -73,16 +73,13 @@ class CompareConfig(StudyConfig):
     )
 
     def problems(self) -> Iterable[str]:
-        """The baseline is a row, and nothing is empty."""
         yield from empty_problems(self, "tasks", "encoders", "seeds", "train_fractions")
         yield from baseline_problems(self.baseline, self.encoders)
 
     def vector_files(self) -> dict[str, str]:
-        """Return the files of word vectors by language."""
         return dict(_existing("vectors", text, "a language and a file, such as en=vectors.bin") for text in self.vectors)
 
     def model_paths(self) -> dict[str, str]:
-        """Return the models by their short names."""
         paths = dict(_existing("model", text, "a short name and a model, such as bert=my-bert") for text in self.models)
         for name in paths:
             if name == NONE or set(name) & set("+:,/"):
@@ -129,11 +126,9 @@ class LineageConfig(StudyConfig):
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The rows of the comparison."""
         return self.encoders or (NONE, *self.methods)
 
     def problems(self) -> Iterable[str]:
-        """Settings of the comparison need data sets."""
         yield from empty_problems(self, "methods", "seeds")
         for method in self.methods:
             if method not in METHODS:

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base import format1
+from polyseme.base.hashing import hash_bytes
 from polyseme.base.run import Run
 from polyseme.encoders import folder as models
+from polyseme.encoders.folder import COST
 from polyseme.encoders.shipped import shipped_folder
 from polyseme.studies.finetuning import default_options
 from polyseme.studies.hard_links import link_duplicates
@@ -30,6 +32,9 @@ EXPERIMENT_FILE, LOG_FILE = "cell.json", "cell.log"
 """The experiment and its log, in its folder."""
 EXPERIMENTS_FOLDER = "cells"
 FORMAT = 2
+_SMALL_FILES = ("config.json", COST)
+_LARGE_FILE = "model.safetensors"
+_PREFIX = 1 << 20  # bytes of a file of vectors that are hashed
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,6 @@ class Experiment:
     """What is trained, and where it is written."""
 
     set: str
-    """Name of the labelled data set."""
     row: str
     """Name of the encoders in the comparison."""
     encoders: str
@@ -52,12 +56,10 @@ class Experiment:
 
     @property
     def train_fraction(self) -> float:
-        """Fraction of the training data."""
         return float(self.options.get("train_fraction", 1.0))
 
     @property
     def done(self) -> bool:
-        """Whether it is trained to the end."""
         return self.result is not None
 
     @property
@@ -69,12 +71,10 @@ class Experiment:
 
     @property
     def log(self) -> Path:
-        """The output of its process."""
         return Path(self.out, LOG_FILE)
 
     @property
     def title(self) -> str:
-        """A short description."""
         fraction = "" if self.train_fraction == 1 else f" {100 * self.train_fraction:g}% of the data"
         return f"{self.set} {self.row}{fraction} seed {self.seed}"
 
@@ -112,7 +112,6 @@ class Experiment:
         return options
 
     def train(self, device: str | None = None) -> None:
-        """Train it, or resume it."""
         labelled = labelled_set(self.set)
         files = labelled.files()
         job = TaskJob(
@@ -146,6 +145,22 @@ def _splitter(name: str | None, language: str) -> Splitter:
     folder = shipped_folder(language)
     assert folder is not None
     return models.load(folder).splitter
+
+
+def quick_fingerprint(path: str | Path) -> str | None:
+    """Hash a model folder or a file of vectors, by small files or the beginning and by size.
+
+    None: there is nothing at the path, as with the names of shipped models.
+    """
+    path = Path(path).expanduser()
+    if path.is_file():  # other vectors can have the same size
+        with path.open("rb") as file:
+            return hash_bytes(file.read(_PREFIX), str(path.stat().st_size).encode())[:12]
+    if not path.is_dir():
+        return None
+    small = [(path / name).read_bytes() if (path / name).is_file() else b"-" for name in _SMALL_FILES]
+    large = path / _LARGE_FILE
+    return hash_bytes(*small, str(large.stat().st_size if large.is_file() else None).encode())[:12]
 
 
 def main() -> None:

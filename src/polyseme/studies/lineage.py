@@ -31,8 +31,8 @@ from polyseme.pretraining.cost import Cost, read_cost
 from polyseme.pretraining.methods import get_method, method_options
 from polyseme.studies.compare import Study
 from polyseme.studies.config import METHODS, LineageConfig
+from polyseme.studies.experiment import quick_fingerprint
 from polyseme.studies.finetuning import without_mode
-from polyseme.studies.fingerprint import quick_fingerprint
 from polyseme.studies.processes import Process, failure_reason, last_line, run_parallel, start_process
 from polyseme.studies.report import ComparisonResult
 from polyseme.text.config import TextConfig
@@ -71,11 +71,9 @@ class Lineage:
         object.__setattr__(self, "out", Path(self.out).expanduser())
 
     def folder(self, method: str) -> Path:
-        """Return the folder of a method's model."""
         return self.out / "models" / method
 
     def done(self, method: str) -> bool:
-        """Whether its training is finished."""
         return read_cost(self.folder(method)) is not None
 
     @property
@@ -130,7 +128,6 @@ class Lineage:
         return [*texts, *self.arguments.get(method, ())]
 
     def _called(self, method: str) -> list[str] | None:
-        """The arguments with which it was trained; None: unknown."""
         path = self._arguments_file(method)
         call: list[str] | None = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
         return call
@@ -139,7 +136,6 @@ class Lineage:
         return self.out / "models" / f"{method}.json"
 
     def log(self, method: str) -> Path:
-        """Return the log of its training."""
         return self.out / "models" / f"{method}.log"
 
     def _start(self, method: str) -> Process:

@@ -53,9 +53,7 @@ class OptionUse:
     set: str
     kind: type[Task]
     own: Mapping[str, Any]
-    """Those of the data set."""
     given: Mapping[str, Any]
-    """Those that the user gave."""
 
 
 def option_problems(uses: Sequence[OptionUse]) -> list[str]:

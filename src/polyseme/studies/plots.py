@@ -35,12 +35,10 @@ class Style:
 
     @property
     def hatch(self) -> dict[str, Any]:
-        """Style of its bars."""
         return {"hatch": "////", "edgecolor": "white", "linewidth": 0.0} if self.tuned else {}
 
     @property
     def fill(self) -> str:
-        """Fill of its points."""
         return "white" if self.tuned else self.colour
 
 

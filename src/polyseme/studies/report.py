@@ -9,9 +9,8 @@ from pathlib import Path
 from polyseme.base.display import columns, html_table
 from polyseme.base.files import write_text
 from polyseme.pretraining.cost import Cost
-from polyseme.studies.costs import COST_HEADER, NamedCosts, cost_rows
 from polyseme.studies.plots import has_costs, plot_costs, plot_learning_curve, plot_scores
-from polyseme.studies.table import ComparisonRow, as_csv, score_header, score_rows
+from polyseme.studies.table import COST_HEADER, ComparisonRow, NamedCosts, as_csv, cost_rows, score_header, score_rows
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,6 @@ class ComparisonResult:
         return "".join(html_table(header, rows) for header, *rows in self._tables())
 
     def as_markdown(self) -> str:
-        """Return the tables as Markdown."""
         return "\n".join(markdown_table(header, rows) for header, *rows in self._tables())
 
     def _tables(self) -> list[list[list[str]]]:

@@ -2,12 +2,13 @@
 
 As in Table 1 of Peters et al. 2018: baseline, with encoder, absolute and relative increase. The relative increase (error
 reduction) is the fraction of the baseline's errors that are gone. A group of data sets has a row for the mean of their scores,
-seed by seed.
+seed by seed. What the pre-training of encoders cost is read from their model folders.
 """
 
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import statistics
 from collections.abc import Sequence
@@ -16,17 +17,24 @@ from pathlib import Path
 
 import numpy as np
 
+from polyseme.base.display import format_duration
+from polyseme.encoders.shipped import shipped_folder
 from polyseme.metrics.bootstrap import Comparison, ExampleSet, paired_bootstrap_of_mean
-from polyseme.pretraining.cost import Cost
-from polyseme.studies.costs import cost_of
+from polyseme.pretraining.cost import Cost, read_cost
+from polyseme.studies.config import NONE
 from polyseme.studies.experiment import Experiment
 from polyseme.studies.sets import labelled_set, members, title_of
+from polyseme.studies.train import encoder_names
 from polyseme.tasks.fit import SCORE_COUNTS
 from polyseme.tasks.registry import task_class
 
 HEADER = ("data set", "train fraction", "encoders", "metric", "mean", "std", "seeds", "increase", "error reduction", "interval")
 CSV_HEADER = ("set", "train_fraction", "encoders", "metric", "mean", "std", "error_reduction", "low", "high", "p", "scores")
 CSV_COSTS = ("pretraining_seconds", "pretraining_words", "parameters", "pretraining_words_per_second")
+FREE = Cost(method=NONE, seconds=0.0, words=0, text_words=0, parameters=0)
+COST_HEADER = ("encoders", "pre-training", "words seen", "words/s", "parameters", "device", "held-out perplexity")
+NamedCosts = Sequence[tuple[str, Cost | None]]
+"""Rows of encoders and their costs; None: unknown."""
 Key = tuple[str, float, str]
 """Data set, fraction of the training data, row of encoders."""
 Runs = list[list[Experiment]]
@@ -50,12 +58,10 @@ class ComparisonRow:
 
     @property
     def mean(self) -> float:
-        """Mean over the seeds."""
         return statistics.fmean(self.scores)
 
     @property
     def std(self) -> float:
-        """Standard deviation over the seeds."""
         return statistics.stdev(self.scores) if len(self.scores) > 1 else 0.0
 
     def formatted(self) -> list[str]:
@@ -132,7 +138,6 @@ def score_header(rows: Sequence[ComparisonRow]) -> list[str]:
 
 
 def score_rows(rows: Sequence[ComparisonRow]) -> list[list[str]]:
-    """Return the cells of the table."""
     return [_shown(row.formatted(), rows) for row in rows]
 
 
@@ -152,3 +157,32 @@ def as_csv(rows: Sequence[ComparisonRow]) -> str:
         scores = " ".join(map(str, row.scores))
         writer.writerow([row.set, row.train_fraction, row.encoders, row.measure, row.mean, row.std, *gains, scores, *costs])
     return text.getvalue()
+
+
+def cost_of(encoders: str) -> Cost | None:
+    """Return the cost of all encoders joined by `+`; None if one is unknown."""
+    costs = [read_cost(shipped_folder(name) or Path(name).expanduser()) for name in encoder_names(encoders)]
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return None
+    return functools.reduce(Cost.plus, known) if known else FREE
+
+
+def cost_rows(costs: NamedCosts) -> list[list[str]]:
+    """Return the cells of a table of costs, without rows of no encoder."""
+    return [[name, *_formatted(cost)] for name, cost in costs if cost is not FREE]
+
+
+def _formatted(cost: Cost | None) -> list[str]:
+    if cost is None:
+        return ["unknown", "", "", "", "", ""]
+    speed = cost.words_per_second
+    perplexity = cost.scores.get("perplexity", cost.scores.get("word_perplexity"))  # per word, if the model has subwords
+    return [
+        format_duration(cost.seconds),
+        f"{cost.words:,}",
+        "" if speed is None else f"{speed:,.0f}",
+        f"{cost.parameters:,}",
+        cost.device,
+        "" if perplexity is None else f"{perplexity:,.2f}",
+    ]

@@ -23,7 +23,6 @@ class Loss:
     total: Tensor
     """Scalar to back-propagate: the mean per word."""
     words: int
-    """Number of words in the mean."""
     components: dict[str, Tensor] = dataclasses.field(default_factory=dict)
     """Scalars for the log (forward, backward, ...), means over the same words; every batch has the same names."""
     sampled: bool = False

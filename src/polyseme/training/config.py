@@ -53,7 +53,6 @@ class TrainConfig(Config):
     log_every: int = setting(100, "Steps between lines of the log.", min=1, group=_TRAINING)
 
     def problems(self) -> Iterable[str]:
-        """Exactly one budget is given, and it is finite."""
         given = [name for name in BUDGETS if getattr(self, name) is not None]
         if len(given) != 1:
             what = " and ".join(map(arg, given)) + " are given" if given else "no budget is given"

@@ -29,7 +29,6 @@ class IntervalMetrics:
         self.clear()
 
     def clear(self) -> None:
-        """Reset the sums."""
         self.names: list[str] = []
         self.sums: Tensor | None = None  # (1 + components,): the total and each component, times words
         self.norms = torch.zeros((), dtype=torch.float64, device=self._device)
@@ -37,7 +36,6 @@ class IntervalMetrics:
         self.words, self.steps, self.seconds, self.sampled = 0, 0, 0.0, False
 
     def add_batch(self, loss: Loss) -> None:
-        """Add the loss of a batch."""
         names = list(loss.components)
         values = torch.stack([value.detach().double() for value in (loss.total, *loss.components.values())]) * loss.words
         if self.sums is None:
@@ -88,7 +86,6 @@ class IntervalMetrics:
         return {name: getattr(self, name) for name in _PLAIN} | {"sums": sums, "norms": float(self.norms), **counts}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned."""
         state = format1.translate("IntervalMetrics", state)
         self.clear()
         for name in _PLAIN:

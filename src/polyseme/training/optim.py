@@ -113,7 +113,6 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Restore what `optimizer_tensors` returned."""
     names = [name for group in optimizer.param_groups for name in group["names"]]
     number = {name: i for i, name in enumerate(names)}  # state_dict numbers the weights over all groups
     state: dict[int, dict[str, Tensor]] = {}

@@ -52,6 +52,5 @@ class OptimConfig(Config):
     )
 
     def problems(self) -> Iterable[str]:
-        """Check what depends on several settings."""
         if self.decay == "slanted" and not self.warmup:
             yield f"{arg('decay', 'slanted')} needs a {arg('warmup')} above 0 (published: 0.1)"

@@ -26,9 +26,7 @@ class Progress:
     best: float | None = None
     best_step: int | None = None
     wait_count: int = 0
-    """Evaluations since the best one."""
     scores: dict[str, float] = dataclasses.field(default_factory=dict)
-    """All numbers of the best evaluation."""
     ended: str | None = None
     """Why the run is finished: budget or patience; None: it is not."""
 
@@ -88,5 +86,4 @@ class TrainingState:
         self.run.restore_random(values["random"])
 
     def finite(self) -> bool:
-        """Whether every weight is finite."""
         return all(bool(torch.isfinite(weight).all()) for weight in self.learner.parameters())

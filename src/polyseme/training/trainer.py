@@ -47,7 +47,6 @@ class TrainOutput:
     """The best score; None without held-out data, or before the first evaluation."""
     best_step: int | None
     scores: dict[str, float]
-    """All numbers of the best evaluation."""
     ended: str | None
     """budget or patience; None: stopped by a signal, and the same call resumes the run."""
     stopped_by: str | None = None

@@ -51,7 +51,6 @@ class PartFolder:
         return value if isinstance(value, dict) and {"about", "lines", "digest", "mark"} <= set(value) else None
 
     def save(self, journal: dict[str, Any]) -> None:
-        """Write the journal atomically."""
         new = self.folder / "journal.new"
         with new.open("w", encoding="utf-8") as file:
             json.dump(journal, file)
