@@ -57,7 +57,7 @@ def test_stopped_and_resumed(tmp_path: Path, optimizer: str) -> None:
 
 
 def test_nan_is_found_before_it_is_written(tmp_path: Path) -> None:
-    with pytest.raises(DivergedError, match=r"of step 14, is kept.*precision fp32"):
+    with pytest.raises(DivergedError, match=r"of step 14, is kept.*precision=.fp32"):
         fit(tmp_path, broken_at=16, log_every=1000)
 
 
