@@ -8,7 +8,9 @@ arguments, keyword-only ones options. Only options that were given are handed on
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -58,7 +60,6 @@ class Verb:
     def command(self, *, options: bool = True) -> Callable[..., None]:
         """The function that typer calls; without `options` only its help, for a list of verbs."""
         parameters = {parameter.name: parameter for parameter in self._parameters()} if options else {}
-        loading = {each.name for each in self._load_parameters()}
 
         def called(**values: Any) -> None:
             as_json = values.pop("json", False)
@@ -69,7 +70,7 @@ class Verb:
             if self.lines is not None:
                 given["texts"] = self.lines(given.pop("texts", None), given.pop("input", None))
             if self.loads:
-                options = {name: given.pop(name) for name in loading & given.keys()}
+                options = {each.name: given.pop(each.name) for each in self._load_parameters() if each.name in given}
                 given["model"] = ModelRequest(given.pop("model", "en"), options)
             show_result(self.function(**self.fixed, **given), json=as_json)
 
@@ -167,7 +168,7 @@ class _Parameter:
         elif not self.required and not (self.default is None or self.default is False or self.default in ((), "")):
             notes.append(f"default: {_text(self.default)}")
         shown = "; ".join(filter(None, notes))
-        return f"{self.declared.help} [{shown}]" if shown else self.declared.help
+        return _escaped(f"{self.declared.help} [{shown}]" if shown else self.declared.help)
 
 
 _JSON = inspect.Parameter(
@@ -182,6 +183,7 @@ _INPUT = Setting(
 _METAVARS = {bool: "", int: "N", float: "NUMBER", str: "TEXT", Path: "FILE"}
 
 
+@functools.cache
 def _signature(function: Callable[..., Any]) -> list[_Parameter]:
     """The parameters of a function that have a declaration."""
     function = inspect.unwrap(function)
@@ -247,6 +249,17 @@ def _metavar(hint: Any, between: str = ",") -> str:
     if typing.get_origin(hint) is tuple:
         return f"{_metavar(inner[0], ':')},..." if Ellipsis in inner else between.join(map(_metavar, inner))
     return "|".join(map(str, choices_of(hint))) or _METAVARS.get(hint, "TEXT")
+
+
+def _escaped(text: str) -> str:
+    """Text for the help, which is rendered as markdown: `<unk>` would be a tag, and `:train:` a picture.
+
+    >>> print(_escaped("Words are <unk>. TASK:TRAIN:DEV"))
+    Words are \\<unk>. TASK\\:TRAIN\\:DEV
+    """
+    pieces = text.split("`")
+    pieces[::2] = [re.sub(r"<|:(?=\S)", r"\\\g<0>", each) for each in pieces[::2]]
+    return "`".join(pieces)
 
 
 def _text(value: Any) -> str:
