@@ -6,6 +6,7 @@ import random
 
 import torch
 
+from polyseme.encoders.elmo import WARM_UP as WARM_UP
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.nn.config import CharactersConfig, LstmConfig, TransformerConfig

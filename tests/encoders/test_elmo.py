@@ -19,7 +19,7 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES, ElmoConfig
 from polyseme.nn.config import LstmConfig
 from polyseme.nn.lstm.layers import plain_only
-from tests.encoders.small import CHARACTERS, WORDS, elmo, sentences
+from tests.encoders.small import CHARACTERS, WARM_UP, WORDS, elmo, sentences
 
 TEXTS = sentences(40)
 
@@ -64,7 +64,8 @@ def test_start_states_differ_and_the_config_says_which_is_taken() -> None:
     assert_close(elmo().embed([["cat"]]), [found["zero"]])
 
 
-def test_warm_is_the_state_after_fifty_readings() -> None:
+def test_warm_is_the_state_after_fifty_readings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyseme.encoders.elmo.WARM_UP", WARM_UP)
     model = elmo()
     for _ in range(50):
         model.embed([["."]], start="carry", batch_size=1)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import json
 import os
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +18,7 @@ import pytest
 import torch
 
 from polyseme.base.errors import FormatError, PolysemeError
+from polyseme.encoders import layer_cache
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
 from polyseme.encoders.layer_cache import PROGRESS, LayerCache
@@ -140,7 +145,40 @@ assert all(abs(found[:, row, : len(text)].numpy() - expected[row]).max() < 1e-6 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs locks")
-@pytest.mark.parametrize(("locks", "builds"), [("locks", 1), pytest.param("no locks", 3, marks=pytest.mark.slow)])
+def test_of_threads_that_come_together_one_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """File locks hold between threads, too, if each opens the file for itself."""
+    monkeypatch.setattr(layer_cache, "_AT_A_TIME", 5)
+    documents = [[["word"] * (1 + number % 5)] for number in range(20)]
+    computed: list[int] = []
+    together = threading.Barrier(3)
+
+    def build(number: int) -> torch.Tensor:
+        mine = encoders[number]
+        embed = mine.embed_documents
+
+        def slow(*arguments: object, **options: object) -> object:
+            computed.append(number)
+            time.sleep(0.005)
+            return embed(*arguments, **options)  # type: ignore[arg-type]
+
+        mine.embed_documents = slow  # type: ignore[method-assign, assignment]
+        together.wait()
+        return LayerCache.build(mine, documents, tmp_path, precision="fp32").batch(range(20))
+
+    torch.manual_seed(0)
+    encoders = [Elmo(SIZES["tiny"]).eval()]
+    encoders += [copy.deepcopy(encoders[0]) for _ in range(2)]
+    expected = LayerCache.in_memory(encoders[0], documents).batch(range(20))
+    with ThreadPoolExecutor(3) as threads:
+        for found in threads.map(build, range(3)):
+            torch.testing.assert_close(found, expected)
+    assert len(computed) > 5 and len(set(computed)) == 1
+    assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["layers"]
+
+
+@pytest.mark.slow  # three processes that import torch take nine seconds; threads, above, contend for the same lock
+@pytest.mark.skipif(os.name != "posix", reason="needs locks")
+@pytest.mark.parametrize(("locks", "builds"), [("locks", 1), ("no locks", 3)])
 def test_of_processes_that_come_together_one_builds(tmp_path: Path, locks: str, builds: int) -> None:
     """Where there are no locks all do, each for itself, and none reads what is half there."""
     call = [sys.executable, "-c", _TOGETHER, locks, str(tmp_path)]

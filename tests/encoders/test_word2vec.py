@@ -106,6 +106,7 @@ def test_random_vectors_belong_to_their_words() -> None:
     np.testing.assert_allclose(many.std(0), NUMBERS.std(0), atol=0.1)
 
 
+@pytest.mark.slow  # two processes that import torch; the test above computes the same numbers independently
 def test_random_vectors_are_the_same_in_every_process() -> None:
     code = (
         "from tests.encoders.test_word2vec import table; import json;"
