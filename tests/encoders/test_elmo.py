@@ -21,7 +21,7 @@ from polyseme.nn.config import LstmConfig
 from polyseme.nn.lstm.layers import plain_only
 from tests.encoders.small import CHARACTERS, WARM_UP, WORDS, elmo, sentences
 
-TEXTS = sentences(40)
+TEXTS = sentences(20)  # of 0 to 12 words
 
 
 def assert_close(found: list[np.ndarray], expected: list[np.ndarray], atol: float = 1e-6) -> None:
@@ -191,7 +191,7 @@ def test_training_changes_what_embed_gives() -> None:
 
 def test_threads_may_share_a_model() -> None:
     model = elmo()
-    texts = sentences(120, seed=5)
+    texts = sentences(40, seed=5)
     expected = model.embed(texts)
     for _ in range(5):
         model.cache.clear()

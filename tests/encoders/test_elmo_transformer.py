@@ -21,7 +21,7 @@ from polyseme.formats import bilm
 from polyseme.nn.config import TransformerConfig
 from tests.encoders.small import TRANSFORMER, elmo, sentences
 
-TEXTS = sentences(40)
+TEXTS = sentences(20)  # of 0 to 12 words
 
 
 def model(**options: object) -> Elmo:

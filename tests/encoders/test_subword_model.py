@@ -199,7 +199,13 @@ def test_a_fine_tuned_model_keeps_its_body_and_no_random_weights(tmp_path: Path)
     assert model_fingerprint(found) == model_fingerprint(again)
 
 
-@pytest.mark.parametrize("kind", ["Roberta", "DistilBert", "Electra", "XLMRoberta", "Camembert", "GPTNeo", "GPTNeoX"])
+OTHER_FAMILIES = [
+    *("Roberta", "DistilBert", "Electra", "GPTNeo", "GPTNeoX"),
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("XLMRoberta", "Camembert")),  # of the same family as Roberta
+]
+
+
+@pytest.mark.parametrize("kind", OTHER_FAMILIES)
 def test_other_families(tmp_path: Path, kind: str) -> None:
     sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 20}
     layers = {"num_layers": 2, "attention_types": [[["global"], 2]]} if kind == "GPTNeo" else {"num_hidden_layers": 2}

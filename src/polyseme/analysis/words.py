@@ -18,7 +18,6 @@ from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.results import Similar, SimilarWords
 from polyseme.encoders.static_vectors import static_vectors, vocabulary_words
-from polyseme.encoders.word2vec import WordVectorTable
 
 _QUESTIONS_PER_BATCH = 256
 
@@ -126,7 +125,7 @@ class WordSpace:
 
 def isolated_word_vectors(encoder: Encoder, words: Sequence[str]) -> dict[str, NDArray[np.float32]]:
     """Embed each word alone, (layers, dim); words that the model lacks in any case are left out."""
-    if isinstance(encoder, WordVectorTable):
+    if encoder.static:
         space = WordSpace(encoder)
         return {word: known.vector[None] for word in words if (known := space.find(word)) is not None}
     spelling = _known_spelling(encoder, words)

@@ -30,7 +30,7 @@ from polyseme.encoders.batch import Batch, Layers, Sentence, whole_number
 from polyseme.encoders.language_model import LanguageModelApi
 from polyseme.encoders.layer_choice import LayerChoice, LayerSelection, select_layers, to_arrays
 from polyseme.encoders.sequence import SequenceOutput, combine_pair, split_texts
-from polyseme.nn.config import Pooling
+from polyseme.nn.config import Pooling, Precision
 from polyseme.nn.pooling import concat_pool, pool
 from polyseme.text.batching.batches import batch_by_words
 from polyseme.text.vocabulary import Vocabulary
@@ -68,6 +68,14 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
     """Whether `polyseme adapt` can train it further."""
     reads_pairs: ClassVar[bool] = False
     """Whether it reads two texts together (`prepare_pair`)."""
+    reads_subwords: ClassVar[bool] = False
+    """Whether words are made of subwords, by the setting `subword_pooling`."""
+    supports_precision: ClassVar[bool] = False
+    """Whether `precision` can be set."""
+    export_formats: ClassVar[tuple[str, ...]] = ()
+    """Formats of other programs that can hold it, as `convert` names them."""
+    precision: Precision = "fp32"
+    """Number format of the matrix products in `embed`."""
     bidirectional: ClassVar[bool] = False
     """Whether its log-probabilities have two directions."""
     predicts_words: bool = False

@@ -70,6 +70,8 @@ class Elmo(BidirectionalLanguageModel, Encoder):
     config: ElmoConfig
     can_adapt = True
     bidirectional = True
+    supports_precision = True
+    export_formats = ("bilm",)
     shown: ClassVar[slice] = slice(None)
     """The layers of the network that are layers of the encoder."""
 

@@ -21,13 +21,12 @@ def model_fingerprint(encoder: Encoder) -> str:
     The output layer has no influence on the vectors and is left out. Config keys and names are hashed as in format 1, so
     that renaming them does not change the fingerprint of a model.
     """
-    vocabulary = getattr(encoder, "vocabulary", None)
-    splitter = encoder.splitter
+    vocabulary, splitter = encoder.vocabulary, encoder.splitter
     head = {
         "encoder": format1.old_name(format1.ENCODERS, encoder.kind),
         "config": encoder.config.to_dict(format=1),
         "splitter": [format1.old_name(format1.SPLITTERS, splitter.name), getattr(splitter, "fingerprint", None)],
-        "precision": getattr(encoder, "precision", "fp32"),
+        "precision": encoder.precision,
         "vocabulary": "".join(f"{word}\n" for word in vocabulary) if vocabulary is not None else None,
         "alphabet": getattr(encoder, "alphabet", None),
     }

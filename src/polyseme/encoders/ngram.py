@@ -55,6 +55,7 @@ class NgramModel(Encoder):
     predicts_words = True
     closed_vocabulary = True
     has_static_vectors = False
+    export_formats = ("arpa",)
     config_type = NgramConfig
     config: NgramConfig
     vocabulary: Vocabulary

@@ -61,6 +61,7 @@ class SubwordModel(Encoder):
     config_type: ClassVar[type[Config]] = SubwordConfig
     config: SubwordConfig
     causal: ClassVar[bool]
+    reads_subwords = True
 
     def __init__(self, config: SubwordConfig, *, network: Any, tokenizer: Any, splitter: Splitter = WHITESPACE) -> None:
         super().__init__(config, splitter)

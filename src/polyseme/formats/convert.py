@@ -17,9 +17,7 @@ import numpy as np
 from polyseme.base.display import html_table
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.encoders.base import Encoder
-from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.folder import REFERENCE
-from polyseme.encoders.ngram import NgramModel
 from polyseme.encoders.static_vectors import static_vectors
 from polyseme.formats import arpa, bilm
 from polyseme.formats.load import as_encoder, load
@@ -108,8 +106,8 @@ def _check_out(out: Path, target: Target, force: bool) -> bool:
     return not_empty
 
 
-def _to_arpa(model: Encoder, out: Path) -> Conversion:
-    if not isinstance(model, NgramModel):
+def _to_arpa(model: Any, out: Path) -> Conversion:
+    if "arpa" not in model.export_formats:
         raise PolysemeError(f"{arg('to', 'arpa')} applies only to n-gram models; {model.source} is of kind {model.kind}")
     arpa.write(model, out)
     largest = model.table.difference(arpa.read(out).table)
@@ -137,19 +135,17 @@ def _warn_of_splitter(model: Encoder, out: Path, target: Target) -> None:
         log.warning("%s does not store how text is split: use it with %s", out, arg("splitter", name))
 
 
-def _to_folder(model: Encoder, out: Path, target: Target, precision: str) -> Conversion:
-    if target == "bilm" and not isinstance(model, Elmo):
+def _to_folder(model: Any, out: Path, target: Target, precision: str) -> Conversion:
+    if target == "bilm" and "bilm" not in model.export_formats:
         raise PolysemeError(f"{arg('to', 'bilm')} applies only to ELMo models; {model.source} is of kind {model.kind}")
     (out / REFERENCE).unlink(missing_ok=True)  # it would be of another model
-    if isinstance(model, Elmo) and target == "bilm":
+    if target == "bilm":
         bilm.write(model, out)
     else:
         model.save_pretrained(out, precision=precision)
-    written = load(out)
-    if isinstance(model, NgramModel) and isinstance(written, NgramModel):
-        largest = model.table.difference(written.table)  # of all numbers
-    else:
-        largest = difference(model, written)
+    written: Any = load(out)
+    ngrams = "arpa" in model.export_formats  # whose tables are compared instead of vectors
+    largest = model.table.difference(written.table) if ngrams else difference(model, written)
     if not math.isfinite(largest):
         fp32 = arg("precision", "fp32")
         cause = f"; its numbers may be too large for fp16: try {fp32}" if precision == "fp16" else ""

@@ -29,7 +29,6 @@ from polyseme.encoders import folder as ours
 from polyseme.encoders import shipped
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.bert import Bert
-from polyseme.encoders.config import SubwordConfig
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.gpt import Gpt
 from polyseme.encoders.subword_library import family_of
@@ -131,13 +130,13 @@ def model_path(model: Encoder) -> Path:
 
 
 def _set_subword_pooling(model: Encoder, pooling: str) -> None:
-    if not isinstance(model.config, SubwordConfig):
+    if not model.reads_subwords:
         raise UsageError(f"{arg('subword_pooling')} applies only to BERT, GPT and the like; {model.source} is a {model.kind}")
     model.config = model.config.replace(subword_pooling=pooling)
 
 
 def _choose_precision(model: Encoder, precision: Precision) -> None:
-    if not isinstance(model, Elmo):
+    if not model.supports_precision:
         raise PolysemeError(
             f"{arg('precision', precision)} applies only to ELMo models; {model.source} is of kind {model.kind}: leave it out"
         )

@@ -95,8 +95,11 @@ class _Half:
     """Weights and activations in 16 bits, accumulation in 32."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
-        self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype).contiguous(), 64)
         self.bias, self.dtype = bias, dtype
+        self.weight = self._prepare(weight)
+
+    def _prepare(self, weight: Tensor) -> Tensor:
+        return torch.ops.mkldnn._reorder_linear_weight(weight.to(self.dtype).contiguous(), 64)
 
     def multiply(self, x: Tensor, out: Tensor) -> Tensor:
         out.copy_(self._matmul(x))
@@ -110,27 +113,19 @@ class _Half:
         return torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), self.weight, None, "none", [], "")
 
 
-class _Rounded:
+class _Rounded(_Half):
     """Numbers rounded to 16 bits and multiplied in 32: for a CPU without 16-bit matmuls.
 
     A difference in the last bit of 32 can round to another number of 16 bits. So few rows take the same kernel as many, and a
     single row is doubled: matrix-vector products sum in another order.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
-        self.transposed, self.bias, self.dtype = weight.to(dtype).float().t().contiguous(), bias, dtype
-
-    def multiply(self, x: Tensor, out: Tensor) -> Tensor:
-        out.copy_(self._matmul(x))
-        return out if self.bias is None else out.add_(self.bias)
-
-    def add(self, x: Tensor, other: Tensor) -> Tensor:
-        other = other if self.bias is None else other.add_(self.bias)
-        return other.add_(self._matmul(x))
+    def _prepare(self, weight: Tensor) -> Tensor:
+        return weight.to(self.dtype).float().t().contiguous()
 
     def _matmul(self, x: Tensor) -> Tensor:
         rounded = x.to(self.dtype).float()
-        return torch.mm(rounded, self.transposed) if len(x) > 1 else torch.mm(rounded.repeat(2, 1), self.transposed)[: len(x)]
+        return torch.mm(rounded, self.weight) if len(x) > 1 else torch.mm(rounded.repeat(2, 1), self.weight)[: len(x)]
 
 
 class _Int8:

@@ -74,16 +74,16 @@ class Mix(nn.Module):
             return F.layer_norm(layers, layers.shape[-1:], eps=_EPSILON[self.norm])
         words = layers.masked_fill(~mask.unsqueeze(-1), 0.0)
         count = mask.sum() * layers.shape[-1]
-        boundaries = None
-        if self.norm == "allennlp":
-            if ends is None:
-                raise UsageError("the allennlp norm needs the begin and end tokens: pass layers.ends to the mix")
-            boundaries = ends
-            count = count + boundaries[0].numel()
-        total = words.sum((1, 2, 3)) + (boundaries.sum((1, 2, 3)) if boundaries is not None else 0.0)
+        total = words.sum((1, 2, 3))
+        if self.norm == "bilm":
+            ends = None
+        elif ends is None:
+            raise UsageError("the allennlp norm needs the begin and end tokens: pass layers.ends to the mix")
+        else:
+            count, total = count + ends[0].numel(), total + ends.sum((1, 2, 3))
         mean = (total / count).view(-1, 1, 1, 1)
         squares = (words - mean).masked_fill(~mask.unsqueeze(-1), 0.0).square().sum((1, 2, 3))
-        if boundaries is not None:
-            squares = squares + (boundaries - mean).square().sum((1, 2, 3))
+        if ends is not None:
+            squares = squares + (ends - mean).square().sum((1, 2, 3))
         variance = (squares / count).view(-1, 1, 1, 1)
         return (layers - mean) / torch.sqrt(variance + _EPSILON[self.norm])

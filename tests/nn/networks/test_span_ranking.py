@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from polyseme.base.errors import UsageError
+from polyseme.base.config import ConfigError
 from polyseme.nn.attention import MASKED_SCORE as NONE
 from polyseme.nn.networks import span_ranking
 from polyseme.nn.networks.span_ranking import (
@@ -299,7 +299,7 @@ def test_a_gpu_gives_the_same() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(UsageError, match="max_span_width is 0; allowed: 1 or more"):
+    with pytest.raises(ConfigError, match="max_span_width is 0; allowed: 1 or more"):
         ranker(max_span_width=0)
-    with pytest.raises(UsageError, match=r"spans_per_word is 0\.0; allowed: above 0"):
+    with pytest.raises(ConfigError, match=r"spans_per_word is 0\.0; allowed: above 0"):
         ranker(spans_per_word=0.0)

@@ -15,27 +15,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from polyseme.base.errors import UsageError
+from polyseme.base.config import Config, setting
 from polyseme.nn.networks.beam import BeamState, Hypothesis, StepFunction
 
 
 @dataclass(frozen=True, kw_only=True)
-class SamplingConfig:
+class SamplingConfig(Config):
     """Which words may be drawn."""
 
-    temperature: float = 1.0
-    """Below 1 likely words become likelier, above 1 less likely."""
-    top_k: int = 0
-    """Draw from the `top_k` most likely words; 0: all."""
-    top_p: float = 1.0
-    """Draw from the fewest words that together have this probability."""
-
-    def __post_init__(self) -> None:
-        if not self.temperature > 0 or self.top_k < 0 or not 0 < self.top_p <= 1:
-            raise UsageError(
-                f"temperature is {self.temperature}, top_k {self.top_k}, top_p {self.top_p}; allowed: temperature above 0, "
-                "top_k 0 (all words) or more, top_p above 0 and at most 1"
-            )
+    temperature: float = setting(1.0, "Below 1 likely words become likelier, above 1 less likely.", above=0)
+    top_k: int = setting(0, "Draw from the `top_k` most likely words; 0: all.", min=0)
+    top_p: float = setting(1.0, "Draw from the fewest words that together have this probability.", above=0, max=1)
 
 
 @torch.no_grad()

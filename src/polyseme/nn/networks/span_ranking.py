@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from polyseme.base.errors import UsageError
+from polyseme.base.config import Config, setting
 from polyseme.nn.attention import MASKED_SCORE, masked_softmax
 
 _CELLS_CPU, _CELLS_CUDA = 1 << 20, 1 << 26
@@ -100,28 +100,15 @@ class _Kept:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpanRankerConfig:
+class SpanRankerConfig(Config):
     """Sizes and limits of a `SpanRanker`."""
 
-    hidden_size: int = 150
-    """Units of both layers of its networks."""
-    feature_size: int = 20
-    """Size of a feature vector (width, distance, speaker)."""
-    max_span_width: int = 20
-    """Maximum number of words in a span."""
-    spans_per_word: float = 0.4
-    """Spans that are kept, per word of the document."""
-    max_antecedents: int = 50
-    """Candidate antecedents of each span."""
-    dropout: float = 0.2
-
-    def __post_init__(self) -> None:
-        counts = ("hidden_size", "feature_size", "max_span_width", "max_antecedents")
-        problems = [f"{name} is {getattr(self, name)}; allowed: 1 or more" for name in counts if getattr(self, name) < 1]
-        if not self.spans_per_word > 0:
-            problems.append(f"spans_per_word is {self.spans_per_word}; allowed: above 0")
-        if problems:
-            raise UsageError("; ".join(problems))
+    hidden_size: int = setting(150, "Units of both layers of its networks.", min=1)
+    feature_size: int = setting(20, "Size of a feature vector (width, distance, speaker).", min=1)
+    max_span_width: int = setting(20, "Maximum number of words in a span.", min=1)
+    spans_per_word: float = setting(0.4, "Spans that are kept, per word of the document.", above=0)
+    max_antecedents: int = setting(50, "Candidate antecedents of each span.", min=1)
+    dropout: float = setting(0.2, "Dropout probability.", min=0, below=1)
 
 
 class SpanRanker(nn.Module):
