@@ -30,6 +30,9 @@ def embed_file(input: str | Path | Iterable[str], out: str | Path, *, model: Mod
     Each input line gives one entry, empty lines too. The file is complete or absent: work is kept in `OUT.part`, and after a
     stop (Ctrl-C, a crash, a power cut) the same call resumes it. Parquet and JSON lines have the words too; HDF5 (as bilm-tf
     writes it) and npz have the arrays only.
+
+    >>> import polyseme                                                     # doctest: +SKIP
+    >>> polyseme.embed_file("sentences.txt", "vectors.hdf5", layers="top")  # doctest: +SKIP
     """
     from polyseme.formats.embed_file import embed_file as write
     from polyseme.formats.vectors.writer import writer_for

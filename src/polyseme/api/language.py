@@ -56,6 +56,9 @@ def score(
     Each result has the natural-log probability of the words read from left to right (forward) and from right to left
     (backward), their mean, and the perplexity: roughly, among how many words the model hesitates at each position; lower is
     likelier. ELMo needs its output layer and vocabulary; n-gram models and other ancestors read from left to right only.
+
+    >>> import polyseme                                                          # doctest: +SKIP
+    >>> list(polyseme.score(["We sat on the bank .", "Bank the on sat we ."]))   # doctest: +SKIP
     """
     from polyseme.encoders.scoring import score_texts
 
@@ -77,6 +80,9 @@ def perplexity(
     Words are split as in the model's training. Each sentence is read alone from the model's initial state, unless `carry`. Ends
     of sentences are predicted too, and words outside the vocabulary as the unknown word; their share is reported, since a
     smaller vocabulary makes prediction easier. The perplexity is exp of the mean loss of each direction, and of both.
+
+    >>> import polyseme                           # doctest: +SKIP
+    >>> polyseme.perplexity("held-out.txt").mean  # doctest: +SKIP
     """
     from polyseme.encoders.scoring import corpus_perplexity
     from polyseme.text.corpus import Corpus
@@ -102,6 +108,9 @@ def substitutes(
 
     The model sees what stands before and after the position, not the word itself. It needs its output layer and vocabulary. The
     probabilities of all words of the vocabulary sum to 1.
+
+    >>> import polyseme                                                                 # doctest: +SKIP
+    >>> polyseme.substitutes("We sat on the bank of the river.", word="bank", count=5)  # doctest: +SKIP
     """
     words: Any = text.split() if split_on_spaces and isinstance(text, str) else text
     encoder = loaded(model, split_on_spaces=split_on_spaces)

@@ -104,7 +104,11 @@ def loaded(model: AnyModel | ModelRequest, *, split_on_spaces: bool = False) -> 
 
 
 def info(model: ModelArgument, *, card: ShowCard = False) -> ModelInfo:
-    """Describe a model: format, sizes, alphabet, splitter, licence, card."""
+    """Describe a model: format, sizes, alphabet, splitter, licence, card.
+
+    >>> import polyseme      # doctest: +SKIP
+    >>> polyseme.info("en")  # doctest: +SKIP
+    """
     from polyseme.formats.info import info as describe
 
     return describe(loaded(model), card=card)
@@ -125,6 +129,9 @@ def convert(
 
     Published models do not say how raw text is split into words: they take text that is split at white space. A splitter
     chosen when the model is loaded is kept in our folder and in an ARPA file; a file of word vectors cannot keep it.
+
+    >>> import polyseme                                                      # doctest: +SKIP
+    >>> polyseme.convert("elmo_weights.hdf5", "my-model", precision="fp16")  # doctest: +SKIP
     """
     from polyseme.formats.convert import convert as write
 
@@ -146,6 +153,9 @@ def verify(
     By default compares with reference vectors of a few sentences in the model's folder (verify.safetensors, written by
     `polyseme convert` and by `write`). With `vectors` and `input`, compares with vectors that another program made from those
     lines; the other settings say how it made them.
+
+    >>> import polyseme              # doctest: +SKIP
+    >>> polyseme.verify("my-model")  # doctest: +SKIP
     """
     from polyseme.formats.verify import verify as check
 

@@ -77,6 +77,9 @@ def lineage(corpus: LineageText, *, out: OutStudy, **settings: Any) -> Compariso
     Each method has the same text and budget and a process of its own, one after another; then every labelled data set is
     trained with each of them. Run again after a stop, finished methods stay. A method that fails is reported and stops no
     other. The folder gets `models/`, table.md, table.csv and plots, with what each model cost.
+
+    >>> import polyseme                                                                 # doctest: +SKIP
+    >>> polyseme.lineage("texts/", out="study", methods=["ngram", "elmo"], minutes=10)  # doctest: +SKIP
     """
     from polyseme.studies.lineage import run_lineage as run
 

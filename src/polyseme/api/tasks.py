@@ -275,6 +275,9 @@ def predict(
     these are a question and a paragraph; for choices, a question and two or more choices. For roles, a line begins with the
     positions of its predicates, from 0 and separated by commas, then a space and the text. Coreference marks and lists the
     mentions of an entity. Generation prints the generated text.
+
+    >>> import polyseme                                                  # doctest: +SKIP
+    >>> list(polyseme.predict("my-tagger", ["Ann lives in Paris ."]))    # doctest: +SKIP
     """
     trained = loaded_task(task, device)
     trained.set_decoding(decoding)

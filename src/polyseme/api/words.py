@@ -22,6 +22,9 @@ def similar(word: WordArgument, *, count: Count = 10, model: Model = "en") -> Si
 
     Word vectors (word2vec, GloVe, fastText) are compared with all words; a model that reads sentences, with the words of its
     vocabulary by layer 0, which does not depend on the sentence. `neighbours` compares words in context.
+
+    >>> import polyseme                     # doctest: +SKIP
+    >>> polyseme.similar("river", count=3)  # doctest: +SKIP
     """
     from polyseme.analysis.words import WordSpace
 
@@ -36,7 +39,11 @@ def analogy(
     count: Count = 5,
     model: Model = "en",
 ) -> SimilarWords:
-    """Find the word that is to C as B is to A: the nearest to B - A + C, other than those three."""
+    """Find the word that is to C as B is to A: the nearest to B - A + C, other than those three.
+
+    >>> import polyseme                                               # doctest: +SKIP
+    >>> polyseme.analogy("man", "king", "woman", model="my-vectors")  # doctest: +SKIP
+    """
     from polyseme.analysis.words import WordSpace
 
     return WordSpace(loaded(model)).analogy(first, second, third, count)
@@ -73,6 +80,9 @@ def neighbours(
 
     Beside them stand the words nearest to its static vector (layer 0), which does not depend on the sentence and mixes all
     senses. A model with one layer (word2vec, GloVe) has only these; a TagLM or n-gram model has none.
+
+    >>> import polyseme                                                       # doctest: +SKIP
+    >>> polyseme.neighbours("We sat on the bank of the river.", word="bank")  # doctest: +SKIP
     """
     from polyseme.analysis.neighbours import neighbours as search
 

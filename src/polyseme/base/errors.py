@@ -17,7 +17,11 @@ _flags = False
 
 
 class PolysemeError(Exception):
-    """The base of all errors that a user can cause and fix; the command line exits with 1."""
+    """The base of all errors that a user can cause and fix; the command line exits with 1.
+
+    >>> issubclass(UsageError, PolysemeError)
+    True
+    """
 
 
 class UsageError(PolysemeError):

@@ -53,7 +53,11 @@ class TaskBatch:
 
 
 class Task(Learner):
-    """A network for a task, on features of some encoders."""
+    """A network for a task, on features of some encoders.
+
+    >>> import polyseme                                              # doctest: +SKIP
+    >>> polyseme.load_task("my-tagger").predict(["Ann is here ."])   # doctest: +SKIP
+    """
 
     kind: ClassVar[str]
     """The name in `task.json` and on the command line."""
