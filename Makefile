@@ -1,23 +1,23 @@
-# make demo        a first look, on a fresh machine
-# make test        style, types and all quick tests
-# make test-all    the slow tests too
-# make bench       the speed table of the README
-# make stub        the type stub of the public functions, after a setting has changed
+# make demo        neighbours of ambiguous words, on a fresh machine
+# make test        style, types and quick tests, at the same time
+# make test-all    all tests, the slow ones too
+# make bench       measure the speed table of the README
+# make stub        write the type stub of the public functions, after a setting has changed
 .DEFAULT_GOAL := help
 .PHONY: help setup demo stub lint types tests test test-all bench clean
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# public data sets to measure on, where they are; tests that need them skip without them
+# folder of public data sets; tests that need it are skipped without it
 export POLYSEME_DATA ?= $(wildcard ../shared/data)
 
 help:
-	@sed -n 's/^# //p' Makefile
+	@sed -n 's/^# make/make/p' Makefile
 
 setup: $(VENV)/ready
 
-# torch first and pinned: a range that admits a newer one would pull gigabytes of CUDA packages
+# torch first and pinned: a newer version would install gigabytes of CUDA packages
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt torch hatchling editables

@@ -38,7 +38,8 @@ FILES = {
     "pairs.tsv": "\n".join(PAIRS) + "\n",
 }
 """The files that the pages name."""
-PRIVATE = re.compile(r"/(work|tmp|home|root|mnt)/|\b(localhost|127\.0\.0\.1|session|co-author|artifactory|pypi\.)", re.I)
+PRIVATE = re.compile(r"/(work|tmp|home|root|mnt)/|localhost|\d+\.\d+\.\d+\.\d+\b")
+"""Paths and hosts of a machine."""
 
 
 def blocks(page: Path, language: str) -> list[tuple[int, str]]:
@@ -109,9 +110,23 @@ def test_first_script_is_short() -> None:
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
-def test_pages_name_no_private_places(page: Path) -> None:
+def test_pages_name_no_machine(page: Path) -> None:
     found = PRIVATE.search(page.read_text(encoding="utf-8"))
     assert found is None, found
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", page.read_text(encoding="utf-8")):
+        path = (page.parent / target).resolve() if target else page
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
+
+
+def anchors(page: Path) -> list[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
+    return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
 @pytest.mark.slow
