@@ -158,7 +158,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         if self.config.architecture == "lstm":
             self.lstm.precision = value
         elif value != "fp32":
-            raise UsageError(f"precision is {value!r}, which applies only to LSTMs; Transformers have 'fp32' only")
+            raise UsageError(f"{arg('precision')} is {value!r}, which applies only to LSTMs; Transformers compute with fp32")
 
     @property
     def word_table(self) -> nn.Embedding | None:
