@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 import polyseme
 from polyseme.__main__ import main
+from polyseme.api import training
+from polyseme.base.run import Run
+from polyseme.pretraining.result import WordVectorResult
 from tests.cli.running import one_sentence
 
 ARGUMENTS = ["--size", "tiny", "--vocabulary-size", "50", "--epochs", "2", "--sentences", "lines", "--splitter", "whitespace"]
@@ -134,6 +139,14 @@ def test_unigram_splitter(run, tmp_path):
     assert model.words("他的包袱") == ["他", "的", "包袱"] and {"包袱", "重"} < set(model.vocabulary)
     (tmp_path / "words.txt").write_text("的\n他\n", encoding="utf-8")
     assert run(*start, "--word-list", tmp_path / "words.txt").code == 1  # another list splits the text differently
+
+
+@pytest.mark.parametrize(("rank", "shown"), [(0, "m: 9 words"), (1, "")])
+def test_under_torchrun_one_process_reports(run, monkeypatch, rank, shown):
+    result = WordVectorResult(out=Path("m"), method="glove", words=9, text_words=9, seconds=1.0, vocabulary_size=9, epochs=1)
+    monkeypatch.setattr(training, "_pretrain", lambda *arguments: (result, Run(rank=rank, world_size=2)))
+    found = run("pretrain", "glove", "--corpus", "t.txt", "--out", "m")
+    assert found.code == 0 and found.out.startswith(shown) and bool(found.out) == bool(shown)
 
 
 def test_bptt_and_word_dim(run, tmp_path):

@@ -30,6 +30,7 @@ def files(tmp_path):
 
 def test_tags(run, model, files):
     call = ("probe", "tags", "--train", files / "train.conll", "--test", files / "test.conll", "-m", model, "--column", "-1")
+    call += ("--min-steps", 60)
     result = run(*call, "--json", "--plot", files / "a.png")
     (found,) = result.json
     assert result.code == 0 and list(found["rows"]) == ["layer 0", "layer 1", "layer 2", "mix"]
@@ -43,6 +44,7 @@ def test_tags(run, model, files):
 def test_tags_with_the_models_own_words(run, model, files):
     (files / "odd.conll").write_text("isn't X\nthe D\nri A\nver. B\n")
     call = ("probe", "tags", "--train", files / "odd.conll", "--test", files / "odd.conll", "-m", model, "--json")
+    call += ("--min-steps", 5)
     assert run(*call, "--resplit").json[0]["facts"]["test_words"] == 4
     assert "choose another --splitter" in one_sentence(run(*call, "--resplit", "--splitter", "whitespace"), 2)
 

@@ -5,12 +5,10 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import polyseme
 from tests.cli.running import environment
 from tests.cli.vector_files import KINDS, read_vectors
 
@@ -22,39 +20,52 @@ def lines(count: int, seed: int = 0) -> list[str]:
     return [" ".join(draw.choices(WORDS, k=draw.choice([0, 1, 5, 12]))) for _ in range(count)]
 
 
-def kill_once(call: list[str], journal: Path, wait: float) -> None:
-    """Start a run and kill it some time after its first commit."""
-    before = journal.stat().st_mtime_ns if journal.exists() else 0
-    with subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment()) as run:
-        while run.poll() is None and not (journal.exists() and journal.stat().st_mtime_ns != before):
-            time.sleep(0.001)
-        time.sleep(wait)
-        run.kill()
-        assert b"Traceback" not in run.stderr.read()
+_DIES = """
+import os, signal, sys
+from polyseme.__main__ import main
+from polyseme.formats.vectors.part_folder import PartFolder
+
+left, save = int(sys.argv[1]), PartFolder.save
+
+def save_and_die(self, journal):
+    global left
+    save(self, journal)
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+PartFolder.save = save_and_die
+main(sys.argv[2:])
+"""
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(8, marks=pytest.mark.slow)])
+def killed(arguments: list[str], saves: int) -> None:
+    """Run a command that is killed after some saves of its work."""
+    call = [sys.executable, "-c", _DIES, str(saves), *arguments]
+    done = subprocess.run(call, capture_output=True, env=environment(), check=False)
+    assert done.returncode == -signal.SIGKILL and b"Traceback" not in done.stderr, done
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(8, marks=pytest.mark.slow)])  # one kill shows what eight do
 @pytest.mark.parametrize(
-    "kind",
+    "kind",  # tests/formats/vectors has the other kinds, stopped inside the process
     [kind if kind == ".jsonl" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS if kind != ".h5"],
 )
-def test_killed_and_taken_up(run, model, tmp_path, kind, kills):
+def test_killed_and_resumed(run, model, loaded, tmp_path, kind, kills):
     if kind == ".parquet":
         pytest.importorskip("pyarrow")
-    count, every = 4_000 * kills, 37 * kills
+    count, every = 1_000 * kills, 37 * kills
     text, out = tmp_path / "text.txt", tmp_path / f"v{kind}"
     text.write_text("\n".join(lines(count)) + "\n", encoding="utf-8")
-    arguments = ["embed", "-i", str(text), "-m", model, "-o", str(out), "--save-every", "0", "--batch-words", "256"]
-    draw = random.Random(kind)
+    arguments = ["embed", "-i", str(text), "-m", model, "-o", str(out), "--save-every", "0", "--batch-words", "128"]
     for _ in range(kills):
-        call = [sys.executable, "-m", "polyseme", *arguments]
-        kill_once(call, tmp_path / f"v{kind}.part" / "journal.json", draw.random() / 5)
+        killed(arguments, saves=2)
         assert not out.exists()
     result = run(*arguments)
     assert result.code == 0 and "resuming after line" in result.err
     found = read_vectors(out)
     assert sorted(found) == list(range(count))
-    expected = polyseme.load(model).embed(lines(count)[::every])
+    expected = loaded.embed(lines(count)[::every])
     for line, array in zip(range(0, count, every), expected, strict=True):
         np.testing.assert_allclose(found[line], array, atol=1e-6)
 
@@ -83,26 +94,47 @@ def test_memory_is_bounded_by_the_batch(model, tmp_path, kind):
     assert int(done.stderr) < 60_000, f"{done.stderr} KB"
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGINT"), reason="no such signal")
-@pytest.mark.slow
+_INTERRUPTED = """
+import os, signal, sys, threading, time
+from polyseme.__main__ import main
+from polyseme.formats.vectors.hdf5 import Hdf5Writer
+from polyseme.formats.vectors.part_folder import PartFolder
+
+saved, save, finish = threading.Event(), PartFolder.save, Hdf5Writer.finish
+
+def save_and_say(self, journal):
+    save(self, journal)
+    saved.set()
+
+def interrupt():
+    saved.wait()
+    time.sleep(float(sys.argv[1]))
+    os.kill(os.getpid(), signal.SIGINT)
+
+def finish_afterwards(self, *arguments):  # so that the work is never done before the signal, however slow the machine
+    thread.join()
+    return finish(self, *arguments)
+
+PartFolder.save, Hdf5Writer.finish = save_and_say, finish_afterwards
+thread = threading.Thread(target=interrupt)
+thread.start()
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.slow  # many moments; the test below has one
 def test_every_interrupt_is_heard(run, model, tmp_path):
-    """At many moments, most of them inside HDF5: one Ctrl-C is enough, and the work goes on from there."""
+    """At many moments, most of them inside HDF5: one Ctrl-C is enough, and the same command resumes the work."""
     text, out = tmp_path / "text.txt", tmp_path / "v.hdf5"
     text.write_text("the\n" * 60_000)
     arguments = ["embed", "-i", str(text), "-m", model, "-o", str(out), "--batch-words", "2048"]
-    journal = tmp_path / "v.hdf5.part" / "journal.json"
     draw = random.Random(3)
     for _ in range(6):
-        call = [sys.executable, "-m", "polyseme", *arguments, "--save-every", "0"]
-        before = journal.stat().st_mtime_ns if journal.exists() else 0
-        with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:
-            while process.poll() is None and not (journal.exists() and journal.stat().st_mtime_ns != before):
-                time.sleep(0.001)
-            time.sleep(draw.random() / 5)
-            process.send_signal(signal.SIGINT)
-            told = process.stderr.read().decode().splitlines()
-        assert process.returncode == 130 and told[-1] == "polyseme: stopped; the same command goes on where it stopped", told
-        assert all("resuming after line" in line for line in told[:-1])
+        call = [sys.executable, "-c", _INTERRUPTED, str(draw.random() / 5), *arguments, "--save-every", "0"]
+        done = subprocess.run(call, capture_output=True, text=True, env=environment(), check=False)
+        *notes, last = done.stderr.splitlines()
+        assert done.returncode == 130 and last == "polyseme: interrupted: run the same command to resume", done
+        assert all("resuming after line" in note for note in notes)
     assert run(*arguments).code == 0
     assert sorted(read_vectors(out)) == list(range(60_000))
 
@@ -113,7 +145,7 @@ def test_an_interrupt_while_waiting_for_input_stops_at_once(model, tmp_path):
     with subprocess.Popen(call, **pipes, env=environment()) as process:
         while not (tmp_path / "v.hdf5.part" / "lock").exists():
             time.sleep(0.01)
-        time.sleep(1)
+        time.sleep(0.5)  # most likely it waits by now; before that it must stop in the same way
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=10) == 130
+        assert process.wait() == 130
     assert list(tmp_path.iterdir()) == []
