@@ -6,6 +6,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.cli.running import environment
 
 _LOADED = """
@@ -30,3 +32,9 @@ def test_help_imports_nothing_heavy(run):
 
 def test_a_sentence_imports_no_more_than_it_needs(model):
     assert loaded("embed", "one sentence", "--model", model) == "0 torch,numpy,h5py"
+
+
+@pytest.mark.parametrize("arguments", [[], ["pretrain"], ["train"], ["probe"], ["corpus"]])
+def test_a_group_alone_shows_its_verbs(run, arguments):
+    result = run(*arguments)
+    assert result.code == 0 and result.err == "" and "Commands" in result.out
