@@ -184,7 +184,6 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
         return next(self.parameters()).device
 
     def words(self, sentence: Sentence) -> list[str]:

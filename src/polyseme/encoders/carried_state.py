@@ -15,7 +15,6 @@ class CarriedState:
         self._state: LstmState | None = None
 
     def reset(self) -> None:
-        """Forget the state."""
         self._state = None
 
     def take(self, lstm: ElmoLstm, rows: int) -> LstmState:

@@ -27,7 +27,6 @@ class ChainRuleStep:
     direction: str = "forward"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON."""
         return asdict(self)
 
     def describe(self) -> str:
@@ -85,7 +84,6 @@ class ChainRule(ResultTable[ChainRuleStep]):
         return {name: ChainRule(steps) for name, steps in itertools.groupby(self, key=lambda step: step.direction)}
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Plain values for JSON."""
         return [step.to_json() for step in self]
 
     def __str__(self) -> str:

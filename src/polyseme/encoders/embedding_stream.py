@@ -38,7 +38,6 @@ class EmbeddedLine:
         return self.vectors if self.vectors.ndim == 3 else self.vectors[None]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
         return {"line": self.line, "words": self.words, "vectors": self.vectors.tolist()}
 
     def __str__(self) -> str:

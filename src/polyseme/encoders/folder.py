@@ -101,7 +101,6 @@ def load(path: str | Path) -> Any:
 
 
 def read_head(folder: Path) -> Head:
-    """Read and check config.json."""
     path = folder / CONFIG
     values = read_json(path)
     values = values[LIBRARY_KEY] if isinstance(values.get(LIBRARY_KEY), dict) else values

@@ -61,7 +61,6 @@ class LeftToRight(Encoder):
 
     @property
     def end(self) -> int:
-        """Row of the end token."""
         return int(self._boundaries[1])
 
     @abstractmethod

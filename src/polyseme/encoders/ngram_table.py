@@ -65,7 +65,6 @@ class NgramTable:
 
     @property
     def order(self) -> int:
-        """The highest order."""
         return len(self.levels)
 
     def find(self, order: int, contexts: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -54,7 +54,6 @@ class Substitute(NamedTuple):
 
     @property
     def probability(self) -> float:
-        """Probability of the word at this position."""
         return math.exp(self.log_prob)
 
 
@@ -72,7 +71,6 @@ class Substitutes(ResultTable[Substitute]):
         return f"{item.probability:.4%}", item.word
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON."""
         found = [{"word": each.word, "probability": each.probability, "log_prob": each.log_prob} for each in self]
         return {"words": self.words, "position": self.position, "substitutes": found}
 
@@ -86,7 +84,6 @@ class Filling(NamedTuple):
 
     @property
     def probability(self) -> float:
-        """Probability of the subword at this position."""
         return math.exp(self.log_prob)
 
 
@@ -109,7 +106,6 @@ class MaskFillings(ResultList[Fillings]):
             each.caption = f"[MASK] {number}" if len(self) > 1 else ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON."""
         found = [
             [{"piece": each.subword, "probability": each.probability, "log_prob": each.log_prob} for each in fillings]
             for fillings in self
@@ -138,7 +134,6 @@ class SimilarWords(ResultTable[Similar]):
         return f"{item.cosine:.3f}", item.word
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON."""
         query = {"word": self.query} if isinstance(self.query, str) else {"words": list(self.query)}
         return {**query, "similar": [each._asdict() for each in self]}
 

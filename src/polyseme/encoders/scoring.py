@@ -31,7 +31,6 @@ class ScoredText:
     """The chain rule step by step, where it was asked for."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON."""
         steps = {} if self.steps is None else {"steps": self.steps.to_json()}
         return {"line": self.line, **self.log_probs.to_json(words=self.words), **steps}
 
@@ -63,7 +62,6 @@ class TotalScore:
     """None: there was no text."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON."""
         total = self.perplexity
         values = dict.fromkeys(("forward", "backward", "mean")) if total is None else total.to_json()["perplexity"]
         return {"lines": self.lines, "predictions": 0 if total is None else total.predictions, "perplexity": values}

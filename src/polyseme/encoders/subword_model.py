@@ -272,7 +272,6 @@ class SubwordModel(Encoder):
 
     @classmethod
     def default_config(cls) -> SubwordConfig:
-        """The default config."""
         return SubwordConfig()
 
     def info(self) -> dict[str, Any]:

@@ -82,7 +82,6 @@ class Ulmfit(LeftToRight):
 
     @property
     def word_table(self) -> nn.Embedding:
-        """The word table."""
         return self.table
 
     def set_word_rows(self, rows: nn.Parameter) -> None:
@@ -183,7 +182,6 @@ class Ulmfit(LeftToRight):
         return LogProbs(self._answer(text, forward) for text, forward in zip(texts, values if texts else [], strict=True))
 
     def reset_state(self) -> None:
-        """Forget the carried state."""
         self._carried = None
 
     @torch.inference_mode()

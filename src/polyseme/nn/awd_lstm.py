@@ -51,7 +51,6 @@ class WeightDropLstm(nn.Module):
 
     @property
     def units(self) -> int:
-        """Size of its state."""
         return self.recurrent_weight.shape[1]
 
     def dropped(self) -> Tensor:
@@ -125,7 +124,6 @@ class AwdLstm(nn.Module):
         return list(self.layers)  # type: ignore[arg-type]
 
     def zero_state(self, rows: int) -> AwdLstmState:
-        """Return a state of zeros."""
         bias = self.stack()[0].bias
         return [(bias.new_zeros(rows, layer.units), bias.new_zeros(rows, layer.units)) for layer in self.stack()]
 

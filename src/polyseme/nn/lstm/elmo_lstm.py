@@ -49,7 +49,6 @@ class ElmoLstm(nn.Module):
         return [list(self.forward_layers), list(self.backward_layers)]  # type: ignore[arg-type]
 
     def zero_state(self, rows: int) -> LstmState:
-        """Return a state of zeros."""
         weight = self.stacks()[0][0].bias
         shape = (2, self.config.layers, rows)
         return LstmState(weight.new_zeros(*shape, self.config.output_size), weight.new_zeros(*shape, self.config.cell_size))

@@ -42,7 +42,6 @@ class LstmState:
     cell: Tensor
 
     def rows(self, index: Tensor) -> LstmState:
-        """Select rows."""
         return LstmState(self.hidden.index_select(2, index), self.cell.index_select(2, index))
 
     def expand(self, rows: int) -> LstmState:

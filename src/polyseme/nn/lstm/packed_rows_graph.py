@@ -46,7 +46,6 @@ class GraphedPackedRows:
         self._graph: PackedRowsGraph | None = None
 
     def __call__(self, inputs: Tensor, begins: Tensor | None, start: LstmState, carried: LstmState) -> tuple[Tensor, LstmState]:
-        """As `run_packed_rows`."""
         stacks = self._stacks
         learns = torch.is_grad_enabled() and any(weight.requires_grad for weight in stacks.parameters())
         if not (inputs.is_cuda and stacks.training and learns) or plain_wanted():
