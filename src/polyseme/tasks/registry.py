@@ -104,7 +104,8 @@ def configure_task(name: str, options: Mapping[str, Any]) -> tuple[TaskConfig, F
     task, fit = build(default_configs(name), options, task_name(name)).values()
     idle = [option for option in FINETUNING if option in options]
     if idle and task.features.mode == "frozen":  # type: ignore[attr-defined]
-        raise UsageError(f"{', '.join(map(arg, idle))} need {arg('mode', 'finetune')}: the encoders are frozen")
+        needs = "needs" if len(idle) == 1 else "need"
+        raise UsageError(f"{', '.join(map(arg, idle))} {needs} {arg('mode', 'finetune')}: the encoders are frozen")
     return task, fit  # type: ignore[return-value]
 
 
