@@ -5,21 +5,19 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import platform
 import re
 import shutil
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-import typer.main
 
 import polyseme
 from polyseme.__main__ import main
@@ -40,14 +38,6 @@ same_text_rules = pytest.mark.skipif(
 )
 Copied = Callable[..., Path]
 Run = Callable[..., list[Any]]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_parser() -> Iterator[None]:
-    """Typer builds its parser anew for each command, which would be half of the time here."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
-        yield
 
 
 def needs(name: str) -> None:

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with flags_in_messages(), _notes_on_stderr():
             code = command_line(arguments)(args=arguments, prog_name="polyseme", standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads our output has seen enough
+    except (BrokenPipeError, SystemExit):  # whoever reads our output has seen enough; typer exits then
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
