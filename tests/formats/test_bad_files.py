@@ -63,7 +63,7 @@ def test_cut_weights(share, tmp_path):
     refused(tmp_path, r"weights.hdf5: is a truncated or damaged HDF5 file \(.+\)")
 
 
-@pytest.mark.parametrize("places", [20, pytest.param(60, marks=pytest.mark.slow)])  # more of the same
+@pytest.mark.parametrize("places", [30, pytest.param(60, marks=pytest.mark.slow)])  # more of the same
 def test_damaged_weights(tmp_path, places):
     """Wherever the bytes are hit, loading works or says so in a sentence that names the file."""
     path = write_bilm(tmp_path) / "weights.hdf5"
