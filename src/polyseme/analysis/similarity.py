@@ -7,7 +7,7 @@ missing word is looked up in any case, and a pair with an unknown word is skippe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -125,7 +125,7 @@ def probe_words(encoder: Encoder, data: ScoredPairs[tuple[str, str]]) -> ProbeRe
 
 
 def _result(
-    title: str, values: dict[str, NDArray[np.float64]], scores: Sequence[float], facts: dict[str, object]
+    title: str, values: dict[str, NDArray[np.float64]], scores: Sequence[float], facts: Mapping[str, object]
 ) -> ProbeResult:
     """Correlate the cosines of each view of the layers with the scores."""
     rows = {name: {"Spearman": spearman(each, scores)} for name, each in values.items()}

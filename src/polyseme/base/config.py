@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -108,9 +107,13 @@ def setting_of(field: dataclasses.Field[Any]) -> Setting:
     return field.metadata.get("setting", Setting())
 
 
-@functools.cache
+_HINTS: dict[type, dict[str, Any]] = {}
+
+
 def hints_of(config: type) -> dict[str, Any]:
-    return typing.get_type_hints(config)
+    if config not in _HINTS:
+        _HINTS[config] = typing.get_type_hints(config)
+    return _HINTS[config]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

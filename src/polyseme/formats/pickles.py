@@ -21,8 +21,8 @@ from polyseme.base.files import starts_with, wrap_os_errors
 
 _OLD = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # first bytes of files of torch before 1.6
 # torch raises many errors for damage, depending on where it is
-_DAMAGE = (pickle.UnpicklingError, zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError)
-_DAMAGE += (LookupError, ValueError, TypeError, AttributeError)
+_DAMAGE: tuple[type[Exception], ...] = (pickle.UnpicklingError, zipfile.BadZipFile, zlib.error, RuntimeError, OSError)
+_DAMAGE += (EOFError, LookupError, ValueError, TypeError, AttributeError)
 
 
 def is_torch_file(path: Path) -> bool:
