@@ -42,7 +42,10 @@ def test_check_as_json(run, folder):
     assert report["empty_files"] == [str(folder / "empty.txt")] and len(report["problems"]) == 2
 
 
-def test_forecast(run, folder):
+def test_forecast(run, folder, monkeypatch):
+    from polyseme.pretraining import forecast
+
+    monkeypatch.setattr(forecast, "_STEPS", 2)
     result = run("corpus", "check", folder, "--size", "tiny", "--epochs", 3, "--device", "cpu", "--json")
     (report,) = result.json
     found = report["forecast"]
@@ -165,6 +168,7 @@ def test_standard_input(run):
     assert result.code == 0 and json.loads(result.out)["sentences"] == 2
 
 
+@pytest.mark.slow  # the test above has standard input, and tests/text/test_corpus.py the workers
 def test_standard_input_with_workers_in_a_process():
     result = process("corpus", "check", "-", "--workers", 2, "--json", text=b"One two. Three.\n")
     assert result.code == 0 and json.loads(result.out)["sentences"] == 2

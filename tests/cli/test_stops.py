@@ -1,10 +1,11 @@
 """Real kills, and memory, in processes of their own."""
 
+import os
 import random
 import signal
 import subprocess
 import sys
-import time
+import threading
 
 import numpy as np
 import pytest
@@ -122,7 +123,7 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
-@pytest.mark.slow  # many moments; the test below has one
+@pytest.mark.slow  # a minute, for many moments; the test below has one
 def test_every_interrupt_is_heard(run, model, tmp_path):
     """At many moments, most of them inside HDF5: one Ctrl-C is enough, and the same command resumes the work."""
     text, out = tmp_path / "text.txt", tmp_path / "v.hdf5"
@@ -139,13 +140,23 @@ def test_every_interrupt_is_heard(run, model, tmp_path):
     assert sorted(read_vectors(out)) == list(range(60_000))
 
 
-def test_an_interrupt_while_waiting_for_input_stops_at_once(model, tmp_path):
-    call = [sys.executable, "-m", "polyseme", "embed", "-m", model, "-o", str(tmp_path / "v.hdf5")]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(call, **pipes, env=environment()) as process:
-        while not (tmp_path / "v.hdf5.part" / "lock").exists():
-            time.sleep(0.01)
-        time.sleep(0.5)  # most likely it waits by now; before that it must stop in the same way
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 130
-    assert list(tmp_path.iterdir()) == []
+def test_an_interrupt_while_waiting_for_input_stops_at_once(run, model, tmp_path, monkeypatch):
+    """Nothing is ever written to the pipe that it reads; before it waits, it must stop in the same way."""
+    reader, writer = os.pipe()
+    over = threading.Event()
+
+    def interrupt():
+        while not (tmp_path / "v.hdf5.part" / "lock").exists() and not over.wait(0.01):
+            pass
+        if not over.wait(0.3):  # by then it most likely waits
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    with os.fdopen(reader) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        thread.start()
+        result = run("embed", "-m", model, "-o", tmp_path / "v.hdf5")
+        over.set()
+        thread.join()
+    os.close(writer)
+    assert result.code == 130 and list(tmp_path.iterdir()) == []
