@@ -20,7 +20,20 @@ LOOP = {"steps": 8, "checkpoint_every": 2, "log_every": 2, "eval_every": 4}
 
 
 def call(text: Path, out: Path, *more: str) -> int:
-    start = ["pretrain", "elmo", "-c", str(text), "-o", str(out), "--size", "tiny", "--vocabulary", "300", "--device", "cpu"]
+    start = [
+        "pretrain",
+        "elmo",
+        "-c",
+        str(text),
+        "-o",
+        str(out),
+        "--size",
+        "tiny",
+        "--vocabulary-size",
+        "300",
+        "--device",
+        "cpu",
+    ]
     return main([*start, "--splitter", "whitespace", "--sentences", "lines", "--batch-words", "200", *more])
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from polyseme.cli.part_options import parse_filters
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
 from polyseme.pretraining.elmo_config import ArchitectureOverrides, ElmoPretraining
+from polyseme.pretraining.methods import configure_method
 
 
 @pytest.mark.parametrize(("size", "millions"), [("small", 13.6), ("medium", 28.0), ("original", 93.6)])
@@ -49,5 +49,5 @@ def test_every_size_can_be_chosen() -> None:
 def test_what_cannot_be() -> None:
     with pytest.raises(ConfigError, match="max_characters is 3; the widest filter needs 7 or more"):
         ElmoPretraining(size="small", overrides=ArchitectureOverrides(max_characters=3))
-    with pytest.raises(UsageError, match=r"--filters is '3'; expected width:number for each width, such as 1:32,2:32,3:64"):
-        parse_filters("3")
+    with pytest.raises(UsageError, match="filters.*2"):
+        configure_method("elmo", {"filters": "3"})

@@ -117,10 +117,10 @@ def test_training_data_that_does_not_fit(caplog: pytest.LogCaptureFixture) -> No
         Pairs.build(small(), labelled("a", "a"))
     with pytest.raises(PolysemeError, match=r"range from 2.0 to 2.0: they must differ"):
         Pairs.build(small(goal="score"), labelled("2", "2.0"))
-    with pytest.raises(UsageError, match=r"the label 'a' is no number"):
+    with pytest.raises(UsageError, match=r"the label 'a' is not a number"):
         Pairs.build(small(goal="score"), labelled("1", "a"))
     Pairs.build(small(), labelled("3.5", "2.25"))
-    assert "the labels look like scores (2.25, 3.5 ...); for these, give goal 'score'" in caplog.text
+    assert "the labels look like scores (2.25, 3.5 ...): for these, give goal='score'" in caplog.text
     task = Pairs.build(small(), labelled("a", "b"))
     with pytest.raises(UsageError, match=r"expected pairs of texts"):
         task.predict([("a", "b", "c")])  # type: ignore[list-item]

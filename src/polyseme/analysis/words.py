@@ -55,6 +55,7 @@ class WordList:
 class WordSpace:
     """The words that a model knows, as static vectors of length 1.
 
+    >>> from polyseme.encoders.word2vec import WordVectorTable
     >>> from polyseme.text.word_vectors import WordVectors
     >>> vectors = WordVectors(["a", "b", "c"], np.array([[1, 0], [1, 0.1], [0, 1]], dtype=np.float32), total=3)
     >>> WordSpace(WordVectorTable.from_vectors(vectors)).similar("a", 1)[0].word
