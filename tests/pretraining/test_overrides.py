@@ -49,5 +49,5 @@ def test_every_size_can_be_chosen() -> None:
 def test_what_cannot_be() -> None:
     with pytest.raises(ConfigError, match="max_characters is 3; the widest filter needs 7 or more"):
         ElmoPretraining(size="small", overrides=ArchitectureOverrides(max_characters=3))
-    with pytest.raises(UsageError, match="filters.*2"):
+    with pytest.raises(UsageError, match=r"filters.*2"):
         configure_method("elmo", {"filters": "3"})
