@@ -27,7 +27,7 @@ def test_from_a_file_to_answers(run, files, name, file):
     result = run("train", name, "--data", files / file, *SMALL, "--max-answer-length", "2", "--out", folder, "--json")
     (reported,) = result.json
     assert reported["task"] == "reading" and reported["main"] == "f1" and set(reported["scores"]["dev"]) == {"f1", "exact"}
-    assert "the last 1 of 10 examples are held out" in result.err
+    assert "of 10 examples, drawn at random by --seed 0, are held out" in result.err
     task = polyseme.load_task(folder)
     assert task.config.max_answer_length == 2 and task.rules == ("squad" if name == "reading" else "squad2")
     (answer,) = task.predict([("Who is here?", "It is Bob.")])

@@ -15,7 +15,7 @@ from polyseme.studies import train as module
 from polyseme.studies.train import encoder_names, load_encoders
 from polyseme.tasks.registry import TASKS, configure_task, default_configs
 from polyseme.tasks.tagging import Tagging
-from tests.cli.labelled import TINY, names, write_all
+from tests.cli.labelled import TINY, write_all
 from tests.cli.running import tiny
 from tests.oracle.make import write_bilm
 
@@ -125,16 +125,30 @@ def test_a_model_is_not_overwritten(desk):
 
 
 def test_held_out_data_is_no_part_of_training(desk):
-    (desk / "a.conll").write_text(names(18) + "Zoe B-ORG\n\n")
+    (desk / "a.conll").write_text("".join(f"Name{number} B-P{number}\nis O\n\n" for number in range(20)))
     heard: list[str] = []
     job = module.TaskJob("ner", module.DataFiles("a.conll"), "run", "none", options=TINY)
     task = job.train(module.Run(), notify=heard.append).task
-    assert "Zoe" not in task.features.words.words and not any("ORG" in label for label in task.labels)
-    assert heard[0] == "a.conll: the last 1 of 19 examples are held out as dev data"
-    assert heard[1].startswith("a.conll:121: has the label 'ORG'") and len(heard) == 2
+    words = [f"Name{number}" for number in range(20)]
+    assert len([word for word in words if word in task.features.words.words]) == 18
+    assert heard[0] == "a.conll: 2 of 20 examples, drawn at random by seed=0, are held out as dev data"
+    assert "has the label 'P" in heard[1] and len(heard) == 3
     (desk / "one.conll").write_text("Ann B-PER\n")
     with pytest.raises(PolysemeError, match="has 1 example, too few to hold some out"):
         polyseme.train("ner", "one.conll", out="run", **TINY)
+
+
+@pytest.mark.parametrize("options", [{"phrases": "all"}, {"phrases": "distinct", "sentence_copies": 2}, {"sentence_copies": 3}])
+def test_phrases_of_held_out_sentences_are_no_part_of_training(desk, options):
+    trees = [f"({2 + number % 2} (1 w{number}) (4 (2 so) (3 x{number})))" for number in range(20)]
+    (desk / "trees").write_text("\n".join(trees))
+    config, _ = configure_task("classification", options)
+    data = module.TaskJob("classification", module.DataFiles("trees"), "run", "none")._read(config, 0, print)
+    held = {text.text[0] for text in data.dev}
+    assert [len(text.text) for text in data.dev] == [3, 3] and {text.label for text in data.dev} == {"2", "3"}
+    seen = {word for text in data.train for word in text.text}
+    assert held.isdisjoint(seen) and len([word for word in seen if word.startswith("w")]) == 18
+    assert len(data.train) > 18 * options.get("sentence_copies", 1) - 1
 
 
 def test_a_correlation_needs_two_pairs(desk):

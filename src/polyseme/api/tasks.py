@@ -52,7 +52,7 @@ _FILES = "plain, gzip or xz"
 TrainData = Annotated[FilePath, Setting(help=f"Labelled data to train on, {_FILES}.", metavar="FILE", flags=("-d",))]
 DevData = Annotated[
     FilePath | None,
-    Setting(help="Labelled data to select the best network by.", default_text="the last tenth of the data", metavar="FILE"),
+    Setting(help="Labelled data to select the best network by.", default_text="a random tenth of the data", metavar="FILE"),
 ]
 TestData = Annotated[FilePath | None, Setting(help="Labelled data to score the best network on.", metavar="FILE")]
 EncoderNames = Annotated[

@@ -30,7 +30,7 @@ class LabelledSet:
     train: str
     test: str
     dev: str | None = None
-    """None: the last tenth of the training data."""
+    """None: a random tenth of the training data."""
     splitter: str | None = None
     """Splitter of raw text; None: the text is tokenized, or the splitter of the language's model is used."""
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -26,6 +26,7 @@ from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import split_encoders
 from polyseme.tasks.fit import FitResult, Splits, TaskBuilder, fit
 from polyseme.tasks.registry import configure_task, task_class
+from polyseme.tasks.splits import split_plan
 from polyseme.text.words import Splitter
 
 PathName = str | Path
@@ -40,7 +41,7 @@ class DataFiles:
 
     train: PathName
     dev: PathName | None = None
-    """None: the last tenth of the training data."""
+    """None: a random tenth of the training data."""
     test: PathName | None = None
 
 
@@ -67,7 +68,7 @@ class TaskJob:
             raise UsageError(f"{out} has a model, which a trained task would overwrite: choose another folder")
         config, fitting = configure_task(self.task, self.options)
         notify = notify if run.is_main_process else _log.debug
-        data = self._read(config, notify)
+        data = self._read(config, run.seed, notify)
         encoders = load_encoders(self.encoders)
         if recipe := recipe_options(config, self.options, encoders):
             notify(f"fine-tuning as published: {', '.join(arg(name, value) for name, value in recipe.items())}")
@@ -84,17 +85,14 @@ class TaskJob:
             accept_changes=accept_changes,
         )
 
-    def _read(self, config: TaskConfig, notify: Notify) -> Splits:
+    def _read(self, config: TaskConfig, seed: int, notify: Notify) -> Splits:
         """Read all files before any model is loaded, so that problems with them are reported at once."""
         task, files = task_class(self.task), self.files
-        repeated = getattr(config, "phrases", "none") != "none" or getattr(config, "sentence_copies", 1) > 1
-        if files.dev is None and repeated:
-            options = f"{arg('phrases')} and {arg('sentence_copies')}"
-            raise UsageError(f"{options} repeat sentences, so no data can be held out: give {arg('dev')}")
         train = task.read(files.train, config, training=True)
         if files.dev is None:
-            train, dev = _hold_out(train, files.train, task.min_dev_examples(config))
-            notify(f"{files.train}: the last {len(dev):,} of {len(train) + len(dev):,} examples are held out as dev data")
+            train, dev = self._hold_out(train, config, seed)
+            part = f"{len(dev):,} of {len(train) + len(dev):,} examples"
+            notify(f"{files.train}: {part}, drawn at random by {arg('seed', seed)}, are held out as dev data")
         else:
             dev = task.read(files.dev, config)
         test = None if files.test is None else task.read(files.test, config)
@@ -107,6 +105,22 @@ class TaskJob:
             for unknown in task.unknown_labels(examples or [], labels, config, path or files.train):
                 notify(f"{unknown}; the training data has no such label, so it counts as wrong")
         return Splits(train, dev, test)
+
+    def _hold_out(self, examples: list[Any], config: TaskConfig, seed: int) -> tuple[list[Any], list[Any]]:
+        """Return the examples to train on, and a tenth that is held out (`polyseme.tasks.splits`)."""
+        task, path, scored = task_class(self.task), self.files.train, examples
+        if repeated := getattr(config, "phrases", "none") != "none" or getattr(config, "sentence_copies", 1) > 1:
+            scored = task.read(path, config)  # whole sentences, each once
+        fewest = task.min_dev_examples(config)
+        if len(scored) <= fewest:
+            given = "1 example" if len(scored) == 1 else f"{len(scored)} examples"
+            raise PolysemeError(f"{path} has {given}, too few to hold some out: give {arg('dev')}")
+        kept, held = split_plan(task, scored, config).hold_out(seed, fewest=fewest)
+        dev = [scored[number] for number in held]
+        if not repeated:
+            return [examples[number] for number in kept], dev
+        lines = {example.where for example in dev}  # neither these sentences nor their phrases are trained on
+        return [example for example in examples if example.where not in lines], dev
 
 
 def with_default_position(config: TaskConfig, encoders: Sequence[Encoder], notify: Notify) -> TaskConfig:
@@ -123,14 +137,6 @@ def with_default_position(config: TaskConfig, encoders: Sequence[Encoder], notif
     except ConfigError:
         notify(f"the network has no position {position!r}, the default of this encoder: its vectors enter at the input")
         return config
-
-
-def _hold_out(examples: list[Any], path: PathName, fewest: int) -> tuple[list[Any], list[Any]]:
-    count = max(len(examples) // 10, fewest)
-    if len(examples) <= fewest:
-        given = "1 example" if len(examples) == 1 else f"{len(examples)} examples"
-        raise PolysemeError(f"{path} has {given}, too few to hold some out: give {arg('dev')}")
-    return examples[:-count], examples[-count:]
 
 
 def load_encoders(given: Encoders) -> list[Encoder]:

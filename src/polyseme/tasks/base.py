@@ -12,7 +12,7 @@ import copy
 import dataclasses
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -105,6 +105,16 @@ class Task(Learner):
     def min_dev_examples(cls, config: TaskConfig) -> int:
         """Return how many examples a score needs."""
         return 1
+
+    @classmethod
+    def split_groups(cls, examples: Sequence[Any], config: TaskConfig) -> list[list[Hashable]]:
+        """Return the group of each example, whose members are held out together; coarse groupings first (`splits`)."""
+        return []
+
+    @classmethod
+    def split_strata(cls, examples: Sequence[Any], config: TaskConfig) -> list[Hashable]:
+        """Return the stratum of each example, of which every held-out part has its share, such as a label."""
+        return [None] * len(examples)
 
     @classmethod
     @abstractmethod

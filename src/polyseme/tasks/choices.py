@@ -7,7 +7,7 @@ Questions may have different numbers of choices. Files are JSON lines (`polyseme
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Hashable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from polyseme.tasks.error_analysis import ExampleError, location
 from polyseme.tasks.features import Features
 from polyseme.tasks.linear_head import LinearHead, SequenceInputs, SequenceLayout, SequenceTask, SequenceVectors
 from polyseme.tasks.predictions import ChoicePrediction, Predictions
+from polyseme.tasks.splits import same_text
 from polyseme.text.labelled.choices import ChoiceQuestion, read_choices
 from polyseme.text.words import Splitter
 
@@ -84,6 +85,11 @@ class Choices(SequenceTask):
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[ChoiceQuestion]:
         return read_choices(path)
+
+    @classmethod
+    def split_groups(cls, examples: Sequence[ChoiceQuestion], config: TaskConfig) -> list[list[Hashable]]:
+        contexts = [same_text(example.context or example.question) for example in examples]
+        return [contexts, [same_text(example.context, example.question) for example in examples]]
 
     @classmethod
     def collect_labels(cls, examples: Sequence[ChoiceQuestion], config: TaskConfig) -> list[str]:

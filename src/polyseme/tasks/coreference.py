@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from polyseme.tasks.data import ExampleBatch, TaskData
 from polyseme.tasks.error_analysis import ExampleError, PredictionError, location
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.predictions import CoreferencePrediction, MentionSpan, Predictions
+from polyseme.tasks.splits import same_text
 from polyseme.text.batching.batches import batch_by_words
 from polyseme.text.labelled.coreference import CoreferenceDocument, Mention, read_coreference
 from polyseme.text.sentences import SentenceSplitter
@@ -47,6 +48,7 @@ from polyseme.training.base import Loss
 
 _log = logging.getLogger(__name__)
 _CHINESE = re.compile(f"[{CJK}]")
+_PART = re.compile(r"_\d+$")  # of a document, at the end of its name
 _TOGETHER = 4096  # words of documents, and of sentences, in a batch of predictions
 Clusters = list[list[Mention]]
 Text = str | Sequence[str] | Sequence[Sequence[str]] | CoreferenceDocument
@@ -144,6 +146,11 @@ class Coreference(Task):
         words = [word for document in examples for sentence in document.sentences for word in sentence]
         chinese = 2 * sum(_CHINESE.search(word) is not None for word in words) > len(words)
         return config.replace(sentence_splitter="chinese" if chinese else "english")
+
+    @classmethod
+    def split_groups(cls, examples: Sequence[CoreferenceDocument], config: TaskConfig) -> list[list[Hashable]]:
+        names: list[Hashable] = [_PART.sub("", example.key) or number for number, example in enumerate(examples)]
+        return [names, [same_text(example.words) for example in examples]]
 
     @classmethod
     def collect_labels(cls, examples: Sequence[CoreferenceDocument], config: TaskConfig) -> list[str]:

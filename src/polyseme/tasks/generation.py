@@ -14,7 +14,7 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -40,6 +40,7 @@ from polyseme.tasks.error_analysis import ExampleError, location
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.generation_config import STRATEGY_OPTIONS, DecodingConfig, GenerationConfig, TargetSplitter
 from polyseme.tasks.predictions import GeneratedText, Predictions
+from polyseme.tasks.splits import same_text
 from polyseme.text.labelled.parallel import TextPair, read_parallel
 from polyseme.text.splitting.characters import CJK, unspaced_letter
 from polyseme.text.splitting.joiners import JOINER, detokenize, tokenize_with_joiners
@@ -186,6 +187,10 @@ class Generation(Task):
         return config.replace(
             target_splitter=splitter, bleu_tokenizer=config.bleu_tokenizer or _bleu_tokenizer(targets, splitter)
         )
+
+    @classmethod
+    def split_groups(cls, examples: Sequence[TextPair], config: TaskConfig) -> list[list[Hashable]]:
+        return [[same_text(example.source) for example in examples]]
 
     @classmethod
     def collect_labels(cls, examples: Sequence[TextPair], config: TaskConfig) -> list[str]:

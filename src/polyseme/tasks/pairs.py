@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Hashable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,6 +46,7 @@ from polyseme.tasks.linear_head import LinearHead, SequenceLayout, SequenceTask
 from polyseme.tasks.pairs_config import PairsConfig
 from polyseme.tasks.predictions import LabelPrediction, Predictions, ScorePrediction
 from polyseme.tasks.sentence_pair import SentencePairTask
+from polyseme.tasks.splits import quantiles, same_text
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
@@ -156,6 +157,17 @@ class Pairs(SequenceTask, SentencePairTask):
     def min_dev_examples(cls, config: TaskConfig) -> int:
         assert isinstance(config, PairsConfig)
         return 2 if config.goal == "score" else 1  # a correlation needs two
+
+    @classmethod
+    def split_groups(cls, examples: Sequence[LabelledPair], config: TaskConfig) -> list[list[Hashable]]:
+        first = [same_text(example.first) for example in examples]
+        return [first, [same_text(example.first, example.second) for example in examples]]
+
+    @classmethod
+    def split_strata(cls, examples: Sequence[LabelledPair], config: TaskConfig) -> list[Hashable]:
+        assert isinstance(config, PairsConfig)
+        labels = [example.label for example in examples]
+        return list(labels) if config.goal == "classes" else quantiles(_numbers(labels))
 
     @classmethod
     def collect_labels(cls, examples: Sequence[LabelledPair], config: TaskConfig) -> list[str]:

@@ -15,7 +15,7 @@ import dataclasses
 import logging
 import math
 import re
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Hashable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ from polyseme.tasks.reading_data import (
 )
 from polyseme.tasks.sentence_pair import SentencePairTask
 from polyseme.tasks.span_head import SpanHead
+from polyseme.tasks.splits import same_text
 from polyseme.text.labelled.squad import ANSWER, NO_ANSWER, AnswerSpan, ReadingQuestion, SquadData, read_squad
 from polyseme.text.splitting.characters import CJK
 from polyseme.text.words import Splitter
@@ -136,6 +137,10 @@ class Reading(SentencePairTask):
         if config.is_linear:
             config = config.replace(features=config.features.for_linear_head())
         return config if config.rules is not None else config.replace(rules=_rules(gold))
+
+    @classmethod
+    def split_groups(cls, examples: Sequence[ReadingQuestion], config: TaskConfig) -> list[list[Hashable]]:
+        return [[same_text(*example.paragraphs) for example in examples]]
 
     @classmethod
     def collect_labels(cls, examples: Sequence[ReadingQuestion], config: TaskConfig) -> list[str]:

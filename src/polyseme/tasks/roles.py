@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Hashable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ from polyseme.tasks.error_analysis import (
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.predictions import Predictions, SentenceRoles
 from polyseme.tasks.roles_config import RolesConfig
+from polyseme.tasks.splits import same_text
 from polyseme.tasks.tag_scheme import allowed_transitions, from_bioes, scheme_labels, to_bioes
 from polyseme.text.labelled.roles import VERB, Predicate, read_roles
 from polyseme.text.words import Splitter
@@ -112,6 +113,10 @@ class Roles(Task):
         if not examples:
             raise FormatError(path, f"has {len(sentences)} sentences, but no predicates; roles need predicates")
         return examples
+
+    @classmethod
+    def split_groups(cls, examples: Sequence[RoleExample], config: TaskConfig) -> list[list[Hashable]]:
+        return [[same_text(example.words) for example in examples]]
 
     @classmethod
     def collect_labels(cls, examples: Sequence[RoleExample], config: TaskConfig) -> list[str]:

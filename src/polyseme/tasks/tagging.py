@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,6 +43,7 @@ from polyseme.tasks.error_analysis import (
 )
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.predictions import Predictions, TaggedText
+from polyseme.tasks.splits import same_text
 from polyseme.tasks.tag_scheme import allowed_transitions, from_bioes, scheme_labels, scheme_of, to_bioes
 from polyseme.tasks.tagging_config import Scheme, TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence, read_conll, refuse_one_tag
@@ -113,6 +114,10 @@ class Tagging(Task):
     def resolve_defaults(cls, config: TaskConfig, examples: Sequence[TaggedSentence]) -> TaggingConfig:
         assert isinstance(config, TaggingConfig)
         return config if config.scheme else config.replace(scheme=scheme_of(examples, "the training data"))
+
+    @classmethod
+    def split_groups(cls, examples: Sequence[TaggedSentence], config: TaskConfig) -> list[list[Hashable]]:
+        return [[example.document for example in examples], [same_text(example.words) for example in examples]]
 
     @classmethod
     def collect_labels(cls, examples: Sequence[TaggedSentence], config: TaskConfig) -> list[str]:

@@ -33,6 +33,8 @@ class Phrase:
     sentence: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """The sentence around them; they begin at word `begin`. The same words elsewhere are the same phrase."""
     begin: int = field(default=0, repr=False, compare=False)
+    where: int | None = field(default=None, repr=False, compare=False)
+    """The line of its file, for messages."""
 
     def in_sentence(self) -> TextInContext:
         """Return the words in the context of their sentence."""
@@ -46,6 +48,8 @@ class Tree:
     words: tuple[str, ...]
     spans: tuple[tuple[int, int, str], ...]
     """First word, the word after the last, label; in the order of opening brackets, so the sentence comes first."""
+    where: int | None = field(default=None, repr=False, compare=False)
+    """The line of its file, for messages."""
 
     @property
     def label(self) -> str:
@@ -54,7 +58,7 @@ class Tree:
 
     def phrases(self) -> list[Phrase]:
         """Return all phrases, the sentence first; single words are phrases too."""
-        return [Phrase(self.words[begin:end], label, self.words, begin) for begin, end, label in self.spans]
+        return [Phrase(self.words[begin:end], label, self.words, begin, self.where) for begin, end, label in self.spans]
 
 
 def read_trees(path: str | Path) -> list[Tree]:
@@ -64,7 +68,8 @@ def read_trees(path: str | Path) -> list[Tree]:
     >>> [(" ".join(phrase.words), phrase.label) for phrase in read_trees(file)[0].phrases()]
     [("It 's fun", '3'), ('It', '2'), ("'s fun", '4'), ("'s", '2'), ('fun', '3')]
     """
-    trees = [_tree(f"{path}:{number}", line) for number, line in numbered_lines(path) if line.strip(" \t")]
+    lines = [(number, line) for number, line in numbered_lines(path) if line.strip(" \t")]
+    trees = [replace(_tree(f"{path}:{number}", line), where=number) for number, line in lines]
     if not trees:
         raise FormatError(path, "has no trees; expected one per line, such as (3 (2 It) (3 works))")
     return trees
