@@ -157,7 +157,7 @@ def test_report(tmp_path: Path) -> None:
 
 def test_many_bad_lines_are_another_encoding(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
-    path.write_bytes(b"fine\n" + 19 * b"na\xefve\n")
+    path.write_bytes(b"fine\n" + 19 * "Привет всем\n".encode("cp1251"))
     problem = Corpus(path).check().problems()[0]
     assert problem.startswith(
         "19 lines are bad (not UTF-8, or without text in the field), 95 % of all, which is too many to skip"

@@ -131,7 +131,6 @@ def test_who_names_a_field_has_json_lines(tmp_path: Path, monkeypatch: pytest.Mo
     [
         (bz2.compress(b"text"), "is compressed with bzip2; use gzip"),
         (b"PK\x03\x04rest", "is a zip file; use gzip"),
-        ("text".encode("utf-16"), "is UTF-16, not UTF-8"),
     ],
 )
 def test_what_is_no_text_is_told_by_its_first_bytes(tmp_path: Path, data: bytes, what: str) -> None:

@@ -217,7 +217,7 @@ def test_names_where_there_is_no_header(tmp_path: Path) -> None:
         read_parallel(tmp_path / "a.csv")
 
 
-@pytest.mark.parametrize(("data", "told"), [(b"", "is empty"), ("a\tb\n".encode("utf-16"), "save it as UTF-8")])
+@pytest.mark.parametrize(("data", "told"), [(b"", "is empty"), ("я\tя\n".encode("cp1251"), "save it as UTF-8")])
 def test_what_is_wrong_with_a_table_is_told_by_its_reader(tmp_path: Path, data: bytes, told: str) -> None:
     (tmp_path / "a.tsv").write_bytes(data)
     with pytest.raises(FormatError, match=told):

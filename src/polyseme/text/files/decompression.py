@@ -21,8 +21,6 @@ ENCODING_ADVICE = "save it as UTF-8 (iconv -f OLD -t UTF-8, with GB18030, LATIN1
 _UNSUPPORTED = {
     b"BZh": "is compressed with bzip2; use gzip, xz or zstd, or decompress it",
     b"PK\x03\x04": "is a zip file; use gzip, xz or zstd, or extract the text",
-    b"\xff\xfe": f"is UTF-16, not UTF-8; {ENCODING_ADVICE}",
-    b"\xfe\xff": f"is UTF-16, not UTF-8; {ENCODING_ADVICE}",
 }
 
 
@@ -32,7 +30,7 @@ def is_compressed(magic: bytes) -> bool:
 
 
 def reject_unsupported(name: str, magic: bytes) -> None:
-    """Raise an error if a file that begins with these bytes is neither UTF-8 nor compressed in a supported way."""
+    """Raise an error if a file that begins with these bytes is compressed in another way."""
     problem = next((problem for start, problem in _UNSUPPORTED.items() if magic.startswith(start)), None)
     if problem is not None:
         raise FormatError(name, problem)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import io
+import logging
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
 from polyseme.base.files import is_pipe, wrap_os_errors
 from polyseme.text.files.decompression import ENCODING_ADVICE, decompress_stream, is_compressed, line_blocks, reject_unsupported
+from polyseme.text.files.encodings import as_utf8, decode_narrow, is_western, narrow_encoding, report_encoding, wide_encoding
 
+_log = logging.getLogger(__name__)
 _MAGIC = 8
 """Bytes that show how a file is compressed."""
+_SAMPLE = 1000
+"""Lines by which an encoding other than UTF-8 is recognised."""
 
 
 class Lines(Protocol):
@@ -72,7 +78,7 @@ class TextLines:
 
 
 class FileLines:
-    """A file of UTF-8 text, plain or compressed with gzip, xz or zstd (detected by content)."""
+    """A file of text, plain or compressed with gzip, xz or zstd (detected by content, as its encoding is)."""
 
     def __init__(self, path: Path) -> None:
         self._path, self.name = path, str(path)
@@ -84,7 +90,8 @@ class FileLines:
     def total(self) -> int | None:
         count, last = 0, b"\n"
         with wrap_os_errors(self._path, "read"), self._path.open("rb") as file:
-            if not self._path.is_file() or is_compressed(file.peek(_MAGIC)[:_MAGIC]):
+            head = file.peek(_MAGIC)
+            if not self._path.is_file() or is_compressed(head[:_MAGIC]) or wide_encoding(head):
                 return None
             while block := file.read(1 << 20):
                 count, last = count + block.count(b"\n"), block[-1:]
@@ -111,21 +118,46 @@ class PipedLines:
 
 
 def decoded(file: BinaryIO, name: str) -> Iterator[str]:
-    """Decode the lines of a binary file, without line ends; an error names the line that is not UTF-8."""
-    magic = cast(io.BufferedReader, file).peek(_MAGIC)[:_MAGIC]
+    """Decode the lines of a binary file, without line ends; an error names the line whose encoding is not known."""
+    head = cast(io.BufferedReader, file).peek(_MAGIC)
+    magic = head[:_MAGIC]
     reject_unsupported(name, magic)
-    number = 0
-    try:
-        for number, data in enumerate(_packed_lines(file, name, magic) if is_compressed(magic) else file):
+    lines: Iterator[bytes] = file  # type: ignore[assignment]
+    if is_compressed(magic) or wide_encoding(head):
+        lines = _unpacked_lines(file, name, magic)
+    good = 0
+    for number, data in enumerate(lines):
+        try:
             text = data.decode("utf-8")
-            text = text if number else text.removeprefix("\ufeff")
-            yield text.removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError as error:
-        what = f"is not UTF-8 (byte 0x{error.object[error.start]:02x}); {ENCODING_ADVICE}"
-        raise FormatError(f"{name}:{number + 1}", what) from error
+        except UnicodeDecodeError as error:
+            yield from _in_other_encoding(enumerate(chain([data], lines), number + 1), name, good, error)
+            return
+        good += not text.isascii()
+        text = text if number else text.removeprefix("\ufeff")
+        yield text.removesuffix("\n").removesuffix("\r")
 
 
-def _packed_lines(file: BinaryIO, name: str, magic: bytes) -> Iterator[bytes]:
+def _in_other_encoding(lines: Iterator[tuple[int, bytes]], name: str, good: int, error: UnicodeDecodeError) -> Iterator[str]:
+    """Decode lines from the first that is not UTF-8 on; in a file of UTF-8, single lines may be cp1252."""
+    head = list(islice(lines, _SAMPLE))
+    encoding = narrow_encoding((data for _, data in head), good=good)
+    if encoding is not None:
+        report_encoding(name, encoding)
+    slips = 0
+    for number, data in chain(head, lines):
+        try:
+            text: str | None = data.decode("utf-8") if encoding is None else decode_narrow(data, encoding)
+        except UnicodeDecodeError as problem:
+            text, error, slips = (decode_narrow(data, "cp1252") if is_western(data) else None), problem, slips + 1
+        if text is None:
+            what = f"is not UTF-8 (byte 0x{error.object[error.start]:02x}); {ENCODING_ADVICE}"
+            raise FormatError(f"{name}:{number}", what) from error
+        yield text.removesuffix("\n").removesuffix("\r")
+    if slips:
+        _log.warning("%s: %d lines are not UTF-8, as the others are; read as cp1252 (Latin-1)", name, slips)
+
+
+def _unpacked_lines(file: BinaryIO, name: str, magic: bytes) -> Iterator[bytes]:
     """Decompress in small blocks, because lines of a pipe are wanted as they come."""
-    for block in line_blocks(decompress_stream(file, name, magic, io.DEFAULT_BUFFER_SIZE), None):
+    for block in line_blocks(as_utf8(decompress_stream(file, name, magic, io.DEFAULT_BUFFER_SIZE), name), None):
         yield from io.BytesIO(block)

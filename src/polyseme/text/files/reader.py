@@ -3,7 +3,8 @@
 Parquet and compression are recognised by the first bytes, never by the name. JSON lines have no such bytes and are recognised
 by `.jsonl` or `.ndjson` in the name, or because a field is given. Lines end only at "\\n", because the other line ends of
 Unicode occur inside paragraphs of real corpora. Blocks of a quarter of a megabyte are decoded at once, and line by line only
-if that fails: several times faster than iterating over a text file, and errors still name the line.
+if that fails: several times faster than iterating over a text file, and errors still name the line. Other encodings than
+UTF-8 are recognised by content (`encodings`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import NamedTuple
 from polyseme.base.errors import FormatError, MissingExtraError, nearest
 from polyseme.base.files import wrap_os_errors
 from polyseme.text.files.decompression import ENCODING_ADVICE, decompress, line_blocks, reject_unsupported
+from polyseme.text.files.encodings import Narrow, as_utf8, decode_narrow, is_utf8, narrow_encoding, report_encoding
 
 PARQUET = b"PAR1"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -75,7 +77,8 @@ def read_chunks(file: TextFile, number: int = 0, *, field: str = "text", skip_ba
         reject_unsupported(file.name, magic)
         reader = _Lines(file, number, field, skip_bad)
         read = reader.json if file.holds_json else reader.plain
-        for data in line_blocks(decompress(file.path, file.name, magic), None if file.holds_json else MAX_LINE_BYTES):
+        blocks = as_utf8(decompress(file.path, file.name, magic), file.name)
+        for data in line_blocks(blocks, None if file.holds_json else MAX_LINE_BYTES):
             yield read(data)
 
 
@@ -86,6 +89,8 @@ class _Lines:
         self.file, self.number, self.field, self.skip_bad = file, number, field, skip_bad
         self.ends = 0
         self.started = self.unfinished = False
+        self.encoding: Narrow | None = None
+        """What the text turned out to be; None: UTF-8."""
 
     def plain(self, data: bytes) -> Chunk:
         """Read lines of plain text."""
@@ -93,13 +98,24 @@ class _Lines:
             text, bad = data.decode("utf-8"), 0
         except UnicodeDecodeError:
             rows = data.split(b"\n")
+            self._recognise(rows)
             found = [self._decoded(line, number, rows) for number, line in enumerate(rows)]
             text, bad = "\n".join(line for line in found if line is not None), found.count(None)
         return self._chunk(data, text, bad)
 
+    def _recognise(self, rows: list[bytes]) -> None:
+        """Decide for another encoding if several lines are not UTF-8; a single one is a bad line."""
+        if self.encoding is None:
+            self.encoding = narrow_encoding(rows, good=1)
+            if self.encoding is not None:
+                report_encoding(self.file.name, self.encoding)
+
     def json(self, data: bytes) -> Chunk:
         """Read lines of JSON objects; a text of several lines is several paragraphs."""
-        lines = enumerate(data.removeprefix(b"\xef\xbb\xbf" if not self.started else b"").split(b"\n"))
+        rows = data.removeprefix(b"\xef\xbb\xbf" if not self.started else b"").split(b"\n")
+        if not is_utf8(data):
+            self._recognise(rows)
+        lines = enumerate(rows)
         found = [self._field(line, number) for number, line in lines if line.strip()]
         return self._chunk(data, "\n".join(text for text in found if text is not None), found.count(None))
 
@@ -114,7 +130,7 @@ class _Lines:
     def _decoded(self, line: bytes, number: int, rows: list[bytes]) -> str | None:
         """Decode a line, one of the rows of its block."""
         try:
-            return line.decode("utf-8")
+            return line.decode("utf-8") if self.encoding is None else decode_narrow(line, self.encoding)
         except UnicodeDecodeError as error:
             what = f"is not UTF-8 (byte 0x{line[error.start]:02x})"
             if self.skip_bad or not _in_another_encoding(rows):
@@ -124,7 +140,7 @@ class _Lines:
 
     def _field(self, line: bytes, number: int) -> str | None:
         try:
-            row = json.loads(line)
+            row = json.loads(line if self.encoding is None else decode_narrow(line, self.encoding) or "")
         except (ValueError, RecursionError) as error:  # bytes that are not UTF-8 are a ValueError too
             return self._refuse(number, f"is not valid JSON ({error})")
         text = row.get(self.field) if isinstance(row, dict) else None

@@ -17,6 +17,7 @@ from typing import Any
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import wrap_os_errors
 from polyseme.text.files.decompression import decompress
+from polyseme.text.files.encodings import decode_whole
 from polyseme.text.labelled.numbered_lines import are_strings, shown
 from polyseme.text.words import normalise_quotes
 
@@ -115,7 +116,7 @@ def _parsed(path: str | Path) -> Any:
         magic = file.read(8)
     data = b"".join(decompress(path, str(path), magic))
     try:
-        return json.loads(data.decode("utf-8-sig"))
+        return json.loads(decode_whole(data, str(path)))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise FormatError(f"{path}:{line}", f"is not UTF-8 (byte 0x{data[error.start]:02x}); convert the file") from None
