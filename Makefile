@@ -12,6 +12,9 @@ BIN := $(VENV)/bin
 # folder of public data sets; tests that need it are skipped without it
 export POLYSEME_DATA ?= $(wildcard ../shared/data)
 
+# compiled modules and rewritten tests are kept between runs, also where the shell says otherwise
+export PYTHONDONTWRITEBYTECODE :=
+
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
@@ -37,15 +40,18 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
+# the tests of a file in one process, which shares what they train
+PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
+
 tests: setup
-	$(BIN)/python -m pytest -n 2 -m "not slow" -q
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow" -q
 
 # style, types and tests at the same time; each prints its output when it is done
 test: setup
 	$(MAKE) --no-print-directory -j 3 -O lint types tests
 
 test-all: lint types
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest $(PARALLEL) -q
 
 bench: setup
 	$(BIN)/python -m benchmarks.cpu

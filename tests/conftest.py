@@ -1,8 +1,11 @@
-"""For all tests: one thread for each process, and GPU kernels on the CPU where there is no GPU."""
+"""For all tests: one thread for each process, GPU kernels on the CPU where there is no GPU, and a short warm-up of ELMos."""
 
 import os
 import signal
 import threading
+from collections.abc import Iterator
+
+import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side, and threads that wait for each other crawl
 
@@ -16,6 +19,17 @@ if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def short_warm_up() -> Iterator[None]:
+    """A warm state after three readings: every save of an ELMo computes one, and fifty readings take 0.2 seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polyseme.encoders.elmo.WARM_UP", 3)
+        yield
+
+
+LONG = ["test_readme.py", "test_contract.py", "test_adapt.py", "test_kills.py", "test_old_folders.py"]
+"""Files that take longest: begun at the end, they would keep one process busy while the other waits."""
+
+
 def pytest_collection_modifyitems(items: list) -> None:
-    """Pages of documentation come first: each is one long test, and at the end one process would wait for the other."""
-    items.sort(key=lambda item: "test_readme" not in item.nodeid)
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))

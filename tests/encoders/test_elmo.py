@@ -67,7 +67,8 @@ def test_start_states_differ_and_the_config_says_which_is_taken() -> None:
 def test_warm_is_the_state_after_fifty_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polyseme.encoders.elmo.WARM_UP", WARM_UP)
     model = elmo()
-    for _ in range(50):
+    assert WARM_UP == 50
+    for _ in range(WARM_UP):
         model.embed([["."]], start="carry", batch_size=1)
     expected = model.embed([["cat", "sat"]], start="carry", batch_size=1)
     assert_close(model.embed([["cat", "sat"]], start="warm"), expected)

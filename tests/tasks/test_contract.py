@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -162,14 +162,25 @@ BARE = [name for name in CASES if name.startswith("direct")]
 COMBINED = [(name, mode) for name in CASES for mode in MODES if mode != "vectors" or name in ("tagging", "bcn", "esim")]
 COMBINED = [(name, mode) for name, mode in COMBINED if name not in BARE or mode in ("frozen", "finetune")]
 VARIANTS = {"tagging-plain", "tagging-0", "pooled", "pooled-0", "siamese-score", "bidaf-none", "direct-score"}
-"""Further forms of tasks that are here already, which every run of the tests need not fine-tune, too."""
-both = pytest.mark.parametrize(
-    ("name", "mode"),
-    [
-        pytest.param(name, mode, marks=[pytest.mark.slow] if mode == "finetune" and name in VARIANTS else [])
-        for name, mode in COMBINED
-    ],
-)
+"""Further forms of tasks that are here already: every run of the tests trains them in one mode only."""
+
+
+def cases(quick: Callable[[str, str], bool], modes: Sequence[str] = MODES) -> Any:
+    """All networks in these modes; those that are not quick run among the slow tests."""
+    chosen = [case for case in COMBINED if case[1] in modes]
+    marked = [pytest.param(*case, marks=[] if quick(*case) else [pytest.mark.slow]) for case in chosen]
+    return pytest.mark.parametrize(("name", "mode"), marked)
+
+
+both = cases(lambda name, mode: mode != "finetune" or name not in VARIANTS)
+
+
+def trained_quickly(name: str, mode: str) -> bool:
+    return name not in VARIANTS or mode == ("frozen" if name in BARE else "alone")
+
+
+fitted = cases(trained_quickly)
+resumed = cases(lambda name, mode: name not in VARIANTS and (mode == "finetune" or name == "tagging"))
 
 
 def test_every_task_is_here() -> None:
@@ -256,7 +267,7 @@ def assert_same_answers(found: Sequence[Any], expected: Sequence[Any], tolerance
 # ---- training, the folder, answers
 
 
-@both
+@fitted
 def test_training_writes_a_folder_and_a_result(fits: Any, name: str, mode: str) -> None:
     outcome, out = fits(name, mode)
     assert (outcome.result.steps, outcome.result.ended) == (STEPS, "budget")
@@ -269,7 +280,7 @@ def test_training_writes_a_folder_and_a_result(fits: Any, name: str, mode: str) 
     assert {name: outcome.result.scores[name] for name in outcome.scores["dev"]} == pytest.approx(outcome.scores["dev"])
 
 
-@both
+@fitted
 def test_the_score_is_made_of_tallies(fits: Any, name: str, mode: str) -> None:
     """What a bootstrap resamples, with every example drawn once, is the score itself."""
     outcome, out = fits(name, mode)
@@ -294,7 +305,7 @@ def test_a_folder_gives_back_the_network(name: str, mode: str, tmp_path: Path) -
     assert_same_answers(again.predict_data(again.data(examples)), task.predict_data(task.data(examples)), 1e-7)
 
 
-@both
+@fitted
 def test_new_and_empty_texts_are_answered_alike_in_any_company(fits: Any, name: str, mode: str) -> None:
     task, questions = fits(name, mode)[0].task, CASES[name].questions
     together = task.predict(questions)
@@ -323,7 +334,7 @@ def is_empty(question: Any) -> bool:
     return not all(question) if isinstance(question, tuple) else not question
 
 
-@pytest.mark.parametrize(("name", "mode"), COMBINED)
+@fitted
 def test_empty_texts_need_no_company(fits: Any, name: str, mode: str) -> None:
     task, questions = fits(name, mode)[0].task, CASES[name].questions
     together = task.predict(questions)
@@ -343,8 +354,7 @@ def test_answers_leave_the_network_as_it_was(name: str, mode: str, tmp_path: Pat
     assert all(torch.equal(value, before[key]) for key, value in task.state_dict().items())
 
 
-@pytest.mark.parametrize("mode", ["frozen", "finetune"])
-@pytest.mark.parametrize("name", CASES)
+@cases(trained_quickly, ["frozen", "finetune"])
 def test_an_encoder_learns_only_where_it_is_fine_tuned(fits: Any, name: str, mode: str) -> None:
     outcome, out = fits(name, mode)
     same = model_fingerprint(outcome.task.features.contextual[0]) == model_fingerprint(elmo())
@@ -375,7 +385,7 @@ def stopping(kind: type[Task], step: int, by: int = 0) -> type[Task]:
     return type(kind.__name__, (kind,), {"loss": loss})
 
 
-@both
+@resumed
 def test_a_run_that_was_stopped_goes_on_as_if_nothing_had_happened(fits: Any, name: str, mode: str, tmp_path: Path) -> None:
     kind, out = task_class(CASES[name].kind), tmp_path / "out"
     outcome = trained(name, mode, out, stopping(kind, 4, signal.SIGTERM))  # in the second epoch: a best network is there
@@ -399,7 +409,7 @@ def test_a_stop_before_the_first_evaluation_is_no_error(fits: Any, name: str, tm
     assert_same_run(fits(name, "alone")[1], out)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in VARIANTS)) for name in CASES])
 def test_more_epochs_can_be_added(name: str, tmp_path: Path) -> None:
     mode = "frozen" if name in BARE else "alone"
     trained(name, mode, tmp_path / "out", fitting=replace(FITTING, epochs=1))
