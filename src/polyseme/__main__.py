@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,18 +43,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
+class _Stderr(logging.StreamHandler[Any]):
+    """Writes to what stderr is now: a progress bar replaces it, to keep its own line below all others."""
+
+    def __init__(self, level: int, form: str) -> None:
+        super().__init__(sys.stderr)
+        self.setLevel(level)
+        self.setFormatter(logging.Formatter(form))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
+        super().emit(record)
+
+
 @contextlib.contextmanager
 def _notes_on_stderr() -> Iterator[None]:
-    """Print our warnings as one line each, whatever logging the program around us has set up."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("polyseme: %(message)s"))
-    handler.setLevel(logging.WARNING)
+    """Print our warnings as one line each, and reports of progress, whatever logging the program around us has set up."""
+    from polyseme.base.progress import REPORTS
+
+    notes, reports, level = (
+        _Stderr(logging.WARNING, "polyseme: %(message)s"),
+        _Stderr(logging.INFO, "%(message)s"),
+        REPORTS.level,
+    )
     logger = logging.getLogger("polyseme")
-    logger.addHandler(handler)
+    logger.addHandler(notes)
+    REPORTS.addHandler(reports)
+    REPORTS.setLevel(logging.INFO)
     try:
         yield
     finally:
-        logger.removeHandler(handler)
+        logger.removeHandler(notes)
+        REPORTS.removeHandler(reports)
+        REPORTS.setLevel(level)
 
 
 def _explain(error: Exception, arguments: Sequence[str] = ()) -> tuple[str, int]:

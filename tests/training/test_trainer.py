@@ -17,6 +17,7 @@ from polyseme.training.budget import Budget, Timing, budget_from_minutes, extend
 from polyseme.training.config import TrainConfig
 from polyseme.training.fit_loop import DivergedError
 from polyseme.training.optim_config import OptimConfig
+from polyseme.training.run_status import RunStatus
 from polyseme.training.trainer import Trainer, TrainOutput
 from tests.training import toy
 from tests.training.compare import assert_same_run, log, newest
@@ -353,7 +354,31 @@ def test_tensorboard_where_it_is_installed(tmp_path: Path) -> None:
 def test_the_bar_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("polyseme.training.progress_bar.visible", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "200")
     fit(tmp_path)
     shown = capsys.readouterr()
-    assert shown.out == "" and "perplexity" in shown.err and "words/s" in shown.err and "epoch" in shown.err
+    assert shown.out == "" and "100% " in shown.err and "dev perplexity" in shown.err and "(best" in shown.err
+
+
+def test_one_line_an_evaluation_without_a_terminal(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="polyseme.progress")
+    fit(tmp_path)
+    evaluations = [line for line in log(tmp_path) if line["kind"] == "dev"]
+    assert len(caplog.messages) == len(evaluations) > 1
+    for line, evaluation in zip(caplog.messages, evaluations, strict=True):
+        assert (
+            line.startswith("epoch ")
+            and "loss " in line
+            and f"dev perplexity {evaluation['perplexity']:.1f}"[:17] in line
+            and len(line) <= 80
+        )
+
+
+def test_the_time_that_is_left() -> None:
+    status = RunStatus(total=100, done=0, score_name="f1", patience=3)
+    for step in range(1, 21):
+        status.advance(step, 100, 60.0 + 2.0 * step)  # the first took a minute, and compiled
+    assert status.left == pytest.approx(160.0)
+    assert status.expected() == "expected time: 3 min, less if the dev score stops improving"
+    status.evaluated(0.5, 0.75)
+    assert "dev f1 0.5000 (best 0.7500)" in status.bar() and status.bar().endswith("3 min left")
+    assert all(len(status.bar(width)) <= min(width, 80) for width in (10, 40, 80, 200))

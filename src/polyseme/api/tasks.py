@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import logging
-import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from polyseme.api.arguments import AnyTask, Device, FilePath, SplitOnSpaces, Texts
 from polyseme.base.config import Config, Setting
-from polyseme.base.display import columns, count, html_table
+from polyseme.base.display import count, html_table
 from polyseme.base.errors import UsageError, arg, nearest
 from polyseme.base.options import Option, build, options_of
 from polyseme.base.run_config import RunConfig
@@ -130,20 +129,13 @@ class TrainedTask:
         }
 
     def __str__(self) -> str:
-        result = self.fit.result
+        result, report = self.fit.result, self.fit.report
         stopped = ", stopped" if result.ended is None else ""
-        lines = [f"{self.out}: {self.task.kind}, {count(result.steps, 'step')}, {result.seconds:,.0f} s{stopped}"]
-        return "\n".join([*lines, *([columns(self._rows(), indent=0, right=range(1, 20))] if self.fit.scores else [])])
+        head = f"{self.out}: {self.task.kind}, {count(result.steps, 'step')}, {result.seconds:,.0f} s{stopped}"
+        return head if report is None else f"{head}\n{report}"
 
     def _repr_html_(self) -> str:
-        header, *rows = self._rows()
-        return html_table(header, rows, caption=self.task.kind)
-
-    def _rows(self) -> list[list[str]]:
-        measures = list(dict.fromkeys(measure for row in self.fit.scores.values() for measure in row))
-        values = [[row.get(measure, math.nan) for measure in measures] for row in self.fit.scores.values()]
-        shown = [["" if math.isnan(value) else f"{value:.4f}" for value in row] for row in values]
-        return [["", *measures], *([name, *row] for name, row in zip(self.fit.scores, shown, strict=True))]
+        return html_table([str(self)], []) if self.fit.report is None else self.fit.report._repr_html_()
 
 
 def train(

@@ -1,15 +1,31 @@
-"""A progress bar on stderr: lines done, lines per second, and the time left if the total is known.
+"""What a person sees while work goes on: lines about its course, and a progress bar on stderr.
 
-If stderr is not a terminal (a log file, a pipe, a test), nothing is shown and rich is not imported.
+The bar shows lines done, lines per second, and the time left if the total is known. If stderr is not a terminal (a log file, a
+pipe, a test), there is no bar, and rich is not imported.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 from collections.abc import Callable, Iterator
 
 Advance = Callable[[int], None]
+REPORTS = logging.getLogger("polyseme.progress")
+"""Gets the lines of `report` as INFO; the command line shows them on stderr."""
+
+
+def report(text: str) -> None:
+    """Report lines about the course of a work. A notebook shows them; other programs see them if they log INFO."""
+    REPORTS.info("%s", text)
+    if _in_notebook() and not REPORTS.handlers:
+        print(text, flush=True)
+
+
+def _in_notebook() -> bool:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell"
 
 
 def visible() -> bool:

@@ -17,6 +17,9 @@ from polyseme.base.display import columns
 from polyseme.base.errors import UsageError, nearest
 from polyseme.metrics.spans import PRFScore
 
+OTHERS = "(others)"
+"""The name of several small classes together."""
+
 
 @dataclass(frozen=True)
 class Confusion:
@@ -60,6 +63,22 @@ class Confusion:
         covariance = correct * total - sum(a * b for a, b in zip(gold, predicted, strict=True))
         variances = (total**2 - sum(a * a for a in gold)) * (total**2 - sum(b * b for b in predicted))
         return covariance / math.sqrt(variances) if variances else 0.0
+
+    def largest(self, most: int) -> Confusion:
+        """Return the matrix of the classes with most gold labels and predictions; all others are one class.
+
+        >>> confusion(["a", "a", "b", "c"], ["a", "b", "b", "b"]).largest(1).labels
+        ('b', '(others)')
+        """
+        if most >= len(self.labels):
+            return self
+        sizes = self.counts.sum(1) + self.counts.sum(0)
+        kept = sorted(np.argsort(-sizes, kind="stable")[:most].tolist())
+        row = {number: new for new, number in enumerate(kept)}
+        rows = np.array([row.get(number, most) for number in range(len(self.labels))])
+        counts = np.zeros((most + 1, most + 1), dtype=np.int64)
+        np.add.at(counts, (rows[:, None], rows[None, :]), self.counts)
+        return Confusion((*(self.labels[number] for number in kept), OTHERS), counts)
 
     def __str__(self) -> str:
         classes = self.classes

@@ -104,7 +104,7 @@ class TaskJob:
         for path, examples in ((files.dev, dev), (files.test, test)):
             for unknown in task.unknown_labels(examples or [], labels, config, path or files.train):
                 notify(f"{unknown}; the training data has no such label, so it counts as wrong")
-        return Splits(train, dev, test)
+        return Splits(train, dev, test, {"dev": str(files.dev or files.train), "test": str(files.test)})
 
     def _hold_out(self, examples: list[Any], config: TaskConfig, seed: int) -> tuple[list[Any], list[Any]]:
         """Return the examples to train on, and a tenth that is held out (`polyseme.tasks.splits`)."""

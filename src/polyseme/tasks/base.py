@@ -77,6 +77,10 @@ class Task(Learner):
             )
 
     @property
+    def shown_score(self) -> str:
+        return self.main_metric
+
+    @property
     def reads_words(self) -> bool:
         """Whether the network reads vectors of words."""
         return True
@@ -272,8 +276,13 @@ class Task(Learner):
     def error_report(self, path: str | Path, *, errors: int = 10) -> ErrorReport:
         """Evaluate the task on a file, with the worst `errors`; of two equally bad ones, the more confident comes first."""
         examples = self.read(path, self.config)
+        return self.analyse_errors(examples, self.predict_data(self.data(examples)), path, errors=errors)
+
+    def analyse_errors(
+        self, examples: Sequence[Any], outputs: Sequence[Any], path: str | Path, *, errors: int = 10
+    ) -> ErrorReport:
+        """Return what is right and wrong in outputs for the examples of a file."""
         unknown = self.unknown_labels(examples, self.labels, self.config, path)
-        outputs = self.predict_data(self.data(examples))
         found = sorted(
             self.example_errors(examples, outputs, path), key=lambda each: (-each.weight, -(each.probability or 0.0))
         )
@@ -285,6 +294,7 @@ class Task(Learner):
             self.confusion_matrix(examples, outputs),
             found[:errors],
             unknown,
+            self.layer_weights(),
         )
 
     def confusion_matrix(self, examples: Sequence[Any], outputs: Sequence[Any]) -> Confusion | None:

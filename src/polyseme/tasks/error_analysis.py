@@ -9,18 +9,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 from polyseme.base.display import columns, count, html_table, short
 from polyseme.base.errors import FormatError
-from polyseme.metrics.classes import Confusion, confusion
+from polyseme.metrics.classes import OTHERS, Confusion, confusion
 from polyseme.metrics.spans import are_span_tags
+from polyseme.tasks.predictions import LayerWeights
 
 NONE = "none"
-WIDTH = 100  # terminal columns of a confusion matrix that is still easy to read
-PAIRS = 20  # confused labels that are shown instead of a wider one
+WIDTH = 80  # terminal columns of a report
+PAIRS = 20  # confused labels that are shown where not all classes fit
+_CLASSES = 16  # of a matrix, at most
+_LABEL = 14  # columns of a label in a matrix
 Label = tuple[str, str]
 """A label, and the file and line where it is."""
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -69,9 +72,10 @@ class ExampleError:
 
     def __str__(self) -> str:
         sure = "" if self.probability is None else f" ({self.probability:.3f})"
-        rows = [(each.text, f"gold {each.gold}, predicted {each.predicted}{sure}") for each in self.errors]
-        lines = [self.where, f"  {short(self.text, WIDTH - 2)}", *(f"  {what}" for text, what in rows if text == self.text)]
-        parts = columns([(short(text), what) for text, what in rows if text != self.text])
+        rows = [(each.text, f"gold {short(each.gold)}, predicted {short(each.predicted)}{sure}") for each in self.errors]
+        own = [short(f"  {what}", WIDTH) for text, what in rows if text == self.text]
+        lines = [self.where, short(f"  {self.text}", WIDTH), *own]
+        parts = columns([(short(text, 30), short(what, WIDTH - 34)) for text, what in rows if text != self.text])
         return "\n".join([*lines, *([parts] if parts else [])])
 
 
@@ -101,6 +105,8 @@ class ErrorReport:
     """Of labels, plain tags or types of spans; None where predictions are not classes, or nothing could be confused."""
     worst: list[ExampleError]
     unknown_labels: list[UnknownLabel]
+    layer_weights: LayerWeights = field(default_factory=lambda: LayerWeights({}))
+    """Of the task."""
 
     def confused(self, most: int) -> list[tuple[str, str, int]]:
         """Return the labels that were confused most often: gold, predicted, times."""
@@ -129,6 +135,7 @@ class ErrorReport:
                 for error in self.worst
             ],
             "unknown_labels": [{"where": each.where, "label": each.label, "times": each.times} for each in self.unknown_labels],
+            "layer_weights": self.layer_weights.weights,
         }
 
     def __str__(self) -> str:
@@ -137,17 +144,16 @@ class ErrorReport:
             blocks.append(self._confusion_text())
         if self.worst:
             blocks.append("worst errors")
-        return "\n\n".join([*blocks, *map(str, self.worst)])
+        blocks += map(str, self.worst)
+        return "\n\n".join([*blocks, *([f"layer weights\n{self.layer_weights}"] if self.layer_weights.weights else [])])
 
     def _confusion_text(self) -> str:
-        from rich.cells import cell_len
-
-        table = str(self.confusion)
-        if max(map(cell_len, table.splitlines())) <= WIDTH:
+        assert self.confusion is not None
+        table = confusion_text(self.confusion)
+        if OTHERS not in table:
             return table
-        pairs = self.confused(PAIRS)
-        rows = columns([(f"{gold} taken for {predicted}", f"{times:,}") for gold, predicted, times in pairs])
-        return f"most often confused\n{rows}" if pairs else "nothing was confused"
+        rows = [(f"{short(gold, 30)} taken for {short(said, 30)}", f"{times:,}") for gold, said, times in self.confused(PAIRS)]
+        return f"{table}\n\nmost often confused\n{columns(rows)}" if rows else "nothing was confused"
 
     def _repr_html_(self) -> str:
         title = f"{self.path}: {count(self.examples, 'example')}"
@@ -157,7 +163,26 @@ class ErrorReport:
         rows = [(error.where, each.text, each.gold, each.predicted) for error in self.worst for each in error.errors]
         if rows:
             tables.append(html_table(["where", "text", "gold", "predicted"], rows, caption="worst errors"))
-        return "".join(tables)
+        return "".join([*tables, self.layer_weights._repr_html_()])
+
+
+def confusion_text(table: Confusion, width: int = WIDTH) -> str:
+    """A confusion matrix of at most so many columns: of many classes the largest, and all others as one."""
+    from rich.cells import cell_len
+
+    for most in range(min(len(table.labels), _CLASSES), 0, -1):
+        part = table.largest(most)
+        text = str(Confusion(tuple(short(label, _LABEL) for label in part.labels), part.counts))
+        if max(map(cell_len, text.splitlines())) <= width:
+            break
+    return text
+
+
+def html_confusion(table: Confusion, *, caption: str = "") -> str:
+    """A confusion matrix for a notebook; of many classes the largest, and all others as one."""
+    part = table.largest(_CLASSES)
+    rows = [[label, *counts] for label, counts in zip(part.labels, part.counts.tolist(), strict=True)]
+    return html_table(["gold \\ predicted", *part.labels], rows, caption=caption)
 
 
 def score_table(rows: Mapping[str, Mapping[str, float]]) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from polyseme.base import format1
 from polyseme.base.errors import PolysemeError
 from polyseme.base.files import atomic, write_text
+from polyseme.base.progress import report
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
@@ -27,6 +28,8 @@ from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatches, TaskData
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import is_task, load
+from polyseme.tasks.run_summary import RunSummary
+from polyseme.tasks.training_report import TrainingReport
 from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.words import Splitter
 from polyseme.training.checkpoint import CheckpointManager
@@ -62,6 +65,8 @@ class Splits:
     train: Sequence[Any]
     dev: Sequence[Any]
     test: Sequence[Any] | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Files of the dev and the test data, for the report of errors."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,8 @@ class FitResult:
     result: TrainOutput
     scores: dict[str, dict[str, float]]
     """By data set (dev, test); empty where the run was stopped."""
+    report: TrainingReport | None = None
+    """What to show a person; None where the run was stopped."""
 
 
 def fit(
@@ -104,11 +111,15 @@ def fit(
     task.to(run.device)
     folder = Path(cache) if cache is not None else out / "run"
     train_data, dev_data = task.data(chosen), task.data(dev)
+    test_data = None if data.test is None else task.data(data.test)
+    batches = ExampleBatches(train_data, size=config.batch_size, seed=run.seed, rank=run.rank, world_size=run.world_size)
+    if run.is_main_process and not CheckpointManager(out / "run").steps():
+        sets = {"train": train_data, "dev": dev_data} | ({} if test_data is None else {"test": test_data})
+        report(str(RunSummary(task, config, sets, batches.batches_per_epoch)))
     # with a shared cache all fractions and seeds take their rows from the layers of all training data
     superset = task.data(train) if cache is not None and config.train_fraction < 1 else None
     train_data.cache(task.features, folder, superset=superset)
     dev_data.cache(task.features, folder)
-    batches = ExampleBatches(train_data, size=config.batch_size, seed=run.seed, rank=run.rank, world_size=run.world_size)
     result = Trainer(_train_config(config, batches), run).fit(
         task,
         batches,
@@ -123,26 +134,27 @@ def fit(
         _log.warning("%s: the best network was lost while it was written (a kill or a full disk); the last one is kept", out)
         task.save(out)
     best = load(out, device=run.device)
-    scores = {"dev": best.score(dev, best.predict_data(dev_data))}
-    if data.test is not None:
-        scores["test"] = _test(best, data.test, out, folder, run)
+    outputs = best.predict_data(dev_data)
+    scores, last = {"dev": best.score(dev, outputs)}, ("dev", dev, outputs)
+    if data.test is not None and test_data is not None:
+        test_data.cache(best.features, folder)
+        outputs = best.predict_data(test_data)
+        scores["test"], last = best.score(data.test, outputs), ("test", data.test, outputs)
+        _write_counts(best.score_counts(data.test, outputs), out, run)
     if run.is_main_process:
         counts = {"train": len(chosen), "dev": len(dev), "test": len(data.test or ())}
         summary = _summary(best, result, scores, config, run) | {"examples": counts}
         write_text(out / RESULT, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
-    return FitResult(best, result, scores)
+    errors = best.analyse_errors(last[1], last[2], data.names.get(last[0], last[0]))
+    shown = TrainingReport(best.main_metric, scores, errors=errors, layer_weights=best.layer_weights())
+    return FitResult(best, result, scores, shown)
 
 
-def _test(task: Task, examples: Sequence[Any], out: Path, cache: Path, run: Run) -> dict[str, float]:
-    """Score a task on test data, and keep the counts of each example."""
-    data = task.data(examples)
-    data.cache(task.features, cache)
-    outputs = task.predict_data(data)
-    counts = task.score_counts(examples, outputs)
+def _write_counts(counts: np.ndarray | None, out: Path, run: Run) -> None:
+    """Keep the counts of each test example."""
     if counts is not None and run.is_main_process:
         with atomic(out / SCORE_COUNTS) as part, part.open("wb") as file:
             np.save(file, counts)
-    return task.score(examples, outputs)
 
 
 def _settings(task: Task, builder: TaskBuilder, config: FitConfig) -> dict[str, Any]:

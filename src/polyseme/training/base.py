@@ -45,6 +45,11 @@ class Learner(nn.Module, ABC):
     score_name: str = "loss"
     """Which number of `evaluate` to minimize."""
 
+    @property
+    def shown_score(self) -> str:
+        """Which number of `evaluate` a person wants to see."""
+        return self.score_name
+
     def prepare(self, batch: Any) -> Any:
         """Prepare a batch for `loss`, for example move it to the device.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from polyseme.base import format1
 from polyseme.base.errors import PolysemeError, arg
+from polyseme.base.progress import report
 from polyseme.base.signals import GracefulStop
 from polyseme.training.budget import Budget, Timing, budget_from_config, budget_from_minutes, extend_budget
 from polyseme.training.checkpoint import Checkpoint, CheckpointManager
@@ -18,14 +19,16 @@ from polyseme.training.config import BUDGETS, TrainConfig
 from polyseme.training.distributed import SingleProcess
 from polyseme.training.metrics_log import MetricsLog
 from polyseme.training.optim import scheduled_learning_rate
-from polyseme.training.progress_bar import UpdateBar
+from polyseme.training.progress_bar import Display
 from polyseme.training.resume import DEV_DATA, check_resume_settings, plain_settings, translate_settings
+from polyseme.training.run_status import RunStatus
 from polyseme.training.state import Progress, TrainingState
 from polyseme.training.step_runner import StepRunner
 
 _log = logging.getLogger(__name__)
 CHECKPOINT_SECONDS = 120.0  # between checkpoints, unless the config says otherwise
 CHECKPOINT_COST = 50.0  # and at least this many times as long as writing one takes
+DISPLAY_SECONDS = 1.0  # between losses that are shown before they are logged; on a GPU each of them waits for the steps before
 
 
 class DivergedError(PolysemeError):
@@ -58,6 +61,8 @@ class FitLoop:
         self._clock = time.monotonic()
         self._evaluation_seconds = 0.0  # of the last evaluation
         self._all_evaluation_seconds = 0.0
+        self._loss_shown = self._clock  # when a loss was shown last
+        self._status: RunStatus | None = None
         self._timed: tuple[int, float] | None = None  # step and seconds without evaluations, if the budget may be extended
         # On a CPU alone each loss is there at once; elsewhere waiting for it would slow every step down.
         self._check_each_step = state.run.device.type == "cpu" and state.run.world_size == 1
@@ -66,6 +71,14 @@ class FitLoop:
     def done(self) -> int:
         """How far the run is, in the budget's unit."""
         return self.budget.done(self.progress.step, self.progress.words)
+
+    @property
+    def status(self) -> RunStatus:
+        """Where the run stands; the loop keeps it up to date."""
+        if self._status is None:
+            name, best = self.state.learner.shown_score, self.progress.scores
+            self._status = RunStatus(self.budget.total, self.done, name, self.config.patience, best=best.get(name))
+        return self._status
 
     def start(self, settings: dict[str, Any], *, accept_changes: bool) -> None:
         """Start the run, or resume the one in the folder."""
@@ -121,7 +134,8 @@ class FitLoop:
         self._clock = time.monotonic()
         if self.progress.ended is None:
             self._metrics_log.open(size=values["log_bytes"], step=checkpoint.step)
-            _log.info("resuming from step %d", checkpoint.step)
+            if run.is_main_process:
+                report(f"resuming from step {checkpoint.step:,}")
 
     def _reopen(self, changed: dict[str, str]) -> None:
         """Continue a finished run if it ended by a patience that is longer now."""
@@ -135,7 +149,7 @@ class FitLoop:
             f"({', '.join(map(arg, BUDGETS))}) too, or choose another folder"
         )
 
-    def advance(self, stop: GracefulStop, update_bar: UpdateBar) -> None:
+    def advance(self, stop: GracefulStop, display: Display) -> None:
         """Run one step, and what is due after it."""
         before = self.done
         self._learning_rate = scheduled_learning_rate(self.config.optim, before, self.budget.total)
@@ -147,10 +161,22 @@ class FitLoop:
         self.progress.words += int(words)
         self.stopping = stops > 0
         self._tick(training=True)
-        update_bar(self.done, self.budget.total)
-        self._after_step(before, checkpoint=lates > 0 or self.stopping, update_bar=update_bar)
+        self._show_step(display)
+        self._after_step(before, checkpoint=lates > 0 or self.stopping, display=display)
 
-    def _after_step(self, before: int, *, checkpoint: bool, update_bar: UpdateBar) -> None:
+    def _show_step(self, display: Display) -> None:
+        self.status.advance(self.done, self.budget.total, self.progress.seconds)
+        self.status.epoch = self.progress.words / max(self.state.batches.words_per_epoch, 1)
+        if display.live and time.monotonic() - self._loss_shown > DISPLAY_SECONDS:
+            self._note_loss()
+        display.stepped(self.status)
+
+    def _note_loss(self) -> None:
+        loss = self.state.interval.mean_loss()
+        if loss is not None:  # None: it was logged just now
+            self.status.loss, self.status.sampled, self._loss_shown = loss, self.state.interval.sampled, time.monotonic()
+
+    def _after_step(self, before: int, *, checkpoint: bool, display: Display) -> None:
         config, step = self.config, self.progress.step
         over = self.done >= self.budget.total
         log = over or step % config.log_every == 0
@@ -163,27 +189,26 @@ class FitLoop:
         if self._check_each_step or log or evaluate or checkpoint or timed:
             self._check_finite()
         if log:
-            self._log_interval(update_bar)
+            self._log_interval()
         if evaluate and self.dev is not None:
-            self._evaluate()
+            self._evaluate(display)
         if timed and self.progress.ended is None:
             checkpoint |= self._extend_budget()
         if over:
             self.progress.ended = "budget"
         elif self.progress.ended is not None and not log:  # out of patience: log the last steps too
-            self._log_interval(update_bar)
+            self._log_interval()
         if checkpoint or self.progress.ended is not None:
             self._checkpoint()
 
-    def _log_interval(self, update_bar: UpdateBar) -> None:
+    def _log_interval(self) -> None:
         line = self.state.interval.summary(self.processes)
-        epoch = self.progress.words / max(self.state.batches.words_per_epoch, 1)
-        line |= {"learning_rate": self._learning_rate, "epoch": epoch, "seconds": round(self.progress.seconds, 3)}
+        line |= {"learning_rate": self._learning_rate, "epoch": self.status.epoch, "seconds": round(self.progress.seconds, 3)}
         self._metrics_log.write(self.progress.step, "train", line)
-        update_bar(self.done, self.budget.total, line)
+        self._note_loss()
         self.state.interval.clear()
 
-    def _evaluate(self) -> None:
+    def _evaluate(self, display: Display) -> None:
         begun = self.progress.seconds
         scores, progress = self._steps.evaluate(self.dev), self.progress
         score = scores[self.state.learner.score_name]
@@ -201,6 +226,11 @@ class FitLoop:
         self._evaluation_seconds = progress.seconds - begun
         self._all_evaluation_seconds += self._evaluation_seconds
         self._metrics_log.write(progress.step, "dev", {**scores, "best": better, "seconds": round(progress.seconds, 3)})
+        self._note_loss()
+        name = self.state.learner.shown_score
+        self.status.evaluated(scores[name], progress.scores[name])
+        self.status.advance(self.done, self.budget.total, progress.seconds)
+        display.evaluated(self.status)
 
     def _save_model(self) -> None:
         if not self.state.run.is_main_process:

@@ -79,6 +79,10 @@ class IntervalMetrics:
         more = {"gradients_skipped": skipped} if skipped else {}
         return means | {"gradient_norm": norm, **more, "words_per_second": round(speed, 1)}
 
+    def mean_loss(self) -> float | None:
+        """Return the mean loss of this process so far; waits for the device."""
+        return None if self.sums is None else float(self.sums[0]) / max(self.words, 1)
+
     def state(self) -> dict[str, Any]:
         """Return the sums as JSON values, which keep every bit of a float."""
         sums = None if self.sums is None else self.sums.tolist()

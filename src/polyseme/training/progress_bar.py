@@ -1,55 +1,77 @@
-"""The progress bar of training, on stderr: loss, perplexity, words per second, epoch, time left.
+"""What a run shows while it trains, on stderr: on a terminal one line that changes in place, elsewhere a line an evaluation.
 
-Only the main process shows it, and only on a terminal; elsewhere rich is not imported.
+Only the main process shows it. Without a terminal rich is not imported, and the lines are reports (`polyseme.base.progress`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Any
 
-from polyseme.base.progress import visible
-
-
-class UpdateBar(Protocol):
-    """Takes the steps or words done, the total, and a new line of the log if there is one."""
-
-    def __call__(self, done: int, total: int, line: Mapping[str, Any] | None = None) -> None: ...
+from polyseme.base.progress import report, visible
+from polyseme.training.run_status import WIDTH, RunStatus
 
 
-def no_bar(done: int, total: int, line: Mapping[str, Any] | None = None) -> None:
-    """Show nothing."""
+class Display:
+    """Shows nothing."""
+
+    live = False
+    """Whether the display changes between evaluations."""
+
+    def stepped(self, status: RunStatus) -> None:
+        """Show a step."""
+
+    def evaluated(self, status: RunStatus) -> None:
+        """Show an evaluation."""
+
+
+class Lines(Display):
+    """One line an evaluation, and once the expected time."""
+
+    def __init__(self) -> None:
+        self._told = False
+
+    def stepped(self, status: RunStatus) -> None:
+        if not self._told and status.left is not None:
+            self._told = True
+            if sentence := status.expected():
+                report(sentence)
+
+    def evaluated(self, status: RunStatus) -> None:
+        report(status.line())
+
+
+class Bar(Lines):
+    """One line that changes in place; the expected time stays above it."""
+
+    live = True
+
+    def evaluated(self, status: RunStatus) -> None:
+        """The line shows it by itself."""
 
 
 @contextlib.contextmanager
-def training_progress_bar(total: int, done: int, *, show: bool) -> Iterator[UpdateBar]:
-    """Show a bar during a `with` block; call what it yields after each step."""
-    if not show or not visible():
-        yield no_bar
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    numbers = (TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-    with Progress(TextColumn("training"), BarColumn(), *numbers, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total, completed=done)
-
-        def update(done: int, total: int, line: Mapping[str, Any] | None = None) -> None:
-            bar.update(task, completed=done, total=total, description=None if line is None else describe(line))
-
-        yield update
-
-
-def describe(line: Mapping[str, Any]) -> str:
-    """Summarize a line of the log; a sampled loss has no perplexity.
-
-    >>> describe({"loss": 2.0, "words_per_second": 1234.5, "epoch": 0.5})
-    'loss 2.0000 · perplexity 7.39 · 1,234 words/s · epoch 0.50'
-    """
-    if "sampled_loss" in line:
-        loss = f"sampled loss {line['sampled_loss']:.4f}"
+def training_display(status: RunStatus, *, show: bool) -> Iterator[Display]:
+    """Show a run during a `with` block; call what it yields after each step and each evaluation."""
+    if not show:
+        yield Display()
+    elif not visible():
+        yield Lines()
     else:
-        loss = f"loss {line['loss']:.4f} · perplexity {math.exp(min(line['loss'], 700.0)):.2f}"
-    return f"{loss} · {line['words_per_second']:,.0f} words/s · epoch {line['epoch']:.2f}"
+        with _live_line(status):
+            yield Bar()
+
+
+def _live_line(status: RunStatus) -> contextlib.AbstractContextManager[Any]:
+    """The line of a status, drawn a few times per second by another thread."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    console = Console(stderr=True)
+
+    def line() -> Text:
+        return Text(status.bar(min(console.width, WIDTH)), no_wrap=True, overflow="crop")
+
+    return Live(get_renderable=line, console=console, transient=True, refresh_per_second=4)

@@ -28,7 +28,7 @@ from polyseme.training.interval_metrics import IntervalMetrics
 from polyseme.training.metrics_log import MetricsLog
 from polyseme.training.optim import build_optimizer
 from polyseme.training.prefetch import PrefetchedBatches
-from polyseme.training.progress_bar import training_progress_bar
+from polyseme.training.progress_bar import training_display
 from polyseme.training.state import TrainingState
 
 _log = logging.getLogger(__name__)
@@ -92,9 +92,9 @@ class Trainer:
         ):
             loop = FitLoop(self.config, state, processes, dev=dev, out=out, metrics_log=metrics_log)
             loop.start(self._settings(settings or {}), accept_changes=accept_changes)
-            with training_progress_bar(loop.budget.total, loop.done, show=run.is_main_process) as update_bar:
+            with training_display(loop.status, show=run.is_main_process) as display:
                 while loop.progress.ended is None and not loop.stopping:
-                    loop.advance(stop, update_bar)
+                    loop.advance(stop, display)
             return self._output(loop, stop.name)
 
     def _settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,121 @@
+"""What a run shows before it trains: classes, sizes of the data, and the recipe, within 80 columns."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polyseme.base.config import Config
+from polyseme.base.display import count, plain, short
+from polyseme.base.options import options_of
+from polyseme.metrics.spans import are_span_tags, spans
+from polyseme.tasks.base import Task
+from polyseme.tasks.data import TaskData
+
+WIDTH = 80
+_INDENT = 10
+_FIXED = "\u00a0"  # a blank where no line ends
+_NETWORK = ("network_layers", "hidden_size", "dropout", "mix_dropout", "crf", "pooling")
+_TRAINING = ("epochs", "steps", "min_steps", "patience", "batch_size", "batch_words", "learning_rate", "warmup", "decay")
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What is about to be trained."""
+
+    task: Task
+    fitting: Config
+    """The settings of the training."""
+    data: Mapping[str, TaskData]
+    """By name: train, dev, test."""
+    steps_per_epoch: int
+
+    def __str__(self) -> str:
+        rows = {
+            "classes": class_list(label_counts(self.data["train"].examples), WIDTH - _INDENT),
+            "data": self._sizes(),
+            "network": self._network(),
+            "encoder": self._encoders(),
+            "training": self._training(),
+        }
+        return "\n".join(_wrapped(name, text) for name, text in rows.items() if text)
+
+    def _sizes(self) -> str:
+        each = (f"{name} {count(len(data), 'example')} ({count(data.words, 'word')})" for name, data in self.data.items())
+        return ", ".join(map(_unbroken, each))
+
+    def _network(self) -> str:
+        weights = sum(weight.numel() for weight in self.task.parameters())
+        name = getattr(self.task.config, "network", None) or self.task.kind
+        return ", ".join([name, *_values(self.task.config, _NETWORK), _unbroken(f"{weights:,} weights")])
+
+    def _encoders(self) -> str:
+        features = self.task.features
+        mode = "frozen" if features.encoders else "fine-tuned"
+        names = [f"{_name(encoder)} ({mode})" for encoder in features.contextual]
+        loaded = features.words.loaded
+        return ", ".join([*names, *([f"word vectors {_name(loaded)}"] if loaded is not None else [])]) or "none"
+
+    def _training(self) -> str:
+        return ", ".join([*_values(self.fitting, _TRAINING), _unbroken(f"{count(self.steps_per_epoch, 'step')} per epoch")])
+
+
+def label_counts(examples: Sequence[Any]) -> Counter[str]:
+    """Count the labels of examples, or the types of their spans, or their tags; none where they have no such thing."""
+    if not examples:
+        return Counter()
+    if hasattr(examples[0], "tags"):
+        tags = [example.tags for example in examples]
+        if are_span_tags(itertools.chain.from_iterable(tags)):
+            return Counter(kind or "span" for each in tags for _, _, kind in spans(each))
+        return Counter(itertools.chain.from_iterable(tags))
+    return Counter(example.label for example in examples if isinstance(getattr(example, "label", None), str))
+
+
+def class_list(counts: Mapping[str, int], width: int) -> str:
+    """Classes with their counts, the largest first, as many as fit.
+
+    >>> class_list({"a": 5, "b": 1200, "c": 1, "d": 7}, 24)
+    '4: b 1,200, d 7, 2 more'
+    """
+    names = sorted(counts, key=lambda name: (-counts[name], name))
+    shown = [f"{short(name, 20)} {counts[name]:,}" for name in names]
+    for kept in range(len(names), 0, -1):
+        more = [f"{len(names) - kept:,} more"] if kept < len(names) else []
+        text = f"{len(names):,}: {', '.join([*shown[:kept], *more])}"
+        if _cells(text) <= width:
+            return text
+    return f"{len(names):,}" if names else ""
+
+
+def _cells(text: str) -> int:
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _values(config: Config, names: Sequence[str]) -> list[str]:
+    """Settings and their values, without those that are off."""
+    options = options_of({"": config})
+    found = {name: options[name].default for name in names if name in options}
+    shown = {name: value for name, value in found.items() if value is not None and value not in (0, False)}
+    return [_unbroken(f"{name.replace('_', ' ')} {plain(value)}") for name, value in shown.items()]
+
+
+def _name(encoder: Any) -> str:
+    return Path(encoder.source or "").name or str(encoder.kind)
+
+
+def _unbroken(text: str) -> str:
+    """Text that stays on one line."""
+    return text.replace(" ", _FIXED)
+
+
+def _wrapped(name: str, text: str) -> str:
+    indents = {"initial_indent": f"{name:{_INDENT}}", "subsequent_indent": " " * _INDENT}
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False, **indents).replace(_FIXED, " ")

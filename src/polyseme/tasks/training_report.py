@@ -1,0 +1,121 @@
+"""What a run shows after it has trained: scores beside baselines, the confusion matrix, the worst errors, the layer weights.
+
+The same report prints in a terminal, within 80 columns, and renders in a notebook.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from polyseme.base.display import columns, html_table, short
+from polyseme.tasks.error_analysis import WIDTH, ErrorReport, confusion_text, html_confusion
+from polyseme.tasks.predictions import LayerWeights
+
+ERRORS = 4  # examples
+WRONG = 3  # words or spans of each
+MODEL = "this model"
+Scores = Mapping[str, float]
+Row = tuple[str, str, Scores]
+"""A data set, a system, and its scores."""
+
+
+@dataclass(frozen=True)
+class TrainingReport:
+    """How well a trained task does."""
+
+    main: str
+    """The main metric."""
+    scores: dict[str, dict[str, float]]
+    """By data set: dev, test."""
+    baseline: Mapping[str, Any] | None = None
+    """As `result.json` has it: `name`, scores by data set, and those of the most frequent class under `majority`."""
+    errors: ErrorReport | None = None
+    """Of the test data, or of the dev data where there is none."""
+    layer_weights: LayerWeights = field(default_factory=lambda: LayerWeights({}))
+
+    def __str__(self) -> str:
+        blocks = [self._score_table(), *([self.verdict()] if self.verdict() else [])]
+        if self.errors is not None and self.errors.confusion is not None:
+            blocks.append(f"\nconfusion matrix, {self._set} data\n{confusion_text(self.errors.confusion)}")
+        if worst := self._worst():
+            blocks.append(f"\nworst errors, {self._set} data\n" + "\n".join(map(str, worst)))
+        if self.layer_weights.weights:
+            blocks.append(f"\nlayer weights\n{self.layer_weights}")
+        return "\n".join(blocks)
+
+    def verdict(self) -> str:
+        """Return a sentence that compares the model with the best baseline; empty without one."""
+        values = {name: scores[self.main] for split, name, scores in self.rows() if split == self._set and self.main in scores}
+        own = values.pop(MODEL, math.nan)
+        if not values or math.isnan(own):
+            return ""
+        name = max(values, key=lambda each: values[each])
+        points = 100 * (own - values[name])
+        side = f"{abs(points):.1f} points {'above' if points > 0 else 'BELOW'}" if abs(points) >= 0.05 else "equal to"
+        return short(f"{self._set} {self.main} {100 * own:.1f}: {side} {name}", WIDTH)
+
+    def rows(self) -> list[Row]:
+        """Return the scores of the model and of the baselines on each data set."""
+        systems = {MODEL: self.scores, **baseline_scores(self.baseline)}
+        return [(split, name, scores[split]) for split in self.scores for name, scores in systems.items() if split in scores]
+
+    @property
+    def _set(self) -> str:
+        return list(self.scores)[-1] if self.scores else "dev"
+
+    def _worst(self) -> list[Any]:
+        found = [] if self.errors is None else self.errors.worst[:ERRORS]
+        return [replace(error, errors=error.errors[:WRONG]) for error in found]
+
+    def _score_table(self) -> str:
+        header, rows = self._cells()
+        text = columns([header, *rows], indent=0, right=range(len(header) - len(self._metrics()), len(header)))
+        if max(map(len, text.splitlines())) <= WIDTH:
+            return text
+        turned = [list(each) for each in zip(header, *rows, strict=True)]  # many metrics: one on each line
+        return columns(turned, indent=0, right=range(1, len(turned[0])))
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        rows, metrics = self.rows(), self._metrics()
+        alone = len({name for _, name, _ in rows}) < 2
+        values = [[_shown(scores.get(metric)) for metric in metrics] for _, _, scores in rows]
+        names = [[split] if alone else [split if name == MODEL else "", name] for split, name, _ in rows]
+        return ["" for _ in names[0]] + metrics, [[*a, *b] for a, b in zip(names, values, strict=True)]
+
+    def _metrics(self) -> list[str]:
+        return list(dict.fromkeys(metric for _, _, scores in self.rows() for metric in scores))
+
+    def _repr_html_(self) -> str:
+        header, rows = self._cells()
+        parts = [html_table(header, rows, caption=self.verdict())]
+        if self.errors is not None and self.errors.confusion is not None:
+            parts.append(html_confusion(self.errors.confusion, caption=f"confusion matrix, {self._set} data"))
+        wrong = [(error.where, each.text, each.gold, each.predicted) for error in self._worst() for each in error.errors]
+        if wrong:
+            parts.append(html_table(["where", "text", "gold", "predicted"], wrong, caption=f"worst errors, {self._set} data"))
+        if self.layer_weights.weights:
+            parts.append(self.layer_weights._repr_html_())
+        return "".join(parts)
+
+
+def baseline_scores(baseline: Mapping[str, Any] | None) -> dict[str, dict[str, Scores]]:
+    """Return the scores of baselines, by their names and data sets.
+
+    >>> baseline_scores({"name": "n-grams", "dev": {"f1": 0.5}, "majority": {"dev": {"f1": 0.1}}})
+    {'n-grams': {'dev': {'f1': 0.5}}, 'majority': {'dev': {'f1': 0.1}}}
+    """
+    if not baseline:
+        return {}
+    systems = {str(baseline.get("name", "baseline")): baseline, "majority": baseline.get("majority") or {}}
+    found = {
+        name: {split: scores[split] for split in ("dev", "test") if isinstance(scores.get(split), Mapping)}
+        for name, scores in systems.items()
+    }
+    return {name: scores for name, scores in found.items() if scores}
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None or math.isnan(value) else f"{value:.4f}"

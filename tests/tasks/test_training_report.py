@@ -1,0 +1,84 @@
+"""What `polyseme train` shows before and after training: within 80 columns, whatever the labels are."""
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+from polyseme.metrics.classes import Confusion
+from polyseme.tasks.error_analysis import ErrorReport, ExampleError
+from polyseme.tasks.predictions import LayerWeights
+from polyseme.tasks.run_summary import class_list, label_counts
+from polyseme.tasks.training_report import TrainingReport
+from polyseme.text.labelled.conll import TaggedSentence
+
+SCORES = {"dev": {"accuracy": 0.9, "macro_f1": 0.8}, "test": {"accuracy": 0.875, "macro_f1": 0.75}}
+BASELINE = {
+    "name": "n-grams with logistic regression",
+    "dev": {"accuracy": 0.8, "macro_f1": 0.7},
+    "test": {"accuracy": 0.85, "macro_f1": 0.7},
+    "majority": {"dev": {"accuracy": 0.5}, "test": {"accuracy": 0.5}},
+}
+
+
+def widest(text: str) -> int:
+    return max(map(cell_len, text.splitlines()))
+
+
+def report(labels: int = 2, **more: object) -> TrainingReport:
+    names = tuple(f"情感分类标签{number}" for number in range(labels))
+    counts = np.arange(labels * labels, dtype=np.int64).reshape(labels, labels)
+    errors = [ExampleError.single(f"f.tsv:{line}", "银行" * 90, names[0], names[1], 0.9, probability=0.9) for line in range(9)]
+    return TrainingReport(
+        "accuracy",
+        SCORES,
+        errors=ErrorReport("f.tsv", SCORES["test"], "accuracy", 9, Confusion(names, counts), errors, []),
+        layer_weights=LayerWeights({"input, elmo 1": {"layer 0": 0.25, "layer 1": 0.75}}),
+        **more,
+    )
+
+
+def test_scores_stand_beside_the_baselines():
+    shown = report(baseline=BASELINE)
+    lines = str(shown).splitlines()
+    assert lines[0].split() == ["accuracy", "macro_f1"]
+    assert lines[4] == "test  this model                          0.8750    0.7500"
+    assert lines[5].split()[-2:] == ["0.8500", "0.7000"] and lines[6].split() == ["majority", "0.5000"]
+    assert lines[7] == "test accuracy 87.5: 2.5 points above n-grams with logistic regression"
+    assert "n-grams" in shown._repr_html_() and "n-grams" not in str(report()) + report()._repr_html_()
+
+
+def test_a_model_below_the_baseline_says_so():
+    better = {"name": "n-grams", "test": {"accuracy": 0.925}}
+    assert report(baseline=better).verdict() == "test accuracy 87.5: 5.0 points BELOW n-grams"
+
+
+@pytest.mark.parametrize("labels", [2, 5, 40])
+def test_eighty_columns_are_enough(labels):
+    shown = report(labels, baseline=BASELINE)
+    assert widest(str(shown)) <= 80 and widest(str(shown.errors)) <= 80
+    assert ("(others)" in str(shown)) == (labels > 2) and str(shown).count("f.tsv:") == 4
+
+
+def test_many_metrics_stand_below_each_other():
+    scores = {f"metric_{number}": number / 20 for number in range(12)}
+    lines = str(TrainingReport("metric_0", {"dev": scores, "test": scores})).splitlines()
+    assert lines[0].split() == ["dev", "test"] and lines[3].split() == ["metric_2", "0.1000", "0.1000"]
+
+
+def test_the_rest_of_a_matrix_is_one_class():
+    counts = np.array([[5, 1, 0], [2, 9, 0], [0, 3, 1]])
+    part = Confusion(("a", "b", "c"), counts).largest(1)
+    assert part.labels == ("b", "(others)") and part.counts.tolist() == [[9, 2], [4, 6]]
+    assert part.counts.sum() == counts.sum()
+
+
+def test_classes_that_fit_on_a_line():
+    counts = {f"标签{number}": 1000 - number for number in range(300)}
+    assert class_list(counts, 70).startswith("300: 标签0 1,000, 标签1 999, ") and cell_len(class_list(counts, 70)) <= 70
+    assert class_list({}, 70) == ""
+
+
+def test_classes_of_taggers():
+    spans = [TaggedSentence(["a", "b", "c"], ["B-PER", "I-PER", "O"]), TaggedSentence(["d"], ["B-LOC"])]
+    assert label_counts(spans) == {"PER": 1, "LOC": 1}
+    assert label_counts([TaggedSentence(["a", "b"], ["NOUN", "NOUN"])]) == {"NOUN": 2}
