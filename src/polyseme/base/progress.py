@@ -20,7 +20,8 @@ def report(text: str) -> None:
     """Report lines about the course of a work. A notebook shows them; other programs see them if they log INFO."""
     REPORTS.info("%s", text)
     if _in_notebook() and not REPORTS.handlers:
-        print(text, flush=True)
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
 
 
 def _in_notebook() -> bool:

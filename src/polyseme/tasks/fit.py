@@ -135,7 +135,8 @@ def fit(
         task.save(out)
     best = load(out, device=run.device)
     outputs = best.predict_data(dev_data)
-    scores, last = {"dev": best.score(dev, outputs)}, ("dev", dev, outputs)
+    scores = {"dev": best.score(dev, outputs)}
+    last: tuple[str, Sequence[Any], list[Any]] = ("dev", dev, outputs)
     if data.test is not None and test_data is not None:
         test_data.cache(best.features, folder)
         outputs = best.predict_data(test_data)

@@ -117,5 +117,5 @@ def _unbroken(text: str) -> str:
 
 
 def _wrapped(name: str, text: str) -> str:
-    indents = {"initial_indent": f"{name:{_INDENT}}", "subsequent_indent": " " * _INDENT}
-    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False, **indents).replace(_FIXED, " ")
+    wrapper = textwrap.TextWrapper(WIDTH, f"{name:{_INDENT}}", " " * _INDENT, break_long_words=False, break_on_hyphens=False)
+    return wrapper.fill(text).replace(_FIXED, " ")

@@ -59,7 +59,7 @@ class TrainingReport:
 
     def rows(self) -> list[Row]:
         """Return the scores of the model and of the baselines on each data set."""
-        systems = {MODEL: self.scores, **baseline_scores(self.baseline)}
+        systems: dict[str, Mapping[str, Scores]] = {MODEL: self.scores, **baseline_scores(self.baseline)}
         return [(split, name, scores[split]) for split in self.scores for name, scores in systems.items() if split in scores]
 
     @property
