@@ -18,7 +18,6 @@ from unittest import mock
 
 import torch
 from torch import Tensor
-from torch.utils import _pytree as tree
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 DEVICE, CPU = torch.device("cuda", 0), torch.device("cpu")
@@ -100,7 +99,7 @@ class FakeCuda(TorchDispatchMode):
             return False
         if func is _aten._pin_memory.default:
             return args[0].clone()
-        tensors = [each for each in tree.tree_leaves((args, options)) if isinstance(each, Tensor)]
+        tensors = list(_tensors((args, options)))
         here = any(isinstance(each, FakeCudaTensor) for each in tensors)
         goes = options.get("device") is not None and torch.device(options["device"]).type == "cuda"
         self._check(func, args, options, tensors if here else [], goes)
@@ -109,11 +108,11 @@ class FakeCuda(TorchDispatchMode):
         options |= {name: False for name in ("pin_memory", "non_blocking") if name in options}
         if (here or goes) and not _free(func):
             self.launches[str(func)] += 1
-        plain, named = tree.tree_map(_held, (args, options))
+        plain, named = _changed(_held, (args, options))
         found = func(*plain, **named)
         if func not in _RESHAPES and _in_place(func):
             return args[0]
-        return tree.tree_map(_fake, found) if here or goes else found
+        return _changed(_fake, found) if here or goes else found
 
     def _check(self, func: Any, args: Any, options: dict[str, Any], tensors: list[Tensor], goes: bool) -> None:
         others = [each for each in tensors if not isinstance(each, FakeCudaTensor) and each.dim()]
@@ -141,6 +140,24 @@ def _line() -> str | None:
             return f"{path}:{frame.f_lineno}"
         frame = frame.f_back
     return None
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """Those in an operation's arguments: many times faster than PyTorch's own trees."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(each)
+
+
+def _changed(change: Callable[[Any], Any], value: Any) -> Any:
+    """Arguments or results of an operation with every single value changed."""
+    if isinstance(value, dict):
+        return {name: _changed(change, each) for name, each in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)([_changed(change, each) for each in value])
+    return change(value)
 
 
 def _held(value: Any) -> Any:

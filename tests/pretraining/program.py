@@ -14,6 +14,7 @@ from typing import Any
 
 from polyseme.base.errors import PolysemeError
 from polyseme.base.run import Run
+from polyseme.encoders import elmo
 from polyseme.pretraining.elmo_config import ElmoPretraining
 from polyseme.pretraining.elmo_packed import PackedElmoObjective
 from polyseme.text.corpus import Corpus
@@ -21,6 +22,7 @@ from polyseme.training.base import Loss
 from polyseme.training.config import TrainConfig
 from tests.training.program import die, kill_in_checkpoint, stop
 
+elmo.WARM_UP = 3  # as in the process that runs the tests
 Interrupt = tuple[str, str, int]
 """What to do (kill or stop), at which moment (encode, loss, tensors or head of a checkpoint), and at its which occurrence."""
 
@@ -74,6 +76,7 @@ def train(text: Path, out: Path, loop: dict[str, Any], at: Interrupt | None = No
         dropout=0.2,
         batching="packed",
         batch_words=200,
+        bptt=5,
         train=TrainConfig(**loop),
     )
     if at is not None:

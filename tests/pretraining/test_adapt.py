@@ -37,8 +37,8 @@ from tests.golden_path import golden
 from tests.oracle.make import write_bilm, write_manylangs
 
 LINES = [f"the {a} of the {b} had a {a} , {b} ." for a in ("patient", "stent", "dose") for b in ("bank", "ward", "cat")] * 8
-FAST = TrainConfig(steps=30, eval_every=10, optim=OptimConfig(learning_rate=1e-2))
-CONFIG = ElmoAdaptation(batch_words=160, dropout=0.0, train=FAST)
+FAST = TrainConfig(steps=12, eval_every=4, optim=OptimConfig(learning_rate=3e-2))
+CONFIG = ElmoAdaptation(batch_words=160, bptt=5, dropout=0.0, train=FAST)
 
 
 def text_of(lines: list[str], folder: Path) -> Corpus:
@@ -129,14 +129,14 @@ def test_interrupted_and_resumed(corpus: Corpus, tmp_path: Path, monkeypatch: py
     config = CONFIG.replace(dropout=0.1)
     whole = adapt(start(), corpus, tmp_path / "whole", config, Run(seed=2))
     with monkeypatch.context() as patch:
-        Stopping(14, patch)
+        Stopping(6, patch)
         cut = adapt(start(), corpus, tmp_path / "cut", config, Run(seed=2))
-        assert cut.ended is None and cut.steps == 14 and cut.before == whole.before
+        assert cut.ended is None and cut.steps == 6 and cut.before == whole.before
     evaluations = []
     evaluate = ElmoObjective.evaluate
     monkeypatch.setattr(ElmoObjective, "evaluate", lambda self, dev: evaluations.append(1) or evaluate(self, dev))
     again = adapt(start(), corpus, tmp_path / "cut", config, Run(seed=2))
-    assert len(evaluations) == 2  # after steps 20 and 30; what was before is known
+    assert len(evaluations) == 2  # after steps 8 and 12; what was before is known
     assert again.before == whole.before and again.scores == whole.scores and again.added == whole.added
     for name in ("model.safetensors", "output.safetensors", "vocabulary.txt", "config.json"):
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
@@ -154,7 +154,7 @@ def test_another_model_is_refused(corpus: Corpus, tmp_path: Path) -> None:
 
 def test_no_gain_is_reported(corpus: Corpus, tmp_path: Path) -> None:
     """Far too high a rate: the folder holds a model all the same, and the result says that it is worse."""
-    once = adapt(elmo(output=True), corpus, tmp_path / "once", CONFIG.replace(train=FAST.replace(steps=60)), Run())
+    once = adapt(elmo(output=True), corpus, tmp_path / "once", CONFIG.replace(train=FAST.replace(steps=24)), Run())
     assert once.better
     wild = TrainConfig(steps=3, eval_every=1, optim=OptimConfig(learning_rate=3.0, warmup=0.0))
     worse = adapt(polyseme.load(tmp_path / "once"), corpus, tmp_path / "twice", CONFIG.replace(train=wild), Run())

@@ -16,7 +16,7 @@ from polyseme.text.corpus import Corpus
 from polyseme.training.config import TrainConfig
 from polyseme.training.trainer import TrainOutput
 
-CONFIG = ElmoPretraining(size="tiny", vocabulary_size=50, batch_words=100, train=TrainConfig(epochs=2.0))
+CONFIG = ElmoPretraining(size="tiny", vocabulary_size=50, batch_words=200, bptt=5, train=TrainConfig(epochs=2.0))
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def call(text: Path, out: Path, *more: str) -> int:
         "--device",
         "cpu",
     ]
-    return main([*start, "--splitter", "whitespace", "--sentences", "lines", "--batch-words", "200", *more])
+    return main([*start, "--splitter", "whitespace", "--sentences", "lines", "--batch-words", "200", "--bptt", "5", *more])
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> str:
@@ -54,7 +54,7 @@ def test_text_that_vanished_or_changed(tmp_path: Path, capsys: pytest.CaptureFix
     for name in ("a.txt", "b.txt"):
         program.write_text(folder / name, lines=100)
     (folder / "b.txt").write_text((folder / "b.txt").read_text()[::-1])
-    out, options = tmp_path / "m", ["--words", "3000"]
+    out, options = tmp_path / "m", ["--words", "1000"]
     assert call(folder, out, *options) == 0
     before, kept = files(out), (folder / "b.txt").read_bytes()
     capsys.readouterr()
@@ -75,7 +75,7 @@ def test_a_changed_text_is_never_accepted_also_where_runs_share_it(tmp_path: Pat
     """Its words have other numbers: weights would belong to other words."""
     text, out = tmp_path / "a.txt", tmp_path / "m"
     program.write_text(text, lines=100)
-    options = ["--words", "3000", "--shards", str(tmp_path / "kept")]
+    options = ["--words", "1000", "--shards", str(tmp_path / "kept")]
     assert call(text, out, *options) == 0
     assert not list(out.rglob("shards-*"))
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
@@ -103,24 +103,27 @@ def test_a_loss_that_is_no_number(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (tmp_path / "m" / "run" / "checkpoint-00000000.json").exists()
 
 
-def train(text: Path, out: Path) -> None:
-    assert program.train(text, out, LOOP) == 0
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing interrupted, beside its text."""
+    folder = tmp_path_factory.mktemp("whole")
+    assert program.train(program.write_text(folder / "t.txt", lines=100, types=500), folder / "out", LOOP) == 0
+    return folder / "out"
 
 
 @pytest.mark.parametrize(
     ("room", "full"), [(4_000, "shards"), (30_000, "spelling-utf8-50.bin"), (150_000, "checkpoint-00000002.safetensors")]
 )
-def test_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str], room: int, full: str) -> None:
+def test_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str], whole_run: Path, room: int, full: str) -> None:
     """1,500 words, 500 types (51 kB when spelled), and weights of 110 kB, with the optimizer's memory three times that."""
-    text = program.write_text(tmp_path / "t.txt", lines=100, types=500)
+    text = whole_run.with_name("t.txt")
     with room_for(room):
         assert program.train(text, tmp_path / "cut", LOOP) == 1
     told = capsys.readouterr().err
     assert told.startswith(f"cannot write {tmp_path / 'cut' / 'run'}") and full in told and "File too large" in told
     assert not [path for path in (tmp_path / "cut").rglob("*") if path.suffix in (".part", ".lock")]
-    train(text, tmp_path / "cut")
-    train(text, tmp_path / "whole")
-    assert_same_run(tmp_path / "whole", tmp_path / "cut")
+    assert program.train(text, tmp_path / "cut", LOOP) == 0
+    assert_same_run(whole_run, tmp_path / "cut")
 
 
 def test_spelling_is_written_once_and_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

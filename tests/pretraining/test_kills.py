@@ -10,7 +10,7 @@ import polyseme
 from tests.pretraining import program
 from tests.training.compare import assert_same_run
 
-LOOP = {"steps": 40, "checkpoint_every": 3, "log_every": 5, "eval_every": 10}
+LOOP = {"steps": 24, "checkpoint_every": 3, "log_every": 5, "eval_every": 8}
 KILLS = [("encode", 1), ("encode", 2), ("loss", 1), ("loss", 8), ("tensors", 2), ("head", 2), ("loss", 5)]
 """While the text is encoded, before a loss, in the middle of the tensors of a checkpoint, between its two files."""
 

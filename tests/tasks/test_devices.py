@@ -11,7 +11,7 @@ from polyseme.nn.stacked_bilstm import StackedBiLstm
 from polyseme.tasks.config import LinearHeadConfig
 from polyseme.text.labelled.conll import TaggedSentence
 from tests.fake_cuda import DEVICE, FakeCudaTensor, fake_cuda
-from tests.tasks.test_contract import BARE, CASES, COMBINED, assert_same_answers, built
+from tests.tasks.test_contract import BARE, CASES, assert_same_answers, built, cases, trained_quickly
 
 pytestmark = [
     pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU"),
@@ -22,40 +22,35 @@ CHOOSING = 5  # waits for each document, in which spans are chosen on the CPU
 
 QUICK = ("tagging", "direct")
 """Networks whose encoder is fine-tuned in every run of the tests; the others differ above it, as their frozen cases do."""
+SOME = 3  # examples
 
 
-@pytest.mark.parametrize(
-    ("name", "mode"),
-    [
-        pytest.param(name, mode, marks=pytest.mark.slow) if mode == "finetune" and name not in QUICK else (name, mode)
-        for name, mode in COMBINED
-    ],
-)
+@cases(lambda name, mode: trained_quickly(name, mode) and (mode != "finetune" or name in QUICK))
 def test_a_step_and_answers(name: str, mode: str, tmp_path: Path) -> None:
     task, examples = built(name, mode, tmp_path)
-    data = task.data(examples)
+    data = task.data(examples[:SOME])
     data.cache(task.features, tmp_path)
     answers = task.predict_data(data)
-    expected = float(task.eval().loss(task.prepare(data.gather(range(10)))).total.detach())
+    expected = float(task.eval().loss(task.prepare(data.gather(range(SOME)))).total.detach())
     with fake_cuda() as gpu:
         task.to(DEVICE)
         assert_same_answers(task.predict_data(data), answers, 1e-4)
         for precision, tolerance in (("fp32", 1e-4), ("bf16", 0.02)):
-            batch = task.prepare(data.gather(range(10)))
+            batch = task.prepare(data.gather(range(SOME)))
             with torch.autocast("cuda", dtype=torch.bfloat16, enabled=precision == "bf16"):
                 total = task.loss(batch).total
             assert total.dtype == torch.float32 and total.tolist() == pytest.approx(expected, rel=tolerance)
         task.train()
         gpu.clear()
         with torch.autocast("cuda", dtype=torch.bfloat16):
-            total = task.loss(task.prepare(data.gather(range(10)))).total
+            total = task.loss(task.prepare(data.gather(range(SOME)))).total
         total.backward()
         waits = sum(gpu.waits.values())
     for weight in (weight for weight in task.parameters() if weight.requires_grad):
         assert isinstance(weight.grad, FakeCudaTensor) and weight.grad.dtype == torch.float32
         assert bool(weight.grad.held.isfinite().all())
     if mode != "finetune" and name not in BARE:  # whose encoders lay out their words on the CPU
-        assert waits <= (10 * CHOOSING if CASES[name].kind == "coreference" else 0), gpu.waits
+        assert waits <= (SOME * CHOOSING if CASES[name].kind == "coreference" else 0), gpu.waits
 
 
 def test_a_tagger_is_not_all_launches(tmp_path: Path) -> None:
