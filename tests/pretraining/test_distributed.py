@@ -75,7 +75,8 @@ def test_under_torchrun(tmp_path: Path) -> None:
     """The command that users give; the text is encoded once, and one model comes out."""
     text, out = program.write_text(tmp_path / "text.txt", lines=2000), tmp_path / "m"
     call = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "polyseme"]
-    call += ["pretrain", "elmo", "-c", str(text), "-o", str(out), "--size", "tiny", "--vocabulary-size", "300", "--words", "8000"]
+    call += ["pretrain", "elmo", "-c", str(text), "-o", str(out), "--size", "tiny", "--words", "8000"]
+    call += ["--vocabulary-size", "300"]
     call += ["--splitter", "whitespace", "--sentences", "lines", "--batch-words", "200", "--negatives", "20", "--device", "cpu"]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT / 'src'}"}
     done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=120, check=False)
