@@ -126,10 +126,11 @@ def test_a_table_with_another_layout(run, runs, tmp_path):
     result = run(*call, "--text", "0", "--label", "-1")
     assert result.code == 0 and "4 examples" in result.out
     file.write_text("what\tnumber\thow\n" + rows)
-    assert "--header or --no-header" in one_sentence(run(*call, "--text", "0", "--label", "-1"))
+    assert "the first row names the columns" in run(*call, "--text", "0", "--label", "-1").err
+    assert "--header or --no-header" in one_sentence(run(*call, "--text", "0", "--label", "-1", "--strict"))
     assert run(*call, "--text", "0", "--label", "-1", "--header", "--format", "tsv").out == result.out
     file.write_text("text\tlabel\na film\tpos\n\tneg\n")
-    assert "--no-strict" in one_sentence(run(*call))
+    assert "leave out --strict" in one_sentence(run(*call, "--strict"))
     assert "1 example" in run(*call, "--no-strict").out
 
 

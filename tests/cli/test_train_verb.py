@@ -89,7 +89,6 @@ def test_stopped_and_resumed(run, files, monkeypatch, step):
 
 BAD = {
     "ragged": (b"Ann B-PER\nlives O\n\nin O O\n", "ragged:4: has 3 columns; expected 2 as in line 1"),
-    "latin": (b"Ann B-PER\nR\xe9my B-PER\n", "latin:2: is not UTF-8"),
     "empty": (b"", "empty: has no sentences"),
     "mixed": (b"Ann B-PER\nis O\n\nParis I-LOC\n", "mixed:4: begins a span with another letter"),
     "letters": (b"Ann S-PER\nBob L-PER\n", "letters:1: has the tag 'S-PER'"),

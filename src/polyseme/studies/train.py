@@ -25,6 +25,7 @@ from polyseme.studies.recipes import recipe_options
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import split_encoders
 from polyseme.tasks.fit import FitResult, Splits, TaskBuilder, fit
+from polyseme.tasks.label_checks import spelling_messages
 from polyseme.tasks.registry import configure_task, task_class
 from polyseme.tasks.splits import split_plan
 from polyseme.text.words import Splitter
@@ -68,11 +69,14 @@ class TaskJob:
             raise UsageError(f"{out} has a model, which a trained task would overwrite: choose another folder")
         config, fitting = configure_task(self.task, self.options)
         notify = notify if run.is_main_process else _log.debug
+        guessed = task_class(self.task).guessed_options(self.files.train, config)
+        options = {**guessed, **self.options}
+        config, fitting = configure_task(self.task, options)
         data = self._read(config, run.seed, notify)
         encoders = load_encoders(self.encoders)
-        if recipe := recipe_options(config, self.options, encoders):
+        if recipe := recipe_options(config, options, encoders):
             notify(f"fine-tuning as published: {', '.join(arg(name, value) for name, value in recipe.items())}")
-            config, fitting = configure_task(self.task, {**self.options, **recipe})
+            config, fitting = configure_task(self.task, {**options, **recipe})
         if "positions" not in self.options and not config.is_linear:
             config = with_default_position(config, encoders, notify)
         return fit(
@@ -88,14 +92,16 @@ class TaskJob:
     def _read(self, config: TaskConfig, seed: int, notify: Notify) -> Splits:
         """Read all files before any model is loaded, so that problems with them are reported at once."""
         task, files = task_class(self.task), self.files
-        train = task.read(files.train, config, training=True)
+        train, merged = task.merge_labels(task.read(files.train, config, training=True), config)
+        for message in (*spelling_messages(merged), *task.data_problems(train, config)):
+            notify(f"{files.train}: {message}")
         if files.dev is None:
             train, dev = self._hold_out(train, config, seed)
             part = f"{len(dev):,} of {len(train) + len(dev):,} examples"
             notify(f"{files.train}: {part}, drawn at random by {arg('seed', seed)}, are held out as dev data")
         else:
-            dev = task.read(files.dev, config)
-        test = None if files.test is None else task.read(files.test, config)
+            dev = self._read_scored(files.dev, config, train, notify)
+        test = None if files.test is None else self._read_scored(files.test, config, train, notify)
         for path, examples in ((files.dev, dev), (files.test, test)):
             if path is not None and examples is not None and len(examples) < (fewest := task.min_dev_examples(config)):
                 raise UsageError(f"{path} has {len(examples)} of the {fewest} examples that a score needs; give more")
@@ -106,11 +112,20 @@ class TaskJob:
                 notify(f"{unknown}; the training data has no such label, so it counts as wrong")
         return Splits(train, dev, test, {"dev": str(files.dev or files.train), "test": str(files.test)})
 
+    def _read_scored(self, path: PathName, config: TaskConfig, train: list[Any], notify: Notify) -> list[Any]:
+        """Read dev or test data; labels that differ from those of the training data only in case or blanks are theirs."""
+        task = task_class(self.task)
+        known = sorted({label for example in train if (label := getattr(example, "label", None)) is not None})
+        examples, merged = task.merge_labels(task.read(path, config), config, known)
+        for message in spelling_messages(merged):
+            notify(f"{path}: {message}")
+        return examples
+
     def _hold_out(self, examples: list[Any], config: TaskConfig, seed: int) -> tuple[list[Any], list[Any]]:
         """Return the examples to train on, and a tenth that is held out (`polyseme.tasks.splits`)."""
         task, path, scored = task_class(self.task), self.files.train, examples
         if repeated := getattr(config, "phrases", "none") != "none" or getattr(config, "sentence_copies", 1) > 1:
-            scored = task.read(path, config)  # whole sentences, each once
+            scored = self._read_scored(path, config, examples, _log.debug)  # whole sentences, each once
         fewest = task.min_dev_examples(config)
         if len(scored) <= fewest:
             given = "1 example" if len(scored) == 1 else f"{len(scored)} examples"

@@ -96,6 +96,26 @@ class Task(Learner):
         """
 
     @classmethod
+    def guessed_options(cls, path: str | Path, config: TaskConfig) -> dict[str, Any]:
+        """Return how the training file is laid out, as settings, where that is a guess; other files are read alike."""
+        return {}
+
+    @classmethod
+    def merge_labels(
+        cls, examples: Sequence[Any], config: TaskConfig, known: Sequence[str] | None = None
+    ) -> tuple[list[Any], dict[str, str]]:
+        """Return examples in which labels that differ only in case or blanks are one, and the new name of each label.
+
+        `known`: the labels of the network or of the training data; None: the most frequent spelling is kept.
+        """
+        return list(examples), {}
+
+    @classmethod
+    def data_problems(cls, examples: Sequence[Any], config: TaskConfig) -> list[str]:
+        """Return what to know of training data before it is used: repeated examples, rare classes."""
+        return []
+
+    @classmethod
     def with_context(cls, examples: Sequence[Any], config: TaskConfig) -> list[Any]:
         """Return the examples with the text around them, where the task reads that too."""
         return list(examples)
@@ -275,7 +295,7 @@ class Task(Learner):
 
     def error_report(self, path: str | Path, *, errors: int = 10) -> ErrorReport:
         """Evaluate the task on a file, with the worst `errors`; of two equally bad ones, the more confident comes first."""
-        examples = self.read(path, self.config)
+        examples, _ = self.merge_labels(self.read(path, self.config), self.config, self.labels)
         return self.analyse_errors(examples, self.predict_data(self.data(examples)), path, errors=errors)
 
     def analyse_errors(

@@ -29,10 +29,12 @@ from polyseme.tasks.classification_config import ClassificationConfig
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
 from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.label_checks import label_problems, merge_spellings
 from polyseme.tasks.labels import (
     TextPooler,
     distinct_labels,
     gold_labels,
+    guessed_data_options,
     hidden_layer,
     label_error,
     label_ids,
@@ -118,12 +120,27 @@ class Classification(SequenceTask):
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[LabelledText]:
         assert isinstance(config, ClassificationConfig)
-        if config.format is None and config.text is None and config.label is None and _holds_trees(path):
+        if _reads_trees(path, config):
             return _read_phrases(path, config, training=training)
         rows = read_labelled_rows(path, config)
         if rows[0].second is not None:
             raise UsageError(f"{path} holds pairs of texts: train `pairs`, or name the text's column with {arg('text')}")
         return [LabelledText(row.first, row.label, row.where) for row in rows]
+
+    @classmethod
+    def guessed_options(cls, path: str | Path, config: TaskConfig) -> dict[str, Any]:
+        assert isinstance(config, ClassificationConfig)
+        return {} if _reads_trees(path, config) else guessed_data_options(path, config)
+
+    @classmethod
+    def merge_labels(
+        cls, examples: Sequence[LabelledText], config: TaskConfig, known: Sequence[str] | None = None
+    ) -> tuple[list[LabelledText], dict[str, str]]:
+        return merge_spellings(examples, known, strict=config.strict)
+
+    @classmethod
+    def data_problems(cls, examples: Sequence[LabelledText], config: TaskConfig) -> list[str]:
+        return label_problems([same_text(each.text) for each in examples], [each.label for each in examples])
 
     @classmethod
     def split_groups(cls, examples: Sequence[LabelledText], config: TaskConfig) -> list[list[Hashable]]:
@@ -186,9 +203,10 @@ class Classification(SequenceTask):
         return unknown_example_labels(examples, labels, path)
 
 
-def _holds_trees(path: str | Path) -> bool:
-    """Return whether the first line that is not blank begins with a bracket and a label."""
-    return _TREE.match(first_line(path) or "") is not None
+def _reads_trees(path: str | Path, config: ClassificationConfig) -> bool:
+    """Return whether no option of tables is given, and the first line that is not blank begins with a bracket and a label."""
+    table = config.format is not None or config.text is not None or config.label is not None
+    return not table and _TREE.match(first_line(path) or "") is not None
 
 
 def _read_phrases(path: str | Path, config: ClassificationConfig, *, training: bool) -> list[LabelledText]:

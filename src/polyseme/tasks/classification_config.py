@@ -34,7 +34,6 @@ class TableTaskConfig(SequenceTaskConfig):
     )
     header: bool | None = setting(None, "Whether the first row names the columns.", default_text="detected", group="Data")
     format: TableFormat | None = setting(None, "Table format.", default_text="detected", group="Data")
-    strict: bool = setting(True, "Reject rows without a text or with too many columns.", group="Data")
 
 
 @dataclass(frozen=True, kw_only=True)

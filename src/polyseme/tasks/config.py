@@ -131,6 +131,11 @@ class TaskConfig(Config):
     allows_between: ClassVar[bool] = False
     """Whether encoder vectors can enter between the layers of the network."""
 
+    strict: bool = setting(
+        False,
+        "Refuse files with bad rows (no text, no label, wrong columns or tags) instead of skipping or repairing them.",
+        group="Data",
+    )
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
 
     def problems(self) -> Iterable[str]:

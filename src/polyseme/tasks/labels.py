@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,13 +20,27 @@ from polyseme.tasks.error_analysis import ExampleError
 from polyseme.tasks.features import Features, TextVectors
 from polyseme.tasks.pairs_config import PairsConfig
 from polyseme.tasks.predictions import LabelPrediction
-from polyseme.text.labelled.tables import TableRow, read_usable_rows
+from polyseme.text.labelled.tables import TableRow, guessed_columns, read_usable_rows
 
 
 def read_labelled_rows(path: str | Path, config: TableTaskConfig) -> list[TableRow]:
     """Read the rows of a table as the config says."""
+    return read_usable_rows(path, **_columns(config))
+
+
+def guessed_data_options(path: str | Path, config: TableTaskConfig) -> dict[str, Any]:
+    """Return the columns of a table as settings, if they are guessed by its content; else none."""
+    return guessed_columns(path, **_columns(config))
+
+
+def _columns(config: TableTaskConfig) -> dict[str, Any]:
     columns = {"text": config.text, "second": getattr(config, "second", None), "label": config.label}
-    return read_usable_rows(path, **columns, header=config.header, format=config.format, strict=config.strict)
+    return columns | {
+        "header": config.header,
+        "format": config.format,
+        "strict": config.strict,
+        "pairs": isinstance(config, PairsConfig),
+    }
 
 
 # ---- labels

@@ -14,6 +14,7 @@ import math
 from collections.abc import Hashable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from polyseme.base.config import ConfigError
-from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
+from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.encoders.batch import Sentence
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.correlation import pearson, spearman
@@ -31,10 +32,12 @@ from polyseme.tasks.base import as_text, joined, to_words
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
 from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.label_checks import label_problems, merge_spellings
 from polyseme.tasks.labels import (
     TextPooler,
     distinct_labels,
     gold_labels,
+    guessed_data_options,
     hidden_layer,
     label_error,
     label_ids,
@@ -47,6 +50,7 @@ from polyseme.tasks.pairs_config import PairsConfig
 from polyseme.tasks.predictions import LabelPrediction, Predictions, ScorePrediction
 from polyseme.tasks.sentence_pair import SentencePairTask
 from polyseme.tasks.splits import quantiles, same_text
+from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
@@ -134,7 +138,7 @@ class Pairs(SequenceTask, SentencePairTask):
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[LabelledPair]:
         assert isinstance(config, PairsConfig)
-        pairs = []
+        pairs, bad = [], BadRows(path, strict=config.strict)
         for row in read_labelled_rows(path, config):
             if row.second is None:
                 columns = f"{arg('text')} and {arg('second')}"
@@ -142,8 +146,10 @@ class Pairs(SequenceTask, SentencePairTask):
             if config.goal == "score" and _number(row.label) is None:
                 what = f"has the label {row.label!r}, and {arg('goal', 'score')} needs a number"
                 hint = f"name another column with {arg('label')}, or give {arg('goal', 'classes')}"
-                raise FormatError(f"{path}:{row.where}", f"{what}; {hint}")
-            pairs.append(LabelledPair(row.first, row.second, row.label, row.where))
+                bad.add(row.where, "whose label is no number", f"{what}; {hint}")
+            else:
+                pairs.append(LabelledPair(row.first, row.second, row.label, row.where))
+        bad.finish(len(pairs))
         return pairs
 
     @classmethod
@@ -157,6 +163,24 @@ class Pairs(SequenceTask, SentencePairTask):
     def min_dev_examples(cls, config: TaskConfig) -> int:
         assert isinstance(config, PairsConfig)
         return 2 if config.goal == "score" else 1  # a correlation needs two
+
+    @classmethod
+    def guessed_options(cls, path: str | Path, config: TaskConfig) -> dict[str, Any]:
+        assert isinstance(config, PairsConfig)
+        return guessed_data_options(path, config)
+
+    @classmethod
+    def merge_labels(
+        cls, examples: Sequence[LabelledPair], config: TaskConfig, known: Sequence[str] | None = None
+    ) -> tuple[list[LabelledPair], dict[str, str]]:
+        assert isinstance(config, PairsConfig)
+        return merge_spellings(examples, known, strict=config.strict or config.goal == "score")
+
+    @classmethod
+    def data_problems(cls, examples: Sequence[LabelledPair], config: TaskConfig) -> list[str]:
+        assert isinstance(config, PairsConfig)
+        texts = [same_text(each.first, each.second) for each in examples]
+        return label_problems(texts, [each.label for each in examples], classes=config.goal == "classes")
 
     @classmethod
     def split_groups(cls, examples: Sequence[LabelledPair], config: TaskConfig) -> list[list[Hashable]]:

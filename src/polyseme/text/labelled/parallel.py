@@ -130,6 +130,8 @@ def _table(path: str | Path, asked: tuple[str, str] | None, header: bool | None,
         [TextPair(row.first.strip(), (row.second or "").strip(), row.where) for row in rows]
         for rows in (table.rows, table.skipped)
     )
+    if table.bad is not None and len(table.bad) > len(skipped):  # rows with too few or too many columns
+        table.bad.finish(len(pairs))
     if not pairs:
         raise FormatError(path, f"has no usable row: all {len(skipped)} have a blank text")
     return Parallel(pairs, skipped)

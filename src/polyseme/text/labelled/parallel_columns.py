@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyseme.base.errors import FormatError, UsageError, arg
-from polyseme.text.labelled.tables import Column, TableHead, column_number, column_of
+from polyseme.text.labelled.table_columns import Column, column_number, column_of
+from polyseme.text.labelled.tables import TableHead
 
 NAMES = (
     *(("source", "target"), ("src", "tgt"), ("input", "output")),

@@ -4,53 +4,49 @@ In TSV a quote is a character like any other, as in GLUE, except in cells that o
 CSV cells may be quoted and span several lines (RFC 4180); commas separate them, or semicolons or tabs if the first line has no
 comma, or what a first line such as `sep=;` says. `lines` is the format of MR, SUBJ and TREC: a label, a space, the text. The
 format is recognised by content, then by name (the STS benchmark is TSV named .csv); in doubt, an error asks for it. Nothing is
-lost silently: a row unlike the others is an error that names file and line, and skipped rows are returned.
+lost silently: a row unlike the others is an error that names file and line, or it is skipped and counted (`bad_rows`).
 """
 
 from __future__ import annotations
 
 import csv
 import json
-import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
 from polyseme.base.errors import FormatError, UsageError, arg, nearest
 from polyseme.text.files.decompression import ENCODING_ADVICE
+from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.numbered_lines import Line, json_object, numbered_lines
+from polyseme.text.labelled.table_columns import (
+    NUMBER,
+    QUOTED,
+    Column,
+    Layout,
+    Record,
+    Request,
+    choose_columns,
+    is_header,
+    plain,
+    report_guess,
+)
 
 TableFormat = Literal["tsv", "csv", "jsonl", "lines"]
-Column = str | int | None
-"""A name, or a number from 0 (or from -1 backwards), which may be written as a string."""
-Record = tuple[int, Sequence[object]]
-"""The first line of a row and its cells; a cell of JSON lines may be any value, all others are strings."""
-
-_log = logging.getLogger(__name__)
-PAIRS = (
-    *(("sentence1", "sentence2"), ("premise", "hypothesis"), ("sentence_a", "sentence_b"), ("text_a", "text_b")),
-    *(("text1", "text2"), ("question1", "question2"), ("question", "sentence"), ("#1 string", "#2 string")),
-)
-TEXTS = ("sentence", "text", "text_a", "phrase", "review", "question", "content")
-LABELS = (
-    *("gold_label", "label", "entailment_judgment", "quality", "is_duplicate", "class", "similarity", "score"),
-    "relatedness_score",
-)
-"""Well-known names in headers, in lower case; of several labels the first in this order is used."""
 NO_AGREEMENT = "-"
 """The label of pairs on which annotators did not agree (SNLI, MNLI, OCNLI)."""
 
 _COMPRESSED = (".gz", ".xz", ".zst")
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _SEPARATORS = (",", ";", "\t")
 """Of CSV: the first of these that the first line has outside quotes."""
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _DECLARED = re.compile(r'"?sep=([^"\w ])"?', re.IGNORECASE)
 """A first line that tells Excel the separator."""
 _HEAD = 200  # lines by which the format is recognised
+_SAMPLE = 1000  # rows by which columns are recognised
+_LINES_SHARE = 0.95  # of the lines must have a label and a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,11 @@ class Table:
 
     rows: list[TableRow]
     skipped: list[TableRow]
-    """Pairs without agreement of annotators (label "-") and, if not strict, rows without a text."""
+    """Pairs without agreement of annotators (label "-") and, if not strict, rows without a text or a label."""
+    layout: Layout | None = field(default=None, repr=False, compare=False)
+    """The columns that were read."""
+    bad: BadRows | None = field(default=None, repr=False, compare=False)
+    """All rows that were not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +86,6 @@ class TableHead:
     """The rows after it, at most a few hundred."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """The columns to read."""
-
-    first: int
-    second: int | None
-    label: int | None
-    names: list[str]
-    """The names of all columns, for messages."""
-    begin: int
-    """The line of the first record."""
-
-
 def read_table(
     path: str | Path,
     *,
@@ -109,52 +96,73 @@ def read_table(
     header: bool | None = None,
     format: TableFormat | None = None,
     strict: bool = True,
+    pairs: bool | None = None,
 ) -> Table:
     """Read all rows of a file (plain or compressed).
 
     `text`, `second`, `label`: columns. Without `text`, the header is searched for well-known names, pairs first; with `text`
     alone there is no second text. `labelled=False`: do not read labels. `header`: whether the first row names the columns; by
-    default it does if a column is given by name or a name is well known. `strict=False`: rows without a text are skipped
-    instead of being an error, and rows may differ in length as long as they have the columns to read.
+    default it does if a column is given by name or a name is well known.
+
+    `strict=False`: bad rows are skipped instead of being an error: without a text or a label, or with so many columns that it
+    is not clear which is which. Columns without well-known names are guessed by their content (`pairs`: with a second text).
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.tsv"); _ = file.write_text("text\\tlabel\\n\\"So\\" good\\t1\\n")
     >>> read_table(file).rows
     [TableRow(first='"So" good', second=None, label='1', where=2)]
     """
-    format, records = _records(path, format)
-    opening = next(records, None)
-    if opening is None:
-        raise FormatError(path, "is empty; expected a table")
-    cells = [_plain(cell) for cell in opening[1]]
-    if labelled and len(cells) < 2 and format in ("tsv", "csv"):
-        what = f"has one column, {cells[0][:20]!r}; expected a text and a label, separated by tabs"
-        others = f"or in CSV ({arg('format', 'csv')}) by commas, semicolons, or what a line sep=| declares"
-        raise FormatError(f"{path}:{opening[0]}", f"{what}, {others}")
-    asked = (column_of(text), column_of(second), column_of(label))
-    named = format in ("jsonl", "lines") or (_is_header(cells, asked) if header is None else header)
-    layout = _layout(path, cells if named else None, opening, asked, labelled)
-    rows: list[TableRow] = []
-    skipped: list[TableRow] = []
-    for record in records if named else chain([opening], records):
-        row = _row(path, record, layout, strict)
-        (skipped if _is_skipped(row) else rows).append(row)
-    if header is None and not named:
-        _not_a_header(path, rows)
-    if not rows and not skipped:
+    bad = BadRows(path, strict=strict)
+    asked = Request(text, second, label, labelled=labelled, header=header, strict=strict, pairs=pairs)
+    format, records, layout = _opened(path, format, asked, bad)
+    rows = list(_Rows(layout, format, bad).read(records))
+    if header is None and not layout.header and _is_doubtful(rows):
+        doubt = f"may be a header: the label {str(rows[0].label)[:20]!r} occurs nowhere else"
+        bad.add(rows[0].where, "that may be a header", f"{doubt}; give {arg('header', True)} or {arg('header', False)}")
+        del rows[0]
+    bad.refuse()
+    table = Table([], [], layout, bad)
+    for row in rows:
+        (table.skipped if _is_skipped(row, layout, bad) else table.rows).append(row)
+    if not rows and not len(bad):
         raise FormatError(path, "has a header and no rows; expected a text on each line")
-    return Table(rows, skipped)
+    return table
 
 
 def read_usable_rows(path: str | Path, **columns: Any) -> list[TableRow]:
     """Read a table with the options of `read_table`; skipped rows are reported, and a table must have others."""
     table = read_table(path, **columns)
-    skipped, total = len(table.skipped), len(table.rows) + len(table.skipped)
-    if skipped:
-        why = "without a text, or with the label - (annotators did not agree)"
-        _log.warning("%s: skipped %d of %d rows, %s", path, skipped, total, why)
-    if not table.rows:
-        raise FormatError(path, f"has no usable row: all {skipped} have no text, or the label -")
+    assert table.layout is not None and table.bad is not None
+    if table.layout.guessed:
+        report_guess(path, table.layout)
+    table.bad.finish(len(table.rows))
     return table.rows
+
+
+def guessed_columns(path: str | Path, *, format: TableFormat | None = None, **columns: Any) -> dict[str, str | bool]:
+    """Return the columns of a table as options, if they are guessed by its content; else none.
+
+    Other files of the same kind can then be read alike, however few rows they have.
+    """
+    layout = _opened(path, format, Request(**columns), BadRows(path, strict=False))[2]
+    return layout.options() if layout.guessed else {}
+
+
+def _opened(
+    path: str | Path, format: TableFormat | None, asked: Request, bad: BadRows
+) -> tuple[TableFormat, Iterable[Record], Layout]:
+    """Return the format of a file, its rows without a header, and the columns to read."""
+    format, records = _records(path, format, bad)
+    head = list(islice(records, _SAMPLE))
+    if not head:
+        bad.finish(0)
+        raise FormatError(path, "is empty; expected a table")
+    line, cells = head[0][0], [plain(cell) for cell in head[0][1]]
+    if asked.labelled and len(cells) < 2 and format in ("tsv", "csv"):
+        what = f"has one column, {cells[0][:20]!r}; expected a text and a label, separated by tabs"
+        others = f"or in CSV ({arg('format', 'csv')}) by commas, semicolons, or what a line sep=| declares"
+        raise FormatError(f"{path}:{line}", f"{what}, {others}")
+    layout = choose_columns(path, head, asked, named=format in ("jsonl", "lines"))
+    return format, chain(head[int(layout.header) :], records), layout
 
 
 def read_table_head(path: str | Path) -> TableHead:
@@ -164,35 +172,38 @@ def read_table_head(path: str | Path) -> TableHead:
     >>> read_table_head(file)
     TableHead(format='tsv', where=1, cells=['en', 'de'], others=[['one', 'eins']])
     """
-    format, records = _records(path, None)
-    rows = [(number, [_plain(cell) for cell in cells]) for number, cells in islice(records, _HEAD)]
+    format, records = _records(path, None, BadRows(path, strict=True))
+    rows = [(number, [plain(cell) for cell in cells]) for number, cells in islice(records, _HEAD)]
     if not rows:
         raise FormatError(path, "is empty; expected a table")
     (where, first), *others = rows
     return TableHead(format, where, first, [cells for _, cells in others])
 
 
-def _records(path: str | Path, format: TableFormat | None) -> tuple[TableFormat, Iterator[Record]]:
+def _records(path: str | Path, format: TableFormat | None, bad: BadRows) -> tuple[TableFormat, Iterator[Record]]:
     """Return the format of a file, recognised by its first lines if not given, and its rows."""
-    lines = _lines(path)
+    lines = _lines(path, bad)
     head = list(islice(lines, _HEAD))
     format = format or _format(path, head)
     if format not in _RECORDS:
         raise UsageError(f"{path}: unknown table format {format!r}{nearest(format, _RECORDS)}")
-    return format, _RECORDS[format](path, chain(head, lines))
+    return format, _RECORDS[format](bad, chain(head, lines))
 
 
-def _is_skipped(row: TableRow) -> bool:
-    if row.second is None:
-        return not row.first.strip()
-    return row.label == NO_AGREEMENT or not row.first.strip() or not row.second.strip()
+def _is_skipped(row: TableRow, layout: Layout, bad: BadRows) -> bool:
+    if row.label == NO_AGREEMENT and row.second is not None:
+        bad.skip(row.where, "with the label - (annotators did not agree)")
+        return True
+    empty = not row.first.strip() or (row.second is not None and not row.second.strip())
+    return empty or (layout.label is not None and not row.label)
 
 
-def _lines(path: str | Path) -> Iterator[Line]:
+def _lines(path: str | Path, bad: BadRows) -> Iterator[Line]:
     for number, line in numbered_lines(path):
         if "\0" in line:
-            raise FormatError(f"{path}:{number}", f"has zero bytes and may be UTF-16; {ENCODING_ADVICE}")
-        yield number, line
+            bad.add(number, "with zero bytes", f"has zero bytes; {ENCODING_ADVICE}")
+        else:
+            yield number, line
 
 
 def _format(path: str | Path, head: list[Line]) -> TableFormat:
@@ -230,156 +241,103 @@ def _may_be_csv(lines: list[str]) -> bool:
         rows = [row for row in csv.reader(line + "\n" for line in lines) if row]
     except csv.Error:
         return False
-    return len(rows[0]) > 1 and (_is_header(rows[0], ()) or len({len(row) for row in rows}) == 1)
+    return len(rows[0]) > 1 and (is_header(rows[0]) or len({len(row) for row in rows}) == 1)
 
 
 def _may_be_lines(lines: list[str]) -> bool:
-    """Whether all lines begin with a word that looks like a label: a number, or one of a few."""
+    """Whether (nearly) all lines begin with a word that looks like a label: a number, or one of a few."""
     labels = [line.split(" ", 1)[0] for line in lines if " " in line.rstrip()]
-    few = len(set(labels)) * 4 <= len(labels) or all(_NUMBER.fullmatch(label) for label in labels)
-    return len(labels) == len(lines) and few
+    few = len(set(labels)) * 4 <= len(labels) or all(NUMBER.fullmatch(label) for label in labels)
+    return len(labels) >= _LINES_SHARE * len(lines) and few
 
 
-def _is_header(cells: Sequence[str], asked: Sequence[Column]) -> bool:
-    """Whether columns are given by name, or all cells could be names and one is well known."""
-    if any(isinstance(column, str) for column in asked):
-        return True
-    names = [cell.strip().lower() for cell in cells]
-    if len(set(names)) < len(names) or any(not name or _NUMBER.fullmatch(name) for name in names):
+def _is_doubtful(rows: list[TableRow]) -> bool:
+    """Whether the first row, taken as a text, has a label like no other."""
+    labels = [row.label for row in rows if row.label]
+    if len(labels) < 3 or labels[0] != rows[0].label or labels[0] in labels[1:] or NUMBER.fullmatch(labels[0]):
         return False
-    return not {*chain(*PAIRS), *TEXTS, *LABELS}.isdisjoint(names)
+    return all(NUMBER.fullmatch(label) for label in labels[1:]) or len(set(labels)) < len(labels)
 
 
-def _not_a_header(path: str | Path, rows: list[TableRow]) -> None:
-    """Raise an error if the first row, taken as a text, has a label like no other."""
-    labels = [row.label for row in rows if row.label is not None]
-    if len(labels) < 3 or labels[0] in labels[1:] or _NUMBER.fullmatch(labels[0]):
-        return
-    numbers = all(_NUMBER.fullmatch(label) for label in labels[1:])
-    if numbers or len(set(labels)) < len(labels):
-        doubt = f"may be a header: the label {labels[0][:20]!r} occurs nowhere else"
-        raise FormatError(f"{path}:{rows[0].where}", f"{doubt}; give {arg('header', True)} or {arg('header', False)}")
+class _Rows:
+    """Turns records into rows, and notes bad ones."""
 
+    def __init__(self, layout: Layout, format: TableFormat, bad: BadRows) -> None:
+        self.layout, self.format, self.bad = layout, format, bad
+        self.width = len(layout.names)
 
-def _layout(
-    path: str | Path, header: list[str] | None, opening: Record, asked: tuple[Column, Column, Column], labelled: bool
-) -> _Layout:
-    text, second, label = asked
-    if text is None and second is not None:
-        raise UsageError(f"{path}: {arg('second', second)} needs {arg('text')}; give both or neither")
-    if label is not None and not labelled:
-        raise UsageError(f"{path}: {arg('label', label)} and labelled=False exclude each other; give one of them")
-    names = [str(number) for number in range(len(opening[1]))] if header is None else header
-    if header is None and (text is None or (label is None and labelled)):
-        raise UsageError(f"{path}:{opening[0]}: {_no_header([_plain(cell) for cell in opening[1]])}")
-    numbers = {
-        role: column_number(path, role, column, header, len(names))
-        for role, column in (("text", text), ("second", second), ("label", label))
-        if column is not None
-    }
-    if text is None:
-        numbers |= _guessed_texts(path, names)
-    if label is None and labelled:
-        numbers["label"] = _guessed_label(path, names)
-    if len(set(numbers.values())) < len(numbers):
-        given = ", ".join(names[column] for column in numbers.values())
-        raise UsageError(f"{path}: {arg('text')}, {arg('second')} and {arg('label')} must be different columns, not {given}")
-    return _Layout(numbers["text"], numbers.get("second"), numbers.get("label"), names, opening[0])
+    def read(self, records: Iterable[Record]) -> list[TableRow]:
+        """Return all rows in their order, those without a text or a label too."""
+        rows: list[TableRow] = []
+        ragged: list[Record] = []
+        for record in records:
+            cells = record[1] if len(record[1]) == self.width else self._trimmed(record[1])
+            if len(cells) != self.width:
+                ragged.append(record)
+            elif (row := self._row(record[0], cells)) is not None:
+                rows.append(row)
+        labels = {row.label for row in rows if row.label}
+        found = [self._ragged(*record, labels) for record in ragged]
+        return sorted([*rows, *(row for row in found if row is not None)], key=lambda row: row.where)
 
+    def _trimmed(self, cells: Sequence[object]) -> Sequence[object]:
+        """Return a row without empty cells at its end, or with them where they are missing, if not strict."""
+        if self.bad.strict:
+            return cells
+        while len(cells) > self.width and not plain(cells[-1]).strip():
+            cells = cells[:-1]
+        last = max(self.layout.first, self.layout.second or 0, self.layout.label or 0)
+        return [*cells, *[""] * (self.width - len(cells))] if last < len(cells) < self.width else cells
 
-def _no_header(cells: list[str]) -> str:
-    """Return the first row, and how to name its columns."""
-    row = ", ".join(f"{number}: {cell[:20]!r}" for number, cell in enumerate(cells))
-    columns = f"{arg('text', 0)} {arg('label', 1)}"
-    if len(cells) > 2:
-        columns += f", for pairs {arg('text', 0)} {arg('second', 1)} {arg('label', 2)}"
-    quotes = f"; for quoted cells add {arg('format', 'csv')}" if any(map(_QUOTED.fullmatch, cells)) else ""
-    return f"is not a known header ({row}); give columns by number, or by name if it is a header: {columns}{quotes}"
+    def _row(self, number: int, cells: Sequence[object]) -> TableRow | None:
+        layout, texts = self.layout, dict[str, str]()
+        for role, column in (("text", layout.first), ("second text", layout.second), ("label", layout.label)):
+            if column is None:
+                continue
+            name = layout.names[column]
+            if isinstance(cells[column], list | dict):
+                what = f"has a list or an object in column {name}; expected a string for the {role}"
+                self.bad.add(number, f"with a list or an object for the {role}", what)
+                return None
+            texts[role] = plain(cells[column])
+        label = texts["label"].strip() if "label" in texts else None
+        empty = next((role for role, text in texts.items() if not text.strip()), None)
+        if empty is not None:
+            column = {"text": layout.first, "second text": layout.second, "label": layout.label}[empty]
+            what = f"has no {empty} in column {layout.names[column or 0]}; fill it, or drop the row"
+            self.bad.add(number, f"without a {empty}", f"{what}, or leave out {arg('strict')} to skip it")
+        return TableRow(texts["text"], texts.get("second text"), label, number)
 
-
-def column_of(name: Column) -> Column:
-    """Return a column as a number if it is one, else as a name.
-
-    >>> column_of("-1"), column_of("label")
-    (-1, 'label')
-    """
-    return int(name) if isinstance(name, str) and name.removeprefix("-").isdecimal() else name
-
-
-def column_number(path: str | Path, role: str, column: str | int, header: Sequence[str] | None, width: int) -> int:
-    """Return the number of a requested column."""
-    if isinstance(column, int):
-        if not -width <= column < width:
-            what = f"{path} has {width} columns, so {arg(role, column)} does not exist"
-            raise UsageError(f"{what}; give a number from 0 to {width - 1}")
-        return column % width
-    if header is None:
-        advice = f"if it has one, drop {arg('header', False)}"
-        raise UsageError(f"{path} has no header, so {arg(role, column)} must be a number from 0; {advice}")
-    cells = [cell.strip() for cell in header]
-    for names, name in ((cells, column), ([cell.lower() for cell in cells], column.lower())):
-        if names.count(name) == 1:
-            return names.index(name)
-    how_many = "no column" if column not in cells else "several columns"
-    given = ", ".join(repr(cell[:20]) for cell in cells)
-    advice = "give a name, or a number from 0 if these are not names"
-    raise UsageError(f"{path} has {how_many} {column!r} for {arg(role)} among {given}; {advice}")
-
-
-def _guessed_texts(path: str | Path, names: list[str]) -> dict[str, int]:
-    small = [name.strip().lower() for name in names]
-    pairs = [(small.index(one), small.index(two)) for one, two in PAIRS if one in small and two in small]
-    if len(pairs) == 1:
-        return {"text": pairs[0][0], "second": pairs[0][1]}
-    texts = [small.index(name) for name in TEXTS if name in small]
-    if pairs or len(texts) != 1:
-        problem = "several columns that may be the text" if pairs or texts else "no column with a well-known name for the text"
-        advice = f"give {arg('text')}, for pairs {arg('text')} and {arg('second')}"
-        raise UsageError(f"{path} has {problem}; {advice}: {', '.join(names)}")
-    return {"text": texts[0]}
-
-
-def _guessed_label(path: str | Path, names: list[str]) -> int:
-    small = [name.strip().lower() for name in names]
-    known = next((name for name in LABELS if name in small), None)
-    if known is None:
-        what = f"{path} has no column with a well-known name for the label"
-        raise UsageError(f"{what}; give {arg('label')}: {', '.join(names)}")
-    return small.index(known)
-
-
-def _row(path: str | Path, record: Record, layout: _Layout, strict: bool) -> TableRow:
-    number, cells = record
-    last = max(layout.first, layout.second or 0, layout.label or 0)
-    where = f"{path}:{number}"
-    if len(cells) != len(layout.names) if strict else len(cells) <= last:
-        problem = f"has {len(cells)} columns and line {layout.begin} has {len(layout.names)}"
+    def _ragged(self, number: int, cells: Sequence[object], labels: set[str | None]) -> TableRow | None:
+        """Read a row with too many columns if its label shows which is which: the others may be at the end, or in the text."""
+        layout, more = self.layout, len(cells) - self.width
+        if more > 0 and not self.bad.strict:
+            if self.format == "tsv" and (layout.label is None or _fits(plain(cells[layout.label]), labels)):
+                return self._row(number, cells)
+            if layout.second is None and layout.label is not None:
+                between = {"tsv": "\t", "csv": ","}.get(self.format, " ")
+                begin, end = layout.first, layout.first + more + 1
+                joined = [*cells[:begin], between.join(map(plain, cells[begin:end])), *cells[end:]]
+                if _fits(plain(joined[layout.label]), labels):
+                    return self._row(number, joined)
+        problem = f"has {len(cells)} columns and line {layout.begin} has {self.width}"
         problem += ": a tab, comma, semicolon or quote may be wrong"
-        advice = f"if only unread columns differ, give {arg('strict', False)}" if strict else f"column {last} is read"
-        if any(_plain(cell).startswith('"') for cell in cells):
+        advice = f"or leave out {arg('strict')} to skip it"
+        if any(plain(cell).startswith('"') for cell in cells):
             advice += f"; for quoted texts with tabs or line ends, use {arg('format', 'csv')}"
-        raise FormatError(where, f"{problem}; fix the line ({advice})")
-    texts = {}
-    for role, number_of_column in (("text", layout.first), ("second text", layout.second), ("label", layout.label)):
-        if number_of_column is None:
-            continue
-        cell, column = cells[number_of_column], layout.names[number_of_column]
-        if isinstance(cell, list | dict):
-            raise FormatError(where, f"has a list or an object in column {column}; expected a string for the {role}")
-        texts[role] = _plain(cell)
-        if not texts[role].strip() and (strict or role == "label"):
-            advice = "" if role == "label" else f", or skip such rows with {arg('strict', False)}"
-            raise FormatError(where, f"has no {role} in column {column}; fill it, or drop the row{advice}")
-    label = texts["label"].strip() if "label" in texts else None
-    return TableRow(texts["text"], texts.get("second text"), label, number)
+        self.bad.add(
+            number, f"with {'more' if more > 0 else 'fewer'} columns than {self.width}", f"{problem}; fix the line ({advice})"
+        )
+        return None
 
 
-def _plain(cell: object) -> str:
-    """Return a cell as a string; empty for null in JSON."""
-    return cell if isinstance(cell, str) else "" if cell is None else json.dumps(cell)
+def _fits(label: str, labels: set[str | None]) -> bool:
+    """Whether a label is one of those of other rows, or a number as they all are."""
+    label = label.strip()
+    return label in labels or bool(NUMBER.fullmatch(label) and all(NUMBER.fullmatch(each or "") for each in labels))
 
 
-def _tsv(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
+def _tsv(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
     for number, line in lines:
         if line:
             cells = line.split("\t")
@@ -401,45 +359,61 @@ def _unquoted(cell: str) -> str:
     return inner.replace('""', '"') if quoted else cell
 
 
-def _csv(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
-    lines = iter(lines)
-    begin, first = next(((number, line) for number, line in lines if line.strip()), (1, ""))
-    if declared := _DECLARED.fullmatch(first):
-        begin, separator = begin + 1, declared[1]
+def _csv(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
+    numbered = [(number, line) for number, line in lines]
+    first = next((number for number, (_, line) in enumerate(numbered) if line.strip()), 0)
+    numbered = numbered[first:]
+    if numbered and (declared := _DECLARED.fullmatch(numbered[0][1])):
+        numbered, separator = numbered[1:], declared[1]
     else:
-        bare = _QUOTED.sub("", first)
+        bare = QUOTED.sub("", numbered[0][1]) if numbered else ""
         separator = next((each for each in _SEPARATORS if each in bare), ",")
-        lines = chain([(begin, first)], lines)
-    before = begin - 1
-    reader = csv.reader((f"{line}\n" for _, line in lines), delimiter=separator, strict=True)
-    while True:
+    begin = 0
+    while begin < len(numbered):
+        reader = csv.reader((f"{line}\n" for _, line in numbered[begin:]), delimiter=separator, strict=True)
+        start = begin
         try:
-            cells = next(reader, None)
+            for cells in reader:
+                if cells:
+                    yield numbered[begin][0], cells
+                begin = start + reader.line_num
         except csv.Error as error:
-            problem = f"begins a row that is not CSV ({error})"
+            line, text = numbered[begin]
+            what = f"begins a row that is not CSV ({error})"
             advice = f"quote texts with {separator!r} or quotes, and double the quotes inside"
-            raise FormatError(f"{path}:{begin}", f"{problem}; {advice}") from None
-        if cells is None:
+            if bad.strict:
+                bad.add(line, "that are not CSV", f"{what}; {advice}")
+            elif text:  # a quote that no other closes is a character like any other
+                yield line, text.split(separator)
+            begin += 1
+        else:
             return
-        if cells:
-            yield begin, cells
-        begin = before + reader.line_num + 1
 
 
-def _jsonl(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
-    """Yield the keys of the first object as a header, then the values of each object in that order."""
-    header: list[str] | None = None
-    for number, line in lines:
-        if not line.strip():
-            continue
-        row = json_object(f"{path}:{number}", line)
-        if header is None:
-            header = list(row)
-            yield number, header
+def _jsonl(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
+    """Yield the keys of the first objects as a header, then the values of each object in that order."""
+    objects = _objects(bad, lines)
+    head = list(islice(objects, 1 if bad.strict else _HEAD))
+    header = list(dict.fromkeys(key for _, row in head for key in row))
+    if head:
+        yield head[0][0], header
+    for number, row in chain(head, objects):
         yield number, [row.get(name) for name in header]
 
 
-def _label_and_text(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]:
+def _objects(bad: BadRows, lines: Iterable[Line]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in lines:
+        if not line.strip():
+            continue
+        try:
+            row = json_object(f"{bad.path}:{number}", line)
+        except FormatError as error:
+            bad.add(number, "that are not JSON objects", str(error).removeprefix(f"{bad.path}:{number}: "))
+        else:
+            yield number, row
+
+
+def _label_and_text(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
     """Yield a header of our own, then each line split at its first space."""
     yield 1, ["label", "text"]
     for number, line in lines:
@@ -448,5 +422,5 @@ def _label_and_text(path: str | Path, lines: Iterable[Line]) -> Iterator[Record]
             yield number, [label, text]
 
 
-_Reader = Callable[[str | Path, Iterable[Line]], Iterator[Record]]
+_Reader = Callable[[BadRows, Iterable[Line]], Iterator[Record]]
 _RECORDS: dict[str, _Reader] = {"tsv": _tsv, "csv": _csv, "jsonl": _jsonl, "lines": _label_and_text}

@@ -1,0 +1,77 @@
+"""Rows of a data file that cannot be used: an error that names all of them, or one message with their number.
+
+Real files have a few: a review without a label, a line with a comma too many. They are skipped and counted, unless the user
+asks for `strict`.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from polyseme.base.errors import FormatError
+
+_log = logging.getLogger(__name__)
+_SHOWN = 3
+
+
+class BadRows:
+    """The bad rows of one file.
+
+    >>> bad = BadRows("a.tsv", strict=True)
+    >>> bad.add(3, "without a label", "has no label; fill it")
+    >>> bad.add(9, "without a label", "has no label; fill it")
+    >>> bad.finish(100)
+    Traceback (most recent call last):
+    polyseme.base.errors.FormatError: a.tsv:3: has no label; fill it (and 1 more bad row: line 9)
+    """
+
+    def __init__(self, path: str | Path, *, strict: bool, unit: str = "row") -> None:
+        self.path, self.strict, self.unit = path, strict, unit
+        self.errors: list[tuple[int, str]] = []
+        """Lines, and what is wrong with each."""
+        self.kinds: dict[str, list[int]] = {}
+        """Lines of all rows that are skipped, by what they have in common."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self.kinds.values()))
+
+    def add(self, line: int, kind: str, what: str) -> None:
+        """Note a bad row: `kind` says what rows of its kind have in common, `what` is the text of an error."""
+        self.errors.append((line, what))
+        self.skip(line, kind)
+
+    def skip(self, line: int, kind: str) -> None:
+        """Note a row that is skipped and no error."""
+        self.kinds.setdefault(kind, []).append(line)
+
+    def finish(self, kept: int) -> None:
+        """Raise an error if there are errors and `strict`, or if no row is kept; otherwise report what is skipped."""
+        self.refuse()
+        if not len(self):
+            return
+        if not kept:
+            left = f"no usable {self.unit} is left"
+            raise self._error(f"; {left}") if self.errors else FormatError(self.path, f"{left}: {self._summary()}")
+        total = f"{len(self):,} of {kept + len(self):,} {self.unit}s"
+        _log.warning("%s: skipped %s: %s", self.path, total, self._summary())
+
+    def refuse(self) -> None:
+        """Raise an error for all bad rows if `strict`."""
+        if self.strict and self.errors:
+            raise self._error()
+
+    def _error(self, end: str = "") -> FormatError:
+        (line, what), *others = sorted(self.errors)
+        if others:
+            many = f"{len(others):,} more bad {self.unit}{'s' if len(others) > 1 else ''}"
+            what += f" (and {many}: {_lines([number for number, _ in others])})"
+        return FormatError(f"{self.path}:{line}", what + end)
+
+    def _summary(self) -> str:
+        return ", ".join(f"{len(lines):,} {kind} ({_lines(lines)})" for kind, lines in self.kinds.items())
+
+
+def _lines(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, sorted(numbers)[:_SHOWN]))
+    return f"{'line' if len(numbers) == 1 else 'lines'} {shown}{' ...' if len(numbers) > _SHOWN else ''}"

@@ -1,0 +1,294 @@
+"""Which columns of a table hold the texts and the label, and whether its first row names them.
+
+Columns are those that the user names, or those with well-known names, or (unless `strict`) those whose content makes it clear:
+the text is much longer than all else, and the label has few values. A guess is reported. In doubt an error lists the columns.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from polyseme.base.errors import UsageError, arg
+
+_log = logging.getLogger(__name__)
+Column = str | int | None
+"""A name, or a number from 0 (or from -1 backwards), which may be written as a string."""
+Record = tuple[int, Sequence[object]]
+"""The first line of a row and its cells; a cell of JSON lines may be any value, all others are strings."""
+PAIRS = (
+    *(("sentence1", "sentence2"), ("premise", "hypothesis"), ("sentence_a", "sentence_b"), ("text_a", "text_b")),
+    *(("text1", "text2"), ("question1", "question2"), ("question", "sentence"), ("#1 string", "#2 string")),
+)
+TEXTS = ("sentence", "text", "text_a", "phrase", "review", "question", "content")
+LABELS = (
+    *("gold_label", "label", "entailment_judgment", "quality", "is_duplicate", "class", "similarity", "score"),
+    *("relatedness_score", "sentiment", "category"),
+)
+"""Well-known names in headers, in lower case; of several labels the first in this order is used."""
+
+NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_MISSING = frozenset({"NaN", "nan", "#N/A", "<NA>", "NULL"})
+_FEWEST = 4  # rows from which columns are guessed
+_MAX_NAME = 40  # characters of a name or a label
+_LONGER = 2.0  # times as long as other columns is a text
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the caller says of the columns."""
+
+    text: Column = None
+    second: Column = None
+    label: Column = None
+    labelled: bool = True
+    header: bool | None = None
+    strict: bool = True
+    pairs: bool | None = None
+    """Whether a second text is wanted where columns are guessed; None: guess none."""
+
+    @property
+    def given(self) -> dict[str, int | str]:
+        """The columns that are named, by role."""
+        roles = {"text": column_of(self.text), "second": column_of(self.second), "label": column_of(self.label)}
+        return {role: column for role, column in roles.items() if column is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns to read."""
+
+    first: int
+    second: int | None
+    label: int | None
+    names: list[str]
+    """The names of all columns, for messages."""
+    begin: int
+    """The line of the first record."""
+    header: bool
+    """Whether the first record names the columns."""
+    guessed: bool = False
+    """Whether a column, or that there is a header, is a guess by content."""
+
+    def options(self) -> dict[str, str | bool]:
+        """The columns as settings of a task: by name with a header, else by number."""
+        numbers = {"text": self.first, "second": self.second, "label": self.label}
+        found = {role: number for role, number in numbers.items() if number is not None}
+        return {
+            **{role: self.names[number] if self.header else str(number) for role, number in found.items()},
+            "header": self.header,
+        }
+
+
+def plain(cell: object) -> str:
+    """Return a cell as a string; empty for null and NaN, in JSON and as programs write them.
+
+    >>> plain(" a "), plain(None), plain(float("nan")), plain("NaN"), plain(3)
+    (' a ', '', '', '', '3')
+    """
+    if isinstance(cell, str):
+        return "" if cell in _MISSING else cell
+    return "" if cell is None or cell != cell else json.dumps(cell)
+
+
+def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, *, named: bool) -> Layout:
+    """Return the columns of a table that begins with these records; `named`: its format has names, in the first record."""
+    (line, opening), *others = records
+    cells = [plain(cell) for cell in opening]
+    if asked.text is None and asked.second is not None:
+        raise UsageError(f"{path}: {arg('second', asked.second)} needs {arg('text')}; give both or neither")
+    if asked.label is not None and not asked.labelled:
+        raise UsageError(f"{path}: {arg('label', asked.label)} and labelled=False exclude each other; give one of them")
+    header = named or (is_header(cells, asked.given.values()) if asked.header is None else asked.header)
+    content = _Content(cells, [[plain(cell) for cell in row] for _, row in others if len(row) == len(cells)])
+    guessed = False
+    if not header and asked.header is None and not asked.strict and content.has_header():
+        header = guessed = True
+    names = cells if header else [str(number) for number in range(len(cells))]
+    if not header:
+        content.rows.append(cells)
+    found = {
+        role: column_number(path, role, given, cells if header else None, len(names)) for role, given in asked.given.items()
+    }
+    roles = [role for role in ("text", "label") if role not in found and (role == "text" or asked.labelled)]
+    if roles and header:
+        found |= _well_known(names, roles, found)
+    missing = [role for role in roles if role not in found]
+    if missing and not asked.strict:
+        found |= content.guess(found, asked)
+        guessed = guessed or all(role in found for role in missing)
+        missing = [role for role in missing if role not in found]
+    if missing:
+        raise UsageError(_unknown(path, line, cells, missing, header=header))
+    if len(set(found.values())) < len(found):
+        given = ", ".join(names[column] for column in found.values())
+        raise UsageError(f"{path}: {arg('text')}, {arg('second')} and {arg('label')} must be different columns, not {given}")
+    return Layout(found["text"], found.get("second"), found.get("label"), names, line, header, guessed)
+
+
+def report_guess(path: str | Path, layout: Layout) -> None:
+    """Say which columns are read."""
+    numbers = {"text": layout.first, "second": layout.second, "label": layout.label}
+    found = [f"{role}: {layout.names[number]!r}" for role, number in numbers.items() if number is not None]
+    begin = "the first row names the columns" if layout.header else "no header"
+    what = f"{begin}; columns by their content: {', '.join(found)}"
+    _log.warning("%s: %s (if that is wrong, give %s)", path, what, ", ".join(map(arg, ("text", "label", "header"))))
+
+
+# ---- names
+
+
+def is_header(cells: Sequence[str], given: Iterator[Column] | Sequence[Column] = ()) -> bool:
+    """Whether columns are given by name, or all cells could be names and one is well known."""
+    if any(isinstance(column, str) for column in given):
+        return True
+    names = [cell.strip().lower() for cell in cells]
+    if not _may_be_names(names):
+        return False
+    return not {*chain(*PAIRS), *TEXTS, *LABELS}.isdisjoint(names)
+
+
+def _may_be_names(cells: Sequence[str]) -> bool:
+    return len(set(cells)) == len(cells) and all(cell and not NUMBER.fullmatch(cell) for cell in cells)
+
+
+def column_of(name: Column) -> Column:
+    """Return a column as a number if it is one, else as a name.
+
+    >>> column_of("-1"), column_of("label")
+    (-1, 'label')
+    """
+    return int(name) if isinstance(name, str) and name.removeprefix("-").isdecimal() else name
+
+
+def column_number(path: str | Path, role: str, column: str | int, header: Sequence[str] | None, width: int) -> int:
+    """Return the number of a requested column."""
+    if isinstance(column, int):
+        if not -width <= column < width:
+            what = f"{path} has {width} columns, so {arg(role, column)} does not exist"
+            raise UsageError(f"{what}; give a number from 0 to {width - 1}")
+        return column % width
+    if header is None:
+        advice = f"if it has one, drop {arg('header', False)}"
+        raise UsageError(f"{path} has no header, so {arg(role, column)} must be a number from 0; {advice}")
+    cells = [cell.strip() for cell in header]
+    for names, name in ((cells, column), ([cell.lower() for cell in cells], column.lower())):
+        if names.count(name) == 1:
+            return names.index(name)
+    how_many = "no column" if column not in cells else "several columns"
+    given = ", ".join(repr(cell[:20]) for cell in cells)
+    advice = "give a name, or a number from 0 if these are not names"
+    raise UsageError(f"{path} has {how_many} {column!r} for {arg(role)} among {given}; {advice}")
+
+
+def _well_known(names: Sequence[str], roles: Sequence[str], found: dict[str, int]) -> dict[str, int]:
+    """Return the columns of some roles that have well-known names, where that is clear."""
+    small = [name.strip().lower() for name in names]
+    known: dict[str, int] = {}
+    if "text" in roles:
+        pairs = [(small.index(one), small.index(two)) for one, two in PAIRS if one in small and two in small]
+        texts = [small.index(name) for name in TEXTS if name in small]
+        if len(pairs) == 1:
+            known |= {"text": pairs[0][0], "second": pairs[0][1]}
+        elif not pairs and len(texts) == 1:
+            known["text"] = texts[0]
+    if "label" in roles:
+        label = next((name for name in LABELS if name in small), None)
+        known |= {} if label is None else {"label": small.index(label)}
+    return known
+
+
+def _unknown(path: str | Path, line: int, cells: list[str], missing: Sequence[str], *, header: bool) -> str:
+    """Return an error: which columns are not known, and how to name them."""
+    if header:
+        small = {cell.strip().lower() for cell in cells}
+        several = "text" in missing and not small.isdisjoint({*chain(*PAIRS), *TEXTS})
+        problem = (
+            "several columns that may be the text" if several else f"no column with a well-known name for the {missing[0]}"
+        )
+        advice = (
+            f"give {arg('text')}, for pairs {arg('text')} and {arg('second')}"
+            if missing[0] == "text"
+            else f"give {arg('label')}"
+        )
+        return f"{path} has {problem}; {advice}: {', '.join(cells)}"
+    row = ", ".join(f"{number}: {cell[:20]!r}" for number, cell in enumerate(cells))
+    columns = f"{arg('text', 0)} {arg('label', 1)}"
+    if len(cells) > 2:
+        columns += f", for pairs {arg('text', 0)} {arg('second', 1)} {arg('label', 2)}"
+    quotes = f"; for quoted cells add {arg('format', 'csv')}" if any(map(QUOTED.fullmatch, cells)) else ""
+    return (
+        f"{path}:{line}: is not a known header ({row}); give columns by number, or by name if it is a header: {columns}{quotes}"
+    )
+
+
+# ---- content
+
+
+class _Content:
+    """The first rows of a table, by columns."""
+
+    def __init__(self, first: list[str], rows: list[list[str]]) -> None:
+        self.first, self.rows = first, rows
+
+    def has_header(self) -> bool:
+        """Whether the first row has names: its cells occur nowhere else in columns of few values or of numbers."""
+        if len(self.rows) < _FEWEST or not _may_be_names([cell.strip() for cell in self.first]):
+            return False
+        if any(len(cell) > _MAX_NAME for cell in self.first):
+            return False
+        telling = [number for number in range(len(self.first)) if self._is_label(number) or self._is_number(number)]
+        return bool(telling) and all(self.first[number] not in self._column(number) for number in telling)
+
+    def guess(self, found: dict[str, int], asked: Request) -> dict[str, int]:
+        """Return the columns that are not found yet, where the content makes them clear."""
+        if len(self.rows) < _FEWEST:
+            return {}
+        free = [number for number in range(len(self.first)) if number not in found.values()]
+        texts = [] if "text" in found else self._longest(free, 2 if asked.pairs else 1)
+        guessed: dict[str, int] = {}
+        if asked.labelled and "label" not in found:
+            others = [number for number in free if number not in texts]
+            labels = [number for number in others if self._is_label(number)]
+            if not labels and asked.pairs:  # scores have many values
+                labels = [number for number in others if self._is_number(number) and self._is_varied(number)]
+            if len(labels) != 1:
+                return {}
+            guessed["label"] = labels[0]
+        if "text" not in found:
+            texts = self._longest([number for number in free if number not in guessed.values()], 2 if asked.pairs else 1)
+            guessed |= dict(zip(("text", "second"), texts, strict=False))
+        return guessed
+
+    def _longest(self, columns: Sequence[int], count: int) -> list[int]:
+        """Return the `count` columns that are much longer than all others, in their order; none where there are none."""
+        ordered = sorted(columns, key=self._length, reverse=True)
+        shortest = self._length(ordered[count - 1]) if len(ordered) >= count else 0.0
+        clear = all(shortest >= _LONGER * self._length(number) for number in ordered[count:])
+        return sorted(ordered[:count]) if shortest and clear else []
+
+    def _column(self, number: int) -> list[str]:
+        return [row[number].strip() for row in self.rows]
+
+    def _length(self, number: int) -> float:
+        return sum(map(len, self._column(number))) / max(len(self.rows), 1)
+
+    def _is_label(self, number: int) -> bool:
+        """Whether a column has few values, at least two, each short and most of them repeated."""
+        cells = [cell for cell in self._column(number) if cell]
+        values = set(cells)
+        return 1 < len(values) <= len(cells) / 2 and max(map(len, values)) <= _MAX_NAME
+
+    def _is_number(self, number: int) -> bool:
+        cells = [cell for cell in self._column(number) if cell]
+        return bool(cells) and all(NUMBER.fullmatch(cell) for cell in cells)
+
+    def _is_varied(self, number: int) -> bool:
+        """Whether numbers are no whole ones, such as counters."""
+        return any("." in cell for cell in self._column(number))

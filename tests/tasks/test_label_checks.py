@@ -1,0 +1,75 @@
+"""Labels in several spellings, repeated rows, rare classes: reported, and the same in all files of a task."""
+
+import pytest
+
+import polyseme
+from polyseme.studies import train as module
+from polyseme.tasks.label_checks import label_problems
+from polyseme.tasks.registry import configure_task
+from tests.cli.labelled import TINY
+
+
+def job(train, dev=None, **options):
+    heard: list[str] = []
+    config, _ = configure_task("classification", options)
+    files = module.DataFiles(train, dev)
+    return module.TaskJob("classification", files, "run", "none")._read(config, 0, heard.append), heard
+
+
+def write(path, rows):
+    path.write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+    return path
+
+
+def test_spellings_of_a_label_are_one(tmp_path):
+    labels = ["neg", "Neg", "neg", "NEG", "pos", "very  good", "very good", "neg", "pos", "very good"]
+    train = write(tmp_path / "a.tsv", [(f"text {number}", label) for number, label in enumerate(labels)])
+    dev = write(tmp_path / "b.tsv", [("one", "NEG"), ("two", "Pos"), ("three", "VERY GOOD"), ("four", "other")])
+    data, heard = job(train, dev)
+    assert {each.label for each in data.train} == {"neg", "pos", "very good"}
+    assert [each.label for each in data.dev] == ["neg", "pos", "very good", "other"]
+    merged = "'NEG' and 'Neg' are read as 'neg'; 'very  good' are read as 'very good'"
+    assert heard[0] == f"{train}: labels that differ only in case or blanks are one: {merged}"
+    assert heard[-2].startswith(f"{dev}: labels that differ") and "'other'" in heard[-1]
+    kept, heard = job(train, dev, strict=True)
+    assert {each.label for each in kept.train} == set(labels) and not any("differ" in each for each in heard)
+
+
+def test_a_trained_task_matches_labels(tmp_path):
+    rows = [(f"good {number}", "pos") for number in range(8)] + [(f"bad {number}", "Neg") for number in range(8)]
+    options = {"encoder": "none", "out": tmp_path / "run", "network": "pooled", **TINY}
+    task = polyseme.train("classification", write(tmp_path / "a.tsv", rows), **options)
+    test = write(tmp_path / "b.tsv", [("good", "POS"), ("bad", " neg ")])
+    report = polyseme.evaluate(task, test)
+    assert report.unknown_labels == [] and set(report.confusion.classes) <= {"pos", "Neg"}
+
+
+def test_columns_of_the_training_file_hold_for_all(tmp_path):
+    rows = [(f"this one is good {number}", "pos") for number in range(8)] + [
+        (f"rather bad {number}", "neg") for number in range(8)
+    ]
+    (tmp_path / "a.csv").write_text("Urteil,Text der Kritik\n" + "".join(f"{label},{text}\n" for text, label in rows))
+    options = {"encoder": "none", "network": "pooled", **TINY}
+    task = polyseme.train("classification", tmp_path / "a.csv", out=tmp_path / "run", **options)
+    assert (task.config.text, task.config.label, task.config.header) == ("Text der Kritik", "Urteil", True)
+    (tmp_path / "one.csv").write_text("Urteil,Text der Kritik\npos,good\n")
+    assert polyseme.evaluate(task, tmp_path / "one.csv").examples == 1
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "told"),
+    [
+        ("abc", "xxx", []),
+        ("aabbb", "xxyyy", ["3 of 5 rows repeat another", "1 of 2 classes have fewer than 3 examples: x (2)"]),
+        ("abcaefb", "xxxyyyy", ["2 texts have several labels, such as 'a'"]),
+        (
+            "a" + "".join(map(chr, range(200, 297))) + "bc",
+            "x" * 98 + "yy",
+            ["1 of 2 classes", "98.0% of the examples have the label 'x'"],
+        ),
+    ],
+)
+def test_what_is_reported(texts, labels, told):
+    found = label_problems(list(texts), list(labels))
+    assert len(found) == len(told) and all(each in text for text, each in zip(found, told, strict=True))
+    assert label_problems(["a", "b"], ["1.5", "2"], classes=False) == []

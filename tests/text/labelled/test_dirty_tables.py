@@ -1,0 +1,125 @@
+"""Tables as people have them: rows that lack something, columns without known names, spreadsheets in other encodings."""
+
+import json
+
+import pytest
+
+from polyseme.base.errors import FormatError, UsageError
+from polyseme.text.labelled.tables import guessed_columns, read_table, read_usable_rows
+
+ROWS = [("the food was very good, really", "pos"), ("never again in this place", "neg"), ("so so, but cheap enough", "neg")] * 3
+
+
+@pytest.fixture
+def read(tmp_path):
+    def call(text: str | bytes, name: str = "table.csv", **options):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        rows = read_usable_rows(path, **{"strict": False, **options})
+        return [(row.first, row.label) if row.second is None else (row.first, row.second, row.label) for row in rows]
+
+    return call
+
+
+def csv(header: str, rows, between: str = ",") -> str:
+    return "\r\n".join([header, *(between.join(f'"{cell}"' for cell in row) for row in rows)]) + "\r\n"
+
+
+def test_bad_rows_are_skipped_and_counted(read, caplog):
+    text = "text,label\ngood,pos\n,pos\nbad,\nworse,neg\nnan,neg\nfine,NaN\nalone\nbest,pos\n"
+    assert read(text) == [("good", "pos"), ("worse", "neg"), ("best", "pos")]
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].endswith(
+        "table.csv: skipped 5 of 8 rows: 2 without a text (lines 3, 6), 2 without a label (lines 4, 7), "
+        "1 with fewer columns than 2 (line 8)"
+    )
+    with pytest.raises(FormatError, match=r"csv:3: has no text in column text.*\(and 4 more bad rows: lines 4, 6, 7 \.\.\.\)$"):
+        read(text, strict=True)
+    with pytest.raises(FormatError, match=r"csv:2: has no text.*\(and 1 more bad row: line 3\); no usable row is left"):
+        read("text,label\n,a\nb,\n")
+
+
+def test_commas_in_texts_without_quotes(read, caplog):
+    text = "text,label\nfine,pos\nbad,neg\nso, so,neg\none, two, three,pos\nnot, known,other\n"
+    assert read(text) == [("fine", "pos"), ("bad", "neg"), ("so, so", "neg"), ("one, two, three", "pos")]
+    assert "1 with more columns than 2 (line 6)" in caplog.text
+
+
+def test_empty_cells_at_the_end(read):
+    assert read("text,label,more\ngood,pos,x,,\nbad,neg\nso,neg,,\n") == [("good", "pos"), ("bad", "neg"), ("so", "neg")]
+
+
+def test_quotes_that_no_other_closes(read):
+    text = 'text,label\n"good",pos\n"a 5" screen,neg\nlast "word,pos\n"fine, too",pos\n'
+    assert read(text) == [("good", "pos"), ('"a 5" screen', "neg"), ('last "word', "pos"), ("fine, too", "pos")]
+    assert len(read('text,label\n"open,pos\n' + "more,neg\n" * 50)) == 51
+
+
+def test_json_lines_that_lack_something(read, caplog):
+    rows = [
+        {"text": "a"},
+        {"text": "b", "label": 1},
+        {"label": 0},
+        {"text": None, "label": 1},
+        {"text": "c", "label": float("nan")},
+    ]
+    text = "\n".join(map(json.dumps, rows)) + '\n{"text"\n[1]\n{"text": ["d"], "label": 0}\n'
+    assert read(text, "a.jsonl") == [("b", "1")]
+    assert "skipped 7 of 8 rows" in caplog.text and "2 that are not JSON objects (lines 6, 7)" in caplog.text
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "utf-16", "utf-8-sig", "utf-8"])
+def test_a_spreadsheet_in_chinese(read, encoding):
+    rows = [("这个饭店的菜很好吃，服务也不错", "好评"), ("房间太小了，不会再来", "差评")] * 4
+    assert read(csv("内容,类别", rows).encode(encoding)) == rows
+
+
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        ("Kommentar;Wertung", ROWS),
+        ("id;review_body;stars", [(number, *row) for number, row in enumerate(ROWS)]),
+        ("label;review;date", [(label, text, f"2020-01-0{number}") for number, (text, label) in enumerate(ROWS)]),
+    ],
+)
+def test_columns_by_their_content(read, caplog, header, rows):
+    assert read(csv(header, rows, ";")) == ROWS
+    assert ("columns by their content" in caplog.text) == ("label" not in header)
+
+
+def test_no_header(read, caplog, tmp_path):
+    text = "".join(f"{label}\t{text}\n" for text, label in ROWS)
+    assert read(text, "a.tsv") == ROWS
+    assert (
+        "no header; columns by their content: text: '1', label: '0' (if that is wrong, give text, label, header)" in caplog.text
+    )
+    assert guessed_columns(tmp_path / "a.tsv", strict=False) == {"text": "1", "label": "0", "header": False}
+    assert guessed_columns(tmp_path / "a.tsv", strict=False, text=1, label=0) == {}
+
+
+def test_pairs_by_their_content(read):
+    rows = [(f"premise number {number}", f"some other text {number}", str(number / 4)) for number in range(8)]
+    text = "\n".join(["\t".join(("one", "other", "points")), *map("\t".join, rows)])
+    assert read(text, "a.tsv", pairs=True) == rows
+    classes = [(*row[:2], "yn"[number % 2]) for number, row in enumerate(rows)]
+    assert read("\n".join(map("\t".join, classes)), "a.tsv", pairs=True) == classes
+
+
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        ("a,b,c", [(text, label, label) for text, label in ROWS]),  # two columns with few values
+        ("a,b,c", [(text, text + "!", label) for text, label in ROWS]),  # two texts
+        ("a,b", ROWS[:2]),  # too few rows
+    ],
+)
+def test_doubt_is_an_error(read, header, rows):
+    with pytest.raises(UsageError, match=r"give columns by number|well-known name"):
+        read(csv(header, rows))
+
+
+def test_strict_guesses_nothing(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(csv("Kommentar,Wertung", ROWS))
+    with pytest.raises(UsageError, match="is not a known header"):
+        read_table(path)
