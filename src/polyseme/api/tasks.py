@@ -58,6 +58,7 @@ EncoderNames = Annotated[
     Encoders,
     Setting(
         help="none, or models joined by +: en, zh, folders, Hugging Face Hub ids, files of word vectors (vectors.bin+en).",
+        default_text="en; zh if the data is mostly Chinese",
         metavar="MODEL",
         flags=("-e",),
     ),
@@ -70,7 +71,7 @@ TaskSplitter = Annotated[
     SplitterName | None,
     Setting(
         help="How to split raw text into words, in prediction too.",
-        default_text="as the first encoder does; english without one",
+        default_text="as the first encoder does; english without one; characters if the data is Chinese by characters",
         group="Text",
     ),
 ]
@@ -145,7 +146,7 @@ def train(
     out: OutTask,
     dev: DevData = None,
     test: TestData = None,
-    encoder: EncoderNames = "en",
+    encoder: EncoderNames | None = None,
     splitter: TaskSplitter = None,
     word_list: WordList = None,
     cache: CacheFolder = None,
@@ -174,7 +175,7 @@ def run_training(
     out: OutTask,
     dev: DevData = None,
     test: TestData = None,
-    encoder: EncoderNames = "en",
+    encoder: EncoderNames | None = None,
     splitter: TaskSplitter = None,
     word_list: WordList = None,
     cache: CacheFolder = None,

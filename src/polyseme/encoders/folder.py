@@ -12,6 +12,7 @@ and write a format number and a splitter.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -147,3 +148,16 @@ def read_splitter(name: str, path: Path) -> Splitter:
     if not path.exists():
         raise FormatError(path.parent, f"lacks {path.name}, which the splitter {name!r} needs")
     return get_splitter(name, Vocabulary.read(path).words)
+
+
+@functools.cache
+def shipped_splitter(name: str) -> Splitter:
+    """Return the splitter of a shipped model, without its weights."""
+    folder = shipped.shipped_folder(name)
+    assert folder is not None, name
+    return read_splitter(read_head(folder).splitter, folder / WORDS)
+
+
+def chinese_splitter() -> Splitter:
+    """Return the default splitter for Chinese: by the word list of the model zh, which needs no other package."""
+    return shipped_splitter("zh")

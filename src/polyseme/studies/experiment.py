@@ -17,9 +17,8 @@ from typing import Any
 from polyseme.base import format1
 from polyseme.base.hashing import hash_bytes
 from polyseme.base.run import Run
-from polyseme.encoders import folder as models
 from polyseme.encoders.folder import COST
-from polyseme.encoders.shipped import shipped_folder
+from polyseme.encoders.folder import shipped_splitter
 from polyseme.studies.finetuning import default_options
 from polyseme.studies.hard_links import link_duplicates
 from polyseme.studies.sets import labelled_set
@@ -122,6 +121,7 @@ class Experiment:
             splitter=_splitter(labelled.splitter, labelled.language),
             cache=self.cache,
             options={**default_options(labelled, self.options, self.encoders), **self.options},
+            refuses=False,
         )
         job.train(Run.from_environment(seed=self.seed, device=device))
         if self.done:  # a study has many experiments, and a finished one needs no checkpoint
@@ -142,9 +142,7 @@ def _splitter(name: str | None, language: str) -> Splitter:
     """The same splitter for all encoders: by name, else that of the language's shipped model."""
     if name is not None or language == "en":
         return get_splitter(name or "english")
-    folder = shipped_folder(language)
-    assert folder is not None
-    return models.load(folder).splitter
+    return shipped_splitter(language)
 
 
 def quick_fingerprint(path: str | Path) -> str | None:

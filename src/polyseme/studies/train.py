@@ -22,6 +22,7 @@ from polyseme.encoders.shipped import NAMES
 from polyseme.formats.load import load
 from polyseme.studies.config import NONE
 from polyseme.studies.recipes import recipe_options
+from polyseme.studies.script import DataScript
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import split_encoders
 from polyseme.tasks.fit import FitResult, Splits, TaskBuilder, fit
@@ -54,13 +55,16 @@ class TaskJob:
     """Its name, or an alias."""
     files: DataFiles
     out: PathName
-    encoders: Encoders
+    encoders: Encoders | None
+    """None: the shipped model for the script of the data."""
     splitter: Splitter | None = None
-    """How raw text is split into words; None: as the first encoder does."""
+    """How raw text is split into words; None: as the first encoder does, or as the script of the data needs."""
     cache: PathName | None = None
     """Folder for the layers of frozen encoders; None: in `out`."""
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Settings of the task and of its training, by name."""
+    refuses: bool = True
+    """Whether the English model or splitter is refused for Chinese data; a comparison may show what they cost."""
 
     def train(self, run: Run, *, accept_changes: bool = False, notify: Notify = _log.info) -> FitResult:
         """Train the task; `notify` gets what the user should know."""
@@ -73,14 +77,20 @@ class TaskJob:
         options = {**guessed, **self.options}
         config, fitting = configure_task(self.task, options)
         data = self._read(config, run.seed, notify)
-        encoders = load_encoders(self.encoders)
+        script = DataScript.of(task_class(self.task), data.train)
+        if self.refuses:
+            script.check_splitter(self.splitter)
+        encoders = load_encoders(script.default_encoder(notify) if self.encoders is None else self.encoders)
+        if self.refuses:
+            script.check_encoders(encoders)
         if recipe := recipe_options(config, options, encoders):
             notify(f"fine-tuning as published: {', '.join(arg(name, value) for name, value in recipe.items())}")
+        if recipe := {**recipe, **script.options(config, options, encoders, notify)}:
             config, fitting = configure_task(self.task, {**options, **recipe})
         if "positions" not in self.options and not config.is_linear:
             config = with_default_position(config, encoders, notify)
         return fit(
-            TaskBuilder(task_class(self.task), config, encoders, self.splitter),
+            TaskBuilder(task_class(self.task), config, encoders, script.splitter(self.splitter, encoders, notify)),
             data,
             out,
             fitting,

@@ -130,7 +130,7 @@ class ScriptProfile:
     def warning(self) -> str | None:
         """Why splitting this text at spaces and punctuation is poor, where it is Japanese, Thai and the like, or mixed."""
         if self.is_chinese or self.mean_run <= _LONG_RUN:
-            mixed = SOME <= self.share("Han") < MOSTLY and not self.is_split and not self.is_japanese
+            mixed = SOME <= self.share("Han") < MOSTLY and not self.is_split and not self.share("kana", "Hangul") > SOME
             return f"{self.percent.replace('its', 'the')} are Chinese, and a run of them counts as one word" if mixed else None
         main = "Japanese" if self.is_japanese and self.share("Han", "kana") >= MOSTLY else next(iter(self.shares))
         if main != "Japanese" and (main not in _UNSPACED or self.shares[main] < MOSTLY):

@@ -1,0 +1,120 @@
+"""Encoder, splitter and word features that fit the script of labelled data, where the user chose none.
+
+Data that is mostly Chinese gets the Chinese model and its splitter instead of the English ones; data by single characters, as
+Chinese names are tagged, gets the splitter `characters` for prediction, and encoders of words read the words that contain the
+characters (`polyseme.encoders.word_features`). What the user chose stays; English for Chinese data is refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from polyseme.base.errors import UsageError, arg
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.folder import chinese_splitter
+from polyseme.tasks.base import Task
+from polyseme.tasks.config import TaskConfig
+from polyseme.text.script import ScriptProfile, are_single_characters
+from polyseme.text.words import Splitter, get_splitter
+
+Notify = Callable[[str], None]
+_EXAMPLES = 2000  # that are looked at
+_WORD_SPLITTERS = ("unigram", "chinese")  # of encoders whose words contain characters
+
+
+@dataclass(eq=False)
+class _RawTexts:
+    """A splitter that collects the texts it is asked to split."""
+
+    name: str = "whitespace"
+    texts: list[str] = field(default_factory=list)
+
+    def __call__(self, text: str) -> list[str]:
+        self.texts.append(text)
+        return text.split()
+
+
+@dataclass(frozen=True)
+class DataScript:
+    """The script of labelled data."""
+
+    profile: ScriptProfile
+    raw: bool
+    """Whether it has texts that are still to be split into words."""
+    single_characters: bool
+    """Whether its words are given, and are single Chinese characters."""
+
+    @classmethod
+    def of(cls, task: type[Task], examples: Sequence[Any]) -> DataScript:
+        """Look at the first examples."""
+        splitter, given = _RawTexts(), list[list[str]]()
+        for example in itertools.islice(examples, _EXAMPLES):
+            before = len(splitter.texts)
+            texts = task.example_texts(example, splitter)
+            given += texts if len(splitter.texts) == before else []
+        lines: Iterator[str] = itertools.chain(splitter.texts, map(" ".join, given))
+        return cls(ScriptProfile.of_lines(lines), bool(splitter.texts), not splitter.texts and are_single_characters(given))
+
+    def default_encoder(self, notify: Notify) -> str:
+        """The name of the encoder where none is given."""
+        if not self.profile.is_chinese:
+            return "en"
+        notify(f"the data is mostly Chinese ({self.profile.percent}): {arg('encoder', 'zh')}")
+        return "zh"
+
+    def check_encoders(self, encoders: Sequence[Encoder]) -> None:
+        """Refuse the English model for Chinese data."""
+        english = [each for each in encoders if each.source == "en" or (self._unsplit and _is_english(each))]
+        if self.profile.is_chinese and english:
+            what = f"the data is mostly Chinese ({self.profile.percent}), and {english[0].source} is an English model"
+            raise UsageError(f"{what}: give {arg('encoder', 'zh')}, or a Chinese model of your own")
+
+    def check_splitter(self, splitter: Splitter | None) -> None:
+        """Refuse the English splitter for Chinese text."""
+        if self._unsplit and splitter is not None and splitter.name == "english":
+            raise UsageError(refusal(self.profile, "data"))
+
+    def splitter(self, given: Splitter | None, encoders: Sequence[Encoder], notify: Notify) -> Splitter | None:
+        """The splitter for prediction and raw text; None: that of the first encoder."""
+        contextual = [each for each in encoders if not each.static]
+        if given is not None:
+            return given
+        if self.single_characters:
+            notify(f"the data is split into single characters, and so are new texts: {arg('splitter', 'characters')}")
+            return get_splitter("characters")
+        if self._unsplit and (not contextual or contextual[0].splitter.name == "whitespace"):
+            notify(f"the texts are mostly Chinese ({self.profile.percent}): their words are split as for the model zh")
+            return chinese_splitter()
+        effective = contextual[0].splitter.name if contextual else "english"
+        if self.raw and effective in ("english", "whitespace") and (problem := self.profile.warning()):
+            notify(f"{problem}: consider {arg('splitter', 'characters')}, or text whose words are separated by spaces")
+        return None
+
+    def options(
+        self, config: TaskConfig, given: Mapping[str, Any], encoders: Sequence[Encoder], notify: Notify
+    ) -> dict[str, Any]:
+        """Settings that follow from the script: word features where encoders of words read characters."""
+        frozen = config.features.mode == "frozen" and not config.is_linear
+        fits = bool(encoders) and all(each.splitter.name in _WORD_SPLITTERS for each in encoders if not each.static)
+        words = any(not each.static for each in encoders)
+        if not (self.single_characters and frozen and fits and words) or "word_features" in given:
+            return {}
+        notify(f"encoders read the words that contain the characters: {arg('word_features', True)}")
+        return {"word_features": True}
+
+    @property
+    def _unsplit(self) -> bool:
+        return self.raw and self.profile.needs_chinese_splitter
+
+
+def _is_english(encoder: Encoder) -> bool:
+    return encoder.splitter.name == "english" and not encoder.static and not encoder.reads_subwords
+
+
+def refusal(profile: ScriptProfile, what: str = "text") -> str:
+    """Why the English splitter is refused, and what to give."""
+    choices = f"{arg('splitter')} chinese, characters or unigram, or none; whitespace if spaces separate its words"
+    return f"the {what} is mostly Chinese ({profile.percent}), which {arg('splitter', 'english')} cannot split: give {choices}"

@@ -1,0 +1,73 @@
+"""`train` on Chinese data: encoder, splitter and word features that nobody chose."""
+
+import pytest
+
+import polyseme
+from polyseme.base.errors import UsageError
+from polyseme.base.run import Run
+from polyseme.formats.load import load
+from polyseme.studies.script import DataScript
+from polyseme.studies.train import DataFiles, TaskJob
+from polyseme.tasks.registry import configure_task, task_class
+from polyseme.text.words import get_splitter
+from tests.cli.labelled import TINY
+from tests.oracle.make import write_bilm
+
+CHINESE = "我们昨天在北京的大学里看见了他的老师，他很高兴。"
+
+
+def of_rows(tmp_path, text, task="classification"):
+    path = tmp_path / "data.tsv"
+    path.write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for label in ("good", "bad") * 20))
+    config, _ = configure_task(task, {})
+    return DataScript.of(task_class(task), task_class(task).read(path, config))
+
+
+def by_characters(tmp_path):
+    path = tmp_path / "train.bio"
+    rows = "".join(f"{character} {'B-LOC' if character == '北' else 'O'}\n" for character in CHINESE)
+    path.write_text((rows + "\n") * 12)
+    return path
+
+
+def test_chinese_texts_get_the_chinese_model(tmp_path):
+    told = []
+    script = of_rows(tmp_path, CHINESE)
+    assert script.default_encoder(told.append) == "zh" and "mostly Chinese" in told[0]
+    assert of_rows(tmp_path, "We saw 王老师 in Beijing yesterday .").default_encoder(told.append) == "en" and len(told) == 1
+    assert script.splitter(None, [], told.append)(CHINESE)[:4] == ["我们", "昨天", "在", "北京"]
+    with pytest.raises(UsageError, match="mostly Chinese .* give"):
+        script.check_splitter(get_splitter("english"))
+    with pytest.raises(UsageError, match="English model: give"):
+        script.check_encoders([load("en")])
+    script.check_encoders([load("zh")])
+
+
+def test_texts_that_are_split_keep_any_splitter(tmp_path):
+    script = of_rows(tmp_path, "我们 昨天 在 北京 的 大学 里 看见 了 他 的 老师 。")
+    script.check_splitter(get_splitter("english"))
+    assert script.splitter(None, [], print) is None and script.default_encoder(print) == "zh"
+
+
+def test_english_for_chinese_is_refused_before_training(tmp_path):
+    job = {"task": "ner", "files": DataFiles(by_characters(tmp_path)), "out": tmp_path / "run"}
+    with pytest.raises(UsageError, match="en is an English model"):
+        TaskJob(**job, encoders="en").train(Run.from_environment(device="cpu"))
+
+
+def test_single_characters_set_splitter_and_word_features(tmp_path):
+    told, config = [], configure_task("ner", {})[0]
+    tagging = task_class("ner")
+    script = DataScript.of(tagging, tagging.read(by_characters(tmp_path), config))
+    zh = load("zh")
+    assert script.splitter(None, [zh], told.append).name == "characters"
+    assert script.options(config, {}, [zh], told.append) == {"word_features": True} and len(told) == 2
+    assert script.options(config, {"word_features": False}, [zh], told.append) == {}
+    write_bilm(tmp_path / "published")  # splits at spaces, so it has no words that contain characters
+    assert script.options(config, {}, [load(tmp_path / "published")], told.append) == {}
+    assert script.splitter(get_splitter("whitespace"), [zh], told.append).name == "whitespace"
+
+
+def test_a_tagger_of_characters_predicts_characters(tmp_path):
+    tagger = polyseme.train("ner", by_characters(tmp_path), out=tmp_path / "run", encoder="none", **TINY)
+    assert len(tagger.predict(["他在北京。"])[0].words) == 5
