@@ -36,7 +36,7 @@ def test_chinese_texts_get_the_chinese_model(tmp_path):
     assert script.default_encoder(told.append) == "zh" and "mostly Chinese" in told[0]
     assert of_rows(tmp_path, "We saw 王老师 in Beijing yesterday .").default_encoder(told.append) == "en" and len(told) == 1
     assert script.splitter(None, [], told.append)(CHINESE)[:4] == ["我们", "昨天", "在", "北京"]
-    with pytest.raises(UsageError, match="mostly Chinese .* give"):
+    with pytest.raises(UsageError, match="mostly Chinese"):
         script.check_splitter(get_splitter("english"))
     with pytest.raises(UsageError, match="English model: give"):
         script.check_encoders([load("en")])

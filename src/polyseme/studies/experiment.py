@@ -17,8 +17,7 @@ from typing import Any
 from polyseme.base import format1
 from polyseme.base.hashing import hash_bytes
 from polyseme.base.run import Run
-from polyseme.encoders.folder import COST
-from polyseme.encoders.folder import shipped_splitter
+from polyseme.encoders.folder import COST, shipped_splitter
 from polyseme.studies.finetuning import default_options
 from polyseme.studies.hard_links import link_duplicates
 from polyseme.studies.sets import labelled_set
