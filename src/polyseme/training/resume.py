@@ -14,7 +14,10 @@ from polyseme.base import format1
 from polyseme.base.config import Config, hints_of
 from polyseme.base.errors import PolysemeError, arg
 
-MAY_CHANGE = {"config.log_every", "config.checkpoint_every", "config.checkpoint_seconds", "run.device"}
+MAY_CHANGE = {
+    *("config.log_every", "config.checkpoint_every", "config.checkpoint_seconds", "run.device"),
+    "settings.task.strict",  # the examples themselves are compared
+}
 """Settings that may differ, because the weights do not depend on them (on another device, but for rounding)."""
 VOCABULARY = "settings.vocabulary"
 """What the rows of a run's weight tables stand for: words, labels, subwords."""
