@@ -74,13 +74,16 @@ def _function(name: str, variant: public.Variant) -> str:
     """One signature."""
     positional, keywords = [variant.leading] if variant.leading else [], list[str]()
     for each in _parameters(variant):
-        default = "" if each.default is inspect.Parameter.empty else f" = {each.default!r}"
+        needed = each.default is inspect.Parameter.empty or each.name in variant.required
+        default = "" if needed else f" = {each.default!r}"
         text = f"{each.name}: {variant.types.get(each.name, each.annotation)}{default}"
         (keywords if each.kind is inspect.Parameter.KEYWORD_ONLY else positional).append(text)
     own = {each.name for each in _parameters(variant)}
     for option in variant.options.values():
         if option.name not in own:
             keywords.append(f"{option.name}: {_type(option.hint)} = {_default(option)}")
+    if variant.required:
+        keywords.append("**settings: Any")
     inner = "".join(f"    {each},\n" for each in [*positional, "*", *keywords])
     returns = re.sub(r"[\w.]+:", "", variant.returns)
     return f"def {name}(\n{inner}) -> {returns}: ..."

@@ -58,6 +58,7 @@ from polyseme.api.tasks import LinePrediction
 from polyseme.api.tasks import OutTask
 from polyseme.api.tasks import SplitOnSpaces
 from polyseme.api.tasks import TaskFolder
+from polyseme.api.tasks import TaskName
 from polyseme.api.tasks import TaskSplitter
 from polyseme.api.tasks import TestData
 from polyseme.api.tasks import Texts
@@ -81,6 +82,7 @@ from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.formats.embed_file import EmbeddedFile
 from polyseme.formats.verify import Verification
+from polyseme.studies.folds import CrossValidation
 from polyseme.studies.report import ComparisonResult
 from polyseme.tasks.choices import Choices
 from polyseme.tasks.classification import Classification
@@ -812,6 +814,7 @@ def train(
     out: OutTask,
     dev: DevData = None,
     test: TestData = None,
+    folds: None = None,
     encoder: EncoderNames | None = None,
     splitter: TaskSplitter = None,
     word_list: WordList = None,
@@ -869,6 +872,7 @@ def train(
     out: OutTask,
     dev: DevData = None,
     test: TestData = None,
+    folds: None = None,
     encoder: EncoderNames | None = None,
     splitter: TaskSplitter = None,
     word_list: WordList = None,
@@ -937,6 +941,7 @@ def train(
     out: OutTask,
     dev: DevData = None,
     test: TestData = None,
+    folds: None = None,
     encoder: EncoderNames | None = None,
     splitter: TaskSplitter = None,
     word_list: WordList = None,
@@ -1006,6 +1011,7 @@ def train(
     out: OutTask,
     dev: DevData = None,
     test: TestData = None,
+    folds: None = None,
     encoder: EncoderNames | None = None,
     splitter: TaskSplitter = None,
     word_list: WordList = None,
@@ -1061,6 +1067,7 @@ def train(
     out: OutTask,
     dev: DevData = None,
     test: TestData = None,
+    folds: None = None,
     encoder: EncoderNames | None = None,
     splitter: TaskSplitter = None,
     word_list: WordList = None,
@@ -1118,6 +1125,7 @@ def train(
     out: OutTask,
     dev: DevData = None,
     test: TestData = None,
+    folds: None = None,
     encoder: EncoderNames | None = None,
     splitter: TaskSplitter = None,
     word_list: WordList = None,
@@ -1173,6 +1181,7 @@ def train(
     out: OutTask,
     dev: DevData = None,
     test: TestData = None,
+    folds: None = None,
     encoder: EncoderNames | None = None,
     splitter: TaskSplitter = None,
     word_list: WordList = None,
@@ -1237,6 +1246,7 @@ def train(
     out: OutTask,
     dev: DevData = None,
     test: TestData = None,
+    folds: None = None,
     encoder: EncoderNames | None = None,
     splitter: TaskSplitter = None,
     word_list: WordList = None,
@@ -1305,6 +1315,22 @@ def train(
     precision: Literal['fp32', 'bf16'] | None = None,
     accept_changes: bool = False,
 ) -> Generation: ...
+
+@overload
+def train(
+    task: TaskName,
+    data: TrainData,
+    *,
+    out: OutTask,
+    dev: DevData = None,
+    test: TestData = None,
+    folds: int,
+    encoder: EncoderNames | None = None,
+    splitter: TaskSplitter = None,
+    word_list: WordList = None,
+    cache: CacheFolder = None,
+    **settings: Any,
+) -> CrossValidation: ...
 
 def verify(
     model: ModelArgument,

@@ -144,3 +144,14 @@ def test_labels_that_the_training_data_lacks(run, files):
     (files / "plain.conll").write_text("Ann NOUN\n")
     call[call.index(files / "new.conll")] = files / "plain.conll"
     assert "plain.conll:1: has the tag 'NOUN'" in one_sentence(run(*call, *SMALL, "--out", files / "other"))
+
+
+def test_folds(run, files):
+    command = ("train", "classification", "--data", files / "texts.tsv", *SMALL, *TABLE, "--out", files / "run")
+    result = run(*command, "--folds", "2", "--json")
+    (reported,) = result.json
+    assert reported["folds"] == 2 and len(reported["fold_scores"]) == 2 and "accuracy" in reported["scores"]["test"]
+    assert "fold 2 of 2: 8 examples for training, 10 for the test" in result.err
+    assert "pooled" in run(*command, "--folds", "2").out
+    assert "--folds 2 divides the data itself: leave out --dev" in one_sentence(run(*command, "--folds", "2", "--dev", "x"), 2)
+    assert "--folds is 1; allowed: 2 or more" in one_sentence(run(*command, "--folds", "1"), 2)

@@ -55,6 +55,8 @@ class Variant:
     """Types of parameters that differ from those of the function: the names of one task."""
     leading: str | None = None
     """A parameter in front of those of the function."""
+    required: tuple[str, ...] = ()
+    """Parameters that must be given, and decide for this signature; others may have any name (`**settings`)."""
 
 
 def overloads() -> dict[str, list[Variant]]:
@@ -128,12 +130,17 @@ def _train() -> list[Variant]:
     from polyseme.tasks.registry import ALIASES, TASKS
 
     names = {name: [name, *(alias for alias, task in ALIASES.items() if task == name)] for name in TASKS}
+    result = "polyseme.studies.folds:CrossValidation"
+    folds = Variant(function=tasks.train, options={}, returns=result, types={"folds": "int"}, required=("folds",))
     return [
-        Variant(
-            function=tasks.train,
-            options=options_of(tasks.training_configs(name)),
-            returns=TASKS[name].home,
-            types={"task": f"Literal[{', '.join(map(repr, names[name]))}]"},
-        )
-        for name in TASKS
+        *(
+            Variant(
+                function=tasks.train,
+                options=options_of(tasks.training_configs(name)),
+                returns=TASKS[name].home,
+                types={"task": f"Literal[{', '.join(map(repr, names[name]))}]", "folds": "None"},
+            )
+            for name in TASKS
+        ),
+        folds,
     ]

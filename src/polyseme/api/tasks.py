@@ -21,6 +21,7 @@ from polyseme.text.files.lines import TextLines
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
+    from polyseme.studies.folds import CrossValidation
     from polyseme.tasks.base import Task
     from polyseme.tasks.error_analysis import ErrorReport
     from polyseme.tasks.fit import FitResult
@@ -54,6 +55,16 @@ DevData = Annotated[
     Setting(help="Labelled data to select the best network by.", default_text="a random tenth of the data", metavar="FILE"),
 ]
 TestData = Annotated[FilePath | None, Setting(help="Labelled data to score the best network on.", metavar="FILE")]
+Folds = Annotated[
+    int | None,
+    Setting(
+        help="Cross-validate: divide the data into N folds and train N times, into OUT/fold-1 and so on; each fold is the test "
+        "data once. OUT itself gets the scores and no model.",
+        default_text="no cross-validation",
+        min=2,
+        group="Training",
+    ),
+]
 EncoderNames = Annotated[
     Encoders,
     Setting(
@@ -146,23 +157,29 @@ def train(
     out: OutTask,
     dev: DevData = None,
     test: TestData = None,
+    folds: Folds = None,
     encoder: EncoderNames | None = None,
     splitter: TaskSplitter = None,
     word_list: WordList = None,
     cache: CacheFolder = None,
     **settings: Any,
-) -> Task:
+) -> Task | CrossValidation:
     """Train a task on labelled data, and return it ready to predict.
 
     `settings`: those of the task (`polyseme train TASK --help` lists them) and of the run. `out` keeps the task for
-    `load_task`, and its scores in `result.json`. After a stop or a crash the same call resumes the training.
+    `load_task`, and its scores in `result.json`. After a stop or a crash the same call resumes the training. `folds`: train as
+    many times for a cross-validation, and return its scores.
 
     >>> import polyseme                                                                         # doctest: +SKIP
     >>> tagger = polyseme.train("ner", "train.conll", dev="dev.conll", out="my-tagger")         # doctest: +SKIP
     >>> tagger.predict(["Ann lives in Paris ."])                                                # doctest: +SKIP
     """
     more: dict[str, Any] = {"splitter": splitter, "word_list": word_list, "cache": cache, **settings}
-    result = run_training(task, data=data, out=out, dev=dev, test=test, encoder=encoder, **more)
+    result = run_training(task, data=data, out=out, dev=dev, test=test, folds=folds, encoder=encoder, **more)
+    if not isinstance(result, TrainedTask):
+        if result.stopped_by is not None:
+            raise KeyboardInterrupt(f"stopped after {count(len(result.folds), 'fold')}; the same call resumes the training")
+        return result
     if result.stopped_by is not None:
         raise KeyboardInterrupt(f"stopped at step {result.fit.result.steps}; the same call resumes the training")
     return result.task
@@ -175,12 +192,13 @@ def run_training(
     out: OutTask,
     dev: DevData = None,
     test: TestData = None,
+    folds: Folds = None,
     encoder: EncoderNames | None = None,
     splitter: TaskSplitter = None,
     word_list: WordList = None,
     cache: CacheFolder = None,
     **settings: Any,
-) -> TrainedTask:
+) -> TrainedTask | CrossValidation:
     """Train a task on labelled data, and return how the training went."""
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # large pages; on a CPU small ones cost a fifth of a step
     from polyseme.studies.train import DataFiles, TaskJob
@@ -188,6 +206,10 @@ def run_training(
     run, options = _split_run(settings)
     chosen = _splitter(splitter, word_list)
     job = TaskJob(task, DataFiles(data, dev, test), out, encoder, splitter=chosen, cache=cache, options=options)
+    if folds is not None:
+        from polyseme.studies.folds import cross_validate
+
+        return cross_validate(job, folds, run.run(), accept_changes=run.accept_changes, notify=_log.warning)
     return TrainedTask(job.train(run.run(), accept_changes=run.accept_changes, notify=_log.warning), Path(out))
 
 

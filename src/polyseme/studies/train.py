@@ -66,17 +66,18 @@ class TaskJob:
     refuses: bool = True
     """Whether the English model or splitter is refused for Chinese data; a comparison may show what they cost."""
 
+    data: Splits | None = None
+    """Examples that are read and divided already; None: those of the files."""
+
     def train(self, run: Run, *, accept_changes: bool = False, notify: Notify = _log.info) -> FitResult:
         """Train the task; `notify` gets what the user should know."""
         out = Path(self.out).expanduser()
         if models.is_folder(out):
             raise UsageError(f"{out} has a model, which a trained task would overwrite: choose another folder")
-        config, fitting = configure_task(self.task, self.options)
         notify = notify if run.is_main_process else _log.debug
-        guessed = task_class(self.task).guessed_options(self.files.train, config)
-        options = {**guessed, **self.options}
-        config, fitting = configure_task(self.task, options)
-        data = self._read(config, run.seed, notify)
+        options, config = self.configured()
+        _, fitting = configure_task(self.task, options)
+        data = self.data or self._read(config, run.seed, notify)
         script = DataScript.of(task_class(self.task), data.train)
         if self.refuses:
             script.check_splitter(self.splitter)
@@ -99,14 +100,18 @@ class TaskJob:
             accept_changes=accept_changes,
         )
 
+    def configured(self) -> tuple[dict[str, Any], TaskConfig]:
+        """Return the options, with the columns of the training data if they are guessed, and the config of the task."""
+        config, _ = configure_task(self.task, self.options)
+        options = {**task_class(self.task).guessed_options(self.files.train, config), **self.options}
+        return options, configure_task(self.task, options)[0]
+
     def _read(self, config: TaskConfig, seed: int, notify: Notify) -> Splits:
         """Read all files before any model is loaded, so that problems with them are reported at once."""
         task, files = task_class(self.task), self.files
-        train, merged = task.merge_labels(task.read(files.train, config, training=True), config)
-        for message in (*spelling_messages(merged), *task.data_problems(train, config)):
-            notify(f"{files.train}: {message}")
+        train, scored = self.read_training_data(config, notify)
         if files.dev is None:
-            train, dev = self._hold_out(train, config, seed)
+            train, dev = self._hold_out(train, scored, config, seed)
             part = f"{len(dev):,} of {len(train) + len(dev):,} examples"
             notify(f"{files.train}: {part}, drawn at random by {arg('seed', seed)}, are held out as dev data")
         else:
@@ -131,21 +136,31 @@ class TaskJob:
             notify(f"{path}: {message}")
         return examples
 
-    def _hold_out(self, examples: list[Any], config: TaskConfig, seed: int) -> tuple[list[Any], list[Any]]:
+    def read_training_data(self, config: TaskConfig, notify: Notify) -> tuple[list[Any], list[Any]]:
+        """Return the examples to train on, and those that may be held out: the same, or whole sentences of trees, each once."""
+        task, path = task_class(self.task), self.files.train
+        examples, merged = task.merge_labels(task.read(path, config, training=True), config)
+        for message in (*spelling_messages(merged), *task.data_problems(examples, config)):
+            notify(f"{path}: {message}")
+        if getattr(config, "phrases", "none") != "none" or getattr(config, "sentence_copies", 1) > 1:
+            return examples, self._read_scored(path, config, examples, _log.debug)
+        return examples, examples
+
+    def _hold_out(self, examples: list[Any], scored: list[Any], config: TaskConfig, seed: int) -> tuple[list[Any], list[Any]]:
         """Return the examples to train on, and a tenth that is held out (`polyseme.tasks.splits`)."""
-        task, path, scored = task_class(self.task), self.files.train, examples
-        if repeated := getattr(config, "phrases", "none") != "none" or getattr(config, "sentence_copies", 1) > 1:
-            scored = self._read_scored(path, config, examples, _log.debug)  # whole sentences, each once
+        task = task_class(self.task)
         fewest = task.min_dev_examples(config)
         if len(scored) <= fewest:
             given = "1 example" if len(scored) == 1 else f"{len(scored)} examples"
-            raise PolysemeError(f"{path} has {given}, too few to hold some out: give {arg('dev')}")
+            raise PolysemeError(f"{self.files.train} has {given}, too few to hold some out: give {arg('dev')}")
         kept, held = split_plan(task, scored, config).hold_out(seed, fewest=fewest)
         dev = [scored[number] for number in held]
-        if not repeated:
-            return [examples[number] for number in kept], dev
-        lines = {example.where for example in dev}  # neither these sentences nor their phrases are trained on
-        return [example for example in examples if example.where not in lines], dev
+        return [scored[number] for number in kept] if scored is examples else self.without(examples, dev), dev
+
+    def without(self, examples: list[Any], held: list[Any]) -> list[Any]:
+        """Return the examples from other lines of the file than those that are held out."""
+        lines = {example.where for example in held}
+        return [example for example in examples if example.where not in lines]
 
 
 def with_default_position(config: TaskConfig, encoders: Sequence[Encoder], notify: Notify) -> TaskConfig:

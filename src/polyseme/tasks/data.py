@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ class TaskData:
         self._caches = [LayerCache.build(encoder, list(self._rows), folder, precision=precision) for encoder in features.frozen]
 
     def _number(self, superset: TaskData | None = None) -> None:
-        for texts in (superset or self).texts:
+        for texts in chain([] if superset is None else superset.texts, self.texts):
             for text in texts:
                 self._rows.setdefault(document_of(text), len(self._rows))
 

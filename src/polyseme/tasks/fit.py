@@ -67,6 +67,8 @@ class Splits:
     test: Sequence[Any] | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     """Files of the dev and the test data, for the report of errors."""
+    texts: Sequence[Any] | None = None
+    """Examples with the texts of several runs, whose frozen layers are computed together; None: those of this run alone."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +120,9 @@ def fit(
         report(str(RunSummary(task, config, sets, batches.batches_per_epoch)))
     # with a shared cache all fractions and seeds take their rows from the layers of all training data
     superset = task.data(train) if cache is not None and config.train_fraction < 1 else None
-    train_data.cache(task.features, folder, superset=superset)
-    dev_data.cache(task.features, folder)
+    shared = None if data.texts is None else task.data(data.texts)
+    train_data.cache(task.features, folder, superset=shared or superset)
+    dev_data.cache(task.features, folder, superset=shared)
     result = Trainer(_train_config(config, batches), run).fit(
         task,
         batches,
@@ -138,7 +141,7 @@ def fit(
     scores = {"dev": best.score(dev, outputs)}
     last: tuple[str, Sequence[Any], list[Any]] = ("dev", dev, outputs)
     if data.test is not None and test_data is not None:
-        test_data.cache(best.features, folder)
+        test_data.cache(best.features, folder, superset=shared)
         outputs = best.predict_data(test_data)
         scores["test"], last = best.score(data.test, outputs), ("test", data.test, outputs)
         _write_counts(best.score_counts(data.test, outputs), out, run)

@@ -122,7 +122,7 @@ def decoded(file: BinaryIO, name: str) -> Iterator[str]:
     head = cast(io.BufferedReader, file).peek(_MAGIC)
     magic = head[:_MAGIC]
     reject_unsupported(name, magic)
-    lines: Iterator[bytes] = file  # type: ignore[assignment]
+    lines: Iterator[bytes] = file
     if is_compressed(magic) or wide_encoding(head):
         lines = _unpacked_lines(file, name, magic)
     good = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -144,7 +144,7 @@ def report_guess(path: str | Path, layout: Layout) -> None:
 # ---- names
 
 
-def is_header(cells: Sequence[str], given: Iterator[Column] | Sequence[Column] = ()) -> bool:
+def is_header(cells: Sequence[str], given: Iterable[Column] = ()) -> bool:
     """Whether columns are given by name, or all cells could be names and one is well known."""
     if any(isinstance(column, str) for column in given):
         return True

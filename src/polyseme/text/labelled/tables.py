@@ -308,7 +308,7 @@ class _Rows:
             self.bad.add(number, f"without a {empty}", f"{what}, or leave out {arg('strict')} to skip it")
         return TableRow(texts["text"], texts.get("second text"), label, number)
 
-    def _ragged(self, number: int, cells: Sequence[object], labels: set[str | None]) -> TableRow | None:
+    def _ragged(self, number: int, cells: Sequence[object], labels: set[str]) -> TableRow | None:
         """Read a row with too many columns if its label shows which is which: the others may be at the end, or in the text."""
         layout, more = self.layout, len(cells) - self.width
         if more > 0 and not self.bad.strict:
@@ -331,10 +331,10 @@ class _Rows:
         return None
 
 
-def _fits(label: str, labels: set[str | None]) -> bool:
+def _fits(label: str, labels: set[str]) -> bool:
     """Whether a label is one of those of other rows, or a number as they all are."""
     label = label.strip()
-    return label in labels or bool(NUMBER.fullmatch(label) and all(NUMBER.fullmatch(each or "") for each in labels))
+    return label in labels or bool(NUMBER.fullmatch(label) and all(NUMBER.fullmatch(each) for each in labels))
 
 
 def _tsv(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:

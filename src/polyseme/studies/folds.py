@@ -1,0 +1,236 @@
+"""Cross-validation of a small data set: every part of it is the test data once.
+
+The data is divided into folds, stratified and grouped as held-out data is (`polyseme.tasks.splits`). For each fold a network is
+trained on the others, less a tenth by which the best network is chosen, and tested on the fold. A fold that is finished is not
+trained again: the same call resumes. Layers of frozen encoders are computed once for all folds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import shutil
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyseme.base.display import columns, count, html_table
+from polyseme.base.errors import PolysemeError, UsageError, arg
+from polyseme.base.files import read_json, write_text
+from polyseme.base.run import Run
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.studies.train import Encoders, Notify, TaskJob
+from polyseme.tasks.config import TaskConfig
+from polyseme.tasks.fit import RESULT, SCORE_COUNTS, Splits
+from polyseme.tasks.folder import is_task, load
+from polyseme.tasks.registry import task_class
+from polyseme.tasks.splits import split_plan
+from polyseme.tasks.training_report import baseline_scores
+
+STAMP, LAYERS = "folds.json", "layers"
+Scores = dict[str, float]
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """The scores of a cross-validation; it prints as a table, and renders in a notebook."""
+
+    out: Path
+    task: str
+    main: str
+    """The main metric."""
+    folds: list[Scores]
+    """Scores of each fold as test data."""
+    pooled: Scores
+    """Scores of the predictions for all examples together, each by the network that was not trained on it."""
+    baselines: dict[str, list[Scores]]
+    """Scores of baselines on each fold, by name."""
+    seconds: float
+    stopped_by: str | None = None
+    """The signal that interrupted the training."""
+
+    @property
+    def mean(self) -> Scores:
+        """The mean over folds."""
+        return _mean(self.folds)
+
+    @property
+    def std(self) -> Scores:
+        """The standard deviation over folds."""
+        several = len(self.folds) > 1
+        return {name: statistics.stdev(fold[name] for fold in self.folds) if several else math.nan for name in self.mean}
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for programs, and for `result.json`."""
+        return {
+            "out": str(self.out),
+            "task": self.task,
+            "main": self.main,
+            "folds": len(self.folds),
+            "scores": {"test": self.mean},
+            "std": {name: None if math.isnan(value) else value for name, value in self.std.items()},
+            "pooled": self.pooled,
+            "fold_scores": self.folds,
+            "baselines": {name: _mean(several) for name, several in self.baselines.items()},
+            "seconds": round(self.seconds, 1),
+        }
+
+    def __str__(self) -> str:
+        head = f"{self.out}: {self.task}, {count(len(self.folds), 'fold')}, {self.seconds:,.0f} s"
+        if self.stopped_by is not None:
+            head += ", stopped: the same command continues"
+        return "\n".join([head, columns(self._rows(), indent=0, right=range(1, 20))] if self.folds else [head])
+
+    def _repr_html_(self) -> str:
+        header, *rows = self._rows()
+        return html_table(header, rows, caption=f"{self.task}, {count(len(self.folds), 'fold')}")
+
+    def _rows(self) -> list[list[str]]:
+        names = list(self.mean)
+        rows = {"mean": self.mean, "standard deviation": self.std, "pooled": self.pooled}
+        rows |= {f"{name}, mean": _mean(several) for name, several in self.baselines.items()}
+        rows |= {f"fold {number}": scores for number, scores in enumerate(self.folds, 1)}
+        return [
+            ["", *names],
+            *([title, *(_shown(scores.get(name)) for name in names)] for title, scores in rows.items() if scores),
+        ]
+
+
+def _mean(folds: Sequence[Mapping[str, float]]) -> Scores:
+    shared = [name for name in folds[0] if all(name in fold for fold in folds)] if folds else []
+    return {name: statistics.fmean(fold[name] for fold in folds) for name in shared}
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None or math.isnan(value) else f"{value:.4f}"
+
+
+def cross_validate(job: TaskJob, folds: int, run: Run, *, accept_changes: bool = False, notify: Notify) -> CrossValidation:
+    """Train and test a task on each fold of its data; `OUT/fold-1`, ... have the networks, `OUT/result.json` the scores."""
+    if folds < 2:
+        raise UsageError(f"{arg('folds', folds)} is too few: give 2 or more")
+    if given := [name for name in ("dev", "test") if getattr(job.files, name) is not None]:
+        raise UsageError(f"{arg('folds', folds)} divides the data itself: leave out {', '.join(map(arg, given))}")
+    out = Path(job.out).expanduser()
+    if is_task(out):
+        raise UsageError(f"{out} has a trained task: choose another folder for {arg('folds')}")
+    _, config = job.configured()
+    splits = _splits(job, config, folds, run.seed, notify)
+    if run.is_main_process:
+        _check(out, _stamp(job, splits, folds, run.seed))
+    cache = out / LAYERS if job.cache is None else job.cache
+    results: list[dict[str, Any]] = []
+    stopped = None
+    for number, data in enumerate(splits, 1):
+        folder = out / f"fold-{number}"
+        if not (folder / RESULT).exists():
+            notify(
+                f"fold {number} of {folds}: {len(data.train):,} examples for training, {len(data.test or ()):,} for the test"
+            )
+            fold = dataclasses.replace(job, out=folder, data=data, cache=cache)
+            stopped = fold.train(run, accept_changes=accept_changes, notify=notify).result.stopped_by
+        if stopped is not None:
+            break
+        results.append(read_json(folder / RESULT))
+    pooled = {} if stopped is not None else _pooled(job, out, splits, Path(cache), run)
+    result = _result(out, results, pooled, stopped)
+    if stopped is None and run.is_main_process:
+        write_text(out / RESULT, json.dumps(result.to_json(), indent=2, ensure_ascii=False) + "\n")
+        shutil.rmtree(out / LAYERS, ignore_errors=True)
+    return result
+
+
+def _splits(job: TaskJob, config: TaskConfig, folds: int, seed: int, notify: Notify) -> list[Splits]:
+    """Return the examples of each fold: training, dev and test data."""
+    task = task_class(job.task)
+    examples, scored = job.read_training_data(config, notify)
+    fewest = task.min_dev_examples(config)
+    found = []
+    for fold in split_plan(task, scored, config).folds(folds, seed):
+        inside = set(fold)
+        rest = [example for number, example in enumerate(scored) if number not in inside]
+        if len(fold) < fewest or len(rest) <= fewest:
+            raise UsageError(f"{job.files.train} has {len(scored)} examples, too few for {arg('folds', folds)}")
+        kept, held = split_plan(task, rest, config).hold_out(seed, fewest=fewest)
+        test, dev = [scored[number] for number in fold], [rest[number] for number in held]
+        train = [rest[number] for number in kept] if scored is examples else job.without(examples, [*dev, *test])
+        name = str(job.files.train)
+        found.append(Splits(train, dev, test, {"dev": name, "test": name}, texts=[*examples, *scored]))
+    return found
+
+
+def _stamp(job: TaskJob, splits: Sequence[Splits], folds: int, seed: int) -> dict[str, Any]:
+    """What must be the same when finished folds are used again."""
+    digest = hashlib.sha256()
+    for data in splits:
+        digest.update(
+            "\n".join(map(repr, (*data.train, "", *data.dev, "", *(data.test or ())))).encode("utf-8", "surrogatepass")
+        )
+    options = {name: str(value) for name, value in job.options.items()}
+    return {
+        **{"folds": folds, "seed": seed, "task": task_class(job.task).kind, "data": digest.hexdigest()},
+        **{"encoders": _names(job.encoders), "splitter": getattr(job.splitter, "name", None), "options": options},
+    }
+
+
+def _names(encoders: Encoders | None) -> Any:
+    if encoders is None or isinstance(encoders, str | Path):
+        return None if encoders is None else str(encoders)
+    return model_fingerprint(encoders) if isinstance(encoders, Encoder) else [_names(each) for each in encoders]
+
+
+def _check(out: Path, stamp: dict[str, Any]) -> None:
+    """Write how the data is divided, or refuse a folder with other folds."""
+    path = out / STAMP
+    if not path.exists():
+        out.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(stamp, indent=2, ensure_ascii=False) + "\n")
+        return
+    old = read_json(path)
+    if changed := [name for name, value in stamp.items() if old.get(name) != value]:
+        what = f"has a cross-validation with other settings ({', '.join(changed)})"
+        raise PolysemeError(f"{out} {what}: give the old ones to continue it, or choose another folder")
+
+
+def _pooled(job: TaskJob, out: Path, splits: Sequence[Splits], cache: Path, run: Run) -> Scores:
+    """Return the scores over all examples: from counts if there are any, else from the predictions of each network."""
+    paths = [out / f"fold-{number}" for number in range(1, len(splits) + 1)]
+    if all((path / SCORE_COUNTS).exists() for path in paths):
+        sums = sum(np.load(path / SCORE_COUNTS).sum(0) for path in paths)
+        main = str(read_json(paths[0] / RESULT)["main"])
+        return {main: float(task_class(job.task).score_from_counts(np.asarray(sums)))}
+    examples: list[Any] = []
+    outputs: list[Any] = []
+    for path, split in zip(paths, splits, strict=True):
+        task = load(path, device=run.device)
+        data = task.data(split.test or ())
+        data.cache(task.features, cache, superset=task.data(split.texts or ()))
+        outputs += task.predict_data(data)
+        examples += split.test or ()
+    return task.score(examples, outputs)
+
+
+def _result(out: Path, results: Sequence[Mapping[str, Any]], pooled: Scores, stopped: str | None) -> CrossValidation:
+    baselines: dict[str, list[Scores]] = {}
+    for each in results:
+        for name, scores in baseline_scores(each.get("baseline")).items():
+            if "test" in scores:
+                baselines.setdefault(name, []).append(dict(scores["test"]))
+    first = results[0] if results else {}
+    return CrossValidation(
+        out,
+        str(first.get("task", "")),
+        str(first.get("main", "")),
+        [dict(each["scores"]["test"]) for each in results],
+        pooled,
+        {name: several for name, several in baselines.items() if len(several) == len(results)},
+        sum(float(each["seconds"]) for each in results),
+        stopped,
+    )

@@ -1,0 +1,110 @@
+"""Cross-validation: every example is tested once, finished folds are not trained again."""
+
+import json
+
+import pytest
+
+import polyseme
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.studies import folds as module
+from polyseme.studies.folds import CrossValidation
+from polyseme.studies.train import DataFiles, TaskJob
+from polyseme.tasks.data import TaskData
+from tests.cli.labelled import TINY
+from tests.oracle.make import write_bilm
+
+OPTIONS = {**TINY, "network": "pooled", "network_layers": 0}
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"this is {'good' if number % 2 else 'bad'} number {number}\t{'pos' if number % 2 else 'neg'}" for number in range(24)
+    ]
+    (tmp_path / "a.tsv").write_text("\n".join(["text\tlabel", *sorted(rows, key=lambda row: row[-3:])]) + "\n")
+    return tmp_path / "a.tsv"
+
+
+def test_every_example_is_tested_once(data, tmp_path):
+    result = polyseme.train("classification", data, encoder="none", out="run", folds=3, **OPTIONS)
+    assert isinstance(result, CrossValidation) and len(result.folds) == 3 and result.main == "accuracy"
+    saved = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert saved == result.to_json() and saved["fold_scores"] == result.folds
+    folds = [json.loads((tmp_path / "run" / f"fold-{number}" / "result.json").read_text()) for number in (1, 2, 3)]
+    assert [fold["examples"] for fold in folds] == [{"train": 14, "dev": 2, "test": 8}] * 3
+    scores = [fold["scores"]["test"]["accuracy"] for fold in folds]
+    assert result.mean["accuracy"] == pytest.approx(sum(scores) / 3)
+    assert result.pooled["accuracy"] == pytest.approx(sum(scores) / 3)  # of equal size
+    lines = str(result).splitlines()
+    assert lines[0].startswith("run: classification, 3 folds") and [line.split("  ")[0] for line in lines[2:5]] == [
+        "mean",
+        "standard deviation",
+        "pooled",
+    ]
+    assert "fold 3" in result._repr_html_()
+
+
+def test_the_same_call_continues(data, tmp_path, monkeypatch):
+    trained: list[str] = []
+    fit = TaskJob.train
+
+    def train(self, *arguments, **options):
+        trained.append(self.out.name)
+        if len(trained) == 2:
+            raise PolysemeError("a full disk")
+        return fit(self, *arguments, **options)
+
+    monkeypatch.setattr(TaskJob, "train", train)
+    call = {"encoder": "none", "out": "run", "folds": 2, **OPTIONS}
+    with pytest.raises(PolysemeError, match="a full disk"):
+        polyseme.train("classification", data, **call)
+    result = polyseme.train("classification", data, **call)
+    again = polyseme.train("classification", data, **call)
+    assert trained == ["fold-1", "fold-2", "fold-2"] and again.folds == result.folds
+    with pytest.raises(PolysemeError, match=r"run has a cross-validation with other settings \(options\)"):
+        polyseme.train("classification", data, **{**call, "epochs": 2})
+    with pytest.raises(PolysemeError, match=r"other settings \(folds, data\)"):
+        polyseme.train("classification", data, **{**call, "folds": 3})
+
+
+def test_layers_are_computed_once_and_scores_without_counts_are_pooled(data, tmp_path, monkeypatch):
+    write_bilm(tmp_path / "elmo")
+    keys = set()
+    build = TaskData.cache
+
+    def cache(self, features, folder, **options):
+        build(self, features, folder, **options)
+        keys.update(path.name for path in folder.glob("layers-*"))
+
+    monkeypatch.setattr(TaskData, "cache", cache)
+    options = {"encoder": "elmo", "out": "run", "folds": 2, "metric": "macro_f1", **OPTIONS}
+    result = polyseme.train("classification", data, **options)
+    assert len(keys) == 1 and not (tmp_path / "run" / "layers").exists()
+    assert set(result.pooled) == {"accuracy", "macro_f1", "matthews"}
+    assert result.pooled["accuracy"] == pytest.approx(result.mean["accuracy"])
+
+
+def test_what_is_refused(data, tmp_path):
+    def call(**options):
+        return polyseme.train("classification", data, encoder="none", out="run", **{"folds": 2, **OPTIONS, **options})
+
+    with pytest.raises(UsageError, match="folds=2 divides the data itself: leave out dev, test"):
+        call(dev=data, test=data)
+    with pytest.raises(UsageError, match="folds=1 is too few"):
+        call(folds=1)
+    with pytest.raises(UsageError, match="folds=30 needs as many examples with different texts; the data has 24"):
+        call(folds=30)
+    assert not (tmp_path / "run").exists()
+
+
+def test_trees_are_divided_by_sentences(tmp_path):
+    trees = [f"({2 + number % 2} (1 w{number}) (4 (2 so) (3 x{number})))" for number in range(20)]
+    (tmp_path / "trees").write_text("\n".join(trees))
+    job = TaskJob("classification", DataFiles(tmp_path / "trees"), "run", "none")
+    _, config = job.configured()
+    splits = module._splits(job, config.replace(phrases="all"), 4, 0, print)
+    assert sorted(text.where for split in splits for text in split.test) == list(range(1, 21))
+    for split in splits:
+        held = {text.where for text in [*split.dev, *split.test]}
+        assert held.isdisjoint(text.where for text in split.train) and len(split.train) > 4 * (20 - len(held))
