@@ -39,7 +39,7 @@ def test_chinese_that_is_split():
 def test_what_is_poor_at_spaces_is_reported():
     assert "Japanese" in ScriptProfile.of(JAPANESE).warning()
     assert "Thai" in ScriptProfile.of("ภาษาไทยเป็นภาษาที่มีการเขียนโดยไม่เว้นวรรค").warning()
-    assert "% of the letters are Chinese" in ScriptProfile.of("He said 我们昨天在北京 and left the house.").warning()
+    assert "% of the letters are Chinese" in ScriptProfile.of("He said 我们昨天在北京 and left the house." * 20).warning()
     assert ScriptProfile.of("Он живёт в Москве, and she in 北京.").warning() is None
 
 

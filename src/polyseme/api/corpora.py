@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from polyseme.api.arguments import AnyCorpus, FilePath
 from polyseme.api.settings import with_settings
+from polyseme.api.texts import open_text
 from polyseme.base.config import Setting
 from polyseme.base.display import count, html_table, named_values
 from polyseme.base.errors import UsageError, arg
@@ -109,7 +110,7 @@ def check_corpus(
 
     files = [source] if isinstance(source, str | Path) else source
     with progress("checking", unit="words") as advance:
-        report = text.open(files).check(advance)  # type: ignore[arg-type]
+        report = open_text(files, text).check(advance)  # type: ignore[arg-type]
     forecast = _forecast(report, size, epochs, device) if size is not None and report.words else None
     return CorpusCheck(report, forecast, " ".join(map(str, files)), text.skip_bad_lines)
 
@@ -160,7 +161,7 @@ def write_vocabulary(
     from polyseme.base.progress import progress
     from polyseme.text.counting.vocabulary_index import build_vocabulary
 
-    corpus = text.open([source] if isinstance(source, str | Path) else source)  # type: ignore[arg-type]
+    corpus = open_text(source, text)  # type: ignore[arg-type]
     with progress("counting", unit="words") as advance:
         size = 50_000 if size is None and min_count is None else size
         vocabulary, words = build_vocabulary(corpus, size=size, min_count=min_count or 1, progress=advance)

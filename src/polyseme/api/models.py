@@ -91,6 +91,8 @@ class ModelRequest:
     name: str
     options: Mapping[str, Any]
     """Keyword arguments of `load`."""
+    given: bool = True
+    """Whether the user named it; else it is the default."""
 
 
 def loaded(model: AnyModel | ModelRequest, *, split_on_spaces: bool = False) -> Encoder:

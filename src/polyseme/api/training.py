@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from polyseme.api.arguments import AnyCorpus, CorpusOption, FilePath, ModelArgument, OutModel
 from polyseme.api.models import load, loaded
+from polyseme.api.texts import check_splitter, open_text
 from polyseme.base.config import Config, Setting
 from polyseme.base.errors import UsageError, arg
 from polyseme.base.options import Option, build, options_of
@@ -73,7 +74,7 @@ def _pretrain(
     config = configure_method(method, given)
     run = run_config.run()
     lookup = None if vectors is None else _vector_lookup(Path(vectors), run)
-    opened = _open(corpus, text, settings)
+    opened = _open(corpus, text, settings, is_main_process=run.is_main_process)
     return config.fit(opened, run, out, vectors=lookup, accept_changes=run_config.accept_changes), run
 
 
@@ -114,7 +115,8 @@ def _adapt(model: AnyModel, corpus: AnyCorpus, out: str | Path, settings: Mappin
     if encoder.splitter.name == "whitespace" and "splitter" not in settings and run.is_main_process:
         hint = arg("splitter", "english")
         _log.warning("%s takes text split at spaces, one sentence per line: for raw text add %s", encoder.source, hint)
-    opened = _open(corpus, text, settings, None if "splitter" in settings else encoder.splitter)
+    own = None if "splitter" in settings else encoder.splitter
+    opened = _open(corpus, text, settings, own, is_main_process=run.is_main_process)
     changes = run_config.accept_changes
     return continue_training(encoder, opened, out, config, run, accept_changes=changes), run  # type: ignore[arg-type]
 
@@ -152,15 +154,22 @@ def _split_settings(settings: Mapping[str, Any]) -> tuple[TextConfig, RunConfig,
     return configs["text"], configs["run"], others  # type: ignore[return-value]
 
 
-def _open(source: AnyCorpus, text: TextConfig, given: Mapping[str, Any], splitter: Splitter | None = None) -> Corpus:
+def _open(
+    source: AnyCorpus,
+    text: TextConfig,
+    given: Mapping[str, Any],
+    splitter: Splitter | None = None,
+    *,
+    is_main_process: bool,
+) -> Corpus:
     """The text to train on: a `Corpus`, which says itself how it is read, or files and how to read them."""
     from polyseme.text.corpus import Corpus
 
     if isinstance(source, Corpus):
         if idle := [name for name in options_of({"text": text}) if name in given]:
             raise UsageError(f"{', '.join(map(arg, idle))}: a Corpus says itself how its text is read; set it there")
-        return source
-    return text.open([source] if isinstance(source, str | Path) else list(source), splitter)
+        return check_splitter(source)
+    return open_text(source, text, splitter, _log.warning if is_main_process else _log.debug)
 
 
 def _vector_lookup(path: Path, run: Run) -> VectorLookup:

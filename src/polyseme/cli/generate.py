@@ -71,7 +71,8 @@ class Verb:
                 given["texts"] = self.lines(given.pop("texts", None), given.pop("input", None))
             if self.loads:
                 options = {each.name: given.pop(each.name) for each in self._load_parameters() if each.name in given}
-                given["model"] = ModelRequest(given.pop("model", "en"), options)
+                named = "model" in given
+                given["model"] = ModelRequest(given.pop("model", "en"), options, named)
             show_result(self.function(**self.fixed, **given), json=as_json)
 
         called.__name__, called.__doc__ = self.name, self._help()

@@ -75,7 +75,7 @@ class DataScript:
     def check_splitter(self, splitter: Splitter | None) -> None:
         """Refuse the English splitter for Chinese text."""
         if self._unsplit and splitter is not None and splitter.name == "english":
-            raise UsageError(refusal(self.profile, "data"))
+            raise UsageError(self.profile.refusal("data"))
 
     def splitter(self, given: Splitter | None, encoders: Sequence[Encoder], notify: Notify) -> Splitter | None:
         """The splitter for prediction and raw text; None: that of the first encoder."""
@@ -112,9 +112,3 @@ class DataScript:
 
 def _is_english(encoder: Encoder) -> bool:
     return encoder.splitter.name == "english" and not encoder.static and not encoder.reads_subwords
-
-
-def refusal(profile: ScriptProfile, what: str = "text") -> str:
-    """Why the English splitter is refused, and what to give."""
-    choices = f"{arg('splitter')} chinese, characters or unigram, or none; whitespace if spaces separate its words"
-    return f"the {what} is mostly Chinese ({profile.percent}), which {arg('splitter', 'english')} cannot split: give {choices}"

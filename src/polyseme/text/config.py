@@ -9,7 +9,7 @@ from polyseme.base.config import Config, setting
 
 if TYPE_CHECKING:
     from polyseme.text.corpus import Corpus
-    from polyseme.text.files.sources import TextPaths
+    from polyseme.text.files.sources import Source, TextPaths
     from polyseme.text.words import Splitter
 
 SplitterName = Literal["english", "chinese", "characters", "unigram", "whitespace"]
@@ -20,8 +20,11 @@ SentencesName = Literal["english", "chinese", "lines"]
 class TextConfig(Config):
     """How text is read and split."""
 
-    splitter: SplitterName = setting(
-        "english", "How words are split. Use whitespace if spaces separate the words already.", group="Text"
+    splitter: SplitterName | None = setting(
+        None,
+        "How words are split. Use whitespace if spaces separate the words already.",
+        default_text="english; for text that is mostly Chinese, unigram with the words of the model zh",
+        group="Text",
     )
     word_list: str | None = setting(
         None,
@@ -53,13 +56,13 @@ class TextConfig(Config):
         group="Text",
     )
 
-    def open(self, source: TextPaths, splitter: Splitter | None = None) -> Corpus:
+    def open(self, source: TextPaths | Source, splitter: Splitter | None = None) -> Corpus:
         """Return the text as a corpus; `splitter`: that of a model, to use instead of the setting."""
         from polyseme.text.corpus import Corpus
 
         return Corpus(
             source,
-            splitter=splitter or self.splitter,
+            splitter=splitter or self.splitter or ("english" if self.word_list is None else "unigram"),
             word_list=None if splitter else self.word_list,
             sentences=self.sentences,
             field=self.field,

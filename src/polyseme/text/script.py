@@ -19,6 +19,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from polyseme.base.errors import arg
+from polyseme.text.files.sources import Source
+
 MOSTLY = 0.5
 """Of the letters, for a text to be mostly of one script."""
 SOME = 0.1
@@ -29,6 +32,8 @@ _KANA = 0.1  # of Han and kana together, for Japanese
 _SEPARATED = 0.25  # of the neighbours among Han characters, where words of two or three are separated by spaces
 _SINGLE = 0.95  # of the tokens with Han characters, where each character is a token
 _FEW = 20  # tokens say little
+_FEW_LETTERS = 500  # one line of another language says little
+_FILES = 10  # of a corpus that are looked at
 _LONG_RUN = 8.0  # letters without a break, on average: more than words have
 
 _SCRIPTS = {
@@ -98,6 +103,14 @@ class ScriptProfile:
                 break
         return cls.of("\n".join(some))
 
+    @classmethod
+    def of_source(cls, source: Source) -> ScriptProfile:
+        """Look at the beginnings of the files of a corpus, of some of them where there are many."""
+        files = source.files[:: max(1, len(source.files) // _FILES)][:_FILES]
+        room = SAMPLE_CHARACTERS // max(len(files), 1)
+        texts = (next(iter(source.tolerant().chunks([file])), None) for file in files)
+        return cls.of("\n".join(chunk.text[:room] for chunk in texts if chunk is not None))
+
     def share(self, *scripts: str) -> float:
         """The share of some scripts together."""
         return sum(self.shares.get(name, 0.0) for name in scripts)
@@ -127,10 +140,16 @@ class ScriptProfile:
         """How much of the text is Han, for messages."""
         return f"{100 * self.share('Han'):.0f} % of its letters"
 
+    def refusal(self, what: str = "text") -> str:
+        """Why the English splitter is refused, and what to give."""
+        choices = f"leave it out, or give {arg('splitter')} chinese, characters or unigram"
+        return f"the {what} is mostly Chinese ({self.percent}), which {arg('splitter', 'english')} cannot split: {choices}"
+
     def warning(self) -> str | None:
         """Why splitting this text at spaces and punctuation is poor, where it is Japanese, Thai and the like, or mixed."""
         if self.is_chinese or self.mean_run <= _LONG_RUN:
-            mixed = SOME <= self.share("Han") < MOSTLY and not self.is_split and not self.share("kana", "Hangul") > SOME
+            mixed = SOME <= self.share("Han") < MOSTLY and not self.is_split and self.share("kana", "Hangul") < SOME
+            mixed &= self.letters >= _FEW_LETTERS
             return f"{self.percent.replace('its', 'the')} are Chinese, and a run of them counts as one word" if mixed else None
         main = "Japanese" if self.is_japanese and self.share("Han", "kana") >= MOSTLY else next(iter(self.shares))
         if main != "Japanese" and (main not in _UNSPACED or self.shares[main] < MOSTLY):

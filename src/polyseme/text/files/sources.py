@@ -50,9 +50,9 @@ class Source:
         self.names = tuple(dict.fromkeys(map(_name, _several(paths))))
         """What was given, without parent folders: names for a model card."""
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Yield chunks of lines, file by file."""
-        for number, file in enumerate(self.files):
+    def chunks(self, files: Sequence[TextFile] | None = None) -> Iterator[Chunk]:
+        """Yield chunks of lines, file by file; `files`: only of these."""
+        for number, file in enumerate(self.files if files is None else files):
             yield from read_chunks(file, number, field=self.field, skip_bad=self.errors == "skip")
 
     def tolerant(self) -> Source:

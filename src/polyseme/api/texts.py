@@ -1,0 +1,99 @@
+"""Open a text with a splitter that fits its script."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyseme.base.errors import UsageError, arg
+from polyseme.text.config import TextConfig
+
+if TYPE_CHECKING:
+    from polyseme.text.corpus import Corpus
+    from polyseme.text.files.sources import Source
+    from polyseme.text.script import ScriptProfile
+    from polyseme.text.words import Splitter
+
+_LETTERS, _LETTERS_OF_A_PIPE = 20_000, 20  # that are looked at
+_log = logging.getLogger(__name__)
+Notify = Callable[[str], None]
+
+
+def open_text(
+    source: str | Path | Sequence[str | Path] | Source,
+    text: TextConfig,
+    splitter: Splitter | None = None,
+    notify: Notify = _log.warning,
+) -> Corpus:
+    """Open a text. Chinese is split as such, unless the user chose a splitter; English for it is refused.
+
+    `splitter`: that of a model, to use instead of the setting. `notify` gets what the user should know.
+    """
+    from polyseme.text import script
+
+    corpus = text.open([source] if isinstance(source, str | Path) else source, splitter)
+    if corpus.splitter.name not in ("english", "whitespace"):
+        return corpus
+    profile = script.ScriptProfile.of_source(corpus.source)
+    chosen = splitter is not None or text.splitter is not None
+    if not chosen and profile.is_chinese:
+        return _chinese(corpus.source, text, profile.is_split, f"the text is mostly Chinese ({profile.percent})", notify)
+    check_splitter(corpus, profile)
+    if problem := profile.warning():
+        notify(f"{problem}: consider {arg('splitter', 'characters')}, or text whose words are separated by spaces")
+    return corpus
+
+
+def check_splitter(corpus: Corpus, profile: ScriptProfile | None = None) -> Corpus:
+    """Return a corpus; refuse the English splitter for Chinese."""
+    from polyseme.text import script
+
+    if corpus.splitter.name == "english":
+        profile = profile or script.ScriptProfile.of_source(corpus.source)
+        if profile.needs_chinese_splitter:
+            raise UsageError(profile.refusal())
+    return corpus
+
+
+def peek(texts: Iterable[Any]) -> tuple[list[str], Iterable[Any]]:
+    """Return the first texts as lines, and all texts. Of a pipe no more is read than shows its script: someone may type it."""
+    from polyseme.text.files.lines import PipedLines
+
+    again = not isinstance(texts, PipedLines | Iterator)
+    source, first, letters = iter(texts), list[Any](), 0
+    for text in source:
+        first.append(text)
+        letters += sum(character.isalpha() for character in " ".join(text))
+        if letters >= (_LETTERS if again else _LETTERS_OF_A_PIPE):
+            break
+    lines = [text if isinstance(text, str) else " ".join(text) for text in first]
+    return lines, texts if again else _Peeked(texts, first, source)
+
+
+class _Peeked:
+    """Texts of which the first were read."""
+
+    def __init__(self, texts: Iterable[Any], first: list[Any], rest: Iterator[Any]) -> None:
+        self._texts, self._start = texts, itertools.chain(first, rest)
+
+    def __iter__(self) -> Iterator[Any]:
+        start, self._start = self._start, None  # type: ignore[assignment]
+        return iter(self._texts) if start is None else start
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._texts, name)
+
+
+def _chinese(source: Source, text: TextConfig, is_split: bool, why: str, notify: Notify) -> Corpus:
+    """Open Chinese: words that spaces separate stay, others are split by the words of the model zh."""
+    from polyseme.encoders.folder import chinese_splitter
+    from polyseme.text.words import WHITESPACE
+
+    if is_split:
+        notify(f"{why}, and spaces separate its words: {arg('splitter', 'whitespace')}")
+        return text.replace(sentences=text.sentences or "chinese").open(source, WHITESPACE)
+    notify(f"{why}: its words are split by the word list of the model zh ({arg('splitter', 'unigram')})")
+    return text.open(source, chinese_splitter())

@@ -1,0 +1,55 @@
+"""Chinese text where nobody chose a splitter or a model, and where English was chosen."""
+
+import pytest
+
+import polyseme
+from polyseme.api.corpora import check_corpus
+from polyseme.base.errors import UsageError
+from polyseme.text.corpus import Corpus
+
+CHINESE = "我们昨天在北京的大学里看见了他的老师。他很高兴。\n" * 30
+SPLIT = "我们 昨天 在 北京 的 大学 里 看见 了 老师 。 他 很 高兴 。\n" * 30
+
+
+@pytest.fixture
+def chinese(tmp_path):
+    path = tmp_path / "zh.txt"
+    path.write_text(CHINESE)
+    return path
+
+
+def test_pretraining_splits_chinese(chinese, tmp_path, caplog):
+    model = polyseme.pretrain("ngram", chinese, out=tmp_path / "model", order=2)
+    assert model.splitter("他在北京的大学里。") == ["他", "在", "北京", "的", "大学", "里", "。"]
+    assert "mostly Chinese" in caplog.text
+    assert model.perplexity([["他", "很", "高兴", "。"]]) != model.perplexity([["高兴", "。", "很", "他"]])
+
+
+def test_english_for_chinese_is_refused(chinese, tmp_path):
+    for corpus, options in ((chinese, {"splitter": "english"}), (Corpus(chinese), {})):
+        with pytest.raises(UsageError, match="splitter='english' cannot split: leave it out, or give splitter"):
+            polyseme.pretrain("ngram", corpus, out=tmp_path / "model", **options)
+    with pytest.raises(UsageError, match="mostly Chinese"):
+        check_corpus(chinese, splitter="english")
+    with pytest.raises(UsageError, match="en is an English model: give model='zh'"):
+        polyseme.embed_file(chinese, tmp_path / "v.npz", model="en")
+
+
+def test_words_that_are_split_stay(tmp_path, caplog):
+    (tmp_path / "split.txt").write_text(SPLIT)
+    report = check_corpus(tmp_path / "split.txt").report
+    assert (report.words, report.sentences) == (15 * 30, 2 * 30) and "whitespace" in caplog.text
+    assert check_corpus(tmp_path / "split.txt", splitter="english").report.words == 15 * 30
+
+
+def test_files_without_letters_and_of_other_scripts(tmp_path, caplog):
+    (tmp_path / "empty.txt").write_text("")
+    assert check_corpus(tmp_path / "empty.txt").report.words == 0 and not caplog.text
+    (tmp_path / "th.txt").write_text("ภาษาไทยเป็นภาษาที่มีการเขียนโดยไม่เว้นวรรค\n" * 5)
+    assert check_corpus(tmp_path / "th.txt").report.words and "mostly Thai" in caplog.text
+
+
+def test_embedding_takes_the_chinese_model(chinese, tmp_path, caplog):
+    lines = iter(CHINESE.splitlines()[:3])  # can be read only once
+    made = polyseme.embed_file(lines, tmp_path / "v.npz", layers="top")
+    assert (made.lines, made.words) == (3, 3 * 17) and "model='zh'" in caplog.text
