@@ -101,7 +101,7 @@ def test_bad_data(run, files, name):
     (files / name).write_bytes(content)
     good = files / "train.conll"
     for train, dev in ((files / name, good), (good, files / name)):
-        sentence = one_sentence(run("train", "ner", "--data", train, "--dev", dev, "--out", files / "run", *SMALL))
+        sentence = one_sentence(run("train", "ner", "--data", train, "--dev", dev, "--strict", "--out", files / "run", *SMALL))
         assert f"{files}/{problem}" in sentence
     assert not (files / "run").exists()
 

@@ -27,7 +27,7 @@ from polyseme.text.labelled.conll import TaggedSentence
 _log = logging.getLogger(__name__)
 _OTHER_SPELLING = re.compile(r"[BIMESWLU][-_].+", re.IGNORECASE)
 MAX_SLIPS = 0.01  # of the spans may begin with the other letter
-_LETTERS: dict[Scheme, str] = {
+LETTERS: dict[Scheme, str] = {
     "BIO": "BI",
     "IOB1": "BI",
     "BIOES": "BIES",
@@ -52,10 +52,10 @@ def scheme_of(sentences: Sequence[TaggedSentence], path: str | Path, *, warn: bo
         _refuse_odd_ones(sentences, path)
         _refuse_other_spellings(sentences, path)
         return "plain"
-    scheme = _scheme({tag[0] for sentence in sentences for tag in sentence.tags})
+    scheme = scheme_of_letters({tag[0] for sentence in sentences for tag in sentence.tags})
     for sentence in sentences:
         for position, tag in enumerate(sentence.tags):
-            if tag != "O" and tag[0] not in _LETTERS[scheme]:
+            if tag != "O" and tag[0] not in LETTERS[scheme]:
                 raise FormatError(
                     _where(path, sentence, position),
                     f"has the tag {tag!r}, but its other tags are {scheme}: use one scheme",
@@ -63,7 +63,7 @@ def scheme_of(sentences: Sequence[TaggedSentence], path: str | Path, *, warn: bo
     return _begins(sentences, path, warn) if scheme == "BIO" else scheme
 
 
-def _scheme(letters: set[str]) -> Scheme:
+def scheme_of_letters(letters: set[str]) -> Scheme:
     """Return the scheme with such letters."""
     if "W" in letters:
         return "BMEWO"
@@ -137,10 +137,11 @@ def to_bioes(tags: Sequence[str], scheme: Scheme) -> list[str]:
     >>> to_bioes(["I-PER", "I-PER", "O", "I-LOC"], "IOB1")
     ['B-PER', 'E-PER', 'O', 'S-LOC']
     """
-    return list(tags) if scheme == "plain" else _bioes(len(tags), spans(tags))
+    return list(tags) if scheme == "plain" else bioes_of_spans(len(tags), spans(tags))
 
 
-def _bioes(length: int, found: Sequence[TypedSpan]) -> list[str]:
+def bioes_of_spans(length: int, found: Sequence[TypedSpan]) -> list[str]:
+    """Return the BIOES tags of some spans."""
     tags = ["O"] * length
     for begin, end, kind in found:
         tags[begin:end] = [_tag("I", kind)] * (end - begin)

@@ -44,6 +44,7 @@ from polyseme.tasks.error_analysis import (
 from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.predictions import Predictions, TaggedText
 from polyseme.tasks.splits import same_text
+from polyseme.tasks.tag_repair import repair_tags
 from polyseme.tasks.tag_scheme import allowed_transitions, from_bioes, scheme_labels, scheme_of, to_bioes
 from polyseme.tasks.tagging_config import Scheme, TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence, read_conll, refuse_one_tag
@@ -92,8 +93,12 @@ class Tagging(Task):
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[TaggedSentence]:
         assert isinstance(config, TaggingConfig)
         is_number = config.column is not None and config.column.lstrip("-").isdecimal()
-        sentences = read_conll(path, column=int(config.column or 0) if is_number else config.column)
-        scheme_of(sentences, path, warn=True)  # refuses mixed schemes, with the line
+        column = int(config.column or 0) if is_number else config.column
+        sentences = read_conll(path, column=column, strict=config.strict)
+        if config.strict:
+            scheme_of(sentences, path, warn=True)  # refuses mixed schemes, with the line
+        elif config.scheme != "plain":
+            sentences = repair_tags(sentences, path)
         if config.document_context and len(sentences) > 1 and sentences[-1].document == 0:
             _log.warning("%s does not mark documents (-DOCSTART-, # newdoc): all of it is read as one", path)
         return sentences

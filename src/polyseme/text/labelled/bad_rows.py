@@ -45,16 +45,27 @@ class BadRows:
         """Note a row that is skipped and no error."""
         self.kinds.setdefault(kind, []).append(line)
 
-    def finish(self, kept: int) -> None:
-        """Raise an error if there are errors and `strict`, or if no row is kept; otherwise report what is skipped."""
+    def catch(self, line: int, error: FormatError) -> None:
+        """Note a row by the error that it raised, which may name another line of it."""
+        named = str(error.path).removeprefix(f"{self.path}:")
+        line = int(named) if named.isdecimal() else line
+        self.add(line, "that cannot be read", str(error).removeprefix(f"{error.path}: "))
+
+    def finish(self, kept: int, skipped: int | None = None) -> None:
+        """Raise an error if there are errors and `strict`, or if no row is kept; otherwise report what is skipped.
+
+        `skipped`: number of units, such as sentences of several bad rows.
+        """
         self.refuse()
         if not len(self):
             return
         if not kept:
             left = f"no usable {self.unit} is left"
             raise self._error(f"; {left}") if self.errors else FormatError(self.path, f"{left}: {self._summary()}")
-        total = f"{len(self):,} of {kept + len(self):,} {self.unit}s"
-        _log.warning("%s: skipped %s: %s", self.path, total, self._summary())
+        skipped = len(self) if skipped is None else skipped
+        total = f"{skipped:,} of {kept + skipped:,} {self.unit}s"
+        first = f"; the first {self.errors[0][1]}" if "that cannot be read" in self.kinds else ""
+        _log.warning("%s: skipped %s: %s%s", self.path, total, self._summary(), first)
 
     def refuse(self) -> None:
         """Raise an error for all bad rows if `strict`."""

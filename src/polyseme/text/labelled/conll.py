@@ -9,11 +9,13 @@ begins a document); multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg, nearest
+from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.numbered_lines import Line, cells, numbered_lines
 
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -23,7 +25,8 @@ _DOCUMENT = re.compile(r"#\s*newdoc\b")
 
 Column = int | str | None
 ConllLine = tuple[int, list[str] | None]
-"""The number of a line and its columns; [] where a sentence ends, None where a document begins."""
+"""The number of a line and its columns; [] where a sentence ends, None where a document begins, `BAD` if it cannot be read."""
+BAD = ["?"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,34 +41,42 @@ class TaggedSentence:
     """The number of its document in the file."""
 
 
-def read_conll(path: str | Path, *, column: Column = None) -> list[TaggedSentence]:
+def read_conll(path: str | Path, *, column: Column = None, strict: bool = True) -> list[TaggedSentence]:
     """Read all sentences of a file (plain or compressed), with the tags of one column.
 
     `column`: a number from 0, or from -1 backwards; in CoNLL-U also a name (upos, xpos, feats, deprel ...). Default: upos in
-    CoNLL-U, else the last column.
+    CoNLL-U, else the last column. `strict=False`: sentences with bad lines are skipped and counted, instead of being an error.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.bmes"); _ = file.write_text("吴 B-NAME\\n重 E-NAME\\n\\n， O\\n")
     >>> read_conll(file)[0]
     TaggedSentence(words=['吴', '重'], tags=['B-NAME', 'E-NAME'])
     """
-    lines = list(numbered_lines(path))
+    lines, bad = list(numbered_lines(path)), BadRows(path, strict=strict, unit="sentence")
     conllu = _is_conllu(line for _, line in lines)
-    rows = _conllu_rows(path, lines) if conllu else _plain_rows(path, lines)
     word, tag = int(conllu), _tag_column(path, column, conllu)
+    rows = _conllu_rows(lines, bad) if conllu else _plain_rows(lines, bad, tag)
     sentences: list[TaggedSentence] = []
-    fresh, document = True, 0
-    for number, row in rows:
+    fresh, spoiled, document, skipped = True, False, 0, 0
+    for number, row in [*rows, (0, [])]:
         if not row:
+            if spoiled:
+                sentences.pop()
+                skipped += 1
             fresh, document = fresh or row is not None, document + (row is None)
+            fresh, spoiled = fresh or spoiled, False
             continue
-        if not -len(row) <= tag < len(row):
-            raise FormatError(f"{path}:{number}", f"has {len(row)} columns; {arg('column', tag)} does not exist")
         if fresh:
             sentences.append(TaggedSentence([], [], document=document))
             fresh = False
+        if row is BAD:
+            spoiled = True
+            continue
+        if not -len(row) <= tag < len(row):
+            raise FormatError(f"{path}:{number}", f"has {len(row)} columns; {arg('column', tag)} does not exist")
         sentences[-1].words.append(row[word])
         sentences[-1].tags.append(row[tag])
         sentences[-1].lines.append(number)
+    bad.finish(len(sentences), skipped)
     if not sentences:
         raise FormatError(path, "has no sentences; expected a word and its tags on each line")
     return sentences
@@ -95,7 +106,7 @@ def _tag_column(path: str | Path, column: Column, conllu: bool) -> int:
     return NAMES.index(column.lower())
 
 
-def _conllu_rows(path: str | Path, lines: list[Line]) -> Iterator[ConllLine]:
+def _conllu_rows(lines: list[Line], bad: BadRows) -> Iterator[ConllLine]:
     for number, line in lines:
         if not line.strip(" \t"):
             yield number, []
@@ -107,26 +118,40 @@ def _conllu_rows(path: str | Path, lines: list[Line]) -> Iterator[ConllLine]:
         row = line.split("\t")
         if len(row) != len(NAMES) or not _NUMBER.fullmatch(row[0]):
             given = f"{len(row)} columns, the first {row[0][:20]!r}"
-            raise FormatError(f"{path}:{number}", f"has {given}; expected {len(NAMES)} separated by tabs, the first a number")
-        if row[0].isdecimal():
+            what = f"has {given}; expected {len(NAMES)} separated by tabs, the first a number"
+            bad.add(number, f"with other than {len(NAMES)} columns", what)
+            yield number, BAD
+        elif row[0].isdecimal():
             yield number, row
 
 
-def _plain_rows(path: str | Path, lines: list[Line]) -> Iterator[ConllLine]:
-    first: tuple[int, int] | None = None
-    for number, line in lines:
-        row = cells(line)
+def _plain_rows(lines: list[Line], bad: BadRows, tag: int) -> Iterator[ConllLine]:
+    """Yield words with tags; a row with other columns than most is read if its tag is one of theirs."""
+    split = [(number, line, cells(line)) for number, line in lines]
+    widths = [(number, len(row)) for number, _, row in split if row and row[0] != "-DOCSTART-"]
+    first, width = widths[0] if widths else (0, 0)
+    if not bad.strict and widths:
+        width = Counter(width for _, width in widths).most_common(1)[0][0]
+        first = next(number for number, each in widths if each == width)
+    tags = {row[tag] for _, _, row in split if len(row) == width and -width <= tag < width} if width > 1 else set()
+    for number, line, row in split:
         if not row or row[0] == "-DOCSTART-":
             yield number, []
             if row:
                 yield number, None
-            continue
-        if len(row) < 2:
-            raise FormatError(f"{path}:{number}", f"has one column, {row[0][:20]!r}; expected a word and at least one tag")
-        first = first or (number, len(row))
-        if len(row) != first[1]:
-            raise FormatError(f"{path}:{number}", f"has {len(row)} columns; expected {first[1]} as in line {first[0]}")
-        yield number, row
+        elif len(row) == width and width > 1:
+            yield number, row
+        elif not bad.strict and len(row) == 1 and line[0] in " \t" and row[0] in tags:
+            continue  # the tag of a blank, which is no word
+        elif not bad.strict and len(row) > 1 and -len(row) <= tag < len(row) and row[tag] in tags:
+            yield number, row
+        elif len(row) < 2:
+            what = f"has one column, {row[0][:20]!r}; expected a word and at least one tag"
+            bad.add(number, "with a word that has no tag", what)
+            yield number, BAD
+        else:
+            bad.add(number, f"with other than {width} columns", f"has {len(row)} columns; expected {width} as in line {first}")
+            yield number, BAD
 
 
 def refuse_one_tag(sentences: Sequence[TaggedSentence], who: str) -> None:
