@@ -1,4 +1,4 @@
-"""For all tests: one thread for each process, GPU kernels on the CPU where there is no GPU, and a short warm-up of ELMos."""
+"""For all tests: one thread for each process, GPU kernels on the CPU where there is no GPU, a short warm-up of ELMos, no waits for the disk."""
 
 import os
 import signal
@@ -20,10 +20,14 @@ if threading.current_thread() is threading.main_thread():
 
 
 @pytest.fixture(autouse=True, scope="session")
-def short_warm_up() -> Iterator[None]:
-    """A warm state after three readings: every save of an ELMo computes one, and fifty readings take 0.2 seconds."""
+def without_waiting() -> Iterator[None]:
+    """A warm state after three readings: every save of an ELMo computes one, and fifty readings take 0.2 seconds.
+
+    Nothing waits for the disk: no test cuts the power, and the tests write thousands of files.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyseme.encoders.elmo.WARM_UP", 3)
+        patch.setattr("os.fsync", lambda file: None)
         yield
 
 

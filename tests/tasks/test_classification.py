@@ -264,7 +264,7 @@ def sentiments(count: int, seed: int) -> list[LabelledText]:
     ids=str,
 )
 def test_a_toy_set_is_learned(config: dict[str, Any], tmp_path: Path) -> None:
-    fitting = FitConfig(batch_size=16, epochs=30, patience=30, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
+    fitting = FitConfig(batch_size=40, epochs=16, patience=16, optim=OptimConfig(learning_rate=0.02, weight_decay=0.0))
     outcome = fit(
         TaskBuilder(Classification, small(hidden_size=16, dropout=0.1, **config)),
         Splits(sentiments(240, 1), sentiments(60, 2), sentiments(90, 3)),

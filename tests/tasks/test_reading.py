@@ -316,7 +316,7 @@ def test_scores_and_tallies() -> None:
 # ---- learning
 
 PEOPLE, PLACES = ["Ann", "Bob", "Tom Hill"], ["garden", "hall", "attic"]
-LEARNING = FitConfig(batch_size=8, epochs=11, patience=11, optim=OptimConfig(learning_rate=0.005, weight_decay=0.0))
+LEARNING = FitConfig(batch_size=20, epochs=6, patience=6, optim=OptimConfig(learning_rate=0.02, weight_decay=0.0))
 LEARNER = small(hidden_size=16, dropout=0.0, features=FeaturesConfig(words=TaskWordConfig(dim=16, characters=None)))
 
 
