@@ -1,4 +1,4 @@
-"""For all tests: one thread for each process, GPU kernels on the CPU where there is no GPU, a short warm-up of ELMos, no waits for the disk."""
+"""For all tests: one thread for each process, GPU kernels on the CPU where there is no GPU, and little to wait for."""
 
 import os
 import signal

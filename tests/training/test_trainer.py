@@ -203,7 +203,8 @@ def test_steps_that_are_disturbed_at_first_leave_the_rate_alone(tmp_path: Path, 
     Slow.clock = Clock()
     for module in ("fit_loop", "step_runner"):
         monkeypatch.setattr(f"polyseme.training.{module}.time", Slow.clock)
-    assert 250 < fit(tmp_path, Disturbed(), minutes=1, eval_every=20, checkpoint_every=100).steps < 300  # at 3.1 s a step it would be 11
+    result = fit(tmp_path, Disturbed(), minutes=1, eval_every=20, checkpoint_every=100)
+    assert 250 < result.steps < 300  # at 3.1 s a step it would be 11
 
 
 def test_a_run_whose_measuring_was_disturbed_is_lengthened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
