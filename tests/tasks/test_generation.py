@@ -57,7 +57,7 @@ def test_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "a.de").write_text("eins\nzwei\ndrei\n")
     config = small(source="en", target="de")
     with pytest.raises(FormatError, match=r"a\.en:2: is blank"):
-        Generation.read(tmp_path / "a", config)
+        Generation.read(tmp_path / "a", config.replace(strict=True))
     with caplog.at_level(logging.WARNING):
         found = Generation.read(tmp_path / "a", config, training=True)
     assert found == [TextPair("one", "eins"), TextPair("three", "drei")]

@@ -84,7 +84,7 @@ class Choices(SequenceTask):
 
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[ChoiceQuestion]:
-        return read_choices(path)
+        return read_choices(path, strict=config.strict)
 
     @classmethod
     def split_groups(cls, examples: Sequence[ChoiceQuestion], config: TaskConfig) -> list[list[Hashable]]:

@@ -214,7 +214,7 @@ def _read_phrases(path: str | Path, config: ClassificationConfig, *, training: b
     options: dict[str, Any] = {}
     if training:
         options = {"phrases": config.phrases, "sentence_copies": config.sentence_copies}
-    phrases = tree_examples(read_trees(path), classes=config.classes, **options)
+    phrases = tree_examples(read_trees(path, strict=config.strict), classes=config.classes, **options)
     if not phrases:
         raise FormatError(path, f"holds neutral sentences only, which 2 classes leave out: give {arg('classes', 5)}")
     return [

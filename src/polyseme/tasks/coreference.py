@@ -126,7 +126,7 @@ class Coreference(Task):
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[CoreferenceDocument]:
         assert isinstance(config, CoreferenceConfig)
-        found = read_coreference(path)
+        found = read_coreference(path, strict=config.strict)
         clusters = [cluster for document in found for cluster in document.clusters]
         if training and not clusters:
             raise FormatError(path, f"has {len(found)} documents, but no clusters: there is nothing to train on")

@@ -171,7 +171,7 @@ class Generation(Task):
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[TextPair]:
         assert isinstance(config, GenerationConfig)
-        data = read_parallel(path, source=config.source, target=config.target, header=config.header, strict=not training)
+        data = read_parallel(path, source=config.source, target=config.target, header=config.header, strict=config.strict)
         if data.skipped:
             count = len(data.skipped) + len(data.pairs)
             what = f"with a blank text, the first on line {data.skipped[0].where}"

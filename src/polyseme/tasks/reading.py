@@ -110,9 +110,13 @@ class Reading(SentencePairTask):
 
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[ReadingQuestion]:
-        found = read_squad(path)
+        found = read_squad(path, strict=config.strict)
         unknown = [question for question in found.questions if question.answers is None]
-        if unknown:
+        if unknown and not config.strict and len(unknown) < len(found.questions):
+            skipped = f"{len(unknown):,} of {len(found.questions):,} questions"
+            _log.warning("%s: skipped %s without 'answers', such as %r", path, skipped, unknown[0].text)
+            found = dataclasses.replace(found, questions=[each for each in found.questions if each.answers is not None])
+        elif unknown:
             what = f"{len(unknown)} of {len(found.questions)} questions have no 'answers', such as {unknown[0].text!r}"
             raise FormatError(path, f"{what}; training and scores need them (an empty list where there is no answer)")
         lost = [question for question in found.questions if question.answers and not question.spans]

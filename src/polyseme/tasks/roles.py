@@ -106,7 +106,7 @@ class Roles(Task):
 
     @classmethod
     def read(cls, path: str | Path, config: TaskConfig, *, training: bool = False) -> list[RoleExample]:
-        sentences = read_roles(path)
+        sentences = read_roles(path, strict=config.strict)
         examples = [
             RoleExample(each.words, one.position, one.tags, each.lines) for each in sentences for one in each.predicates
         ]

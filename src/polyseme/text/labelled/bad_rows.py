@@ -7,12 +7,15 @@ asks for `strict`.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from polyseme.base.errors import FormatError
 
 _log = logging.getLogger(__name__)
 _SHOWN = 3
+T, R = TypeVar("T"), TypeVar("R")
 
 
 class BadRows:
@@ -33,6 +36,9 @@ class BadRows:
         self.kinds: dict[str, list[int]] = {}
         """Lines of all rows that are skipped, by what they have in common."""
 
+        self.repaired = 0
+        """Number of tags that were repaired."""
+
     def __len__(self) -> int:
         return sum(map(len, self.kinds.values()))
 
@@ -51,12 +57,22 @@ class BadRows:
         line = int(named) if named.isdecimal() else line
         self.add(line, "that cannot be read", str(error).removeprefix(f"{error.path}: "))
 
+    def read_each(self, items: Iterable[tuple[int, T]], read: Callable[[int, T], R]) -> Iterator[R]:
+        """Yield what `read` makes of each item, which begins on the given line; items with a `FormatError` are bad rows."""
+        for line, item in items:
+            try:
+                yield read(line, item)
+            except FormatError as error:
+                self.catch(line, error)
+
     def finish(self, kept: int, skipped: int | None = None) -> None:
         """Raise an error if there are errors and `strict`, or if no row is kept; otherwise report what is skipped.
 
         `skipped`: number of units, such as sentences of several bad rows.
         """
         self.refuse()
+        if self.repaired:
+            _log.warning("%s: repaired %d tags as the CoNLL scorer reads them: I begins a span", self.path, self.repaired)
         if not len(self):
             return
         if not kept:
@@ -80,7 +96,8 @@ class BadRows:
         return FormatError(f"{self.path}:{line}", what + end)
 
     def _summary(self) -> str:
-        return ", ".join(f"{len(lines):,} {kind} ({_lines(lines)})" for kind, lines in self.kinds.items())
+        shown = {kind: f" ({_lines(lines)})" if any(lines) else "" for kind, lines in self.kinds.items()}
+        return ", ".join(f"{len(lines):,} {kind}{shown[kind]}" for kind, lines in self.kinds.items())
 
 
 def _lines(numbers: list[int]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import FormatError
+from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.numbered_lines import are_strings, json_object, numbered_lines
 
 Text = str | list[str]
@@ -33,15 +34,18 @@ class ChoiceQuestion:
     """The line of its file, for messages."""
 
 
-def read_choices(path: str | Path) -> list[ChoiceQuestion]:
-    """Read all questions of a file.
+def read_choices(path: str | Path, *, strict: bool = True) -> list[ChoiceQuestion]:
+    """Read all questions of a file; with `strict=False`, bad ones are skipped and counted.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.jsonl")
     >>> _ = file.write_text('{"question": "Who sat?", "choices": ["cat", "mat"], "answer": "mat"}')
     >>> read_choices(file)[0].answer
     1
     """
-    questions = [_question(line, number, path) for number, line in numbered_lines(path) if line.strip()]
+    bad = BadRows(path, strict=strict, unit="question")
+    lines = [(number, line) for number, line in numbered_lines(path) if line.strip()]
+    questions = list(bad.read_each(lines, lambda number, line: _question(line, number, path)))
+    bad.finish(len(questions))
     if not questions:
         raise FormatError(path, f"has no questions; expected {_EXPECTED}")
     return questions

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base.errors import FormatError
+from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.numbered_lines import Line, are_strings, cells, json_object, numbered_lines, shown
 
 _log = logging.getLogger(__name__)
@@ -68,19 +69,22 @@ class CoreferenceDocument:
         return replace(self, sentences=chosen, clusters=kept, speakers=self.speakers[start:end])
 
 
-def read_coreference(path: str | Path) -> list[CoreferenceDocument]:
-    """Read all documents of a file (plain or compressed).
+def read_coreference(path: str | Path, *, strict: bool = True) -> list[CoreferenceDocument]:
+    """Read all documents of a file (plain or compressed); with `strict=False`, those that cannot be read are skipped.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.jsonl")
     >>> _ = file.write_text('{"sentences": [["Ann", "hurt", "herself"]], "clusters": [[[0, 0], [2, 2]]]}')
     >>> read_coreference(file)
     [CoreferenceDocument(sentences=[['Ann', 'hurt', 'herself']], clusters=[[(0, 0), (2, 2)]], speakers=[], key='')]
     """
-    lines = list(numbered_lines(path))
+    lines, bad = list(numbered_lines(path)), BadRows(path, strict=strict, unit="document")
     if next((line for _, line in lines if line.strip()), "").lstrip().startswith("{"):
-        read = [_from_json(f"{path}:{number}", number, line) for number, line in lines if line.strip()]
+        full = [(number, line) for number, line in lines if line.strip()]
+        read = list(bad.read_each(full, lambda number, line: _from_json(f"{path}:{number}", number, line)))
     else:
-        read = [_from_columns(path, rows) for rows in _documents(path, lines)]
+        parts = [(sentences[0][0][0], sentences) for sentences in _documents(lines)]
+        read = list(bad.read_each(parts, lambda _, sentences: _from_columns(path, sentences)))
+    bad.finish(len(read))
     if not read:
         raise FormatError(path, f"has no documents; {_EXPECTED}")
     documents = [_once(document) for document in read]
@@ -177,7 +181,7 @@ def _known(names: Iterator[str]) -> list[str]:
 # ---- columns
 
 
-def _documents(path: str | Path, lines: Sequence[Line]) -> Iterator[list[list[ConllLine]]]:
+def _documents(lines: Sequence[Line]) -> Iterator[list[list[ConllLine]]]:
     """Yield the sentences of each document as columns; a # line, another document or another part ends it."""
     sentences: list[list[ConllLine]] = [[]]
     for number, line in [*lines, (0, "#")]:
@@ -192,14 +196,15 @@ def _documents(path: str | Path, lines: Sequence[Line]) -> Iterator[list[list[Co
         if not row:
             sentences.append([])
             continue
-        if len(row) < _MIN_COLUMNS or not row[1].isdecimal():
-            what = f"has {len(row)} columns, {shown(line)}; CoNLL-2012 has at least {_MIN_COLUMNS}"
-            raise FormatError(f"{path}:{number}", what)
         sentences[-1].append((number, row))
 
 
 def _from_columns(path: str | Path, sentences: list[list[ConllLine]]) -> CoreferenceDocument:
     rows = [row for sentence in sentences for row in sentence]
+    for number, row in rows:
+        if len(row) < _MIN_COLUMNS or not row[1].isdecimal():
+            what = f"has {len(row)} columns, {shown(' '.join(row))}; CoNLL-2012 has at least {_MIN_COLUMNS}"
+            raise FormatError(f"{path}:{number}", what)
     number, first = rows[0]
     return CoreferenceDocument(
         [[row[_WORD] for _, row in sentence] for sentence in sentences],

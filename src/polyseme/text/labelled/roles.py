@@ -15,10 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 from polyseme.base.errors import FormatError
+from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.numbered_lines import Line, are_strings, cells, json_object, numbered_lines
 
 RoleFormat = Literal["jsonl", "lines", "conll2005", "conll2012"]
@@ -55,8 +57,10 @@ class RoleSentence:
     """The line of each word in its file, for messages."""
 
 
-def read_roles(path: str | Path) -> list[RoleSentence]:
+def read_roles(path: str | Path, *, strict: bool = True) -> list[RoleSentence]:
     """Read all sentences of a file (plain or compressed); with one predicate per line, each line is a sentence.
+
+    `strict=False`: sentences that cannot be read are skipped and counted, and roles may begin with I.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.txt"); _ = file.write_text("Ann - (A0*)\\nleft leave (V*)\\n")
     >>> read_roles(file)
@@ -64,12 +68,16 @@ def read_roles(path: str | Path) -> list[RoleSentence]:
     """
     lines = list(numbered_lines(path))
     format = _format(next((line for _, line in lines if line.strip()), ""))
+    bad = BadRows(path, strict=strict, unit="sentence")
     if format in ("jsonl", "lines"):
         read = _from_json if format == "jsonl" else _from_line
-        sentences = [read(f"{path}:{number}", number, line) for number, line in lines if line.strip()]
+        full = [(number, line) for number, line in lines if line.strip()]
+        sentences = list(bad.read_each(full, lambda number, line: read(f"{path}:{number}", number, line, bad)))
     else:
         columns = _from_2012 if format == "conll2012" else _from_2005
-        sentences = [columns(path, rows) for rows in _sentences(path, lines, comments=format == "conll2012")]
+        groups = [(rows[0][0], rows) for rows in _sentences(lines, comments=format == "conll2012")]
+        sentences = list(bad.read_each(groups, lambda _, rows: columns(path, _even(path, rows), bad)))
+    bad.finish(len(sentences))
     if not sentences:
         raise FormatError(path, f"has no sentences; {_EXPECTED}")
     return sentences
@@ -89,7 +97,7 @@ def _format(line: str) -> RoleFormat:
 # ---- one line per sentence or predicate
 
 
-def _from_json(where: str, number: int, line: str) -> RoleSentence:
+def _from_json(where: str, number: int, line: str, bad: BadRows) -> RoleSentence:
     values = json_object(where, line, "one sentence {...} per line")
     words = values.get("words")
     if not are_strings(words):
@@ -97,27 +105,27 @@ def _from_json(where: str, number: int, line: str) -> RoleSentence:
     found = values.get("predicates")
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise FormatError(where, 'has no list of objects "predicates"; use [] for a sentence without predicates')
-    return RoleSentence(words, [_predicate(where, words, each) for each in found], [number] * len(words))
+    return RoleSentence(words, [_predicate(where, words, each, bad) for each in found], [number] * len(words))
 
 
-def _predicate(where: str, words: list[str], values: dict[str, Any]) -> Predicate:
+def _predicate(where: str, words: list[str], values: dict[str, Any], bad: BadRows) -> Predicate:
     position, tags = values.get("index"), values.get("tags")
     if type(position) is not int or not are_strings(tags):
         raise FormatError(where, 'has a predicate without a number "index" or a list of strings "tags"')
-    return _checked(where, words, position, tags)
+    return _checked(where, words, position, tags, bad)
 
 
-def _from_line(where: str, number: int, line: str) -> RoleSentence:
+def _from_line(where: str, number: int, line: str, bad: BadRows) -> RoleSentence:
     row = cells(line)
     position, *words = row[: row.index(DIVIDER)] if DIVIDER in row else ("",)
     if not position.isdecimal():
         what = f"begins with {line[:20]!r}; expected a number, words, {DIVIDER} and tags: 1 Ann left ||| B-A0 B-V"
         raise FormatError(where, what)
     tags = row[len(words) + 2 :]
-    return RoleSentence(words, [_checked(where, words, int(position), tags)], [number] * len(words))
+    return RoleSentence(words, [_checked(where, words, int(position), tags, bad)], [number] * len(words))
 
 
-def _checked(where: str, words: Sequence[str], position: int, tags: list[str]) -> Predicate:
+def _checked(where: str, words: Sequence[str], position: int, tags: list[str], bad: BadRows) -> Predicate:
     """Return a predicate after checking its number and tags."""
     if not 0 <= position < len(words):
         raise FormatError(where, f"has a predicate at word {position}; the sentence has {len(words)} words, counted from 0")
@@ -128,8 +136,11 @@ def _checked(where: str, words: Sequence[str], position: int, tags: list[str]) -
         if tag != "O" and (tag[:2] not in ("B-", "I-") or len(tag) < 3):
             raise FormatError(where, f"has the tag {tag!r}; expected O, B-ROLE or I-ROLE")
         if tag[0] == "I" and before[2:] != tag[2:]:
-            raise FormatError(where, f"has the tag {tag!r} after {before!r}; a role begins with B-")
+            if bad.strict:
+                raise FormatError(where, f"has the tag {tag!r} after {before!r}; a role begins with B-")
+            bad.repaired += 1
         before = tag
+    tags = [f"B{tag[1:]}" if tag[0] == "I" and old[2:] != tag[2:] else tag for old, tag in pairwise(["O", *tags])]
     if f"B-{VERB}" in tags and tags[position][2:] not in (VERB, f"C-{VERB}"):
         verb = tags.index(f"B-{VERB}")
         raise FormatError(where, f"has a predicate at word {position}, but its {VERB} at word {verb}; words are counted from 0")
@@ -139,8 +150,8 @@ def _checked(where: str, words: Sequence[str], position: int, tags: list[str]) -
 # ---- columns
 
 
-def _sentences(path: str | Path, lines: Sequence[Line], *, comments: bool) -> Iterator[list[ConllLine]]:
-    """Yield the columns of each sentence; all its lines have the same number."""
+def _sentences(lines: Sequence[Line], *, comments: bool) -> Iterator[list[ConllLine]]:
+    """Yield the columns of each sentence."""
     rows: list[ConllLine] = []
     for number, line in [*lines, (0, "")]:
         row = cells(line)
@@ -149,14 +160,20 @@ def _sentences(path: str | Path, lines: Sequence[Line], *, comments: bool) -> It
                 yield rows
             rows = []
             continue
-        if rows and len(row) != len(rows[0][1]):
-            first, columns = rows[0][0], len(rows[0][1])
-            what = f"has {len(row)} columns; expected {columns} as in line {first} of the same sentence"
-            raise FormatError(f"{path}:{number}", what)
         rows.append((number, row))
 
 
-def _from_2005(path: str | Path, rows: list[ConllLine]) -> RoleSentence:
+def _even(path: str | Path, rows: list[ConllLine]) -> list[ConllLine]:
+    """Return the rows of a sentence; all must have the same number of columns."""
+    first, columns = rows[0][0], len(rows[0][1])
+    for number, row in rows:
+        if len(row) != columns:
+            what = f"has {len(row)} columns; expected {columns} as in line {first} of the same sentence"
+            raise FormatError(f"{path}:{number}", what)
+    return rows
+
+
+def _from_2005(path: str | Path, rows: list[ConllLine], bad: BadRows) -> RoleSentence:
     """The last column without brackets names the predicates; the columns after it belong to them, in order."""
     width = len(rows[0][1])
     names = next((column for column in range(width - 1, 0, -1) if any(not set(row[column]) & set("(*)") for _, row in rows)), 0)
@@ -168,10 +185,10 @@ def _from_2005(path: str | Path, rows: list[ConllLine]) -> RoleSentence:
         what = f"{len(positions)} predicates in column {names} (from 0), but {width - names - 1} columns of brackets after it"
         raise FormatError(f"{path}:{rows[0][0]}", f"begins a sentence with {what}; each predicate needs one")
     words = [row[0] for _, row in rows]
-    return _with_columns(path, rows, words, dict(zip(range(names + 1, width), positions, strict=True)))
+    return _with_columns(path, rows, words, dict(zip(range(names + 1, width), positions, strict=True)), bad)
 
 
-def _from_2012(path: str | Path, rows: list[ConllLine]) -> RoleSentence:
+def _from_2012(path: str | Path, rows: list[ConllLine], bad: BadRows) -> RoleSentence:
     """After eleven columns each but the last belongs to a predicate, found by its V, else by its sense."""
     width = len(rows[0][1])
     if width <= _ARGUMENTS:
@@ -184,15 +201,17 @@ def _from_2012(path: str | Path, rows: list[ConllLine]) -> RoleSentence:
             what = f"begins a sentence whose column {column} (from 0) has no predicate: no ({VERB}*)"
             raise FormatError(f"{path}:{rows[0][0]}", f"{what}, and {len(named)} senses for {width - 1 - _ARGUMENTS} columns")
         positions[column] = named[order] if verb is None else verb
-    return _with_columns(path, rows, [row[_WORD] for _, row in rows], positions)
+    return _with_columns(path, rows, [row[_WORD] for _, row in rows], positions, bad)
 
 
-def _with_columns(path: str | Path, rows: list[ConllLine], words: list[str], positions: dict[int, int]) -> RoleSentence:
+def _with_columns(
+    path: str | Path, rows: list[ConllLine], words: list[str], positions: dict[int, int], bad: BadRows
+) -> RoleSentence:
     """Return a sentence; `positions` gives the predicate of each column of brackets."""
     found = []
     for column, position in positions.items():
         tags = _tags(path, [(number, row[column]) for number, row in rows])
-        found.append(_checked(f"{path}:{rows[position][0]}", words, position, tags))
+        found.append(_checked(f"{path}:{rows[position][0]}", words, position, tags, bad))
     return RoleSentence(words, found, [number for number, _ in rows])
 
 

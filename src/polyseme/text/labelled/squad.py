@@ -8,6 +8,7 @@ quotes may differ in form. An answer that is not found has no span, but its text
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.files import wrap_os_errors
 from polyseme.text.files.decompression import decompress
 from polyseme.text.files.encodings import decode_whole
+from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.numbered_lines import are_strings, shown
 from polyseme.text.words import normalise_quotes
 
@@ -89,8 +91,8 @@ class SquadData:
     """Number of answers of the file."""
 
 
-def read_squad(path: str | Path) -> SquadData:
-    """Read all questions of a file (plain or compressed).
+def read_squad(path: str | Path, *, strict: bool = True) -> SquadData:
+    """Read all questions of a file (plain or compressed); with `strict=False`, what cannot be read is skipped and counted.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.json")
     >>> qas = [{"question": "Who?", "answers": [{"text": "Ann", "answer_start": 3}]}]
@@ -99,12 +101,14 @@ def read_squad(path: str | Path) -> SquadData:
     >>> found.questions[0].spans, len(found.repaired)
     ((AnswerSpan(paragraph=0, begin=6, end=9),), 1)
     """
-    found = SquadData([], [], [], 0)
+    found, bad = SquadData([], [], [], 0), _BadParts(path, strict=strict, unit="question")
     count = 0
-    for where, context, entry in _entries(path, _parsed(path)):
-        question, answers = _question(path, where, context, entry, found)
-        found.questions.append(question)
-        count += answers
+    for where, context, entry in _entries(path, _parsed(path), bad):
+        with bad.noting(where):
+            question, answers = _question(path, where, context, entry, found)
+            found.questions.append(question)
+            count += answers
+    bad.finish(len(found.questions))
     if not found.questions:
         raise FormatError(path, "has no questions; expected SQuAD's JSON, with questions under data, paragraphs, qas")
     return SquadData(found.questions, found.repaired, found.unplaced, count)
@@ -127,16 +131,35 @@ def _parsed(path: str | Path) -> Any:
         raise FormatError(path, "is nested too deeply; expected SQuAD's JSON") from None
 
 
-def _entries(path: str | Path, content: Any) -> Iterator[tuple[str, tuple[str, ...], dict[str, Any]]]:
+class _BadParts(BadRows):
+    """Questions and paragraphs that cannot be read, by their position in the file: JSON has no lines."""
+
+    @contextlib.contextmanager
+    def noting(self, where: str) -> Iterator[None]:
+        """Skip what raises a `FormatError` in this block, unless strict."""
+        try:
+            yield
+        except FormatError as error:
+            if self.strict:
+                raise
+            self.add(0, "that cannot be read", f"in {where}: {str(error).removeprefix(f'{self.path}: ')}")
+
+
+def _entries(path: str | Path, content: Any, bad: _BadParts) -> Iterator[tuple[str, tuple[str, ...], dict[str, Any]]]:
     """Yield each question with its position in the file and its paragraphs."""
     for number, article in enumerate(_get(path, "the file", content, "data", list)):
         at = f"data[{number}]"
-        for i, paragraph in enumerate(_get(path, at, article, "paragraphs", list)):
-            inside = f"{at}.paragraphs[{i}]"
-            context = paragraph.get("context") if isinstance(paragraph, dict) else None
-            several = are_strings(context) and context
-            texts = tuple(several or [_get(path, inside, paragraph, "context", str)])
-            for which, entry in enumerate(_get(path, inside, paragraph, "qas", list)):
+        paragraphs: list[Any] = []
+        with bad.noting(at):
+            paragraphs = _get(path, at, article, "paragraphs", list)
+        for i, paragraph in enumerate(paragraphs):
+            inside, texts, entries = f"{at}.paragraphs[{i}]", tuple[str, ...](), list[Any]()
+            with bad.noting(inside):
+                context = paragraph.get("context") if isinstance(paragraph, dict) else None
+                several = are_strings(context) and context
+                texts = tuple(several or [_get(path, inside, paragraph, "context", str)])
+                entries = _get(path, inside, paragraph, "qas", list)
+            for which, entry in enumerate(entries):
                 yield f"{inside}.qas[{which}]", texts, entry
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from polyseme.base.errors import FormatError
+from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.numbered_lines import numbered_lines
 from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.words import plain_word
@@ -61,15 +62,19 @@ class Tree:
         return [Phrase(self.words[begin:end], label, self.words, begin, self.where) for begin, end, label in self.spans]
 
 
-def read_trees(path: str | Path) -> list[Tree]:
+def read_trees(path: str | Path, *, strict: bool = True) -> list[Tree]:
     """Read all trees of a file (plain or compressed), one per line; blank lines are skipped.
+
+    `strict=False`: lines that are no trees are skipped and counted.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.txt"); _ = file.write_text("(3 (2 It) (4 (2 's) (3 fun)))")
     >>> [(" ".join(phrase.words), phrase.label) for phrase in read_trees(file)[0].phrases()]
     [("It 's fun", '3'), ('It', '2'), ("'s fun", '4'), ("'s", '2'), ('fun', '3')]
     """
     lines = [(number, line) for number, line in numbered_lines(path) if line.strip(" \t")]
-    trees = [replace(_tree(f"{path}:{number}", line), where=number) for number, line in lines]
+    bad = BadRows(path, strict=strict, unit="tree")
+    trees = list(bad.read_each(lines, lambda number, line: replace(_tree(f"{path}:{number}", line), where=number)))
+    bad.finish(len(trees))
     if not trees:
         raise FormatError(path, "has no trees; expected one per line, such as (3 (2 It) (3 works))")
     return trees
