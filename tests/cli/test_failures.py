@@ -33,7 +33,7 @@ def test_unreadable_models(run, model, tmp_path):
 
 def test_text_that_is_not_utf8_is_reported_by_line(run, model, tmp_path):
     path, out = tmp_path / "latin.txt", tmp_path / "v.hdf5"
-    path.write_bytes(b"fine\n\nna\xefve\n")
+    path.write_bytes(b"fine\n\n\xef\xf0\xe8\n")  # Russian in cp1251
     for more in ([], ["--out", out]):
         sentence = run("embed", "-i", path, "-m", model, *more).err
         assert sentence == f"polyseme: {path}:3: is not UTF-8 (byte 0xef); {ENCODING_ADVICE}\n"

@@ -114,6 +114,6 @@ def test_called_wrongly(run, runs, tmp_path):
     assert "TEXT twice" in one_sentence(run("predict", runs / "pairs", "one", "two", "three"), 2)
     (tmp_path / "a.txt").write_text("one\ttwo\n\n")
     assert "a.txt:2: has 1 text; " in run("predict", runs / "pairs", "-i", tmp_path / "a.txt").err
-    (tmp_path / "latin.txt").write_bytes(b"fine\nna\xefve\n")
+    (tmp_path / "latin.txt").write_bytes(b"fine\n\xef\xf0\xe8\n")
     assert "latin.txt:2: is not UTF-8" in one_sentence(run("predict", runs / "tagger", "-i", tmp_path / "latin.txt"))
     assert "nowhere" in one_sentence(run("predict", runs / "tagger", "a", "--device", "nowhere"), 2)
