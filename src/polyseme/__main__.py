@@ -23,17 +23,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         from polyseme.base.errors import flags_in_messages
+        from polyseme.base.interrupts import prompt_interrupts
         from polyseme.cli.app import command_line
 
-        with flags_in_messages(), _notes_on_stderr():
+        with flags_in_messages(), _notes_on_stderr(), prompt_interrupts():
             code = command_line(arguments)(args=arguments, prog_name="polyseme", standalone_mode=False)
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):  # whoever reads our output has seen enough; typer exits then
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt:
-        return _fail("stopped", 130)
+    except KeyboardInterrupt as error:
+        return _fail(str(error) or "stopped", 130)
     except Exception as error:
         if os.environ.get("POLYSEME_DEBUG"):
             traceback.print_exc()

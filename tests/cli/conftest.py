@@ -10,6 +10,7 @@ import pytest
 
 import polyseme
 from polyseme.__main__ import main
+from polyseme.base import interrupts
 from polyseme.encoders.base import Encoder
 from tests.cli.labelled import TINY, write_all
 from tests.cli.running import Result, tiny
@@ -38,6 +39,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
     def call(*arguments: object, stdin: bytes | None = None) -> Result:
         capsys.readouterr()
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(interrupts, "PATIENCE", 600.0)  # a busy machine must not change how a run stops
             if stdin is not None:
                 patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
             code = main([str(argument) for argument in arguments])

@@ -127,6 +127,12 @@ def stop_after(lines: int):
     return count
 
 
+def test_nothing_to_resume(model, tmp_path):
+    with pytest.raises(InterruptedRun, match=r"^interrupted: nothing was saved$"):
+        store(model, LINES, tmp_path / "v.npz", SAFE, progress=stop_after(0))
+    assert not list(tmp_path.iterdir())
+
+
 def stopped(model, out, settings=SAFE, lines=LINES):
     with pytest.raises(InterruptedRun, match="the same command"):
         store(model, lines, out, settings, progress=stop_after(14))

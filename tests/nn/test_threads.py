@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from polyseme.nn import threads
 from polyseme.nn.char_cnn import CharCnn
 from polyseme.nn.config import CharactersConfig
-from polyseme.nn.threads import intra_op_threads, run_parallel
+from polyseme.nn.threads import CancelledTask, check_cancelled, intra_op_threads, run_parallel
 
 
 @pytest.fixture(autouse=True)
@@ -82,3 +82,26 @@ def test_blocks_of_words_on_two_threads_give_the_same_numbers() -> None:
         torch.set_num_threads(1)
         assert torch.equal(network(ids, lengths), two)
     assert torch.equal(network(ids, lengths), two)
+
+
+def test_a_task_ends_when_another_has_failed() -> None:
+    """As after Ctrl-C, which only the main thread gets."""
+    running, ends = threading.Event(), list[BaseException]()
+
+    def endless() -> None:
+        running.set()
+        try:
+            while True:
+                check_cancelled()
+        except CancelledTask as error:
+            ends.append(error)
+            raise
+
+    def failing() -> None:
+        running.wait()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_parallel([failing, endless])
+    assert len(ends) == 1
+    check_cancelled()  # nothing is left of it

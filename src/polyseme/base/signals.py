@@ -55,12 +55,12 @@ class GracefulStop:
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[None]:
         """In this `with` block a signal stops at once, for example while the program waits for input."""
-        self._interruptible = True
+        before, self._interruptible = self._interruptible, True
         try:
             self.check()
             yield
         finally:
-            self._interruptible = False
+            self._interruptible = before
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         again = self.name is not None and number == signal.SIGINT and self._repeat_stops_now

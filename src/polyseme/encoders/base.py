@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from polyseme.base.config import Config
 from polyseme.base.errors import PolysemeError, UsageError, arg, nearest
 from polyseme.base.hub import upload_folder
+from polyseme.base.interrupts import computing
 from polyseme.base.progress import progress
 from polyseme.encoders import folder as folders
 from polyseme.encoders.batch import Batch, Layers, Sentence, whole_number
@@ -236,7 +237,7 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
             if progress is not None:
                 progress(len(batch))
 
-        with torch.inference_mode():
+        with torch.inference_mode(), computing():
             while queue:
                 batch = queue.pop()
                 try:

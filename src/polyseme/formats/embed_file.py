@@ -20,6 +20,7 @@ from polyseme.base import format1
 from polyseme.base.display import count, html_table
 from polyseme.base.errors import InterruptedRun
 from polyseme.base.files import wrap_os_errors
+from polyseme.base.interrupts import computing
 from polyseme.base.progress import progress, visible
 from polyseme.base.signals import GracefulStop
 from polyseme.encoders.base import Encoder
@@ -96,11 +97,10 @@ def write_lines(
 
         try:
             advance(resumed)
-            words = job.run(writer, text, advance)
+            words = job.run(writer, text, advance, stop)
             part.finish(writer.finish(stop.check))
         except KeyboardInterrupt as error:
-            again = "start again from the first line" if config.start == "carry" else "resume"
-            raise InterruptedRun(f"interrupted: run the same command to {again}") from error
+            raise InterruptedRun(f"interrupted: {job.resume_note()}") from error
         finally:
             writer.close()
     return EmbeddedFile(out, text.taken, words, resumed)
@@ -153,7 +153,13 @@ class _Job:
             pass
         return None if (text.taken, text.digest()) == (journal["lines"], journal["digest"]) else "the text has changed"
 
-    def run(self, writer: VectorWriter, text: _HashedLines, advance: Progress) -> int:
+    def resume_note(self) -> str:
+        """What to do after an interruption."""
+        if not (self.part.journal() or {}).get("lines"):
+            return "nothing was saved"
+        return f"run the same command to {'start again from the first line' if self.config.start == 'carry' else 'resume'}"
+
+    def run(self, writer: VectorWriter, text: _HashedLines, advance: Progress, stop: GracefulStop) -> int:
         """Embed and write the lines that are left; return the number of words."""
 
         def commit() -> None:
@@ -163,7 +169,7 @@ class _Job:
         done = (text.taken, text.digest())
         between_chunks = True
         try:
-            for rows in embed_lines(self.model, text, self.config, first=text.taken, progress=advance):
+            for rows in _computed(embed_lines(self.model, text, self.config, first=text.taken, progress=advance), stop):
                 between_chunks = False
                 writer.write([EmbeddedLine(row.line, row.words, row.stack) for row in rows] if self.keep_layer_axis else rows)
                 done = (text.taken, text.digest())
@@ -182,6 +188,16 @@ class _Job:
             raise
         commit()
         return words
+
+
+def _computed(chunks: Iterator[list[EmbeddedLine]], stop: GracefulStop) -> Iterator[list[EmbeddedLine]]:
+    """Chunks; while one is computed, Ctrl-C stops at once."""
+    while True:
+        with stop.interruptible(), computing():
+            rows = next(chunks, None)
+        if rows is None:
+            return
+        yield rows
 
 
 class _Stoppable:

@@ -13,14 +13,16 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
 
 T = TypeVar("T")
+_local = threading.local()
 
 
 def run_parallel(tasks: Sequence[Callable[[], T]]) -> list[T]:
@@ -35,17 +37,29 @@ def run_parallel(tasks: Sequence[Callable[[], T]]) -> list[T]:
     threads = torch.get_num_threads()
     if threads < len(tasks) or len(tasks) < 2:
         return [task() for task in tasks]
-    share = threads // len(tasks)
-    others = [_pool(os.getpid()).submit(_with_threads, task, share) for task in tasks[1:]]
+    share, cancel = threads // len(tasks), threading.Event()
+    others = [_pool(os.getpid()).submit(_with_threads, task, share, cancel) for task in tasks[1:]]
     try:
-        first = _with_threads(tasks[0], share)
-    finally:
-        for each in others:
-            each.exception()  # wait for all, also when the first has failed
-    return [first, *(each.result() for each in others)]
+        return [_with_threads(tasks[0], share), *(each.result() for each in others)]
+    except BaseException:  # also Ctrl-C, which only the main thread gets
+        cancel.set()
+        wait(others)
+        raise
 
 
-def _with_threads(task: Callable[[], T], count: int) -> T:
+class CancelledTask(Exception):
+    """Another task that ran at the same time has failed."""
+
+
+def check_cancelled() -> None:
+    """Stop here if another task of the same `run_parallel` has failed; long loops call it at each turn."""
+    cancel = getattr(_local, "cancel", None)
+    if cancel is not None and cancel.is_set():
+        raise CancelledTask
+
+
+def _with_threads(task: Callable[[], T], count: int, cancel: threading.Event | None = None) -> T:
+    _local.cancel = cancel
     with intra_op_threads(count):
         return task()
 

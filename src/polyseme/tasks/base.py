@@ -23,6 +23,7 @@ from torch import Tensor
 
 from polyseme.base.config import ConfigError, setting_of
 from polyseme.base.errors import UsageError, arg
+from polyseme.base.interrupts import computing
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.batch import Sentence
 from polyseme.metrics.bootstrap import f1_score
@@ -249,11 +250,12 @@ class Task(Learner):
         """Return the output for each example, in their order; texts of similar length share a batch."""
         was_training, outputs = self.training, [None] * len(data)
         self.eval()
-        for first, part in data.with_layers(self.features):
-            for positions, batch in part.by_length():
-                texts = self.vectors(self._inputs(batch))
-                for position, output in zip(positions, self.decode(texts, batch.examples), strict=True):
-                    outputs[first + position] = output
+        with computing():
+            for first, part in data.with_layers(self.features):
+                for positions, batch in part.by_length():
+                    texts = self.vectors(self._inputs(batch))
+                    for position, output in zip(positions, self.decode(texts, batch.examples), strict=True):
+                        outputs[first + position] = output
         self.train(was_training)
         return outputs
 

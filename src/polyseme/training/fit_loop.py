@@ -55,6 +55,7 @@ class FitLoop:
         self.stopping = False
         self._metrics_log = metrics_log
         self._steps = StepRunner(config, state, processes)
+        self._steps.stop_note = self.stop_note
         self._checkpoints = CheckpointManager(out / "run")
         self._last_checkpoint: tuple[int, float] = (-1, time.monotonic())  # its step, and when it was written
         self._checkpoint_seconds = 0.0  # that writing it took
@@ -79,6 +80,13 @@ class FitLoop:
             name, best = self.state.learner.shown_score, self.progress.scores
             self._status = RunStatus(self.budget.total, self.done, name, self.config.patience, best=best.get(name))
         return self._status
+
+    def stop_note(self) -> str:
+        """What is kept of a run that is stopped within a step."""
+        step = self._last_checkpoint[0]
+        if step < 1:
+            return "stopped before anything was saved"
+        return f"stopped after step {self.progress.step:,}; the same command resumes the run from step {step:,}"
 
     def start(self, settings: dict[str, Any], *, accept_changes: bool) -> None:
         """Start the run, or resume the one in the folder."""

@@ -60,7 +60,7 @@ class RunStatus:
         >>> status.line()
         'epoch 2 of 5, loss 0.5000, dev f1 0.8000 (best 0.9000), 42 s left'
         """
-        epochs = f" of {_number(self.epoch * self.total / self.done)}" if self.done else ""
+        epochs = f" of {_number(self.epoch * max(self.total / self.done, 1.0))}" if self.done else ""
         left = [] if self.done >= self.total else self._left()
         loss = [self._loss()] if self.loss is not None else []
         score = [f"dev {self._score()}"] if self.score is not None else []

@@ -15,6 +15,7 @@ import torch
 
 from polyseme.base.errors import PolysemeError
 from polyseme.base.files import wrap_os_errors
+from polyseme.base.interrupts import Note, computing
 from polyseme.training.base import Loss
 from polyseme.training.budget import Timing
 from polyseme.training.config import TrainConfig
@@ -32,6 +33,8 @@ class StepRunner:
         self._config, self._state, self._processes = config, state, processes
         self._model = processes.wrap(state.learner)
         self._batches: Iterator[Any] | None = None
+        self.stop_note: Note = lambda: "stopped"
+        """What to say if Ctrl-C ends a step or an evaluation before its end."""
         state.learner.train()
 
     def rewind(self) -> None:
@@ -40,6 +43,10 @@ class StepRunner:
 
     def step(self, learning_rate: float, done: float = 0.0) -> int:
         """Run one optimizer step when the fraction `done` of the run is done; return the words of this process."""
+        with computing(self.stop_note):
+            return self._step(learning_rate, done)
+
+    def _step(self, learning_rate: float, done: float) -> int:
         state, count = self._state, self._config.gradient_accumulation_steps
         words = 0
         for number in range(count):
@@ -73,7 +80,7 @@ class StepRunner:
         learner = self._state.learner
         carried = {name: value.clone() for name, value in learner.carried_state().items()}
         learner.eval()
-        with torch.no_grad():
+        with torch.no_grad(), computing(self.stop_note):
             scores = {name: float(value) for name, value in learner.evaluate(dev).items()}
         learner.train()
         learner.restore_carried_state(carried)

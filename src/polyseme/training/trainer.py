@@ -91,10 +91,14 @@ class Trainer:
             MetricsLog(out / "run" if run.is_main_process else None) as metrics_log,
         ):
             loop = FitLoop(self.config, state, processes, dev=dev, out=out, metrics_log=metrics_log)
-            loop.start(self._settings(settings or {}), accept_changes=accept_changes)
-            with training_display(loop.status, show=run.is_main_process) as display:
-                while loop.progress.ended is None and not loop.stopping:
-                    loop.advance(stop, display)
+            try:
+                with stop.interruptible():  # it may time steps, and has nothing to lose
+                    loop.start(self._settings(settings or {}), accept_changes=accept_changes)
+                with training_display(loop.status, show=run.is_main_process) as display:
+                    while loop.progress.ended is None and not loop.stopping:
+                        loop.advance(stop, display)
+            except KeyboardInterrupt as error:  # before the first step, or within one that took long
+                raise KeyboardInterrupt(loop.stop_note()) from error
             return self._output(loop, stop.name)
 
     def _settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:

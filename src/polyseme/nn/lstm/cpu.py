@@ -25,7 +25,7 @@ from polyseme.nn.config import Precision
 from polyseme.nn.lstm.layers import LstmLayer, LstmState
 from polyseme.nn.matmul import ARM, prepare_matmul
 from polyseme.nn.packing import blocks, last_words
-from polyseme.nn.threads import run_parallel
+from polyseme.nn.threads import check_cancelled, run_parallel
 
 BLOCK = 256  # words per input matmul
 DISTINCT = 1 << 25  # numbers in the table of distinct words times input weights (128 MiB); larger ones go block by block
@@ -117,6 +117,7 @@ class _Stack:
         y = self._buffer("y", words.sizes[0], dim)
         size, offset = 0, 0
         for gates in self._gates(layer, words, below):
+            check_cancelled()
             if len(gates) != size:
                 size = len(gates)
                 c, m, h = cell[:size], y[:size], hidden[:size]
