@@ -45,6 +45,13 @@ def test_commas_in_texts_without_quotes(read, caplog):
     assert "1 with more columns than 2 (line 6)" in caplog.text
 
 
+def test_a_part_of_a_text_is_no_label(read, caplog):
+    rows = [("a good one", "pos"), ("a bad one", "neg")] * 10
+    text = "text,label\n" + "".join(f"{text},{label}\n" for text, label in rows) + "not bad, but no label here\nlast,rare\n"
+    assert read(text) == [*rows, ("last", "rare")]
+    assert "1 with a text where others have a label (line 22)" in caplog.text
+
+
 def test_empty_cells_at_the_end(read):
     assert read("text,label,more\ngood,pos,x,,\nbad,neg\nso,neg,,\n") == [("good", "pos"), ("bad", "neg"), ("so", "neg")]
 
@@ -79,6 +86,7 @@ def test_a_spreadsheet_in_chinese(read, encoding):
     [
         ("Kommentar;Wertung", ROWS),
         ("id;review_body;stars", [(number, *row) for number, row in enumerate(ROWS)]),
+        ("body;date;stars", [(text, f"2020-01-0{number % 2}", label) for number, (text, label) in enumerate(ROWS)]),
         ("label;review;date", [(label, text, f"2020-01-0{number}") for number, (text, label) in enumerate(ROWS)]),
     ],
 )

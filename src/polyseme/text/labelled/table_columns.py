@@ -6,6 +6,7 @@ the text is much longer than all else, and the label has few values. A guess is 
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import re
@@ -35,6 +36,7 @@ LABELS = (
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _MISSING = frozenset({"NaN", "nan", "#N/A", "<NA>", "NULL"})
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d|\d{1,2}[-/.]\d{1,2}[-/.]\d{2}")
 _FEWEST = 4  # rows from which columns are guessed
 _MAX_NAME = 40  # characters of a name or a label
 _LONGER = 2.0  # times as long as other columns is a text
@@ -138,7 +140,13 @@ def report_guess(path: str | Path, layout: Layout) -> None:
     found = [f"{role}: {layout.names[number]!r}" for role, number in numbers.items() if number is not None]
     begin = "the first row names the columns" if layout.header else "no header"
     what = f"{begin}; columns by their content: {', '.join(found)}"
-    _log.warning("%s: %s (if that is wrong, give %s)", path, what, ", ".join(map(arg, ("text", "label", "header"))))
+    _warn_once(f"{path}: {what} (if that is wrong, give {', '.join(map(arg, ('text', 'label', 'header')))})")
+
+
+@functools.lru_cache(maxsize=256)
+def _warn_once(message: str) -> None:
+    """Warn once of a file that is read several times."""
+    _log.warning("%s", message)
 
 
 # ---- names
@@ -283,6 +291,8 @@ class _Content:
         """Whether a column has few values, at least two, each short and most of them repeated."""
         cells = [cell for cell in self._column(number) if cell]
         values = set(cells)
+        if all(_DATE.match(cell) for cell in values):
+            return False
         return 1 < len(values) <= len(cells) / 2 and max(map(len, values)) <= _MAX_NAME
 
     def _is_number(self, number: int) -> bool:

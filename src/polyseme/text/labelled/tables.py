@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -46,6 +47,8 @@ _DECLARED = re.compile(r'"?sep=([^"\w ])"?', re.IGNORECASE)
 """A first line that tells Excel the separator."""
 _HEAD = 200  # lines by which the format is recognised
 _SAMPLE = 1000  # rows by which columns are recognised
+_MIN_REPEATED = 0.9  # of the rows have a label that occurs again, where labels are classes
+_LONGER = 3  # times as long as all labels that occur again is no label
 _LINES_SHARE = 0.95  # of the lines must have a label and a text
 
 
@@ -120,6 +123,8 @@ def read_table(
         bad.add(rows[0].where, "that may be a header", f"{doubt}; give {arg('header', True)} or {arg('header', False)}")
         del rows[0]
     bad.refuse()
+    if not strict:
+        rows = _without_stray_texts(rows, bad)
     table = Table([], [], layout, bad)
     for row in rows:
         (table.skipped if _is_skipped(row, layout, bad) else table.rows).append(row)
@@ -144,7 +149,10 @@ def guessed_columns(path: str | Path, *, format: TableFormat | None = None, **co
     Other files of the same kind can then be read alike, however few rows they have.
     """
     layout = _opened(path, format, Request(**columns), BadRows(path, strict=False))[2]
-    return layout.options() if layout.guessed else {}
+    if not layout.guessed:
+        return {}
+    report_guess(path, layout)
+    return layout.options()
 
 
 def _opened(
@@ -257,6 +265,24 @@ def _is_doubtful(rows: list[TableRow]) -> bool:
     if len(labels) < 3 or labels[0] != rows[0].label or labels[0] in labels[1:] or NUMBER.fullmatch(labels[0]):
         return False
     return all(NUMBER.fullmatch(label) for label in labels[1:]) or len(set(labels)) < len(labels)
+
+
+def _without_stray_texts(rows: list[TableRow], bad: BadRows) -> list[TableRow]:
+    """Return the rows without those whose label is a part of a text: a row without a label, with a comma in its text.
+
+    Such a label occurs once, is of several words and much longer than those that occur again, which nearly all rows have.
+    """
+    counts = Counter(row.label for row in rows if row.label)
+    repeated = [label for label, count in counts.items() if count > 1]
+    if sum(counts[label] for label in repeated) < _MIN_REPEATED * counts.total() or not repeated:
+        return rows
+    longest = max(map(len, repeated))
+    stray = {label for label in counts if counts[label] == 1 and len(label) > _LONGER * longest and " " in label}
+    for row in rows:
+        if row.label in stray:
+            what = f"has the label {str(row.label)[:40]!r}, unlike all others"
+            bad.add(row.where, "with a text where others have a label", what)
+    return [row for row in rows if row.label not in stray]
 
 
 class _Rows:
