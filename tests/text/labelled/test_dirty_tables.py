@@ -75,6 +75,14 @@ def test_json_lines_that_lack_something(read, caplog):
     assert "skipped 7 of 8 rows" in caplog.text and "2 that are not JSON objects (lines 6, 7)" in caplog.text
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_json_array(read, indent):
+    rows = [{"id": number, "text": text, "label": label} for number, (text, label) in enumerate(ROWS)]
+    assert read(json.dumps([*rows, 3], indent=indent), "a.json") == ROWS
+    with pytest.raises(FormatError, match="expected JSON lines"):
+        read(json.dumps(rows), "a.json", strict=True)
+
+
 @pytest.mark.parametrize("encoding", ["gbk", "utf-16", "utf-8-sig", "utf-8"])
 def test_a_spreadsheet_in_chinese(read, encoding):
     rows = [("这个饭店的菜很好吃，服务也不错", "好评"), ("房间太小了，不会再来", "差评")] * 4

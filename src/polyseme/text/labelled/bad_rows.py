@@ -15,7 +15,8 @@ from polyseme.base.errors import FormatError
 
 _log = logging.getLogger(__name__)
 _SHOWN = 3
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class BadRows:

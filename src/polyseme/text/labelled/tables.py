@@ -192,7 +192,7 @@ def _records(path: str | Path, format: TableFormat | None, bad: BadRows) -> tupl
     """Return the format of a file, recognised by its first lines if not given, and its rows."""
     lines = _lines(path, bad)
     head = list(islice(lines, _HEAD))
-    format = format or _format(path, head)
+    format = format or _format(path, head, strict=bad.strict)
     if format not in _RECORDS:
         raise UsageError(f"{path}: unknown table format {format!r}{nearest(format, _RECORDS)}")
     return format, _RECORDS[format](bad, chain(head, lines))
@@ -214,7 +214,7 @@ def _lines(path: str | Path, bad: BadRows) -> Iterator[Line]:
             yield number, line
 
 
-def _format(path: str | Path, head: list[Line]) -> TableFormat:
+def _format(path: str | Path, head: list[Line], *, strict: bool) -> TableFormat:
     """Recognise the format by content, then by name; raise an error if neither is enough."""
     lines = [line for _, line in head if line.strip()]
     if not lines:
@@ -223,6 +223,8 @@ def _format(path: str | Path, head: list[Line]) -> TableFormat:
         return "csv"
     suffix = next((each.lower() for each in reversed(Path(path).suffixes) if each.lower() not in _COMPRESSED), "")
     if lines[0].startswith("{") and (suffix in (".json", ".jsonl", ".ndjson") or _is_object(lines[0])):
+        return "jsonl"
+    if suffix == ".json" and not strict and lines[0].lstrip().startswith("["):
         return "jsonl"
     if suffix in (".json", ".jsonl", ".ndjson"):
         raise FormatError(f"{path}:1", f"begins with {lines[0][:20]!r}; expected JSON lines, one object {{...}} per line")
@@ -428,6 +430,12 @@ def _jsonl(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
 
 
 def _objects(bad: BadRows, lines: Iterable[Line]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield each object with its line; those of an array, which may be on one line, with their number."""
+    lines = iter(lines)
+    first = next(((number, line) for number, line in lines if line.strip()), (1, ""))
+    lines = chain([first], lines)
+    if first[1].lstrip().startswith("[") and not bad.strict:
+        lines = _array(bad, list(lines))
     for number, line in lines:
         if not line.strip():
             continue
@@ -437,6 +445,15 @@ def _objects(bad: BadRows, lines: Iterable[Line]) -> Iterator[tuple[int, dict[st
             bad.add(number, "that are not JSON objects", str(error).removeprefix(f"{bad.path}:{number}: "))
         else:
             yield number, row
+
+
+def _array(bad: BadRows, lines: list[Line]) -> list[Line]:
+    """Return the elements of a JSON array as lines; an array that cannot be read stays as it is."""
+    try:
+        rows = json.loads("\n".join(line for _, line in lines))
+    except (ValueError, RecursionError):
+        return lines
+    return [(number, json.dumps(row)) for number, row in enumerate(rows, 1)]
 
 
 def _label_and_text(bad: BadRows, lines: Iterable[Line]) -> Iterator[Record]:
