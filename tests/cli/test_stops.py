@@ -1,5 +1,6 @@
 """Real kills, and memory, in processes of their own."""
 
+import io
 import os
 import random
 import signal
@@ -143,20 +144,25 @@ def test_every_interrupt_is_heard(run, model, tmp_path):
 def test_an_interrupt_while_waiting_for_input_stops_at_once(run, model, tmp_path, monkeypatch):
     """Nothing is ever written to the pipe that it reads; before it waits, it must stop in the same way."""
     reader, writer = os.pipe()
-    over = threading.Event()
+    reads, over = threading.Event(), threading.Event()
+
+    class Watched(io.FileIO):
+        def readinto(self, buffer):
+            reads.set()
+            return super().readinto(buffer)
 
     def interrupt():
-        while not (tmp_path / "v.hdf5.part" / "lock").exists() and not over.wait(0.01):
-            pass
+        reads.wait()
         if not over.wait(0.3):  # by then it most likely waits
             os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
-    with os.fdopen(reader) as stdin:
+    with io.TextIOWrapper(io.BufferedReader(Watched(reader))) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
         thread.start()
         result = run("embed", "-m", model, "-o", tmp_path / "v.hdf5")
         over.set()
+        reads.set()
         thread.join()
     os.close(writer)
     assert result.code == 130 and list(tmp_path.iterdir()) == []

@@ -103,7 +103,7 @@ def test_a_kill_at_any_moment_is_made_good(model, tmp_path, kind, states_tried):
 def test_a_full_disk_is_told_and_made_good(model, tmp_path, kind, caplog):
     """By a limit on the size of files, which fails as a full disk does."""
     out = tmp_path / f"v{kind}"
-    lines = [*LINES[:9], "the bank " * 400, *LINES[10:]]
+    lines = [*LINES[:9], "the bank " * 250, *LINES[10:]]
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))
     try:

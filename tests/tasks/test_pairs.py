@@ -227,7 +227,7 @@ def same_animal(count: int, seed: int) -> list[LabelledPair]:
 
 @pytest.mark.parametrize("config", [{"network": "esim"}, {"network": "siamese", "layers": 0, "pooling": "mean"}], ids=str)
 def test_a_toy_set_is_learned(config: dict[str, Any], tmp_path: Path) -> None:
-    fitting = FitConfig(batch_size=16, epochs=20, patience=6, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
+    fitting = FitConfig(batch_size=40, epochs=16, patience=16, optim=OptimConfig(learning_rate=0.02, weight_decay=0.0))
     outcome = fit(
         TaskBuilder(Pairs, small(hidden_size=24, dropout=0.1, **config)),
         Splits(same_animal(240, 1), same_animal(60, 2), same_animal(60, 3)),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -28,19 +29,28 @@ CASES = [("safetensors", how) for how in ("cut", "flipped", "empty", "gone")]
 CASES += [("json", how) for how in ("cut", "flipped", "empty")]
 
 
-@pytest.mark.parametrize(("ending", "how"), CASES)
-def test_a_damaged_one_falls_back(tmp_path: Path, ending: str, how: str, caplog: pytest.LogCaptureFixture) -> None:
-    def fit(out: Path) -> None:
-        Trainer(toy.config(), toy.RUN).fit(toy.learner(), toy.ToyBatches(), toy.dev(), out)
+def fit(out: Path) -> None:
+    Trainer(toy.config(), toy.RUN).fit(toy.learner(), toy.ToyBatches(), toy.dev(), out)
 
-    fit(tmp_path / "whole")
-    fit(tmp_path / "hurt")
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run, to be read only."""
+    fit(out := tmp_path_factory.mktemp("whole"))
+    return out
+
+
+@pytest.mark.parametrize(("ending", "how"), CASES)
+def test_a_damaged_one_falls_back(
+    tmp_path: Path, whole: Path, ending: str, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copytree(whole, tmp_path / "hurt")
     assert CheckpointManager(tmp_path / "hurt" / "run").steps() == [40, 35]
     damage(newest(tmp_path / "hurt", ending), how)
     fit(tmp_path / "hurt")
     assert "checkpoint-00000040" in caplog.text
     assert "resuming from the checkpoint before, of step 35" in caplog.text
-    assert_same_run(tmp_path / "whole", tmp_path / "hurt")
+    assert_same_run(whole, tmp_path / "hurt")
 
 
 def test_all_damaged_is_an_error(tmp_path: Path) -> None:
