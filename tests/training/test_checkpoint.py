@@ -41,9 +41,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("ending", "how"), CASES)
-def test_a_damaged_one_falls_back(
-    tmp_path: Path, whole: Path, ending: str, how: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_damaged_one_falls_back(tmp_path: Path, whole: Path, ending: str, how: str, caplog: pytest.LogCaptureFixture) -> None:
     shutil.copytree(whole, tmp_path / "hurt")
     assert CheckpointManager(tmp_path / "hurt" / "run").steps() == [40, 35]
     damage(newest(tmp_path / "hurt", ending), how)
