@@ -38,6 +38,19 @@ def test_from_a_file_to_a_tagger(run, model, files):
     assert polyseme.load_task(files / "run").predict([["Ann"]])[0].words == ["Ann"]
 
 
+def test_a_curve_and_a_report(files):
+    pytest.importorskip("matplotlib")
+    options = {"encoder": "none", "epochs": 1, "hidden_size": 8, "word_dim": 4}
+    tagger = polyseme.train("ner", files / "train.conll", out=files / "run", plot=files / "curve.png", **options)
+    assert (files / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert "confusion matrix, dev data" in str(tagger) and "confusion matrix, dev data" in tagger._repr_html_()
+    shown = polyseme.info(files / "run")
+    assert shown.facts["task"] == "tagging" and shown.report.scores == tagger.report.scores
+    assert str(shown).splitlines()[-1].split()[:2] == ["dev", f"{tagger.report.scores['dev']['f1']:.4f}"]
+    with pytest.raises(polyseme.PolysemeError, match="the suffix selects the format"):
+        polyseme.train("ner", files / "train.conll", out=files / "other", plot=files / "curve.xyz", **options)
+
+
 TABLE = ["--network", "pooled", "--text", "text", "--label", "1", "--header"]
 
 

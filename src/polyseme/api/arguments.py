@@ -125,6 +125,10 @@ OutModel = Annotated[
     FilePath, Setting(help="Folder for the model. A run that is there already is resumed.", metavar="FOLDER", flags=("-o",))
 ]
 AcceptChanges = Annotated[bool, Setting(help="Resume a run under other settings than before.", group="Training")]
+CurvePlot = Annotated[
+    FilePath | None,
+    Setting(help="Draw training loss and dev score over steps: .png, .svg or .pdf (extra plots).", metavar="FILE"),
+]
 Plot = Annotated[FilePath | None, Setting(help="Draw the result: .png, .svg or .pdf.", metavar="FILE")]
 SentencesOption = Annotated[
     SentencesName | None,

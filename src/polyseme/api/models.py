@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from polyseme.formats.convert import Conversion
     from polyseme.formats.info import ModelInfo
     from polyseme.formats.verify import Verification
+    from polyseme.tasks.task_info import TaskInfo
 
 
 ShowCard = Annotated[bool, Setting(help="Show the model card (README.md) too.")]
@@ -105,14 +106,22 @@ def loaded(model: AnyModel | ModelRequest, *, split_on_spaces: bool = False) -> 
     return load(model) if isinstance(model, str | Path) else model
 
 
-def info(model: ModelArgument, *, card: ShowCard = False) -> ModelInfo:
+def info(model: ModelArgument, *, card: ShowCard = False) -> ModelInfo | TaskInfo:
     """Describe a model: format, sizes, alphabet, splitter, licence, card.
+
+    Of the folder of a trained task: network, labels, encoders, scores, learned layer weights.
 
     >>> import polyseme      # doctest: +SKIP
     >>> polyseme.info("en")  # doctest: +SKIP
     """
     from polyseme.formats.info import info as describe
+    from polyseme.tasks.folder import is_task
 
+    name = model.name if isinstance(model, ModelRequest) else model
+    if isinstance(name, str | Path) and is_task(Path(name).expanduser()):
+        from polyseme.tasks.task_info import task_info
+
+        return task_info(Path(name).expanduser())
     return describe(loaded(model), card=card)
 
 

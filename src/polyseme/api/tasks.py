@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from polyseme.api.arguments import AnyTask, Device, FilePath, SplitOnSpaces, Texts
+from polyseme.api.arguments import AnyTask, CurvePlot, Device, FilePath, SplitOnSpaces, Texts
 from polyseme.base.config import Config, Setting
 from polyseme.base.display import count, html_table
 from polyseme.base.errors import UsageError, arg, nearest
@@ -126,6 +126,13 @@ class TrainedTask:
         """The signal that interrupted the training."""
         return self.fit.result.stopped_by
 
+    def plot(self, path: FilePath) -> None:
+        """Draw training loss and dev score over steps, beside the baselines, into a png, svg or pdf file."""
+        from polyseme.analysis.training_curve import plot_run
+
+        baselines = {} if self.fit.report is None else self.fit.report.baselines("dev")
+        plot_run(self.out.expanduser(), path, score=self.task.main_metric, baselines=baselines)
+
     def to_json(self) -> dict[str, Any]:
         """Plain values for programs."""
         result = self.fit.result
@@ -162,6 +169,7 @@ def train(
     splitter: TaskSplitter = None,
     word_list: WordList = None,
     cache: CacheFolder = None,
+    plot: CurvePlot = None,
     **settings: Any,
 ) -> Task | CrossValidation:
     """Train a task on labelled data, and return it ready to predict.
@@ -174,7 +182,7 @@ def train(
     >>> tagger = polyseme.train("ner", "train.conll", dev="dev.conll", out="my-tagger")         # doctest: +SKIP
     >>> tagger.predict(["Ann lives in Paris ."])                                                # doctest: +SKIP
     """
-    more: dict[str, Any] = {"splitter": splitter, "word_list": word_list, "cache": cache, **settings}
+    more: dict[str, Any] = {"splitter": splitter, "word_list": word_list, "cache": cache, "plot": plot, **settings}
     result = run_training(task, data=data, out=out, dev=dev, test=test, folds=folds, encoder=encoder, **more)
     if not isinstance(result, TrainedTask):
         if result.stopped_by is not None:
@@ -197,6 +205,7 @@ def run_training(
     splitter: TaskSplitter = None,
     word_list: WordList = None,
     cache: CacheFolder = None,
+    plot: CurvePlot = None,
     **settings: Any,
 ) -> TrainedTask | CrossValidation:
     """Train a task on labelled data, and return how the training went."""
@@ -206,11 +215,22 @@ def run_training(
     run, options = _split_run(settings)
     chosen = _splitter(splitter, word_list)
     job = TaskJob(task, DataFiles(data, dev, test), out, encoder, splitter=chosen, cache=cache, options=options)
+    if plot is not None:
+        from polyseme.analysis.plots import check_plot
+
+        check_plot(plot)
     if folds is not None:
         from polyseme.studies.folds import cross_validate
 
+        if plot is not None:
+            raise UsageError(f"{arg('plot')} draws one run: leave it out with {arg('folds')}")
+
         return cross_validate(job, folds, run.run(), accept_changes=run.accept_changes, notify=_log.warning)
-    return TrainedTask(job.train(run.run(), accept_changes=run.accept_changes, notify=_log.warning), Path(out))
+    trained = TrainedTask(job.train(run.run(), accept_changes=run.accept_changes, notify=_log.warning), Path(out))
+    trained.task.report = trained.fit.report
+    if plot is not None:
+        trained.plot(plot)
+    return trained
 
 
 def training_configs(task: str) -> dict[str, Config]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from polyseme.api.arguments import AnyCorpus, CorpusOption, FilePath, ModelArgument, OutModel
+from polyseme.api.arguments import AnyCorpus, CorpusOption, CurvePlot, FilePath, ModelArgument, OutModel
 from polyseme.api.models import load, loaded
 from polyseme.api.texts import check_splitter, open_text
 from polyseme.base.config import Config, Setting
@@ -38,7 +38,13 @@ _log = logging.getLogger(__name__)
 
 
 def pretrain(
-    method: MethodName, corpus: CorpusOption, *, out: OutModel, vectors: InitialVectors = None, **settings: Any
+    method: MethodName,
+    corpus: CorpusOption,
+    *,
+    out: OutModel,
+    vectors: InitialVectors = None,
+    plot: CurvePlot = None,
+    **settings: Any,
 ) -> Encoder:
     """Pre-train a model on text, and return it.
 
@@ -48,24 +54,39 @@ def pretrain(
     >>> import polyseme                                                                         # doctest: +SKIP
     >>> model = polyseme.pretrain("elmo", "texts/", out="my-elmo", size="small", minutes=3)     # doctest: +SKIP
     """
-    result, _ = _pretrain(method, corpus, out, vectors, settings)
+    result, _ = _pretrain(method, corpus, out, vectors, settings, plot)
     return _finished(result)
 
 
 def run_pretraining(
-    method: MethodName, *, corpus: CorpusOption, out: OutModel, vectors: InitialVectors = None, **settings: Any
+    method: MethodName,
+    *,
+    corpus: CorpusOption,
+    out: OutModel,
+    vectors: InitialVectors = None,
+    plot: CurvePlot = None,
+    **settings: Any,
 ) -> PretrainingResult | None:
     """Pre-train a model on text, and return how the training went; under torchrun only in the first process."""
-    result, run = _pretrain(method, corpus, out, vectors, settings)
+    result, run = _pretrain(method, corpus, out, vectors, settings, plot)
     return result if run.is_main_process else None
 
 
 def _pretrain(
-    method: MethodName, corpus: AnyCorpus, out: str | Path, vectors: str | Path | None, settings: Mapping[str, Any]
+    method: MethodName,
+    corpus: AnyCorpus,
+    out: str | Path,
+    vectors: str | Path | None,
+    settings: Mapping[str, Any],
+    plot: FilePath | None,
 ) -> tuple[PretrainingResult, Run]:
     _large_pages()
+    from polyseme.analysis.plots import check_plot
+    from polyseme.analysis.training_curve import plot_run
     from polyseme.pretraining.methods import configure_method, get_method
 
+    if plot is not None:
+        check_plot(plot)
     text, run_config, given = _split_settings(settings)
     applicable = get_method(method).call_options
     for name in ("seed", "device", "precision", "accept_changes"):
@@ -75,7 +96,10 @@ def _pretrain(
     run = run_config.run()
     lookup = None if vectors is None else _vector_lookup(Path(vectors), run)
     opened = _open(corpus, text, settings, is_main_process=run.is_main_process)
-    return config.fit(opened, run, out, vectors=lookup, accept_changes=run_config.accept_changes), run
+    result = config.fit(opened, run, out, vectors=lookup, accept_changes=run_config.accept_changes)
+    if plot is not None and run.is_main_process and plot_run(result.out, plot) is None:
+        _log.warning("%s logs no steps, so there is nothing to draw in %s", method, plot)
+    return result, run
 
 
 def adapt(model: ModelArgument, corpus: CorpusOption, *, out: OutModel, **settings: Any) -> Encoder:

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from polyseme.base.config import ConfigError, setting_of
+from polyseme.base.display import html_table, short
 from polyseme.base.errors import UsageError, arg
 from polyseme.base.interrupts import computing
 from polyseme.encoders.base import Encoder
@@ -34,6 +35,7 @@ from polyseme.tasks.error_analysis import ErrorReport, ExampleError, UnknownLabe
 from polyseme.tasks.features import Features, TextInputs, TextVectors, split_encoders
 from polyseme.tasks.folder_writer import TaskFiles, write_task_folder
 from polyseme.tasks.predictions import LayerWeights, Prediction
+from polyseme.tasks.training_report import TrainingReport
 from polyseme.tasks.word_embeddings import WordEmbeddings
 from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.vocabulary import Vocabulary
@@ -68,6 +70,8 @@ class Task(Learner):
     multi_line: ClassVar[bool] = False
     """Whether a prediction prints as several lines, with a blank line between two predictions."""
     score_name = "error"
+    report: TrainingReport | None = None
+    """How well it does on dev and test data, where `polyseme.train` trained it just now."""
 
     def __init__(self, config: TaskConfig, features: Features, labels: Sequence[str], splitter: Splitter) -> None:
         super().__init__()
@@ -238,6 +242,14 @@ class Task(Learner):
 
     def lr_multipliers(self) -> list[LrMultiplier]:
         return self.features.lr_multipliers("features.")
+
+    def __str__(self) -> str:
+        """How well it does, where it was trained just now; `repr` has the modules of the network."""
+        return repr(self) if self.report is None else f"{self.kind}\n{self.report}"
+
+    def _repr_html_(self) -> str:
+        weights = self.layer_weights()._repr_html_() if self.report is None else self.report._repr_html_()
+        return html_table([self.kind], [[short(", ".join(self.labels), 200)]]) + weights
 
     def layer_weights(self) -> LayerWeights:
         """Return the learned weights of the encoders' layers; they print as bars."""

@@ -48,14 +48,18 @@ class TrainingReport:
 
     def verdict(self) -> str:
         """Return a sentence that compares the model with the best baseline; empty without one."""
-        values = {name: scores[self.main] for split, name, scores in self.rows() if split == self._set and self.main in scores}
-        own = values.pop(MODEL, math.nan)
+        values, own = self.baselines(self._set), self.scores.get(self._set, {}).get(self.main, math.nan)
         if not values or math.isnan(own):
             return ""
         name = max(values, key=lambda each: values[each])
         points = 100 * (own - values[name])
         side = f"{abs(points):.1f} points {'above' if points > 0 else 'BELOW'}" if abs(points) >= 0.05 else "equal to"
         return short(f"{self._set} {self.main} {100 * own:.1f}: {side} {name}", WIDTH)
+
+    def baselines(self, split: str) -> dict[str, float]:
+        """Return the main metric of each baseline on a data set."""
+        found = {name: scores.get(split, {}) for name, scores in baseline_scores(self.baseline).items()}
+        return {name: scores[self.main] for name, scores in found.items() if self.main in scores}
 
     def rows(self) -> list[Row]:
         """Return the scores of the model and of the baselines on each data set."""

@@ -1,0 +1,61 @@
+"""What a trained task is: its network, labels, encoders, scores and learned layer weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polyseme.base.display import html_table, named_values, short
+from polyseme.base.files import read_json
+from polyseme.tasks.folder import load
+from polyseme.tasks.predictions import LayerWeights
+from polyseme.tasks.training_report import TrainingReport
+
+RESULT = "result.json"
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """The facts about a trained task."""
+
+    facts: dict[str, Any]
+    report: TrainingReport | None
+    """Its scores; None where the training has not ended."""
+    layer_weights: LayerWeights
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        scores = None if self.report is None else self.report.scores
+        baseline = {} if self.report is None or self.report.baseline is None else {"baseline": self.report.baseline}
+        return {**self.facts, "scores": scores, **baseline, "layer_weights": self.layer_weights.weights}
+
+    def __str__(self) -> str:
+        facts = {**self.facts, "labels": short(", ".join(self.facts["labels"]), 60)}
+        weights = f"layer weights\n{self.layer_weights}" if self.layer_weights.weights else ""
+        scores = "not trained to the end" if self.report is None else str(self.report)
+        return "\n\n".join(filter(None, [named_values(facts), scores, weights]))
+
+    def _repr_html_(self) -> str:
+        facts = [(name, ", ".join(value) if isinstance(value, list) else value) for name, value in self.facts.items()]
+        scores = "" if self.report is None else self.report._repr_html_()
+        return html_table(["", "task"], facts) + scores + self.layer_weights._repr_html_()
+
+
+def task_info(path: str | Path) -> TaskInfo:
+    """Describe a trained task by its folder."""
+    folder = Path(path)
+    task = load(folder)
+    facts = {
+        "name": folder.resolve().name,
+        "task": task.kind,
+        "network": getattr(task.config, "network", None),
+        "labels": task.labels if len(task.labels) <= 1000 else [f"{len(task.labels):,} words"],
+        "encoders": ", ".join(Path(each.source or each.kind).name for each in task.features.contextual) or "none",
+        "mode": task.config.features.mode,
+        "splitter": task.splitter.name,
+        "parameters": sum(weight.numel() for weight in task.parameters()),
+    }
+    result = read_json(folder / RESULT) if (folder / RESULT).exists() else None
+    report = None if result is None else TrainingReport(result["main"], result["scores"], result.get("baseline"))
+    return TaskInfo(facts, report, task.layer_weights())
