@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -19,7 +20,9 @@ from polyseme.nn.output.full import FullSoftmax
 from polyseme.pretraining.elmo import ElmoObjective
 from polyseme.pretraining.elmo_config import ElmoPretraining, ElmoTraining
 from polyseme.pretraining.elmo_packed import PackedElmoObjective
-from polyseme.pretraining.job import TrainingJob, shuffling
+from polyseme.pretraining.job import TrainingJob, shuffling, vocabulary_for
+from polyseme.pretraining.ngram_counts import UNKNOWN
+from polyseme.pretraining.vocabulary_index import TypeIds
 from polyseme.text.batching.packed import PackedBatches
 from polyseme.text.batching.stream import SentenceBatches, TypeBatch
 from polyseme.text.corpus import Corpus
@@ -35,6 +38,7 @@ class ElmoJob(TrainingJob):
     """The training of a new model."""
 
     method: ElmoPretraining
+    both_directions = True
     _vectors: WordVectors | None = None
 
     def resolve_defaults(self, shards: Shards) -> ElmoPretraining:
@@ -42,9 +46,10 @@ class ElmoJob(TrainingJob):
         if self.vectors is not None:
             if method.input == "characters":
                 raise UsageError(f"{arg('vectors')} needs a word table: give {arg('input')} words or both")
-            self._vectors = self.vectors(shards.most_frequent(method.vocabulary_size))
+            size = method.vocabulary_size or vocabulary_for(shards)
+            self._vectors = self.vectors(shards.most_frequent(size))
             method = method.replace(word_dim=self._vectors.dim)
-        return method.resolve_defaults(shards.total, self.run)
+        return method.resolve_defaults(shards.total, self.run, vocabulary_for(shards))
 
     def build(self, shards: Shards) -> Elmo:
         return build(shards, self.method, self.corpus, self._vectors)
@@ -55,17 +60,22 @@ class ElmoJob(TrainingJob):
     def validation_data(self, shards: Shards, held_out: range) -> list[TypeBatch]:
         return validation_data(shards, held_out)
 
+    def vocabulary_ids(self, shards: Shards) -> TypeIds:
+        types = np.arange(len(shards.counts), dtype=np.int32)
+        return np.where(types < (self.method.vocabulary_size or 0), types, UNKNOWN).astype(np.int32)
+
     def text_fingerprint(self, shards: Shards) -> dict[str, Any]:
         vectors = {} if self._vectors is None else {"vectors": self._vectors.fingerprint()}
         return super().text_fingerprint(shards) | vectors
 
     def text_facts(self, shards: Shards) -> dict[str, Any]:
-        words = min(self.method.vocabulary_size, len(shards.counts))
+        words = min(self.method.vocabulary_size or 0, len(shards.counts))
         return super().text_facts(shards) | {"initial_vectors": self._vectors and self._vectors.summary(words)}
 
 
 def build(shards: Shards, method: ElmoPretraining, corpus: Corpus | None = None, vectors: WordVectors | None = None) -> Elmo:
     """Build a new model for a text: its vocabulary is the most frequent words; `vectors` initialize its word table."""
+    assert method.vocabulary_size is not None
     vocabulary = Vocabulary(shards.most_frequent(method.vocabulary_size))
     config = method.encoder_config(len(vocabulary)).replace(normalize_quotes=corpus is not None and corpus.normalise_quotes)
     kind = TagLm if method.name == "taglm" else Elmo

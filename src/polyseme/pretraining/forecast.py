@@ -16,6 +16,7 @@ import torch
 
 from polyseme.base.run import Run
 from polyseme.encoders.elmo import Elmo
+from polyseme.pretraining.defaults import fitted_vocabulary
 from polyseme.pretraining.elmo_config import ElmoPretraining
 from polyseme.pretraining.elmo_job import build, training_data
 from polyseme.text.shards.shards import Shards
@@ -60,7 +61,7 @@ def forecast(
 ) -> Forecast:
     """Estimate the training on a corpus of so many words, distinct words (`vocabulary`) and sentences."""
     run.seed_all()
-    config = config.resolve_defaults(words, run)
+    config = config.resolve_defaults(words, run, fitted_vocabulary(words, vocabulary))
     assert config.batch_words is not None
     shards = synthetic_shards(config, words, vocabulary, sentences)
     model = build(shards, config).to(run.device)
@@ -89,7 +90,7 @@ def synthetic_shards(config: ElmoPretraining, words: int, vocabulary: int, sente
     mean = min(max(words / max(sentences, 1), 1.0), 400.0)
     count = max(2, int(1.5 * _STEPS * (config.batch_words or 0) * config.train.gradient_accumulation_steps / mean))
     lengths = np.maximum(1, random.gamma(2.0, mean / 2.0, size=count).round()).astype(np.int64)
-    types = max(1, min(vocabulary, max(config.vocabulary_size, _TYPES)))
+    types = max(1, min(vocabulary, max(config.vocabulary_size or 0, _TYPES)))
     ranks = np.exp(random.random(int(lengths.sum())) * np.log(types + 1)).astype(np.int64) - 1  # P(r) ~ 1 / (r + 1)
     endings = random.poisson(4, size=types)
     sampled = (ranks.clip(0, types - 1) + len(SPECIAL_TOKENS)).astype(np.uint32)

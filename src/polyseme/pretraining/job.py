@@ -8,29 +8,43 @@ word2vec) are jobs with a `fit` of their own.
 
 from __future__ import annotations
 
+import dataclasses
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polyseme.base.errors import PolysemeError
+import torch
+
+from polyseme.base.errors import PolysemeError, arg
 from polyseme.base.progress import progress
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
+from polyseme.nn.threads import intra_op_threads
+from polyseme.pretraining.baselines import baselines
 from polyseme.pretraining.card import CardData, write_finished
 from polyseme.pretraining.cost import Cost, write_cost
+from polyseme.pretraining.defaults import DIVISORS, MIN_COUNT, batch_divisor, fitted_vocabulary
 from polyseme.pretraining.method import NeuralMethod
 from polyseme.pretraining.objective import Objective
 from polyseme.pretraining.result import PretrainingResult, TrainingResult
+from polyseme.pretraining.vocabulary_index import TypeIds
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import SPECIAL_TOKENS
 from polyseme.text.word_vectors import VectorLookup
 from polyseme.training.base import Batches
-from polyseme.training.checkpoint import has_checkpoint
+from polyseme.training.checkpoint import has_checkpoint, stored_settings
+from polyseme.training.optim_config import OptimConfig
 from polyseme.training.resume import ConfigValues
+from polyseme.training.step_runner import time_steps
 from polyseme.training.trainer import Trainer, TrainOutput
+
+_log = logging.getLogger(__name__)
+_REPORTED = ("vocabulary_size", "output", "negatives", "batching", "batch_words", "batch_size", "batch_subwords")
+_MEASURED, _TRAINED = 0.02, 0.85  # of the minutes, for measuring and for steps
 
 
 @dataclass
@@ -68,6 +82,10 @@ class TrainingJob(Job):
     """Sentences held out for validation, at most; a hundredth of the text where that is less."""
     unit = "sentence"
     """What the text is split into."""
+    both_directions = False
+    """Whether the model predicts from right to left too."""
+    _threads: int | None = None
+    """Threads of each operation; None: all."""
 
     # ---- what each method has to say
 
@@ -95,6 +113,10 @@ class TrainingJob(Job):
         """Return what the card says about the text."""
         return text_facts(self.corpus, shards)
 
+    def vocabulary_ids(self, shards: Any) -> TypeIds | None:
+        """Return the id in the vocabulary of each type of the text, for baselines; None: there are none for this model."""
+        return None
+
     def before_training(self, objective: Objective, dev: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return further fields of the card, such as scores before training."""
         return {}
@@ -105,7 +127,7 @@ class TrainingJob(Job):
         """Train the model, or resume its training; the folder holds the best model at any moment."""
         shards = self.encode_text()
         train, held_out = split(len(shards), self.max_held_out, self.unit)
-        self.method = self.resolve_defaults(shards)
+        self.resolve(shards, train)
         settings = {
             self.section: ConfigValues(type(self.method), self.method.resume_settings()),
             **self.text_fingerprint(shards),
@@ -127,15 +149,58 @@ class TrainingJob(Job):
             **more,
         )
         objective.card = card.unfinished()
-        output = Trainer(self.method.train, self.run).fit(
-            objective, batches, dev, self.out, settings=settings, accept_changes=self.accept_changes
-        )
+        with intra_op_threads(self._threads or torch.get_num_threads()):
+            output = Trainer(self.method.train, self.run).fit(
+                objective, batches, dev, self.out, settings=settings, accept_changes=self.accept_changes
+            )
         result = self.result(output, card)
         if self.run.is_main_process and result.ended is not None:
+            ids = self.vocabulary_ids(shards)
+            if ids is not None:
+                counted = baselines(shards, train, held_out, ids, both=self.both_directions)
+                result = dataclasses.replace(result, baselines=counted)
             parameters = int(card.model["parameters"])
             write_cost(self.out, Cost.of(result, parameters=parameters, device=self.run.device.type))
             write_finished(self.out, card, output)
         return result
+
+    def resolve(self, shards: Any, train: range) -> None:
+        """Resolve open settings: those of a resumed run, or for a new one what fits the text, the machine and the time."""
+        method: NeuralMethod = self.method
+        if has_checkpoint(self.out):
+            self.method = with_stored(method, self.out, self.section)
+            self.method = self.resolve_defaults(shards)
+            return
+        self.method = self.resolve_defaults(shards)
+        name, minutes = method.batch_setting, method.train.minutes
+        alone = self.run.world_size == 1 and self.run.device.type == "cpu"
+        is_open = name is not None and getattr(method, name) is None and self.section == "pretraining"
+        if minutes is not None and is_open and alone:
+            self._fit_batch(shards, train, 60 * minutes)
+        self._report_settings(method)
+
+    def _fit_batch(self, shards: Any, train: range, seconds: float) -> None:
+        """Divide the batch until enough steps fit into the time, by the speed of a few small ones.
+
+        Beside other busy programs, threads that wait for each other can be slower than one alone: then it is one.
+        """
+        whole = self.method
+        self.method = whole.with_smaller_batch(DIVISORS[-1])
+        self.run.seed_all()
+        objective, batches = self.training_data(self.build(shards), shards, train)
+        steps: dict[int, float] = {}
+        for threads in sorted({torch.get_num_threads(), 1}, reverse=True):
+            with intra_op_threads(threads):
+                steps[threads] = time_steps(objective, batches, whole.train, self.run, limit=_MEASURED * seconds)
+        self._threads = min(steps, key=lambda threads: steps[threads])
+        self.method = whole.with_smaller_batch(batch_divisor(_TRAINED * seconds, steps[self._threads]))
+
+    def _report_settings(self, given: NeuralMethod) -> None:
+        """Report settings that the user left open."""
+        values = {name: getattr(self.method, name, None) for name in _REPORTED}
+        found = {name: value for name, value in values.items() if value is not None and getattr(given, name) is None}
+        if self.run.is_main_process and found:
+            _log.warning("chosen for this text and machine: %s", ", ".join(arg(name, value) for name, value in found.items()))
 
     def result(self, output: TrainOutput, card: CardData) -> TrainingResult:
         """Return the result of the training."""
@@ -146,6 +211,26 @@ class TrainingJob(Job):
         names = ("out", "steps", "words", "seconds", "scores", "best_step", "ended", "stopped_by")
         values = {name: getattr(output, name) for name in names}
         return values | {"method": self.method.name, "text_words": int(card.text["words_of_text"])}
+
+
+def with_stored(method: NeuralMethod, out: Path, section: str) -> NeuralMethod:
+    """Return a method whose open settings are those with which the run in a folder began."""
+    like = {"settings": {section: ConfigValues(type(method), {})}, "config": method.train}
+    stored = stored_settings(out, like)
+    before, rate = stored.get("settings", {}).get(section, {}), stored.get("config", {}).get("optim", {}).get("learning_rate")
+    opened = {name: before[name] for name in _REPORTED if before.get(name) is not None and getattr(method, name, 0) is None}
+    if before.get("output") != "sampled" and "output" in before:
+        opened.pop("negatives", None)
+    optim = method.train.optim
+    if rate == OptimConfig().learning_rate != optim.learning_rate == method.default_learning_rate:
+        method = method.replace(train=method.train.replace(optim=optim.replace(learning_rate=rate)))
+    return method.replace(**opened)
+
+
+def vocabulary_for(shards: Shards) -> int:
+    """Return the size of the vocabulary that fits a text."""
+    counts = shards.counts[len(SPECIAL_TOKENS) :]
+    return fitted_vocabulary(shards.total, len(counts), int((counts >= MIN_COUNT).sum()))
 
 
 def split(size: int, max_held_out: int, unit: str = "sentence") -> tuple[range, range]:

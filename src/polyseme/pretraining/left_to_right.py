@@ -20,7 +20,7 @@ from polyseme.base.errors import arg
 from polyseme.encoders.left_to_right import LeftToRight
 from polyseme.nn.output.sampled import SampledSoftmax
 from polyseme.nn.to_device import to_device
-from polyseme.pretraining.job import TrainingJob, split
+from polyseme.pretraining.job import TrainingJob, split, vocabulary_for
 from polyseme.pretraining.ngram_counts import UNKNOWN
 from polyseme.pretraining.nnlm_config import LeftToRightPretraining
 from polyseme.pretraining.objective import EVALUATION_SCORES, Objective
@@ -88,7 +88,11 @@ class LeftToRightJob(TrainingJob):
         """Build the model."""
 
     def resolve_defaults(self, shards: Shards) -> LeftToRightPretraining:
-        return self.method.resolve_defaults(shards.total, self.run)
+        method = self.method.resolve_defaults(shards.total, self.run)
+        return method if has_checkpoint(self.out) else method.for_minutes(vocabulary_for(shards), self.run)
+
+    def vocabulary_ids(self, shards: Shards) -> TypeIds:
+        return self.ids
 
     def build(self, shards: Shards) -> LeftToRight:
         method = self.method

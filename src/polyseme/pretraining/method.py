@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from polyseme.base.config import Config, setting
 from polyseme.base.errors import UsageError, arg
@@ -79,7 +79,20 @@ class Method(Config):
 class NeuralMethod(Method):
     """A method under the training loop, with a budget and an optimizer."""
 
+    batch_setting: ClassVar[str | None] = None
+    """The setting of the batch size, which may be smaller where little time is given."""
+
     train: TrainConfig = setting(help="Budget, optimizer and training loop.", factory=lambda: TrainConfig(epochs=10.0))
+
+    @property
+    def default_learning_rate(self) -> float:
+        """The learning rate where none is given."""
+        return type(self)().train.optim.learning_rate
+
+    def with_smaller_batch(self, divisor: int) -> Self:
+        """Return a copy whose batch is divided by a number."""
+        name = str(self.batch_setting)
+        return self.replace(**{name: max(1, getattr(self, name) // divisor)})
 
     def resume_settings(self) -> dict[str, Any]:
         """The settings that must stay the same when a run is resumed, without those of the loop, which adds its own."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from polyseme.base.config import setting
 from polyseme.encoders.config import NnlmConfig
+from polyseme.pretraining.defaults import FULL_ON_CPU, NEGATIVES_ON_CPU
 from polyseme.pretraining.method import MIN_VOCABULARY, NeuralMethod
 
 if TYPE_CHECKING:
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
 class LeftToRightPretraining(NeuralMethod):
     """Settings that the NNLM and ULMFiT share."""
 
+    batch_setting: ClassVar[str | None] = "batch_words"
+
     vocabulary_size: int | None = setting(
         None,
         "Most frequent words, special tokens included. All others are <unk>.",
         min=MIN_VOCABULARY,
-        default_text="all words",
+        default_text="all words; fewer for a budget in minutes",
         group="Model",
     )
     min_count: int = setting(1, "Rarer words are <unk>.", min=1, group="Model")
@@ -37,6 +40,13 @@ class LeftToRightPretraining(NeuralMethod):
     def resolve_defaults(self, words: int, run: Run) -> Self:
         """Return a copy without open settings, for a text of so many words and a device."""
         return self
+
+    def for_minutes(self, vocabulary: int, run: Run) -> Self:
+        """Return a copy with the vocabulary that fits a text, and the output layer that fits the device, if time is limited."""
+        if self.train.minutes is None or self.vocabulary_size is not None or self.min_count != 1:
+            return self
+        sampled = self.negatives is None and run.device.type == "cpu" and vocabulary > FULL_ON_CPU
+        return self.replace(vocabulary_size=vocabulary, negatives=NEGATIVES_ON_CPU if sampled else self.negatives)
 
     def resume_settings(self) -> dict[str, Any]:
         return {"method": self.name, **super().resume_settings()}

@@ -11,6 +11,7 @@ from polyseme.base.display import columns, count, html_table
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
+    from polyseme.pretraining.baselines import Baselines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +66,18 @@ class TrainingResult(PretrainingResult):
     """budget or patience; None: interrupted by a signal, and the same call resumes the run."""
     stopped_by: str | None = None
     """The signal that interrupted it: SIGINT or SIGTERM."""
+    baselines: Baselines | None = None
+    """Perplexities of counted models on the same held-out text; None: not finished, or not comparable."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {"out": str(self.out), "steps": self.steps, "words": self.words, **self.scores, "ended": self.ended}
+        values = {"out": str(self.out), "steps": self.steps, "words": self.words, **self.scores, "ended": self.ended}
+        return values | ({} if self.baselines is None else {"baselines": self.baselines.to_dict()})
 
     def lines(self) -> list[str]:
         scores = [f"{name.replace('_', ' ')} {value:,.4g}" for name, value in self.scores.items()]
-        return [self._run_line(), f"held-out {', '.join(scores)}" if scores else "stopped before the first evaluation"]
+        held_out = f"held-out {', '.join(scores)}" if scores else "stopped before the first evaluation"
+        verdict = [] if self.baselines is None or not scores else [self.baselines.verdict(self.scores)]
+        return [self._run_line(), held_out, *verdict]
 
     def _run_line(self) -> str:
         return f"{self.out}: {count(self.steps, 'step')}, {self.words:,} words, {self.seconds:,.0f} s"

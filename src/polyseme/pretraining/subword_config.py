@@ -31,6 +31,8 @@ def default_optim(learning_rate: float = 5e-4) -> OptimConfig:
 class SubwordPretraining(NeuralMethod):
     """Settings that BERT and GPT share."""
 
+    batch_setting: ClassVar[str | None] = "batch_subwords"
+
     size: Literal["tiny", "mini", "small"] = setting(
         "tiny", "Size of the network: 2 layers of 128 units, 4 of 256, or 4 of 512.", group="Model"
     )

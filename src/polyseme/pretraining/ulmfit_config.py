@@ -42,6 +42,8 @@ def slanted_optim(learning_rate: float = 1e-3) -> OptimConfig:
 class UlmfitTraining(NeuralMethod):
     """Settings that pre-training and adaptation share; dropout as published for the Penn Treebank."""
 
+    batch_setting: ClassVar[str | None] = "batch_size"
+
     negatives: int | None = setting(
         None,
         "Train with a sampled softmax of this many words, for large vocabularies.",

@@ -62,6 +62,8 @@ class Timing:
     evaluation: float
     spent: float
     """In the run so far."""
+    words: float = 0.0
+    """Per step, not in seconds."""
 
 
 def budget_from_config(config: TrainConfig, words_per_epoch: int) -> Budget | None:

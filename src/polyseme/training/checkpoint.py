@@ -11,6 +11,7 @@ import dataclasses
 import json
 import logging
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from polyseme.base.files import atomic, read_json, replace_path_in_errors, write
 from polyseme.base.hashing import hash_file, hash_json
 from polyseme.base.lock import LOCK_NAME
 from polyseme.base.tensor_files import write_unchanged
+from polyseme.training.resume import translate_settings
 
 FORMAT = 2
 _log = logging.getLogger(__name__)
@@ -124,3 +126,21 @@ def has_checkpoint(out: Path) -> bool:
     if not found and (out / "config.json").exists():
         raise PolysemeError(f"{out} holds a model of another run: choose another folder, or remove it first")
     return found
+
+
+def stored_settings(out: Path, like: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the run in a model's folder; `like` says by its configs which names they have today.
+
+    Empty where they cannot be read: resuming the run says why.
+    """
+    manager = CheckpointManager(out / "run")
+    for step in manager.steps():
+        try:
+            head = read_json(manager.folder / f"checkpoint-{step:08d}.json")
+        except PolysemeError:
+            continue
+        if head.get("polyseme_checkpoint", 1) == 1:
+            values = format1.translate("Checkpoint", head.get("values", {}))
+            return translate_settings(values.get("settings", {}), like)
+        return dict(head.get("values", {}).get("settings", {}))
+    return {}

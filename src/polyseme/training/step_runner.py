@@ -16,11 +16,14 @@ import torch
 from polyseme.base.errors import PolysemeError
 from polyseme.base.files import wrap_os_errors
 from polyseme.base.interrupts import Note, computing
-from polyseme.training.base import Loss
+from polyseme.base.run import Run
+from polyseme.training.base import Batches, Learner, Loss
 from polyseme.training.budget import Timing
 from polyseme.training.config import TrainConfig
 from polyseme.training.distributed import SingleProcess
-from polyseme.training.optim import clip_gradients, set_learning_rate
+from polyseme.training.interval_metrics import IntervalMetrics
+from polyseme.training.optim import build_optimizer, clip_gradients, set_learning_rate
+from polyseme.training.prefetch import PrefetchedBatches
 from polyseme.training.state import TrainingState
 
 TIMING_FRACTION = 0.02  # of a budget in minutes
@@ -35,6 +38,7 @@ class StepRunner:
         self._batches: Iterator[Any] | None = None
         self.stop_note: Note = lambda: "stopped"
         """What to say if Ctrl-C ends a step or an evaluation before its end."""
+        self._timed_steps = self._timed_words = 0
         state.learner.train()
 
     def rewind(self) -> None:
@@ -106,7 +110,8 @@ class StepRunner:
         state.restore_shared(shared)
         state.restore_own(carried, values)
         self.rewind()
-        timing: Timing = self._processes.broadcast(Timing(step, evaluation, spent=time.monotonic() - begun))
+        words = self._timed_words / max(self._timed_steps, 1) * self._state.run.world_size
+        timing: Timing = self._processes.broadcast(Timing(step, evaluation, spent=time.monotonic() - begun, words=words))
         return timing
 
     def _time_evaluation(self, dev: Any, folder: Path) -> float:
@@ -125,8 +130,23 @@ class StepRunner:
         device = self._state.run.device
         begun = time.monotonic()
         for _ in range(steps):
-            self.step(0.0)
+            self._timed_words += self.step(0.0)
+        self._timed_steps += steps
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         seconds: float = self._processes.broadcast((time.monotonic() - begun) / steps)
         return seconds
+
+
+def time_steps(learner: Learner, train: Batches, config: TrainConfig, run: Run, *, limit: float) -> float:
+    """Return the seconds of a step, by a few that change nothing but the position of the batches; `limit`: seconds, about."""
+    learner.to(run.device)
+    batches = PrefetchedBatches(train, learner.prepare)
+    state = TrainingState(learner, build_optimizer(config.optim, learner), batches, IntervalMetrics(run.device), run)
+    steps, times = StepRunner(config, state, SingleProcess()), list[float]()
+    began = time.monotonic()
+    while len(times) < 8 and (len(times) < 2 or time.monotonic() - began < limit):
+        before = time.monotonic()
+        steps.step(0.0)
+        times.append(time.monotonic() - before)
+    return statistics.median(times[1:])  # the first one allocates

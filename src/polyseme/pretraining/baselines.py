@@ -1,0 +1,89 @@
+"""What anyone would count first, beside the held-out perplexity of a neural language model: word frequencies and 3-grams.
+
+Both are interpolated Kneser-Ney models of the same training text, over the same vocabulary, on the same held-out sentences;
+words outside it are one unknown word for all. A model that predicts both directions is compared with a 3-gram model of each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyseme.pretraining.kneser_ney import estimate
+from polyseme.pretraining.ngram_counts import BEGIN, count_ngrams, to_stream
+from polyseme.pretraining.vocabulary_index import TypeIds
+from polyseme.text.shards.shards import Shards
+
+ORDER = 3
+MAX_WORDS = 5_000_000
+"""Words that are counted: the end of a longer text, some ten seconds."""
+USABLE = 2.0
+"""Times the perplexity of 3-grams, at most, for a model to be usable."""
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """Held-out perplexities of counted models."""
+
+    unigram: float
+    trigram: float
+    trigram_backward: float | None = None
+    """That of a 3-gram model which reads from right to left, for models of both directions."""
+
+    def to_dict(self) -> dict[str, float]:
+        """Plain values."""
+        values = {"unigram": self.unigram, "3-gram": self.trigram, "3-gram_backward": self.trigram_backward}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @property
+    def mean_trigram(self) -> float:
+        """The perplexity of 3-grams, over both directions where there are two."""
+        if self.trigram_backward is None:
+            return self.trigram
+        return math.sqrt(self.trigram * self.trigram_backward)
+
+    def verdict(self, scores: Mapping[str, float]) -> str:
+        """Whether a model with these scores is usable, in words."""
+        ratio, perplexity = scores["perplexity"] / self.mean_trigram, scores["perplexity"]
+        beside = f"3-gram {self.mean_trigram:,.1f}, unigram {self.unigram:,.1f}"
+        if perplexity >= self.unigram:
+            return f"not usable: no better than the frequencies of words ({beside}); give more time or more text"
+        if ratio > USABLE:
+            return f"hardly usable: {ratio:.2g} times the perplexity of 3-grams ({beside}); give more time or more text"
+        better = "better than 3-grams" if ratio < 1 else f"{ratio:.2f} times the perplexity of 3-grams"
+        return f"usable: {better} ({beside})"
+
+
+def baselines(shards: Shards, train: range, held_out: range, ids: TypeIds, *, both: bool = False) -> Baselines:
+    """Count the training sentences, and score the held-out ones; `ids`: the id of each type in the vocabulary, (types,)."""
+    size = int(ids.max()) + 1
+    first = int(np.searchsorted(shards.offsets, shards.offsets[train.stop] - MAX_WORDS))
+    counted = _part(shards, range(max(first, train.start), train.stop))
+    scored = _part(shards, held_out)
+    values = [_perplexity(counted, scored, ids, size, order) for order in (1, ORDER)]
+    backward = _perplexity(_reversed(counted), _reversed(scored), ids, size, ORDER) if both else None
+    return Baselines(*values, trigram_backward=backward)
+
+
+def _perplexity(counted: Shards, scored: Shards, ids: TypeIds, size: int, order: int) -> float:
+    counts = count_ngrams(to_stream(counted, ids), size, order)
+    table = estimate(counts, size, "kneser-ney", (0,) * order).table
+    stream = to_stream(scored, ids).astype(np.int64)
+    begins = np.flatnonzero(stream == BEGIN)
+    return float(np.exp(-np.delete(table.read(stream, begins).log_probs, begins).mean()))
+
+
+def _part(shards: Shards, sentences: range) -> Shards:
+    """Some sentences of a text."""
+    begin, end = int(shards.offsets[sentences.start]), int(shards.offsets[sentences.stop])
+    offsets = np.asarray(shards.offsets[sentences.start : sentences.stop + 1]) - begin
+    return Shards(shards.words[begin:end], offsets, shards.counts, fingerprint="", types=[])
+
+
+def _reversed(shards: Shards) -> Shards:
+    """The same sentences, each from its end."""
+    offsets = shards.total - shards.offsets[::-1]
+    return Shards(shards.words[::-1], offsets, shards.counts, fingerprint="", types=[])
