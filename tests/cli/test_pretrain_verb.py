@@ -105,7 +105,7 @@ def test_vectors_adagrad_and_words(tmp_path: Path, capsys) -> None:
     assert main(call) == 0
     seen = capsys.readouterr()
     assert json.loads(seen.out)["words"] >= 900
-    assert seen.err.startswith(f"polyseme: {tmp_path / 'v.txt'}: 3 of 10 words found (1 in lower case)\nepoch ")
+    assert seen.err.startswith(f"polyseme: {tmp_path / 'v.txt'}: 3 of 10 words found (1 in lower case)\n")
     assert polyseme.load(out).config.words.dim == 4
     card = (out / "README.md").read_text(encoding="utf-8")
     assert "optimizer=adagrad, train.optim.learning_rate=0.2" in card and "decay=constant" in card

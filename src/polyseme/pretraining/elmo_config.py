@@ -230,7 +230,7 @@ class ElmoPretraining(ElmoTraining):
             start="zero" if self.architecture == "transformer" else "warm" if self.batching == "stream" else "learned",
         )
 
-    def resolve_defaults(self, words: int, run: Run, vocabulary: int) -> Self:
+    def resolve_defaults(self, words: int, run: Run, vocabulary: int = MAX_VOCABULARY) -> Self:
         """Return a copy without open settings, for a text of so many words, its fitted vocabulary and a device."""
         size = self.vocabulary_size or vocabulary
         changes: dict[str, Any] = {"vocabulary_size": size}

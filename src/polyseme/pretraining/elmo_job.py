@@ -75,8 +75,7 @@ class ElmoJob(TrainingJob):
 
 def build(shards: Shards, method: ElmoPretraining, corpus: Corpus | None = None, vectors: WordVectors | None = None) -> Elmo:
     """Build a new model for a text: its vocabulary is the most frequent words; `vectors` initialize its word table."""
-    assert method.vocabulary_size is not None
-    vocabulary = Vocabulary(shards.most_frequent(method.vocabulary_size))
+    vocabulary = Vocabulary(shards.most_frequent(method.vocabulary_size or vocabulary_for(shards)))
     config = method.encoder_config(len(vocabulary)).replace(normalize_quotes=corpus is not None and corpus.normalise_quotes)
     kind = TagLm if method.name == "taglm" else Elmo
     words: dict[str, Any] = {"splitter": corpus.splitter if corpus else get_splitter("whitespace"), "vocabulary": vocabulary}

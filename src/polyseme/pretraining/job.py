@@ -199,6 +199,7 @@ class TrainingJob(Job):
         """Report settings that the user left open."""
         values = {name: getattr(self.method, name, None) for name in _REPORTED}
         found = {name: value for name, value in values.items() if value is not None and getattr(given, name) is None}
+        found.pop("batching", None)
         if self.run.is_main_process and found:
             _log.warning("chosen for this text and machine: %s", ", ".join(arg(name, value) for name, value in found.items()))
 

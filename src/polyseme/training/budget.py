@@ -13,6 +13,7 @@ import math
 from typing import Literal
 
 from polyseme.base.config import Config
+from polyseme.base.display import count
 from polyseme.base.errors import PolysemeError, arg
 from polyseme.training.config import TrainConfig
 
@@ -20,6 +21,7 @@ EVALUATIONS = 10
 TIMING_CHECKS = 10  # of the speed of a run by minutes, evenly spaced
 MARGIN = 0.9  # of the minutes: machines slow down, and the last model has to be written
 EVALUATION_FRACTION = 0.2  # of the minutes, unless eval_every is given
+FEW_STEPS = 200
 EXTENSION_THRESHOLD = 1.2  # extend the budget only if this many times the steps fit
 
 
@@ -94,6 +96,19 @@ def budget_from_minutes(config: TrainConfig, timing: Timing) -> Budget:
             "minutes, a smaller model or less held-out data"
         )
     return Budget(unit="steps", total=int(steps), evaluations=evaluations)
+
+
+def reach_of_minutes(config: TrainConfig, budget: Budget, timing: Timing, words_per_epoch: int) -> str:
+    """How far minutes get at the measured speed, in words.
+
+    >>> reach_of_minutes(TrainConfig(minutes=10), Budget(unit="steps", total=900), Timing(0.5, 9, 9, 2500), 1_000_000)
+    'minutes=10 is about 900 steps, 2,250,000 words, 2.2 epochs, at 5,000 words per second'
+    """
+    words = budget.total * timing.words
+    epochs, rate = words / max(words_per_epoch, 1), timing.words / max(timing.step, 1e-9)
+    reach = f"about {count(budget.total, 'step')}, {words:,.0f} words, {epochs:.2g} epochs, at {rate:,.0f} words per second"
+    few = "; so few steps teach little: give more minutes or a smaller model" if budget.total < FEW_STEPS else ""
+    return f"{arg('minutes', config.minutes)} is {reach}{few}"
 
 
 def extend_budget(config: TrainConfig, budget: Budget, step: int, timing: Timing) -> Budget:

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.base import format1
-from polyseme.base.display import count
 from polyseme.base.errors import PolysemeError, arg
 from polyseme.base.progress import report
 from polyseme.base.signals import GracefulStop
-from polyseme.training.budget import Budget, Timing, budget_from_config, budget_from_minutes, extend_budget
+from polyseme.training.budget import Budget, Timing, budget_from_config, budget_from_minutes, extend_budget, reach_of_minutes
 from polyseme.training.checkpoint import Checkpoint, CheckpointManager
 from polyseme.training.config import BUDGETS, TrainConfig
 from polyseme.training.distributed import SingleProcess
@@ -28,7 +27,6 @@ from polyseme.training.step_runner import StepRunner
 
 _log = logging.getLogger(__name__)
 CHECKPOINT_SECONDS = 120.0  # between checkpoints, unless the config says otherwise
-_FEW_STEPS = 200
 CHECKPOINT_COST = 50.0  # and at least this many times as long as writing one takes
 DISPLAY_SECONDS = 1.0  # between losses that are shown before they are logged; on a GPU each of them waits for the steps before
 
@@ -117,16 +115,8 @@ class FitLoop:
             self._evaluation_seconds = timing.evaluation
             budget = budget_from_minutes(self.config, timing)
             if self.state.run.is_main_process:
-                _log.warning("%s", self._forecast(budget, timing))
+                _log.warning("%s", reach_of_minutes(self.config, budget, timing, self.state.batches.words_per_epoch))
         return budget
-
-    def _forecast(self, budget: Budget, timing: Timing) -> str:
-        """How far minutes get at the measured speed."""
-        words = budget.total * timing.words
-        epochs, rate = words / max(self.state.batches.words_per_epoch, 1), timing.words / max(timing.step, 1e-9)
-        far = f"about {count(budget.total, 'step')}, {words:,.0f} words, {epochs:.2g} epochs, at {rate:,.0f} words per second"
-        few = "; so few steps teach little: give more minutes or a smaller model" if budget.total < _FEW_STEPS else ""
-        return f"{arg('minutes', self.config.minutes)} is {far}{few}"
 
     def _resume(self, checkpoint: Checkpoint, *, accept_changes: bool) -> None:
         values, run = checkpoint.values, self.state.run

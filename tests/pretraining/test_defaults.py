@@ -1,0 +1,67 @@
+"""Settings that fit the text and the time, those of resumed runs, and counted models beside the perplexity."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from polyseme.base.errors import PolysemeError
+from polyseme.base.run import Run
+from polyseme.pretraining.baselines import Baselines, baselines
+from polyseme.pretraining.defaults import fitted_vocabulary
+from polyseme.pretraining.methods import configure_method
+from polyseme.text.corpus import Corpus
+from polyseme.text.shards.shards import Shards
+
+CPU = Run.from_environment(device="cpu")
+OPTIONS = {"size": "tiny", "steps": 2, "batch_words": 64}
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    words = ["the", "bank", "of", "a", "river", "is", "wide", "and", "money", "lies"]
+    lines = [" ".join(words[start:] + words[:start]) + " ." for start in range(10) for _ in range(12)]
+    (tmp_path / "text.txt").write_text("\n".join(lines))
+    return Corpus(tmp_path / "text.txt", splitter="whitespace", workers=0)
+
+
+def test_vocabulary_and_output_fit_the_text_and_the_machine():
+    elmo = configure_method("elmo", {"size": "tiny", "minutes": 10})
+    found = elmo.resolve_defaults(955_095, CPU, fitted_vocabulary(955_095, 59_991, 21_704))
+    assert found.vocabulary_size < 20_000 and found.output == "sampled" and found.negatives <= 2048
+    small = elmo.resolve_defaults(20_000, CPU, fitted_vocabulary(20_000, 3000))
+    assert (small.vocabulary_size, small.output) == (1003, "full")
+    chosen = configure_method("elmo", {"vocabulary_size": 30_000, "output": "full"}).resolve_defaults(955_095, CPU, 19_000)
+    assert (chosen.vocabulary_size, chosen.output) == (30_000, "full")
+
+
+def test_resuming_keeps_the_settings_of_the_run(corpus, tmp_path):
+    out = tmp_path / "m"
+    configure_method("elmo", OPTIONS | {"vocabulary_size": 9, "learning_rate": 1e-3}).fit(corpus, CPU, out)
+    again = configure_method("elmo", OPTIONS).fit(corpus, CPU, out)  # as if the defaults had changed since
+    assert again.steps == 2 and len((out / "vocabulary.txt").read_text().splitlines()) == 9
+    with pytest.raises(PolysemeError, match="vocabulary_size: 9 in the run, 10 now"):
+        configure_method("elmo", OPTIONS | {"vocabulary_size": 10}).fit(corpus, CPU, out)
+
+
+def test_counted_models_beside_the_perplexity(corpus, tmp_path, caplog):
+    result = configure_method("elmo", OPTIONS).fit(corpus, CPU, tmp_path / "m")
+    counted = result.baselines
+    assert "chosen for this text and machine: vocabulary_size=14, output='full'" in caplog.text
+    assert 1 < counted.trigram < counted.unigram < 14 and 1 < counted.trigram_backward < counted.unigram
+    assert "usable" in result.lines()[-1] and json.loads(json.dumps(result.to_dict()))["baselines"]["3-gram"] == counted.trigram
+
+
+def test_unigrams_are_the_frequencies_of_words(tmp_path):
+    (tmp_path / "text.txt").write_text("a a b\n" * 50 + "a b\n" * 4)
+    shards = Shards.build(Corpus(tmp_path / "text.txt", splitter="whitespace", workers=0), tmp_path / "shards")
+    found = baselines(shards, range(50), range(50, 54), np.arange(5, dtype=np.int32))
+    expected = math.exp(-(math.log(100 / 200) + 2 * math.log(50 / 200)) / 3)  # of 200 predictions, ends included
+    assert found.unigram == pytest.approx(expected, rel=0.05)
+
+
+def test_verdicts():
+    counted = Baselines(500.0, 100.0)
+    said = [counted.verdict({"perplexity": value}).partition(":")[0] for value in (80, 180, 300, 900)]
+    assert said == ["usable", "usable", "hardly usable", "not usable"]
