@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from polyseme.base.config import Setting
+from polyseme.text.config import SplitterName
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
@@ -28,7 +29,6 @@ else:
     AnyCorpus = list[str]
     FilePath = Path
 
-SplitterName = Literal["english", "chinese", "characters", "whitespace", "unigram"]
 SentencesName = Literal["english", "chinese", "lines"]
 StartName = Literal["learned", "zero", "warm", "carry"]
 PrecisionName = Literal["fp32", "fp16", "bf16", "int8"]

@@ -23,9 +23,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from polyseme.base.display import count
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import read_json, wrap_os_errors, write_text
-from polyseme.base.progress import progress
+from polyseme.base.progress import progress, report, visible
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.config import CachePrecision
 from polyseme.encoders.fingerprint import model_fingerprint
@@ -137,6 +138,10 @@ def _opened(part: Path, shape: tuple[int, ...], kind: type) -> np.memmap:
 
 def _fill(encoder: Encoder, documents: Sequence[Document], states: np.memmap, offsets: NDArray[np.int64], part: Path) -> None:
     done = _done(part)
+    if not visible():
+        report(
+            f"computing the layers of {count(len(documents) - done, 'text')} with {Path(encoder.source or encoder.kind).name}"
+        )
     with progress("computing frozen layers", len(documents) - done, "texts") as advance:
         words = _AT_A_TIME * (_MORE_ON_CUDA if encoder.device.type == "cuda" else 1)
         while done < len(documents):
