@@ -29,7 +29,7 @@ def test_from_a_file_to_a_tagger(run, model, files):
     titles = ["confusion matrix, test data", "worst errors, test data", "layer weights", "input, elmo 1"]
     assert [line for line in lines if line in titles] == titles
     assert max(len(line) for line in lines if str(files) not in line) <= 80
-    assert result.err.startswith("classes   2: LOC 18, PER 18\n") and "\nepoch 1 of 1, loss " in result.err
+    assert result.err.startswith("classes   2: LOC (18), PER (18)\n") and "\nepoch 1 of 1, loss " in result.err
     assert "train 18 examples (102 words), dev 4 examples (22 words)" in result.err and "hidden size 8" in result.err
     written = json.loads((files / "run" / "result.json").read_text())
     assert [f"{written['scores']['dev'][name]:.4f}" for name in lines[1].split()] == lines[2].split()[1:]

@@ -74,7 +74,7 @@ def test_the_rest_of_a_matrix_is_one_class():
 
 def test_classes_that_fit_on_a_line():
     counts = {f"标签{number}": 1000 - number for number in range(300)}
-    assert class_list(counts, 70).startswith("300: 标签0 1,000, 标签1 999, ") and cell_len(class_list(counts, 70)) <= 70
+    assert class_list(counts, 70).startswith("300: 标签0 (1,000), 标签1 (999), ") and cell_len(class_list(counts, 70)) <= 70
     assert class_list({}, 70) == ""
 
 

@@ -80,11 +80,11 @@ def label_counts(examples: Sequence[Any]) -> Counter[str]:
 def class_list(counts: Mapping[str, int], width: int) -> str:
     """Classes with their counts, the largest first, as many as fit.
 
-    >>> class_list({"a": 5, "b": 1200, "c": 1, "d": 7}, 24)
-    '4: b 1,200, d 7, 2 more'
+    >>> class_list({"a": 5, "b": 1200, "c": 1, "d": 7}, 30)
+    '4: b (1,200), d (7), 2 more'
     """
     names = sorted(counts, key=lambda name: (-counts[name], name))
-    shown = [f"{short(name, 20)} {counts[name]:,}" for name in names]
+    shown = [f"{short(name, 20)} ({counts[name]:,})" for name in names]
     for kept in range(len(names), 0, -1):
         more = [f"{len(names) - kept:,} more"] if kept < len(names) else []
         text = f"{len(names):,}: {', '.join([*shown[:kept], *more])}"
