@@ -122,7 +122,8 @@ def test_from_text_to_vectors(corpus: Corpus, tmp_path: Path, architecture: str,
         architecture=architecture,  # type: ignore[arg-type]
         vocabulary_size=100,
         batch_words=300,
-        train=TrainConfig(epochs=16.0, optim=OptimConfig(learning_rate=1e-2)),
+        bptt=5,
+        train=TrainConfig(epochs=16.0, optim=OptimConfig(learning_rate=2e-2)),
     )
     result = config.fit(corpus, Run(seed=1), tmp_path / "model")
     assert result.ended == "budget" and result.scores["perplexity"] < 8

@@ -14,7 +14,7 @@ from polyseme.pretraining.elmo_config import ElmoPretraining, TagLmPretraining
 from polyseme.text.corpus import Corpus
 from polyseme.training.config import TrainConfig
 
-TAUGHT = {"size": "tiny", "vocabulary_size": 50, "batch_words": 100, "train": TrainConfig(steps=6)}
+TAUGHT = {"size": "tiny", "vocabulary_size": 50, "batch_words": 100, "bptt": 5, "train": TrainConfig(steps=6)}
 
 
 def test_taught_as_an_elmo_is(tmp_path: Path) -> None:

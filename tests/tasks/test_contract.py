@@ -467,7 +467,7 @@ def loss_of(task: Task, data: TaskData) -> float:
         return float(task.eval().loss(task.prepare(data.gather(range(len(data))))).total)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in VARIANTS)) for name in CASES])
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp16", 1e-2), ("fp32", 1e-5)])
 def test_cached_layers_give_the_loss_of_computed_ones(
     name: str, precision: CachePrecision, tolerance: float, tmp_path: Path
