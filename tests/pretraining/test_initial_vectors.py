@@ -18,7 +18,9 @@ from polyseme.text.shards.shards import Shards
 from polyseme.text.word_vectors import WordVectors
 from polyseme.training.config import TrainConfig
 
-CONFIG = ElmoPretraining(size="tiny", input="words", vocabulary_size=500, batch_words=100, bptt=5, train=TrainConfig(epochs=1.0))
+CONFIG = ElmoPretraining(
+    size="tiny", input="words", vocabulary_size=500, batch_words=100, bptt=5, train=TrainConfig(epochs=1.0)
+)
 
 
 @pytest.fixture
