@@ -48,7 +48,7 @@ def test_resuming_keeps_the_settings_of_the_run(corpus, tmp_path):
 def test_counted_models_beside_the_perplexity(corpus, tmp_path, caplog):
     result = configure_method("elmo", OPTIONS).fit(corpus, CPU, tmp_path / "m")
     counted = result.baselines
-    assert "chosen for this text and machine: vocabulary_size=14, output='full'" in caplog.text
+    assert "chosen for this text and machine: vocabulary_size=14" in caplog.text
     assert 1 < counted.trigram < counted.unigram < 14 and 1 < counted.trigram_backward < counted.unigram
     assert "usable" in result.lines()[-1] and json.loads(json.dumps(result.to_dict()))["baselines"]["3-gram"] == counted.trigram
 

@@ -43,7 +43,7 @@ from polyseme.training.step_runner import time_steps
 from polyseme.training.trainer import Trainer, TrainOutput
 
 _log = logging.getLogger(__name__)
-_REPORTED = ("vocabulary_size", "output", "negatives", "batching", "batch_words", "batch_size", "batch_subwords")
+_OPEN = ("vocabulary_size", "output", "negatives", "batching", "batch_words", "batch_size", "batch_subwords")
 _MEASURED, _TRAINED = 0.02, 0.85  # of the minutes, for measuring and for steps
 
 
@@ -197,9 +197,9 @@ class TrainingJob(Job):
 
     def _report_settings(self, given: NeuralMethod) -> None:
         """Report settings that the user left open."""
-        values = {name: getattr(self.method, name, None) for name in _REPORTED}
+        values = {name: getattr(self.method, name, None) for name in _OPEN}
         found = {name: value for name, value in values.items() if value is not None and getattr(given, name) is None}
-        found.pop("batching", None)
+        found = {name: value for name, value in found.items() if name != "batching" and value != "full"}
         if self.run.is_main_process and found:
             _log.warning("chosen for this text and machine: %s", ", ".join(arg(name, value) for name, value in found.items()))
 
@@ -219,7 +219,7 @@ def with_stored(method: NeuralMethod, out: Path, section: str) -> NeuralMethod:
     like = {"settings": {section: ConfigValues(type(method), {})}, "config": method.train}
     stored = stored_settings(out, like)
     before, rate = stored.get("settings", {}).get(section, {}), stored.get("config", {}).get("optim", {}).get("learning_rate")
-    opened = {name: before[name] for name in _REPORTED if before.get(name) is not None and getattr(method, name, 0) is None}
+    opened = {name: before[name] for name in _OPEN if before.get(name) is not None and getattr(method, name, 0) is None}
     if before.get("output") != "sampled" and "output" in before:
         opened.pop("negatives", None)
     optim = method.train.optim
