@@ -152,7 +152,7 @@ def test_every_word_of_every_help_is_shown(pages):
 
 def test_defaults_of_functions(pages):
     assert "[0 or more; default: 10]" in row(pages["evaluate",], "errors")
-    assert "default: en]" in row(pages["train", "tagging"], "encoder")
+    assert "default: en; zh" in row(pages["train", "tagging"], "encoder")
     assert "default: as in training]" in row(pages["predict",], "num_beams")
     for path, verb in VERBS.items():
         for name, parameter in inspect.signature(inspect.unwrap(verb.function)).parameters.items():

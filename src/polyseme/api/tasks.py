@@ -68,8 +68,8 @@ Folds = Annotated[
 EncoderNames = Annotated[
     Encoders,
     Setting(
-        help="none, or models joined by +: en, zh, folders, Hugging Face Hub ids, files of word vectors (vectors.bin+en).",
-        default_text="en; zh if the data is mostly Chinese",
+        help="none, or models joined by +: en, zh, folders, Hub ids, files of word vectors (vectors.bin+en).",
+        default_text="en; zh for Chinese",
         metavar="MODEL",
         flags=("-e",),
     ),

@@ -63,9 +63,9 @@ def baselines(shards: Shards, train: range, held_out: range, ids: TypeIds, *, bo
     first = int(np.searchsorted(shards.offsets, shards.offsets[train.stop] - MAX_WORDS))
     counted = _part(shards, range(max(first, train.start), train.stop))
     scored = _part(shards, held_out)
-    values = [_perplexity(counted, scored, ids, size, order) for order in (1, ORDER)]
+    unigram, trigram = (_perplexity(counted, scored, ids, size, order) for order in (1, ORDER))
     backward = _perplexity(_reversed(counted), _reversed(scored), ids, size, ORDER) if both else None
-    return Baselines(*values, trigram_backward=backward)
+    return Baselines(unigram, trigram, backward)
 
 
 def _perplexity(counted: Shards, scored: Shards, ids: TypeIds, size: int, order: int) -> float:

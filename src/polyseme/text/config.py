@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from polyseme.text.files.sources import Source, TextPaths
     from polyseme.text.words import Splitter
 
-SplitterName = Literal["english", "chinese", "characters", "unigram", "whitespace"]
+SplitterName = Literal["english", "chinese", "characters", "whitespace", "unigram"]
 SentencesName = Literal["english", "chinese", "lines"]
 
 
