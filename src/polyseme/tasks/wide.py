@@ -1,0 +1,135 @@
+"""The wide part of a network: a linear model of n-grams, whose scores are added to the network's ("wide and deep").
+
+N-grams tell topics and sentiment from few examples, where a network would need many; the network adds what depends on order and
+context, and knows words that the training data lacks. The linear model is fitted first. In training the network sees scores from
+models that were fitted without the text (cross-fitting, in five parts): scores of the fitted texts would be right nearly always,
+and leave the network nothing to learn.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from polyseme.tasks.linear_model import LinearModel, binary, fit_linear_model, score_rows
+from polyseme.tasks.sparse_features import FeatureHasher, SparseRows, Text, max_ngram
+
+FOLDS = 5
+PENALTIES = (1.0, 4.0, 16.0)
+"""Inverse L2 penalties to choose from."""
+Texts = tuple[Text, ...]
+"""The texts of an example: one, or two."""
+
+
+@dataclass(frozen=True)
+class WideFit:
+    """A linear model of the training data, and scores of its examples by models that were fitted without them."""
+
+    model: LinearModel
+    longest: int
+    cross_fitted: np.ndarray
+    """(examples, outputs)."""
+
+
+class WidePart(nn.Module):
+    """Scores (examples, outputs) of texts by a linear model, times a learned scale."""
+
+    def __init__(self, features: int, outputs: int) -> None:
+        super().__init__()
+        self.register_buffer("ids", torch.zeros(features, dtype=torch.int64))
+        self.register_buffer("weights", torch.zeros(features, outputs))
+        self.register_buffer("bias", torch.zeros(outputs))
+        self.register_buffer("longest", torch.tensor(2))
+        self.scale = nn.Parameter(torch.ones(()))
+        self._known: dict[Hashable, np.ndarray] = {}  # scores of training examples, and in training of dev examples
+        self._hasher: FeatureHasher | None = None
+
+    def load_fit(self, fit: WideFit, examples: Sequence[Texts]) -> None:
+        """Take the weights of a fitted model, and the cross-fitted scores of the training data."""
+        self.ids.copy_(fit.model.ids)
+        self.weights.copy_(fit.model.weights)
+        self.bias.copy_(fit.model.bias)
+        self.longest.fill_(fit.longest)
+        self._known = {example_key(texts): row for texts, row in zip(examples, fit.cross_fitted, strict=True)}
+
+    def cross_fitted(self, examples: Sequence[Texts]) -> Tensor:
+        """Return the scores of training examples, unscaled, as cross-fitting gave them."""
+        rows = [self._known.get(example_key(texts)) for texts in examples]
+        if missing := [number for number, row in enumerate(rows) if row is None]:
+            scores = self.scores([examples[number] for number in missing]).cpu().numpy()
+            for number, row in zip(missing, scores, strict=True):
+                rows[number] = row
+        return torch.from_numpy(np.stack(rows)).to(self.weights.device)  # type: ignore[arg-type]
+
+    @torch.no_grad()
+    def scores(self, examples: Sequence[Texts]) -> Tensor:
+        """Return the scores of examples, unscaled."""
+        if self._hasher is None:
+            self._hasher = FeatureHasher(int(self.longest))
+        return score_rows(hash_examples(self._hasher, examples), self.ids, self.weights, self.bias)
+
+    def forward(self, scores: Tensor) -> Tensor:
+        return self.scale * scores
+
+
+def fit_wide(examples: Sequence[Texts], targets: np.ndarray, outputs: int) -> WideFit:
+    """Fit the wide part to training data: class numbers, or with one output numbers."""
+    longest = max_ngram([text for texts in examples for text in texts])
+    rows = hash_examples(FeatureHasher(longest), examples)
+    fold = _folds(examples, targets if outputs > 1 else np.zeros(len(targets), dtype=np.int64))
+    scores = np.zeros((len(examples), outputs), dtype=np.float32)
+    best = PENALTIES[0]
+    for each in range(FOLDS):
+        inside, outside = np.flatnonzero(fold != each), np.flatnonzero(fold == each)
+        if not len(inside) or not len(outside):
+            continue
+        if each == 0:  # the penalty is chosen once, on the first part
+            best, scores[outside] = _choose(rows, targets, outputs, inside, outside)
+        else:
+            model = fit_linear_model(rows.take(inside), targets[inside], outputs, c=best)
+            scores[outside] = model.scores(rows.take(outside)).numpy()
+    return WideFit(fit_linear_model(rows, targets, outputs, c=best), longest, scores)
+
+
+def hash_examples(hasher: FeatureHasher, examples: Sequence[Texts]) -> SparseRows:
+    """Return the features of examples of one text each, or of two."""
+    if examples and len(examples[0]) == 2:
+        return hasher.pairs([(first, second) for first, second in examples])
+    return binary(hasher.texts([text for (text,) in examples]))
+
+
+def example_key(texts: Texts) -> Hashable:
+    """What is equal for equal texts."""
+    return tuple(text if isinstance(text, str) else tuple(text) for text in texts)
+
+
+def _choose(
+    rows: SparseRows, targets: np.ndarray, outputs: int, inside: np.ndarray, outside: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """The penalty with the lowest loss outside the fitted rows, and the scores with it."""
+    found = []
+    for c in PENALTIES:
+        scores = fit_linear_model(rows.take(inside), targets[inside], outputs, c=c).scores(rows.take(outside))
+        gold = torch.from_numpy(targets[outside])
+        loss = F.cross_entropy(scores, gold) if outputs > 1 else F.mse_loss(scores.squeeze(1), gold.to(scores))
+        found.append((float(loss), c, scores.numpy()))
+    _, best, scores = min(found, key=lambda each: each[0])
+    return best, scores
+
+
+def _folds(examples: Sequence[Texts], labels: np.ndarray) -> np.ndarray:
+    """The part of each example: equal texts share one, and labels are spread evenly."""
+    first: dict[Hashable, int] = {}
+    same = np.array([first.setdefault(example_key(texts), number) for number, texts in enumerate(examples)])
+    distinct = np.array(sorted(first.values()))
+    hashes = np.array([zlib.crc32(repr(example_key(examples[number])).encode("utf-8", "backslashreplace")) for number in distinct])
+    order = np.lexsort((hashes, labels[distinct]))
+    part = np.empty(len(examples), dtype=np.int64)
+    part[distinct[order]] = np.arange(len(order)) % FOLDS
+    return part[same]
