@@ -19,8 +19,10 @@ _CHECKED = 1 << 24  # numbers of a large tensor that are checked together
 def write_tensors(
     tensors: Mapping[str, Tensor], path: Path, dtype: torch.dtype = torch.float32, exact: Mapping[str, Tensor] | None = None
 ) -> None:
-    """Write tensors as `dtype`, and those of `exact` as float32; numbers that are not finite are an error."""
-    converted = {name: value.detach().to("cpu", dtype) for name, value in tensors.items()}
+    """Write tensors as `dtype`, those of `exact` as float32, whole numbers as they are; what is not finite is an error."""
+    converted = {
+        name: value.detach().to("cpu", dtype if value.is_floating_point() else value.dtype) for name, value in tensors.items()
+    }
     converted |= {name: value.detach().to("cpu", torch.float32) for name, value in (exact or {}).items()}
     for name, value in converted.items():
         if not all(bool(torch.isfinite(block).all()) for block in value.reshape(-1).split(_CHECKED)):
@@ -47,11 +49,11 @@ def write_unchanged(tensors: Mapping[str, Tensor], path: Path, metadata: dict[st
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Read the tensors of a safetensors file as float32."""
+    """Read the tensors of a safetensors file as float32, and whole numbers as they are."""
     try:
         with wrap_os_errors(path, "read"):
             path.open("rb").close()  # safetensors reports every file that it cannot open as missing
-            return {name: value.float() for name, value in load_file(path).items()}
+            return {name: value.float() if value.is_floating_point() else value for name, value in load_file(path).items()}
     except SafetensorError as error:
         raise FormatError(path, f"is a damaged safetensors file ({error})") from error
 

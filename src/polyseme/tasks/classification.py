@@ -28,7 +28,7 @@ from polyseme.tasks.base import as_text, check_texts, joined, to_words
 from polyseme.tasks.classification_config import ClassificationConfig
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
-from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.features import Features, TextVectors
 from polyseme.tasks.label_checks import label_problems, merge_spellings
 from polyseme.tasks.labels import (
     TextPooler,
@@ -37,14 +37,16 @@ from polyseme.tasks.labels import (
     guessed_data_options,
     hidden_layer,
     label_error,
-    label_ids,
+    label_numbers,
     label_predictions,
     read_labelled_rows,
     right_counts,
 )
-from polyseme.tasks.linear_head import LinearHead, SequenceLayout, SequenceTask
+from polyseme.tasks.linear_head import LinearHead, SequenceLayout
 from polyseme.tasks.predictions import LabelPrediction, Predictions
 from polyseme.tasks.splits import same_text
+from polyseme.tasks.wide import Texts
+from polyseme.tasks.wide_task import WideTargets, WideTask
 from polyseme.text.labelled.numbered_lines import first_line
 from polyseme.text.labelled.trees import examples as tree_examples
 from polyseme.text.labelled.trees import read_trees
@@ -83,7 +85,7 @@ class _Bcn(nn.Module):
         return scores
 
 
-class Classification(SequenceTask):
+class Classification(WideTask):
     """A text classifier; an output is a `LabelPrediction`."""
 
     kind = "classification"
@@ -92,7 +94,6 @@ class Classification(SequenceTask):
 
     def __init__(self, config: ClassificationConfig, features: Features, labels: Sequence[str], splitter: Splitter) -> None:
         super().__init__(config, features, labels, splitter)
-        self._ids = {label: number for number, label in enumerate(self.labels)}
         self.network: nn.Module
         if config.is_linear:
             self.network = LinearHead(
@@ -158,16 +159,26 @@ class Classification(SequenceTask):
     def example_texts(cls, example: LabelledText, splitter: Splitter) -> list[list[str]]:
         return [to_words(example.text, splitter)]
 
-    def make_targets(self, examples: Sequence[LabelledText], inputs: list[TextInputs]) -> Tensor:
-        return label_ids([example.label for example in examples], self._ids, self.features.device)
+    @classmethod
+    def suits_wide_part(cls, config: ClassificationConfig) -> bool:
+        return config.phrases == "none"  # phrases of one sentence share their n-grams
+
+    @classmethod
+    def wide_texts(cls, example: LabelledText) -> Texts:
+        return (example.text,)
+
+    @classmethod
+    def target_values(cls, examples: Sequence[LabelledText], labels: Sequence[str], config: TaskConfig) -> np.ndarray:
+        return label_numbers([example.label for example in examples], labels)
 
     # ---- network
 
-    def summed_loss(self, texts: list[TextVectors], targets: Tensor) -> tuple[Tensor, int]:
-        return F.cross_entropy(self.network(texts[0]).float(), targets, reduction="sum"), len(targets)
+    def summed_loss(self, texts: list[TextVectors], targets: WideTargets) -> tuple[Tensor, int]:
+        scores = self.add_wide(self.network(texts[0]), targets.wide)
+        return F.cross_entropy(scores, targets.values, reduction="sum"), len(targets.values)
 
     def decode(self, texts: list[TextVectors], examples: Sequence[LabelledText]) -> list[LabelPrediction]:
-        return label_predictions(self.network(texts[0]), self.labels)
+        return label_predictions(self.scores(texts, examples), self.labels)
 
     # ---- predictions
 

@@ -34,6 +34,13 @@ class TableTaskConfig(SequenceTaskConfig):
     )
     header: bool | None = setting(None, "Whether the first row names the columns.", default_text="detected", group="Data")
     format: TableFormat | None = setting(None, "Table format.", default_text="detected", group="Data")
+    wide: bool | None = setting(
+        None,
+        "Add a linear model of n-grams to the network's scores; for pairs, of the n-grams that the texts share or do not.",
+        default_text="yes, unless the network is linear or the data are phrases of trees",
+        group="Training",
+    )
+    wide_features: int = setting(0, option=False)
 
 
 @dataclass(frozen=True, kw_only=True)

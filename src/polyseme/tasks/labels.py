@@ -14,7 +14,6 @@ from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.nn.dropout import VariationalDropout
 from polyseme.nn.pooling import pool
 from polyseme.nn.stacked_bilstm import StackedBiLstm
-from polyseme.nn.to_device import to_device
 from polyseme.tasks.classification_config import ClassificationConfig, TableTaskConfig
 from polyseme.tasks.error_analysis import ExampleError
 from polyseme.tasks.features import Features, TextVectors
@@ -62,12 +61,13 @@ def gold_labels(labels: Sequence[str | None]) -> list[str]:
     return found
 
 
-def label_ids(labels: Sequence[str | None], ids: dict[str, int], device: torch.device) -> Tensor:
-    """Return labels as (batch,) numbers on the device."""
+def label_numbers(labels: Sequence[str | None], known: Sequence[str]) -> np.ndarray:
+    """Return labels as (examples,) numbers."""
+    ids = {label: number for number, label in enumerate(known)}
     unknown = sorted({label for label in gold_labels(labels) if label not in ids})
     if unknown:
         raise UsageError(f"the network has no label {unknown[0]!r}; it predicts {', '.join(ids)}")
-    return to_device(torch.tensor([ids[label] for label in gold_labels(labels)]), device)
+    return np.array([ids[label] for label in gold_labels(labels)], dtype=np.int64)
 
 
 def label_predictions(scores: Tensor, labels: Sequence[str]) -> list[LabelPrediction]:

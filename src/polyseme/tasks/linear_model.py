@@ -166,9 +166,7 @@ def _idf(columns: np.ndarray, features: int, rows: int) -> np.ndarray:
     return (np.log((1 + rows) / (1 + np.bincount(columns, minlength=features))) + 1).astype(np.float32)
 
 
-def _log_count_ratios(
-    rows: SparseRows, columns: np.ndarray, targets: np.ndarray, features: int, outputs: int
-) -> np.ndarray:
+def _log_count_ratios(rows: SparseRows, columns: np.ndarray, targets: np.ndarray, features: int, outputs: int) -> np.ndarray:
     """(features, outputs): how much more frequent a feature is in a class than in the others."""
     label = targets[rows.rows]
     ratios = np.empty((features, outputs), dtype=np.float32)

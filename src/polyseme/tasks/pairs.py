@@ -27,11 +27,10 @@ from polyseme.encoders.batch import Sentence
 from polyseme.metrics.classes import Confusion, confusion
 from polyseme.metrics.correlation import pearson, spearman
 from polyseme.nn.networks.esim import Esim
-from polyseme.nn.to_device import to_device
 from polyseme.tasks.base import as_text, joined, to_words
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
-from polyseme.tasks.features import Features, TextInputs, TextVectors
+from polyseme.tasks.features import Features, TextVectors
 from polyseme.tasks.label_checks import label_problems, merge_spellings
 from polyseme.tasks.labels import (
     TextPooler,
@@ -40,16 +39,18 @@ from polyseme.tasks.labels import (
     guessed_data_options,
     hidden_layer,
     label_error,
-    label_ids,
+    label_numbers,
     label_predictions,
     read_labelled_rows,
     right_counts,
 )
-from polyseme.tasks.linear_head import LinearHead, SequenceLayout, SequenceTask
+from polyseme.tasks.linear_head import LinearHead, SequenceLayout
 from polyseme.tasks.pairs_config import PairsConfig
 from polyseme.tasks.predictions import LabelPrediction, Predictions, ScorePrediction
 from polyseme.tasks.sentence_pair import SentencePairTask
 from polyseme.tasks.splits import quantiles, same_text
+from polyseme.tasks.wide import Texts
+from polyseme.tasks.wide_task import WideTargets, WideTask
 from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.words import Splitter
 
@@ -103,7 +104,7 @@ class _Siamese(nn.Module):
         return scores
 
 
-class Pairs(SequenceTask, SentencePairTask):
+class Pairs(WideTask, SentencePairTask):
     """A classifier or regressor of sentence pairs; an output is a `LabelPrediction` or a `ScorePrediction`."""
 
     kind = "pairs"
@@ -113,7 +114,6 @@ class Pairs(SequenceTask, SentencePairTask):
 
     def __init__(self, config: PairsConfig, features: Features, labels: Sequence[str], splitter: Splitter) -> None:
         super().__init__(config, features, labels, splitter)
-        self._ids = {label: number for number, label in enumerate(self.labels)}
         outputs = len(self.labels)  # a score is one number, and has one label
         self.network: nn.Module
         if config.is_linear:
@@ -202,13 +202,17 @@ class Pairs(SequenceTask, SentencePairTask):
     def example_texts(cls, example: LabelledPair, splitter: Splitter) -> list[list[str]]:
         return [to_words(example.first, splitter), to_words(example.second, splitter)]
 
-    def make_targets(self, examples: Sequence[LabelledPair], inputs: list[TextInputs]) -> Tensor:
-        labels = [example.label for example in examples]
-        if self.config.goal == "classes":
-            return label_ids(labels, self._ids, self.features.device)
-        low, high = self._range
-        scaled = [(number - low) / (high - low) for number in _numbers(labels)]
-        return to_device(torch.tensor(scaled, dtype=torch.float32), self.features.device)
+    @classmethod
+    def wide_texts(cls, example: LabelledPair) -> Texts:
+        return example.first, example.second
+
+    @classmethod
+    def target_values(cls, examples: Sequence[LabelledPair], labels: Sequence[str], config: PairsConfig) -> np.ndarray:
+        given = [example.label for example in examples]
+        if config.goal == "classes":
+            return label_numbers(given, labels)
+        assert config.min_score is not None and config.max_score is not None
+        return ((np.array(_numbers(given)) - config.min_score) / (config.max_score - config.min_score)).astype(np.float32)
 
     @property
     def _range(self) -> tuple[float, float]:
@@ -218,16 +222,16 @@ class Pairs(SequenceTask, SentencePairTask):
 
     # ---- network
 
-    def summed_loss(self, texts: list[TextVectors], targets: Tensor) -> tuple[Tensor, int]:
-        scores = self.network(*texts).float()
+    def summed_loss(self, texts: list[TextVectors], targets: WideTargets) -> tuple[Tensor, int]:
+        scores = self.add_wide(self.network(*texts), targets.wide)
         if self.config.goal == "score":
-            return F.mse_loss(scores.squeeze(1), targets, reduction="sum"), len(targets)
-        return F.cross_entropy(scores, targets, reduction="sum"), len(targets)
+            return F.mse_loss(scores.squeeze(1), targets.values, reduction="sum"), len(targets.values)
+        return F.cross_entropy(scores, targets.values, reduction="sum"), len(targets.values)
 
     def decode(
         self, texts: list[TextVectors], examples: Sequence[LabelledPair]
     ) -> list[LabelPrediction] | list[ScorePrediction]:
-        scores = self.network(*texts)
+        scores = self.scores(texts, examples)
         if self.config.goal == "classes":
             return label_predictions(scores, self.labels)
         low, high = self._range

@@ -1,8 +1,8 @@
 """Texts as sparse features: hashed n-grams of words, and for pairs which n-grams the two texts share.
 
-A unit is a lower-case word, a punctuation mark, or a single character in scripts without spaces (Han, kana, Thai, ...). N-grams
-have one or two units, or up to three where most units are single characters. They are hashed to 32 bits, so that no list of them
-is kept: features of new texts need only the hashes that a model knows.
+A unit is a lower-case word, a punctuation mark, or a single character in scripts without spaces (Han, kana, Thai, ...).
+N-grams have one or two units, or up to three where most units are single characters. They are hashed to 32 bits, so that no
+list of them is kept: features of new texts need only the hashes that a model knows.
 """
 
 from __future__ import annotations

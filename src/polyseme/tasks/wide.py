@@ -1,9 +1,9 @@
 """The wide part of a network: a linear model of n-grams, whose scores are added to the network's ("wide and deep").
 
-N-grams tell topics and sentiment from few examples, where a network would need many; the network adds what depends on order and
-context, and knows words that the training data lacks. The linear model is fitted first. In training the network sees scores from
-models that were fitted without the text (cross-fitting, in five parts): scores of the fitted texts would be right nearly always,
-and leave the network nothing to learn.
+N-grams tell topics and sentiment from few examples, where a network would need many; the network adds what depends on order
+and context, and knows words that the training data lacks. The linear model is fitted first. In training the network sees
+scores from models that were fitted without the text (cross-fitting, in five parts): scores of the fitted texts would be right
+nearly always, and leave the network nothing to learn.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ def _folds(examples: Sequence[Texts], labels: np.ndarray) -> np.ndarray:
     first: dict[Hashable, int] = {}
     same = np.array([first.setdefault(example_key(texts), number) for number, texts in enumerate(examples)])
     distinct = np.array(sorted(first.values()))
-    hashes = np.array([zlib.crc32(repr(example_key(examples[number])).encode("utf-8", "backslashreplace")) for number in distinct])
+    keys = [repr(example_key(examples[number])).encode("utf-8", "backslashreplace") for number in distinct]
+    hashes = np.array([zlib.crc32(key) for key in keys])
     order = np.lexsort((hashes, labels[distinct]))
     part = np.empty(len(examples), dtype=np.int64)
     part[distinct[order]] = np.arange(len(order)) % FOLDS

@@ -1,0 +1,100 @@
+"""Tasks whose network can have a wide part: classification and sentence pairs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from polyseme.encoders.base import Encoder
+from polyseme.nn.to_device import to_device
+from polyseme.tasks.classification_config import TableTaskConfig
+from polyseme.tasks.config import TaskConfig
+from polyseme.tasks.features import Features, TextInputs
+from polyseme.tasks.linear_head import SequenceTask
+from polyseme.tasks.wide import Texts, WidePart, fit_wide
+from polyseme.text.words import Splitter
+
+
+@dataclass(frozen=True)
+class WideTargets:
+    """What the loss compares with."""
+
+    values: Tensor
+    """(examples,): class numbers, or scores from 0 to 1."""
+    wide: Tensor | None
+    """(examples, outputs): scores of the wide part."""
+
+
+class WideTask(SequenceTask):
+    """A task of classes or scores, whose network can have a wide part."""
+
+    config: TableTaskConfig
+
+    def __init__(self, config: TableTaskConfig, features: Features, labels: Sequence[str], splitter: Splitter) -> None:
+        super().__init__(config, features, labels, splitter)
+        self.wide = WidePart(config.wide_features, len(self.labels)) if config.wide_features else None
+
+    @classmethod
+    def resolve_defaults(cls, config: TaskConfig, examples: Sequence[Any]) -> TaskConfig:
+        """A wide part by default, where the network is the task's own and examples are whole texts."""
+        config = super().resolve_defaults(config, examples)
+        assert isinstance(config, TableTaskConfig)
+        if config.wide is None:
+            config = config.replace(wide=not config.is_linear and cls.suits_wide_part(config))
+        return config
+
+    @classmethod
+    def suits_wide_part(cls, config: Any) -> bool:
+        """Return whether the training data suits a wide part."""
+        return True
+
+    @classmethod
+    @abstractmethod
+    def wide_texts(cls, example: Any) -> Texts:
+        """Return the texts of an example as they were given."""
+
+    @classmethod
+    @abstractmethod
+    def target_values(cls, examples: Sequence[Any], labels: Sequence[str], config: Any) -> np.ndarray:
+        """Return (examples,) class numbers, or scores from 0 to 1."""
+
+    @classmethod
+    def build(
+        cls,
+        config: TaskConfig,
+        examples: Sequence[Any],
+        encoders: Sequence[Encoder] = (),
+        *,
+        splitter: Splitter | None = None,
+    ) -> Self:
+        config = cls.resolve_defaults(config, examples)
+        assert isinstance(config, TableTaskConfig)
+        fitted, texts = None, [cls.wide_texts(example) for example in examples]
+        if config.wide:
+            labels = cls.collect_labels(examples, config)
+            fitted = fit_wide(texts, cls.target_values(examples, labels, config), len(labels))
+            config = config.replace(wide_features=len(fitted.model.ids))
+        task = super().build(config, examples, encoders, splitter=splitter)
+        if fitted is not None and task.wide is not None:
+            task.wide.load_fit(fitted, texts)
+        return task
+
+    def make_targets(self, examples: Sequence[Any], inputs: list[TextInputs]) -> WideTargets:
+        values = torch.from_numpy(self.target_values(examples, self.labels, self.config))
+        wide = None if self.wide is None else self.wide.cross_fitted([self.wide_texts(example) for example in examples])
+        return WideTargets(to_device(values, self.features.device), wide)
+
+    def add_wide(self, scores: Tensor, wide: Tensor | None) -> Tensor:
+        """Return the network's scores (examples, outputs), with those of the wide part."""
+        return scores.float() if self.wide is None or wide is None else scores.float() + self.wide(wide)
+
+    def scores(self, texts: Sequence[Any], examples: Sequence[Any]) -> Tensor:
+        """Return the scores (examples, outputs) of examples to predict."""
+        wide = None if self.wide is None else self.wide.scores([self.wide_texts(example) for example in examples])
+        return self.add_wide(self.network(*texts), wide)
