@@ -27,6 +27,14 @@ RECIPES: dict[str, dict[str, Any]] = {
 """By kind of encoder, under the option names of `polyseme.train`."""
 
 
+def classification_options(task: str, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:
+    """Return the options of a classifier on pre-trained encoders: a word table of its own only learns the data by heart."""
+    contextual = any(not encoder.static for encoder in encoders)
+    given = [name for name in ("task_embeddings", "word_dim", "characters", "unknown_words", "word_dropout") if name in options]
+    is_own = task == "classification" and contextual and len(encoders) == 1 and not given
+    return {"task_embeddings": False} if is_own and options.get("network") != "linear" else {}
+
+
 def recipe_options(config: TaskConfig, options: Mapping[str, Any], encoders: Sequence[Encoder]) -> dict[str, Any]:
     """Return the published options that are not given, for a fine-tuned encoder with a head alone; else none."""
     if config.features.mode != "finetune" or len(encoders) != 1 or not config.is_linear:

@@ -1,8 +1,7 @@
 """Public labelled data sets by name: their files under `$POLYSEME_DATA/tasks`, their task, and where they come from.
 
-Nothing is downloaded; each entry says who publishes it. The options are those of `polyseme train`, the same for every encoder,
-so that rows of a comparison differ in nothing else. The learning rate falls to zero over the epochs, and most sets have as much
-patience as epochs, so that runs go to the end of their schedule. The options are those that `docs/results` was measured with.
+Nothing is downloaded; each entry says who publishes it. Options describe the data (columns, endings of files, classes) and
+nothing else: networks and their training have the defaults that every user gets.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ VARIABLE = "POLYSEME_DATA"
 
 @dataclass(frozen=True)
 class LabelledSet:
-    """A labelled data set, and how a task is trained on it."""
+    """A labelled data set."""
 
     title: str
     task: str
@@ -34,6 +33,7 @@ class LabelledSet:
     splitter: str | None = None
     """Splitter of raw text; None: the text is tokenized, or the splitter of the language's model is used."""
     options: Mapping[str, Any] = field(default_factory=dict)
+    """What the task must know of the files."""
     source: str = ""
     own: bool = False
     """Whether the paths are those of a user's files, and not below `$POLYSEME_DATA/tasks`."""
@@ -65,60 +65,36 @@ class LabelledSet:
         return {"train": self.train, "dev": self.dev, "test": self.test}
 
 
-_NER: dict[str, Any] = {"hidden_size": 200, "network_layers": 2, "dropout": 0.5, "norm": "none", "mix_dropout": 0.2}
-_NER |= {"batch_size": 32, "epochs": 15, "patience": 15, "learning_rate": 2e-3, "min_steps": 1500}
-_CHARACTERS: dict[str, Any] = _NER | {"word_features": True}  # by the words that hold them
-_COREF: dict[str, Any] = {"hidden_size": 200, "dropout": 0.3, "norm": "bilm", "mix_dropout": 0.2, "max_span_width": 20}
-_COREF |= {"spans_per_word": 0.4}
-_COREF |= {"max_training_sentences": 50, "batch_size": 1, "epochs": 20, "patience": 20, "learning_rate": 1e-3}
-
 SETS = {
     "ner": LabelledSet(
         title="CoNLL-2003 English names", task="tagging", language="en",
         train="ner_conll2003_en/eng.train", dev="ner_conll2003_en/eng.testa", test="ner_conll2003_en/eng.testb",
-        options=_NER
-        | {"layers": "all", "norm": "words", "freeze_word_vectors": True, "dropout": 0.4, "document_context": True},
         source="the CoNLL-2003 shared task; its text is Reuters news, by agreement with NIST",
     ),
     "pos": LabelledSet(
         title="UD English EWT parts of speech", task="tagging", language="en",
         train="pos_ud_english_ewt/en_ewt-ud-train.conllu.gz",
         dev="pos_ud_english_ewt/en_ewt-ud-dev.conllu.gz", test="pos_ud_english_ewt/en_ewt-ud-test.conllu.gz",
-        options=_NER | {"column": "upos", "epochs": 8, "patience": 8},
+        options={"column": "upos"},
         source="https://github.com/UniversalDependencies/UD_English-EWT",
     ),
     "sst5": LabelledSet(
         title="Stanford Sentiment Treebank, five classes", task="classification", language="en",
         train="sst_en/trees.train.txt.gz", dev="sst_en/trees.dev.txt.gz", test="sst_en/trees.test.txt.gz",
-        options={
-            "network": "bcn", "hidden_size": 300, "dropout": 0.2, "layers": "all", "mix_dropout": 0.0,
-            "freeze_word_vectors": True,
-            "classes": 5, "phrases": "distinct", "phrase_context": True,
-            "batch_size": 100, "epochs": 6, "patience": 6, "learning_rate": 1e-3,
-        },
+        options={"classes": 5},
         source="https://nlp.stanford.edu/sentiment",
     ),
     "nli": LabelledSet(
         title="SICK entailment", task="pairs", language="en",
         train="nli_sick_en/SICK_train.txt", dev="nli_sick_en/SICK_trial.txt", test="nli_sick_en/SICK_test_annotated.txt",
         splitter="english",
-        options={
-            "network": "esim", "hidden_size": 200, "dropout": 0.4, "norm": "none", "mix_dropout": 0.3,
-            "freeze_word_vectors": True,
-            "label": "entailment_judgment", "positions": ("input", "output"),
-            "batch_size": 32, "epochs": 30, "patience": 8, "learning_rate": 1e-3,
-        },
+        options={"label": "entailment_judgment"},
         source="SemEval-2014 task 1",
     ),
     "srl": LabelledSet(
         title="PropBank roles of the English Web Treebank", task="roles", language="en",
         train="srl_propbank_ewt_en/ewt.train.jsonl.gz",
         dev="srl_propbank_ewt_en/ewt.dev.jsonl.gz", test="srl_propbank_ewt_en/ewt.test.jsonl.gz",
-        options={
-            "hidden_size": 300, "network_layers": 4, "dropout": 0.1, "norm": "bilm", "mix_dropout": 0.2,
-            "freeze_word_vectors": True,
-            "batch_size": 64, "epochs": 12, "patience": 12, "learning_rate": 1e-3,
-        },
         source="https://github.com/propbank/propbank-release, with the words of UD English EWT 2.2",
     ),
     "squad": LabelledSet(
@@ -126,59 +102,40 @@ SETS = {
         train="rc_squad1.1_subset_en/squad_subset.train.json.gz",
         dev="rc_squad1.1_subset_en/squad_subset.dev.json.gz", test="rc_squad1.1_subset_en/squad_subset.test.json.gz",
         splitter="english",
-        options={
-            "hidden_size": 100, "dropout": 0.3, "norm": "words", "mix_dropout": 0.2, "max_answer_length": 20,
-            "positions": ("input", "output"),
-            "freeze_word_vectors": True, "batch_size": 32, "epochs": 5, "patience": 5, "learning_rate": 1e-3,
-        },
         source="https://rajpurkar.github.io/SQuAD-explorer; here 1,000 paragraphs of it with 5 questions each",
     ),
     "multi30k": LabelledSet(
         title="Multi30k English to German", task="generation", language="en",
         train="mt_multi30k/train", dev="mt_multi30k/val", test="mt_multi30k/test_2016_flickr",
         splitter="english",
-        options={
-            "source": "en", "target": "de", "hidden_size": 256, "target_dim": 256, "tied": True, "label_smoothing": 0.1,
-            "dropout": 0.4, "norm": "none", "mix_dropout": 0.5, "batch_size": 64, "epochs": 15, "patience": 15,
-            "learning_rate": 1e-3,
-        },
+        options={"source": "en", "target": "de"},
         source="https://github.com/multi30k/dataset",
     ),
     "ontogum": LabelledSet(
         title="OntoGUM coreference", task="coreference", language="en",
         train="coref_ontogum_en/ontogum.train.jsonlines.gz",
         dev="coref_ontogum_en/ontogum.dev.jsonlines.gz", test="coref_ontogum_en/ontogum.test.jsonlines.gz",
-        options=_COREF,
         source="https://github.com/amir-zeldes/gum, without its Reddit documents, as JSON lines",
     ),
     "litbank": LabelledSet(
         title="LitBank coreference", task="coreference", language="en",
         train="coref_litbank_en/litbank.train.jsonlines.gz",
         dev="coref_litbank_en/litbank.dev.jsonlines.gz", test="coref_litbank_en/litbank.test.jsonlines.gz",
-        options=_COREF,
         source="https://github.com/dbamman/litbank as JSON lines: of 100 sorted files each tenth is test, the next dev",
     ),
     "msra": LabelledSet(
         title="MSRA Chinese names", task="tagging", language="zh",
         train="ner_msra_zh/msra.train.bio.gz", test="ner_msra_zh/msra.test.bio.gz",
-        splitter="characters",
-        options=_CHARACTERS | {"epochs": 5, "patience": 5},
         source="the SIGHAN 2006 bakeoff (Microsoft Research Asia)",
     ),
     "resume": LabelledSet(
         title="Resume Chinese names", task="tagging", language="zh",
         train="ner_resume_zh/train.char.bmes", dev="ner_resume_zh/dev.char.bmes", test="ner_resume_zh/test.char.bmes",
-        splitter="characters",
-        options=_CHARACTERS | {"norm": "bilm", "mix_dropout": 0.1},
         source="https://github.com/jiesutd/LatticeLSTM",
     ),
     "chnsenticorp": LabelledSet(
         title="ChnSentiCorp reviews", task="classification", language="zh",
         train="chnsenticorp_zh/train.tsv.gz", dev="chnsenticorp_zh/dev.tsv.gz", test="chnsenticorp_zh/test.tsv.gz",
-        options={
-            "network": "bcn", "hidden_size": 150, "dropout": 0.3, "norm": "none", "mix_dropout": 0.3,
-            "batch_size": 50, "epochs": 8, "patience": 8, "learning_rate": 1e-3,
-        },
         source="ChnSentiCorp, the version of ERNIE (9,600 / 1,200 / 1,200)",
     ),
 }  # fmt: skip

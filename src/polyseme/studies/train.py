@@ -21,13 +21,13 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.shipped import NAMES
 from polyseme.formats.load import load
 from polyseme.studies.config import NONE
-from polyseme.studies.recipes import recipe_options
+from polyseme.studies.recipes import classification_options, recipe_options
 from polyseme.studies.script import DataScript
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import split_encoders
 from polyseme.tasks.fit import FitResult, Splits, TaskBuilder, fit
 from polyseme.tasks.label_checks import spelling_messages
-from polyseme.tasks.registry import configure_task, task_class
+from polyseme.tasks.registry import configure_task, task_class, task_name
 from polyseme.tasks.splits import split_plan
 from polyseme.text.words import Splitter
 
@@ -86,6 +86,7 @@ class TaskJob:
             script.check_encoders(encoders)
         if recipe := recipe_options(config, options, encoders):
             notify(f"fine-tuning as published: {', '.join(arg(name, value) for name, value in recipe.items())}")
+        recipe |= classification_options(task_name(self.task), options, encoders)
         if recipe := {**recipe, **script.options(config, options, encoders, notify)}:
             config, fitting = configure_task(self.task, {**options, **recipe})
         if "positions" not in self.options and not config.is_linear:

@@ -183,6 +183,18 @@ class Task(Learner):
         """Return the main metric (...) from counts summed over examples (..., counts): a ratio, or the F1 of spans."""
         return f1_score(sums) if sums.shape[-1] == 3 else sums[..., 0] / np.maximum(sums[..., 1], 1)
 
+    # ---- baselines: what anyone would try first
+
+    baseline_name: ClassVar[str] = "baseline"
+
+    def majority_outputs(self, train: Sequence[Any], examples: Sequence[Any]) -> list[Any] | None:
+        """Return the same output for all examples, the most frequent one of the training data; None: there is none."""
+        return None
+
+    def baseline_outputs(self, train: Sequence[Any], sets: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]] | None:
+        """Return the outputs of a simple model for the examples of each set; None: there is none."""
+        return None
+
     # ---- building
 
     @classmethod

@@ -160,8 +160,9 @@ class Classification(WideTask):
         return [to_words(example.text, splitter)]
 
     @classmethod
-    def suits_wide_part(cls, config: ClassificationConfig) -> bool:
-        return config.phrases == "none"  # phrases of one sentence share their n-grams
+    def suits_wide_part(cls, examples: Sequence[LabelledText]) -> bool:
+        """Not phrases of trees, which are words: those of one sentence share their n-grams."""
+        return all(isinstance(example.text, str) for example in examples)
 
     @classmethod
     def wide_texts(cls, example: LabelledText) -> Texts:
@@ -178,7 +179,10 @@ class Classification(WideTask):
         return F.cross_entropy(scores, targets.values, reduction="sum"), len(targets.values)
 
     def decode(self, texts: list[TextVectors], examples: Sequence[LabelledText]) -> list[LabelPrediction]:
-        return label_predictions(self.scores(texts, examples), self.labels)
+        return self.to_predictions(self.scores(texts, examples))
+
+    def to_predictions(self, scores: Tensor) -> list[LabelPrediction]:
+        return label_predictions(scores, self.labels)
 
     # ---- predictions
 

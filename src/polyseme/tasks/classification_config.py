@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from polyseme.base.config import setting
 from polyseme.base.errors import arg
-from polyseme.tasks.config import SequenceTaskConfig
+from polyseme.tasks.config import FeaturesConfig, SequenceTaskConfig
 from polyseme.text.labelled.tables import TableFormat
 
 TextPooling = Literal["mean", "max", "both"]
@@ -51,7 +51,7 @@ class ClassificationConfig(TableTaskConfig):
         5, "Classes of sentiment trees: 5, or 2 without neutral texts.", metavar="2|5", group="Data"
     )
     phrases: Literal["none", "distinct", "all"] = setting(
-        "none", "Phrases of sentiment trees to train on beside whole sentences.", group="Data"
+        "distinct", "Phrases of sentiment trees to train on beside whole sentences.", group="Data"
     )
     sentence_copies: int = setting(
         1, "Copies of each whole sentence among the phrases of sentiment trees.", min=1, group="Data"
@@ -59,15 +59,16 @@ class ClassificationConfig(TableTaskConfig):
     phrase_context: bool = setting(
         False, "Frozen encoders read phrases of sentiment trees within their sentence.", group="Encoders"
     )
+    features: FeaturesConfig = field(default_factory=lambda: FeaturesConfig(dropout=0.3))
     network: Literal["bcn", "pooled", "linear"] = setting(
-        "bcn",
+        "pooled",
         "bcn: biattentive classification network. pooled: LSTM and pooling. linear: one encoder and a head.",
         group="Training",
     )
-    hidden_size: int = setting(300, "Units of an LSTM in each direction, and of hidden layers.", min=1, group="Training")
+    hidden_size: int = setting(150, "Units of an LSTM in each direction, and of hidden layers.", min=1, group="Training")
     layers: int = setting(1, "LSTM layers of pooled; 0: pool word vectors.", min=0, option="network_layers", group="Training")
     pooling: TextPooling = setting("both", "Pooling of pooled: mean, maximum, or both concatenated.", group="Training")
-    dropout: float = setting(0.25, "Dropout probability.", min=0, below=1, group="Training")
+    dropout: float = setting(0.3, "Dropout probability.", min=0, below=1, group="Training")
     batch_norm: bool = setting(False, "Batch norm in the maxout layers of bcn (McCann et al. 2017).", group="Training")
     metric: Literal["accuracy", "macro_f1", "matthews"] = setting(
         "accuracy", "Metric that chooses the best network.", group="Training"

@@ -38,7 +38,7 @@ class TaskWordConfig(Config):
         option="word_dim",
         group="Word features",
     )
-    freeze_word_vectors: bool = setting(False, "Keep word vectors from a file as they are.", group="Word features")
+    freeze_word_vectors: bool = setting(True, "Keep word vectors from a file as they are.", group="Word features")
     unknown_words: Literal["shared", "random"] = setting(
         "shared", "Vector of unknown words: one for all, or a random one for each word.", group="Word features"
     )

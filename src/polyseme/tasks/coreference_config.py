@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from polyseme.base.config import setting
-from polyseme.tasks.config import TaskConfig
+from polyseme.tasks.config import FeaturesConfig, TaskConfig
 
 
 @dataclass(frozen=True, kw_only=True)
 class CoreferenceConfig(TaskConfig):
     """A span-ranking network for coreference (Lee et al. 2018)."""
 
+    features: FeaturesConfig = field(default_factory=lambda: FeaturesConfig(norm="bilm", dropout=0.2))
     singletons: bool = setting(False, "Find and score entities that are mentioned once; OntoNotes has none.", group="Data")
     max_span_width: int = setting(20, "Maximum number of words of a mention.", min=1, metavar="WORDS", group="Data")
     sentence_splitter: Literal["english", "chinese", "lines"] | None = setting(

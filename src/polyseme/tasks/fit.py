@@ -10,24 +10,27 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from polyseme.base import format1
-from polyseme.base.errors import PolysemeError
+from polyseme.base.errors import PolysemeError, arg
 from polyseme.base.files import atomic, write_text
 from polyseme.base.progress import report
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.tasks.base import Task
+from polyseme.tasks.baselines import is_no_better_than_prior, score_baselines
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.data import ExampleBatches, TaskData
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import is_task, load
+from polyseme.tasks.registry import TASKS
+from polyseme.tasks.restarts import FACTOR, Attempts
 from polyseme.tasks.run_summary import RunSummary
 from polyseme.tasks.training_report import TrainingReport
 from polyseme.text.labelled.text_in_context import TextInContext
@@ -82,6 +85,8 @@ class FitResult:
     """By data set (dev, test); empty where the run was stopped."""
     report: TrainingReport | None = None
     """What to show a person; None where the run was stopped."""
+    restarts: int = 0
+    """How often the run began anew with a smaller learning rate, because it had learned nothing."""
 
 
 def fit(
@@ -100,7 +105,8 @@ def fit(
     the fraction. Default: in `out`.
     """
     out, kind = Path(out), builder.task_type
-    if is_task(out) and not CheckpointManager(out / "run").steps():
+    attempts = Attempts.read(out / "run")
+    if is_task(out) and not attempts.scores and not CheckpointManager(out / "run").steps():
         raise PolysemeError(f"{out} holds a trained task of another run: choose another folder, or remove it first")
     if not data.train or not data.dev:
         raise PolysemeError(f"{len(data.train)} training and {len(data.dev)} dev examples; both are needed")
@@ -108,50 +114,123 @@ def fit(
     train, dev = kind.with_context(data.train, builder.config), kind.with_context(data.dev, builder.config)
     task_config = kind.resolve_defaults(builder.config, train)  # from all data: a fraction may be too small to tell
     chosen = sample_fraction(train, config.train_fraction, run.seed)
-    run.seed_all()
-    task = builder.build(chosen, task_config)
-    task.to(run.device)
+    if config.epochs is None:
+        config = config.replace(epochs=TASKS[kind.kind].training.epochs(len(chosen)))
     folder = Path(cache) if cache is not None else out / "run"
-    train_data, dev_data = task.data(chosen), task.data(dev)
-    test_data = None if data.test is None else task.data(data.test)
-    batches = ExampleBatches(train_data, size=config.batch_size, seed=run.seed, rank=run.rank, world_size=run.world_size)
-    if run.is_main_process and not CheckpointManager(out / "run").steps():
-        sets = {"train": train_data, "dev": dev_data} | ({} if test_data is None else {"test": test_data})
-        report(str(RunSummary(task, config, sets, batches.batches_per_epoch)))
     # with a shared cache all fractions and seeds take their rows from the layers of all training data
-    superset = task.data(train) if cache is not None and config.train_fraction < 1 else None
-    shared = None if data.texts is None else task.data(data.texts)
-    train_data.cache(task.features, folder, superset=shared or superset)
-    dev_data.cache(task.features, folder, superset=shared)
-    result = Trainer(_train_config(config, batches), run).fit(
-        task,
-        batches,
-        dev_data,
-        out,
-        settings=_settings(task, builder, config) | _fingerprints({"data": (chosen, train_data), "dev": (dev, dev_data)}),
-        accept_changes=accept_changes,
-    )
-    if result.ended is None:  # stopped: there is nothing to score yet
-        return FitResult(load(out, device=run.device) if is_task(out) else task.eval(), result, {})
-    if not is_task(out) and run.is_main_process:
-        _log.warning("%s: the best network was lost while it was written (a kill or a full disk); the last one is kept", out)
-        task.save(out)
-    best = load(out, device=run.device)
-    outputs = best.predict_data(dev_data)
-    scores = {"dev": best.score(dev, outputs)}
-    last: tuple[str, Sequence[Any], list[Any]] = ("dev", dev, outputs)
-    if data.test is not None and test_data is not None:
-        test_data.cache(best.features, folder, superset=shared)
-        outputs = best.predict_data(test_data)
-        scores["test"], last = best.score(data.test, outputs), ("test", data.test, outputs)
-        _write_counts(best.score_counts(data.test, outputs), out, run)
-    if run.is_main_process:
-        counts = {"train": len(chosen), "dev": len(dev), "test": len(data.test or ())}
-        summary = _summary(best, result, scores, config, run) | {"examples": counts}
-        write_text(out / RESULT, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
-    errors = best.analyse_errors(last[1], last[2], data.names.get(last[0], last[0]))
-    shown = TrainingReport(best.main_metric, scores, errors=errors, layer_weights=best.layer_weights())
-    return FitResult(best, result, scores, shown)
+    shared = train if data.texts is None and cache is not None and config.train_fraction < 1 else data.texts
+    session = _Session(builder, task_config, config, run, out, folder, replace(data, train=chosen, dev=dev, texts=shared))
+    while True:
+        fitted = session.train(attempts, accept_changes=accept_changes)
+        if fitted.result.ended is None:  # stopped: there is nothing to score yet
+            return FitResult(load(out, device=run.device) if is_task(out) else fitted.task.eval(), fitted.result, {})
+        best = session.best(fitted.task)
+        outputs = best.predict_data(fitted.dev)
+        scores = {"dev": best.score(dev, outputs)}
+        failed = is_no_better_than_prior(best, chosen, dev, scores["dev"])
+        if not failed or not attempts.may_restart or run.world_size > 1:
+            break
+        if run.is_main_process:
+            report(_restart_message(best, scores["dev"], config, attempts))
+        attempts = attempts.restart(scores["dev"][best.main_metric])
+    return session.finish(best, fitted, scores, outputs, replace(attempts, failed=failed))
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """A network after training, and its data."""
+
+    task: Task
+    dev: TaskData
+    result: TrainOutput
+
+
+@dataclass(frozen=True)
+class _Session:
+    """What the attempts of a run share."""
+
+    builder: TaskBuilder
+    task_config: TaskConfig
+    config: FitConfig
+    run: Run
+    out: Path
+    cache: Path
+    data: Splits
+
+    def train(self, attempts: Attempts, *, accept_changes: bool) -> _Fitted:
+        """Train a new network, or resume its training."""
+        run, out, data = self.run, self.out, self.data
+        optim = self.config.optim
+        config = self.config.replace(optim=optim.replace(learning_rate=optim.learning_rate * attempts.learning_rate_factor))
+        run.seed_all()
+        task = self.builder.build(data.train, self.task_config)
+        task.to(run.device)
+        train_data, dev_data = task.data(data.train), task.data(data.dev)
+        batches = ExampleBatches(train_data, size=config.batch_size, seed=run.seed, rank=run.rank, world_size=run.world_size)
+        if run.is_main_process and not CheckpointManager(out / "run").steps() and not attempts.scores:
+            sets = {"train": train_data, "dev": dev_data} | ({} if data.test is None else {"test": task.data(data.test)})
+            report(str(RunSummary(task, config, sets, batches.batches_per_epoch)))
+        shared = None if data.texts is None else task.data(data.texts)
+        train_data.cache(task.features, self.cache, superset=shared)
+        dev_data.cache(task.features, self.cache, superset=shared)
+        fingerprints = _fingerprints({"data": (data.train, train_data), "dev": (data.dev, dev_data)})
+        result = Trainer(_train_config(config, batches), run).fit(
+            task,
+            batches,
+            dev_data,
+            out,
+            settings=_settings(task, self.builder, config) | fingerprints,
+            accept_changes=accept_changes,
+        )
+        return _Fitted(task, dev_data, result)
+
+    def best(self, last: Task) -> Task:
+        """Return the best network by the dev data."""
+        if not is_task(self.out) and self.run.is_main_process:
+            lost = "the best network was lost while it was written (a kill or a full disk); the last one is kept"
+            _log.warning("%s: %s", self.out, lost)
+            last.save(self.out)
+        return load(self.out, device=self.run.device)
+
+    def finish(
+        self, best: Task, fitted: _Fitted, scores: dict[str, dict[str, float]], outputs: list[Any], attempts: Attempts
+    ) -> FitResult:
+        """Score the best network on the test data and beside baselines, and write the result."""
+        run, out, data = self.run, self.out, self.data
+        last: tuple[str, Sequence[Any], list[Any]] = ("dev", data.dev, outputs)
+        if data.test is not None:
+            test = best.data(data.test)
+            test.cache(best.features, self.cache, superset=None if data.texts is None else best.data(data.texts))
+            outputs = best.predict_data(test)
+            scores["test"], last = best.score(data.test, outputs), ("test", data.test, outputs)
+            _write_counts(best.score_counts(data.test, outputs), out, run)
+        baseline = None
+        if run.is_main_process:
+            sets = {"dev": data.dev} | ({} if data.test is None else {"test": data.test})
+            baseline = score_baselines(best, data.train, sets)
+            counts = {"train": len(data.train), "dev": len(data.dev), "test": len(data.test or ())}
+            summary = _summary(best, fitted.result, scores, self.config, run) | {"examples": counts}
+            summary |= {"baseline": baseline, "restarts": len(attempts.scores), "learned": not attempts.failed}
+            write_text(out / RESULT, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+            if attempts.failed:
+                report(f"the network has learned nothing: {_no_better(best, scores['dev'])}, also {_restarted(attempts)}")
+        errors = best.analyse_errors(last[1], last[2], data.names.get(last[0], last[0]))
+        shown = TrainingReport(best.main_metric, scores, baseline, errors=errors, layer_weights=best.layer_weights())
+        return FitResult(best, fitted.result, scores, shown, len(attempts.scores))
+
+
+def _restart_message(task: Task, scores: dict[str, float], config: FitConfig, attempts: Attempts) -> str:
+    rate = config.optim.learning_rate * attempts.learning_rate_factor * FACTOR
+    return f"{_no_better(task, scores)}: restarting with {arg('learning_rate', float(f'{rate:.3g}'))}"
+
+
+def _no_better(task: Task, scores: dict[str, float]) -> str:
+    value = scores[task.main_metric]
+    return f"dev {task.main_metric} {100 * value:.1f} is no better than one answer for all examples"
+
+
+def _restarted(attempts: Attempts) -> str:
+    return f"after {len(attempts.scores)} restarts with a smaller learning rate"
 
 
 def _write_counts(counts: np.ndarray | None, out: Path, run: Run) -> None:
@@ -178,6 +257,7 @@ def _fingerprints(data: dict[str, tuple[Sequence[Any], TaskData]]) -> dict[str, 
 
 def _train_config(config: FitConfig, batches: ExampleBatches) -> TrainConfig:
     """One evaluation at the end of each epoch, or as many where `min_steps` asks for more steps."""
+    assert config.epochs is not None
     steps = max(batches.batches_per_epoch, -(-config.min_steps // config.epochs))
     return TrainConfig(
         steps=config.epochs * steps,

@@ -13,14 +13,26 @@ class FitConfig(Config):
     """How a task is trained."""
 
     batch_size: int = setting(32, "Examples per batch.", min=1, group="Training")
-    epochs: int = setting(50, "Maximum number of passes over the training data.", min=1, group="Training")
+    epochs: int | None = setting(
+        None,
+        "Passes over the training data; the learning rate falls to zero over them.",
+        min=1,
+        default_text="by the task and the number of examples",
+        group="Training",
+    )
     min_steps: int = setting(
         0, "Minimum number of training steps: small data is passed over more often.", min=0, group="Training"
     )
-    patience: int = setting(10, "Stop after this many epochs without a better dev score.", min=1, group="Training")
+    patience: int | None = setting(
+        None,
+        "Stop after this many epochs without a better dev score.",
+        min=1,
+        default_text="never stop early",
+        group="Training",
+    )
     train_fraction: float = setting(
         1.0, "Fraction of the training data to use, drawn by the seed.", above=0, max=1, group="Training"
     )
     optim: OptimConfig = field(
-        default_factory=lambda: OptimConfig(learning_rate=3e-3, weight_decay=0.0, warmup=0.0, clip_norm=5.0)
+        default_factory=lambda: OptimConfig(learning_rate=1e-3, weight_decay=0.0, warmup=0.05, clip_norm=5.0)
     )

@@ -10,7 +10,7 @@ from typing import Literal
 from polyseme.base.config import Config, setting
 from polyseme.base.errors import arg
 from polyseme.nn.config import AttentionScore
-from polyseme.tasks.config import TaskConfig
+from polyseme.tasks.config import FeaturesConfig, TaskConfig
 
 TargetSplitter = Literal["whitespace", "english", "chinese", "characters"]
 STRATEGY_OPTIONS = {
@@ -59,6 +59,7 @@ class GenerationConfig(TaskConfig):
 
     allows_between = True
 
+    features: FeaturesConfig = field(default_factory=lambda: FeaturesConfig(norm="none"))
     source: str | None = setting(
         None,
         "Suffix of the source files (en), or column of a table by name or number from 0.",
@@ -104,9 +105,9 @@ class GenerationConfig(TaskConfig):
     target_dim: int = setting(256, "Size of target word vectors.", min=1, group="Training")
     attention: AttentionScore = setting("general", "Attention: general (Luong) or additive (Bahdanau).", group="Training")
     input_feeding: bool = setting(False, "Feed the attention vector into the next step; slower to train.", group="Training")
-    tied: bool = setting(False, "Tie the output layer to the target word vectors.", group="Training")
-    label_smoothing: float = setting(0.0, "Label smoothing.", min=0, below=1, group="Training")
-    dropout: float = setting(0.3, "Dropout probability.", min=0, below=1, group="Training")
+    tied: bool = setting(True, "Tie the output layer to the target word vectors.", group="Training")
+    label_smoothing: float = setting(0.1, "Label smoothing.", min=0, below=1, group="Training")
+    dropout: float = setting(0.4, "Dropout probability.", min=0, below=1, group="Training")
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
 
     def problems(self) -> Iterable[str]:

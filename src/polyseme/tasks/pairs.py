@@ -231,11 +231,19 @@ class Pairs(WideTask, SentencePairTask):
     def decode(
         self, texts: list[TextVectors], examples: Sequence[LabelledPair]
     ) -> list[LabelPrediction] | list[ScorePrediction]:
-        scores = self.scores(texts, examples)
+        return self.to_predictions(self.scores(texts, examples))
+
+    def to_predictions(self, scores: Tensor) -> list[LabelPrediction] | list[ScorePrediction]:
         if self.config.goal == "classes":
             return label_predictions(scores, self.labels)
         low, high = self._range
         return [ScorePrediction(low + scaled * (high - low)) for scaled in scores.squeeze(1).double().tolist()]
+
+    def majority_outputs(self, train: Sequence[LabelledPair], examples: Sequence[LabelledPair]) -> list[PairPrediction]:
+        if self.config.goal == "classes":
+            return super().majority_outputs(train, examples)
+        mean = ScorePrediction(float(np.mean(_numbers([example.label for example in train]))))
+        return [mean for _ in examples]
 
     # ---- predictions
 

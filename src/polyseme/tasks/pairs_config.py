@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from polyseme.base.config import setting
 from polyseme.base.errors import arg
 from polyseme.tasks.classification_config import TableTaskConfig, TextPooling
+from polyseme.tasks.config import FeaturesConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,16 +27,19 @@ class PairsConfig(TableTaskConfig):
     )
     min_score: float | None = setting(None, "Score that the network learns as 0.", default_text="the lowest", group="Data")
     max_score: float | None = setting(None, "Score that the network learns as 1.", default_text="the highest", group="Data")
+    features: FeaturesConfig = field(
+        default_factory=lambda: FeaturesConfig(norm="none", dropout=0.3, positions=("input", "output"))
+    )
     network: Literal["esim", "siamese", "linear"] = setting(
         "esim",
         "esim: texts attend to each other. siamese: one vector for each text. linear: one encoder and a head.",
         group="Training",
     )
     both_orders: bool = setting(False, "With linear, read each pair in both orders, as GPT does.", group="Training")
-    hidden_size: int = setting(300, "Units of an LSTM in each direction, and of hidden layers.", min=1, group="Training")
+    hidden_size: int = setting(200, "Units of an LSTM in each direction, and of hidden layers.", min=1, group="Training")
     layers: int = setting(1, "LSTM layers of siamese; 0: pool word vectors.", min=0, option="network_layers", group="Training")
     pooling: TextPooling = setting("both", "Pooling of siamese: mean, maximum, or both concatenated.", group="Training")
-    dropout: float = setting(0.5, "Dropout probability.", min=0, below=1, group="Training")
+    dropout: float = setting(0.4, "Dropout probability.", min=0, below=1, group="Training")
     metric: Literal["accuracy", "macro_f1", "f1", "pearson", "spearman"] | None = setting(
         None, "Metric that chooses the best network.", default_text="accuracy, or pearson for scores", group="Training"
     )

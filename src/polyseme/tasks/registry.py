@@ -21,6 +21,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class TrainingDefaults:
+    """How long a task is trained by default, and how fast it learns."""
+
+    examples: int
+    """Examples to see in all: small data is passed over more often, within the numbers of epochs."""
+    min_epochs: int
+    max_epochs: int
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+
+    def epochs(self, examples: int) -> int:
+        """Return the number of passes over so many training examples.
+
+        >>> defaults = TrainingDefaults(examples=80_000, min_epochs=3, max_epochs=20)
+        >>> [defaults.epochs(number) for number in (300, 8_000, 100_000)]
+        [20, 10, 3]
+        """
+        return min(max(round(self.examples / max(examples, 1)), self.min_epochs), self.max_epochs)
+
+
+@dataclass(frozen=True)
 class TaskEntry:
     """Where a task is defined."""
 
@@ -28,23 +49,50 @@ class TaskEntry:
     """Its class: `module:Class`."""
     config: str
     """Its config class, in a module without torch."""
-    batch_size: int = 32
-    """Default batch size in training."""
+    training: TrainingDefaults
 
 
 TASKS = {
-    "tagging": TaskEntry("polyseme.tasks.tagging:Tagging", "polyseme.tasks.tagging_config:TaggingConfig"),
+    "tagging": TaskEntry(
+        "polyseme.tasks.tagging:Tagging",
+        "polyseme.tasks.tagging_config:TaggingConfig",
+        TrainingDefaults(examples=200_000, min_epochs=5, max_epochs=20, learning_rate=2e-3),
+    ),
     "classification": TaskEntry(
-        "polyseme.tasks.classification:Classification", "polyseme.tasks.classification_config:ClassificationConfig"
+        "polyseme.tasks.classification:Classification",
+        "polyseme.tasks.classification_config:ClassificationConfig",
+        TrainingDefaults(examples=80_000, min_epochs=3, max_epochs=20),
     ),
-    "pairs": TaskEntry("polyseme.tasks.pairs:Pairs", "polyseme.tasks.pairs_config:PairsConfig"),
-    "choices": TaskEntry("polyseme.tasks.choices:Choices", "polyseme.tasks.choices_config:ChoicesConfig", batch_size=8),
-    "reading": TaskEntry("polyseme.tasks.reading:Reading", "polyseme.tasks.reading_config:ReadingConfig"),
-    "roles": TaskEntry("polyseme.tasks.roles:Roles", "polyseme.tasks.roles_config:RolesConfig"),
+    "pairs": TaskEntry(
+        "polyseme.tasks.pairs:Pairs",
+        "polyseme.tasks.pairs_config:PairsConfig",
+        TrainingDefaults(examples=120_000, min_epochs=4, max_epochs=20),
+    ),
+    "choices": TaskEntry(
+        "polyseme.tasks.choices:Choices",
+        "polyseme.tasks.choices_config:ChoicesConfig",
+        TrainingDefaults(examples=20_000, min_epochs=3, max_epochs=10, batch_size=8),
+    ),
+    "reading": TaskEntry(
+        "polyseme.tasks.reading:Reading",
+        "polyseme.tasks.reading_config:ReadingConfig",
+        TrainingDefaults(examples=24_000, min_epochs=4, max_epochs=12),
+    ),
+    "roles": TaskEntry(
+        "polyseme.tasks.roles:Roles",
+        "polyseme.tasks.roles_config:RolesConfig",
+        TrainingDefaults(examples=480_000, min_epochs=5, max_epochs=20, batch_size=64),
+    ),
     "coreference": TaskEntry(
-        "polyseme.tasks.coreference:Coreference", "polyseme.tasks.coreference_config:CoreferenceConfig", batch_size=1
+        "polyseme.tasks.coreference:Coreference",
+        "polyseme.tasks.coreference_config:CoreferenceConfig",
+        TrainingDefaults(examples=4_000, min_epochs=5, max_epochs=20, batch_size=1),
     ),
-    "generation": TaskEntry("polyseme.tasks.generation:Generation", "polyseme.tasks.generation_config:GenerationConfig"),
+    "generation": TaskEntry(
+        "polyseme.tasks.generation:Generation",
+        "polyseme.tasks.generation_config:GenerationConfig",
+        TrainingDefaults(examples=430_000, min_epochs=5, max_epochs=20, batch_size=64),
+    ),
 }
 """By the name in `task.json` and on the command line."""
 
@@ -91,7 +139,10 @@ def task_config_class(name: str) -> type[TaskConfig]:
 
 def default_configs(name: str) -> dict[str, Config]:
     """Return the default configs of a task and of its training: their settings are the options of `train`."""
-    return {"task": task_config_class(name)(), "fit": FitConfig(batch_size=TASKS[task_name(name)].batch_size)}
+    defaults = TASKS[task_name(name)].training
+    fit = FitConfig(batch_size=defaults.batch_size)
+    optim = fit.optim.replace(learning_rate=defaults.learning_rate)
+    return {"task": task_config_class(name)(), "fit": fit.replace(optim=optim)}
 
 
 def task_options(name: str) -> dict[str, Option]:

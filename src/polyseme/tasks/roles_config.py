@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from polyseme.base.config import setting
+from polyseme.tasks.config import FeaturesConfig
 from polyseme.tasks.tagging_config import Scheme, TaggingConfig
 
 
@@ -18,8 +19,9 @@ class RolesConfig(TaggingConfig):
     column: str | None = setting(None, option=False)
     scheme: Scheme | None = setting("BIO", option=False)
     document_context: bool = setting(False, option=False)
+    features: FeaturesConfig = field(default_factory=lambda: FeaturesConfig(norm="bilm", dropout=0.2))
     hidden_size: int = setting(300, "Units of each LSTM layer.", min=1, group="Training")
-    layers: int = setting(8, "LSTM layers, in turn forward and backward.", min=1, option="network_layers", group="Training")
+    layers: int = setting(4, "LSTM layers, in turn forward and backward.", min=1, option="network_layers", group="Training")
     dropout: float = setting(0.1, "Dropout probability.", min=0, below=1, group="Training")
     crf: bool = setting(
         False, "Learn transition scores with a CRF; without it, transitions are only allowed or not.", group="Training"

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Hashable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -139,6 +141,30 @@ class Tagging(Task):
         for row, example in enumerate(examples):
             targets[row, : len(example.tags)] = [self._ids[tag] for tag in to_bioes(example.tags, self.scheme)]
         return to_device(torch.from_numpy(targets), self.features.device)
+
+    baseline_name = "most frequent tag of each word"
+
+    def majority_outputs(self, train: Sequence[TaggedSentence], examples: Sequence[TaggedSentence]) -> list[Any]:
+        most = Counter(tag for example in train for tag in example.tags).most_common(1)[0][0]
+        return [[most] * len(example.words) for example in examples]
+
+    def baseline_outputs(
+        self, train: Sequence[TaggedSentence], sets: Mapping[str, Sequence[TaggedSentence]]
+    ) -> dict[str, list[Any]] | None:
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        for example in train:
+            for word, tag in zip(example.words, example.tags, strict=True):
+                counts[word][tag] += 1
+                counts[""][tag] += 1  # of words that the training data lacks
+        best = {word: each.most_common(1)[0][0] for word, each in counts.items()}
+        return {
+            name: [self._repaired([best.get(word, best[""]) for word in each.words]) for each in examples]
+            for name, examples in sets.items()
+        }
+
+    def _repaired(self, tags: list[str]) -> list[str]:
+        """Tags in the task's scheme, whose spans are those that the tags mark."""
+        return from_bioes(to_bioes(tags, self.scheme), self.scheme)
 
     # ---- network
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from polyseme.base.config import setting
 from polyseme.base.errors import arg
-from polyseme.tasks.config import TaskConfig
+from polyseme.tasks.config import FeaturesConfig, TaskConfig
 
 Scheme = Literal["plain", "BIO", "IOB1", "BIOES", "BMES", "BMEWO", "BILOU"]
 """How tags mark spans; plain: they mark none. See `polyseme.tasks.tag_scheme`."""
@@ -29,6 +29,7 @@ class TaggingConfig(TaskConfig):
     )
     scheme: Scheme | None = setting(None, "Tag scheme.", default_text="that of the training data", group="Data")
     document_context: bool = setting(False, "Frozen encoders read each sentence within its document.", group="Encoders")
+    features: FeaturesConfig = field(default_factory=lambda: FeaturesConfig(norm="none", dropout=0.2))
     hidden_size: int = setting(200, "Units of the LSTM in each direction.", min=1, group="Training")
     layers: int = setting(2, "LSTM layers; 0: none.", min=0, option="network_layers", group="Training")
     dropout: float = setting(0.5, "Dropout probability.", min=0, below=1, group="Training")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,6 +18,9 @@ from polyseme.tasks.classification_config import TableTaskConfig
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import Features, TextInputs
 from polyseme.tasks.linear_head import SequenceTask
+from polyseme.tasks.linear_model import fit_linear_model
+from polyseme.tasks.predictions import LabelPrediction
+from polyseme.tasks.sparse_features import FeatureHasher, Text, max_ngram
 from polyseme.tasks.wide import Texts, WidePart, fit_wide
 from polyseme.text.words import Splitter
 
@@ -35,6 +39,7 @@ class WideTask(SequenceTask):
     """A task of classes or scores, whose network can have a wide part."""
 
     config: TableTaskConfig
+    baseline_name = "n-grams with logistic regression"
 
     def __init__(self, config: TableTaskConfig, features: Features, labels: Sequence[str], splitter: Splitter) -> None:
         super().__init__(config, features, labels, splitter)
@@ -46,11 +51,11 @@ class WideTask(SequenceTask):
         config = super().resolve_defaults(config, examples)
         assert isinstance(config, TableTaskConfig)
         if config.wide is None:
-            config = config.replace(wide=not config.is_linear and cls.suits_wide_part(config))
+            config = config.replace(wide=not config.is_linear and cls.suits_wide_part(examples))
         return config
 
     @classmethod
-    def suits_wide_part(cls, config: Any) -> bool:
+    def suits_wide_part(cls, examples: Sequence[Any]) -> bool:
         """Return whether the training data suits a wide part."""
         return True
 
@@ -98,3 +103,27 @@ class WideTask(SequenceTask):
         """Return the scores (examples, outputs) of examples to predict."""
         wide = None if self.wide is None else self.wide.scores([self.wide_texts(example) for example in examples])
         return self.add_wide(self.network(*texts), wide)
+
+    # ---- baselines
+
+    def majority_outputs(self, train: Sequence[Any], examples: Sequence[Any]) -> list[Any]:
+        label = Counter(example.label for example in train).most_common(1)[0][0]
+        return [LabelPrediction(label, 1.0, {label: 1.0}) for _ in examples]
+
+    def baseline_outputs(self, train: Sequence[Any], sets: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]] | None:
+        """Logistic regression on TF-IDF of n-grams, with the defaults of scikit-learn."""
+        hasher = FeatureHasher(max_ngram([_joined(self.wide_texts(example)) for example in train]))
+        rows = {name: hasher.texts([_joined(self.wide_texts(example)) for example in each]) for name, each in sets.items()}
+        texts = hasher.texts([_joined(self.wide_texts(example)) for example in train])
+        targets = self.target_values(train, self.labels, self.config)
+        model = fit_linear_model(texts, targets, len(self.labels), weighting="tfidf")
+        return {name: self.to_predictions(model.scores(each)) for name, each in rows.items()}
+
+    @abstractmethod
+    def to_predictions(self, scores: Tensor) -> list[Any]:
+        """Return the predictions for scores (examples, outputs)."""
+
+
+def _joined(texts: Texts) -> Text:
+    """The texts of an example as one."""
+    return texts[0] if len(texts) == 1 else " ".join(text if isinstance(text, str) else " ".join(text) for text in texts)

@@ -99,6 +99,12 @@ class CheckpointManager:
         for left in (*inside, *out.glob(".*.part"), *out.parent.glob(f".{out.name}.*.part")):
             shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
+    def remove_all(self) -> None:
+        """Remove all checkpoints: the next run in the folder begins anew."""
+        for step in self.steps():
+            for path in self._paths(step):
+                path.unlink(missing_ok=True)
+
     def _paths(self, step: int) -> tuple[Path, Path]:
         name = f"checkpoint-{step:08d}"
         return self.folder / f"{name}.safetensors", self.folder / f"{name}.json"
