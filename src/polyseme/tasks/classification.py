@@ -160,6 +160,12 @@ class Classification(WideTask):
         return [to_words(example.text, splitter)]
 
     @classmethod
+    def resolve_defaults(cls, config: TaskConfig, examples: Sequence[LabelledText]) -> TaskConfig:
+        config = super().resolve_defaults(config, examples)
+        assert isinstance(config, ClassificationConfig)
+        return config if config.word_layer is not None else config.replace(word_layer=config.hidden_size)
+
+    @classmethod
     def suits_wide_part(cls, examples: Sequence[LabelledText]) -> bool:
         """Not phrases of trees, which are words: those of one sentence share their n-grams."""
         return all(isinstance(example.text, str) for example in examples)

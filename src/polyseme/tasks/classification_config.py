@@ -62,11 +62,18 @@ class ClassificationConfig(TableTaskConfig):
     features: FeaturesConfig = field(default_factory=lambda: FeaturesConfig(dropout=0.3))
     network: Literal["bcn", "pooled", "linear"] = setting(
         "pooled",
-        "bcn: biattentive classification network. pooled: LSTM and pooling. linear: one encoder and a head.",
+        "pooled: a layer over each word, and pooling. bcn: biattentive classification network. linear: one encoder and a head.",
         group="Training",
     )
-    hidden_size: int = setting(150, "Units of an LSTM in each direction, and of hidden layers.", min=1, group="Training")
-    layers: int = setting(1, "LSTM layers of pooled; 0: pool word vectors.", min=0, option="network_layers", group="Training")
+    hidden_size: int = setting(200, "Units of an LSTM in each direction, and of hidden layers.", min=1, group="Training")
+    layers: int = setting(0, "LSTM layers of pooled; 0: none.", min=0, option="network_layers", group="Training")
+    word_layer: int | None = setting(
+        None,
+        "Units of a layer over each word vector of pooled, before LSTM layers or pooling; 0: none.",
+        min=0,
+        default_text="the hidden size",
+        group="Training",
+    )
     pooling: TextPooling = setting("both", "Pooling of pooled: mean, maximum, or both concatenated.", group="Training")
     dropout: float = setting(0.3, "Dropout probability.", min=0, below=1, group="Training")
     batch_norm: bool = setting(False, "Batch norm in the maxout layers of bcn (McCann et al. 2017).", group="Training")

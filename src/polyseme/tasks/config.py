@@ -117,7 +117,7 @@ class FeaturesConfig(Config):
             "layers": self.layers != default.layers,
             "norm": self.norm not in (default.norm, "none"),
             "word_features": self.word_features,
-            "positions": self.positions not in ((), default.positions),
+            "positions": self.positions not in ((), default.positions, ("input", "output")),
         }
         if any(changed.values()):
             what = "has neither task embeddings nor a mix of layers"

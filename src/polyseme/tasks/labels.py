@@ -96,7 +96,7 @@ def label_error(where: str, text: str, label: str | None, prediction: LabelPredi
 
 
 class TextPooler(nn.Module):
-    """Pools texts to vectors (batch, dim), through LSTM layers or none, by mean, maximum or both.
+    """Pools texts to vectors (batch, dim), through a layer over each word and LSTM layers or none, by mean, maximum or both.
 
     Vectors at the output are concatenated to the states before pooling.
     """
@@ -104,6 +104,10 @@ class TextPooler(nn.Module):
     def __init__(self, config: ClassificationConfig | PairsConfig, features: Features) -> None:
         super().__init__()
         inputs = features.width("input")
+        self.word_layer = None
+        if units := getattr(config, "word_layer", None):
+            self.word_layer = nn.Sequential(nn.Dropout(config.dropout), nn.Linear(inputs, units), nn.ReLU())
+            inputs = units
         self.poolings = ("mean", "max") if config.pooling == "both" else (config.pooling,)
         self.recurrent = None
         if config.layers:
@@ -112,10 +116,11 @@ class TextPooler(nn.Module):
         self.dim = len(self.poolings) * ((self.recurrent.dim if self.recurrent else inputs) + features.width("output"))
 
     def forward(self, text: TextVectors) -> Tensor:
+        states = text.at_input if self.word_layer is None else self.word_layer(text.at_input)
         if self.recurrent is not None:
-            states = self.recurrent(text.at_input, text.mask, text.lengths)
-        else:
-            states = self.dropout(text.at_input)
+            states = self.recurrent(states, text.mask, text.lengths)
+        elif self.word_layer is None:
+            states = self.dropout(states)
         if text.at_output is not None:
             states = torch.cat([states.float(), text.at_output.float()], dim=2)
         return torch.cat([pool(states, text.mask, how) for how in self.poolings], dim=1)  # type: ignore[arg-type]
