@@ -102,7 +102,7 @@ def test_trees_are_divided_by_sentences(tmp_path):
     trees = [f"({2 + number % 2} (1 w{number}) (4 (2 so) (3 x{number})))" for number in range(20)]
     (tmp_path / "trees").write_text("\n".join(trees))
     job = TaskJob("classification", DataFiles(tmp_path / "trees"), "run", "none")
-    _, config = job.configured()
+    _, config, _ = job.configured()
     splits = module._splits(job, config.replace(phrases="all"), 4, 0, print)
     assert sorted(text.where for split in splits for text in split.test) == list(range(1, 21))
     for split in splits:

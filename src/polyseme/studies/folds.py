@@ -121,7 +121,7 @@ def cross_validate(job: TaskJob, folds: int, run: Run, *, accept_changes: bool =
     out = Path(job.out).expanduser()
     if is_task(out):
         raise UsageError(f"{out} has a trained task: choose another folder for {arg('folds')}")
-    _, config = job.configured()
+    _, config, _ = job.configured()
     splits = _splits(job, config, folds, run.seed, notify)
     if run.is_main_process:
         _check(out, _stamp(job, splits, folds, run.seed))

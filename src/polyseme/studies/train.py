@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polyseme.base.config import ConfigError
+from polyseme.base.config import Config, ConfigError
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.run import Run
 from polyseme.encoders import folder as models
@@ -22,10 +22,12 @@ from polyseme.encoders.shipped import NAMES
 from polyseme.formats.load import load
 from polyseme.studies.config import NONE
 from polyseme.studies.recipes import classification_options, recipe_options
+from polyseme.studies.recorded import recorded_configs
 from polyseme.studies.script import DataScript
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import split_encoders
 from polyseme.tasks.fit import FitResult, Splits, TaskBuilder, fit
+from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.label_checks import spelling_messages
 from polyseme.tasks.registry import configure_task, task_class, task_name
 from polyseme.tasks.splits import split_plan
@@ -75,8 +77,8 @@ class TaskJob:
         if models.is_folder(out):
             raise UsageError(f"{out} has a model, which a trained task would overwrite: choose another folder")
         notify = notify if run.is_main_process else _log.debug
-        options, config = self.configured()
-        _, fitting = configure_task(self.task, options)
+        recorded = recorded_configs(self.task, out)
+        options, config, fitting = self.configured(recorded)
         data = self.data or self._read(config, run.seed, notify)
         script = DataScript.of(task_class(self.task), data.train)
         if self.refuses:
@@ -84,13 +86,11 @@ class TaskJob:
         encoders = load_encoders(script.default_encoder(notify) if self.encoders is None else self.encoders)
         if self.refuses:
             script.check_encoders(encoders)
-        if recipe := recipe_options(config, options, encoders):
-            notify(f"fine-tuning as published: {', '.join(arg(name, value) for name, value in recipe.items())}")
-        recipe |= classification_options(task_name(self.task), options, encoders)
-        if recipe := {**recipe, **script.options(config, options, encoders, notify)}:
-            config, fitting = configure_task(self.task, {**options, **recipe})
-        if "positions" not in self.options and not config.is_linear:
-            config = with_default_position(config, encoders, notify)
+        if recorded is None:  # a run that is resumed has them
+            if recipe := self._recipe(config, options, encoders, script, notify):
+                config, fitting = configure_task(self.task, {**options, **recipe})
+            if "positions" not in self.options and not config.is_linear:
+                config = with_default_position(config, encoders, notify)
         return fit(
             TaskBuilder(task_class(self.task), config, encoders, script.splitter(self.splitter, encoders, notify)),
             data,
@@ -101,11 +101,24 @@ class TaskJob:
             accept_changes=accept_changes,
         )
 
-    def configured(self) -> tuple[dict[str, Any], TaskConfig]:
-        """Return the options, with the columns of the training data if they are guessed, and the config of the task."""
-        config, _ = configure_task(self.task, self.options)
+    def configured(self, recorded: Mapping[str, Config] | None = None) -> tuple[dict[str, Any], TaskConfig, FitConfig]:
+        """Return the options, with the columns of the training data if they are guessed, and the configs.
+
+        `recorded`: the configs of the run that is resumed.
+        """
+        config, _ = configure_task(self.task, self.options, recorded)
         options = {**task_class(self.task).guessed_options(self.files.train, config), **self.options}
-        return options, configure_task(self.task, options)[0]
+        return options, *configure_task(self.task, options, recorded)
+
+    def _recipe(
+        self, config: TaskConfig, options: Mapping[str, Any], encoders: list[Encoder], script: DataScript, notify: Notify
+    ) -> dict[str, Any]:
+        """Options that follow from the encoders and the data, where the user gives none."""
+        recipe = recipe_options(config, options, encoders)
+        if recipe:
+            notify(f"fine-tuning as published: {', '.join(arg(name, value) for name, value in recipe.items())}")
+        own = classification_options(task_name(self.task), options, encoders)
+        return {**recipe, **own, **script.options(config, options, encoders, notify)}
 
     def _read(self, config: TaskConfig, seed: int, notify: Notify) -> Splits:
         """Read all files before any model is loaded, so that problems with them are reported at once."""

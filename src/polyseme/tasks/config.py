@@ -107,13 +107,13 @@ class FeaturesConfig(Config):
 
     def for_linear_head(self) -> FeaturesConfig:
         """The same config without task embeddings and positions, for a network that is an encoder and a head."""
-        return self.replace(positions=(), words=TaskWordConfig(enabled=False))
+        return self.replace(positions=(), words=TaskWordConfig(enabled=False) if self.words.enabled else self.words)
 
     def linear_problems(self) -> Iterable[str]:
         """Settings here that such a network does not have."""
-        default = FeaturesConfig()
+        default, own = FeaturesConfig(), TaskWordConfig()
         changed = {
-            "word_dim": self.words not in (TaskWordConfig(), TaskWordConfig(enabled=False)),
+            "word_dim": self.words.enabled and (self.words.dim, self.words.characters) != (own.dim, own.characters),
             "layers": self.layers != default.layers,
             "norm": self.norm not in (default.norm, "none"),
             "word_features": self.word_features,

@@ -174,6 +174,8 @@ class _Session:
         train_data.cache(task.features, self.cache, superset=shared)
         dev_data.cache(task.features, self.cache, superset=shared)
         fingerprints = _fingerprints({"data": (data.train, train_data), "dev": (data.dev, dev_data)})
+        if run.is_main_process:
+            attempts.start()
         result = Trainer(_train_config(config, batches), run).fit(
             task,
             batches,

@@ -35,17 +35,11 @@ class LinearModel:
     """(features,): inverse document frequencies by which counts are multiplied."""
 
     def scores(self, rows: SparseRows) -> Tensor:
-        """Return (rows, outputs)."""
-        return score_rows(rows, self.ids, self.weights, self.bias, self.idf)
-
-
-def score_rows(rows: SparseRows, ids: Tensor, weights: Tensor, bias: Tensor, idf: np.ndarray | None = None) -> Tensor:
-    """Return the scores (rows, outputs) of a model's tensors, on their device; features it does not know are left out."""
-    known, column = _lookup(rows.ids, ids.cpu().numpy())
-    kept = _select(rows, known)
-    values = torch.from_numpy(_unit_rows(kept, column[known], idf)).to(weights)
-    columns = torch.from_numpy(column[known]).to(weights.device)
-    return _times(columns, values, torch.from_numpy(kept.starts).to(weights.device), weights) + bias
+        """Return (rows, outputs); features that the model does not know are left out."""
+        known, column = _lookup(rows.ids, self.ids.numpy())
+        kept = _select(rows, known)
+        values = torch.from_numpy(_unit_rows(kept, column[known], self.idf))
+        return _times(torch.from_numpy(column[known]), values, torch.from_numpy(kept.starts), self.weights) + self.bias
 
 
 def fit_linear_model(

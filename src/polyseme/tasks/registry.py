@@ -150,9 +150,14 @@ def task_options(name: str) -> dict[str, Option]:
     return options_of(default_configs(name))
 
 
-def configure_task(name: str, options: Mapping[str, Any]) -> tuple[TaskConfig, FitConfig]:
-    """Build the configs of a task and of its training from options; `polyseme train TASK --help` lists them."""
-    task, fit = build(default_configs(name), options, task_name(name)).values()
+def configure_task(
+    name: str, options: Mapping[str, Any], defaults: Mapping[str, Config] | None = None
+) -> tuple[TaskConfig, FitConfig]:
+    """Build the configs of a task and of its training from options; `polyseme train TASK --help` lists them.
+
+    `defaults`: configs with the values of options that are not given; None: `default_configs`.
+    """
+    task, fit = build(defaults or default_configs(name), options, task_name(name)).values()
     idle = [option for option in FINETUNING if option in options]
     if idle and task.features.mode == "frozen":  # type: ignore[attr-defined]
         needs = "needs" if len(idle) == 1 else "need"

@@ -1,11 +1,13 @@
 """Restarts of a run that learned nothing, with a smaller learning rate.
 
 A network can collapse: it gives one answer to every example, and its loss is that of the prior. A smaller learning rate often
-helps. The attempts of a run are in `run/attempts.json`, so that a resumed run knows which one it is in.
+helps. The attempts of a run are in `run/attempts.json`, so that a resumed run knows which one it is in. Runs of versions
+without restarts have no such file, and end as they would have.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,12 +30,19 @@ class Attempts:
     """The dev score of each."""
     failed: bool = False
     """Whether the present one has learned nothing, too."""
+    max_restarts: int = MAX_RESTARTS
 
     @classmethod
     def read(cls, folder: Path) -> Attempts:
         """Return the attempts of a run, none where it is new."""
         path = folder / _NAME
-        return cls(folder, tuple(read_json(path)["scores"])) if path.is_file() else cls(folder)
+        if not path.is_file():
+            return cls(folder, max_restarts=0 if CheckpointManager(folder).steps() else MAX_RESTARTS)
+        values = read_json(path)
+        attempts = cls(folder, tuple(values["scores"]))
+        if values.get("restarting"):  # a kill came between two attempts
+            attempts._begin()
+        return attempts
 
     @property
     def learning_rate_factor(self) -> float:
@@ -42,11 +51,25 @@ class Attempts:
 
     @property
     def may_restart(self) -> bool:
-        return len(self.scores) < MAX_RESTARTS
+        return len(self.scores) < self.max_restarts
+
+    def start(self) -> None:
+        """Note in the folder of a new run that it may restart."""
+        if not (self.folder / _NAME).is_file() and not CheckpointManager(self.folder).steps():
+            self._write()
 
     def restart(self, score: float) -> Attempts:
         """Record a failed attempt and remove its checkpoints; return the attempts with it."""
-        after = Attempts(self.folder, (*self.scores, score))
-        write_text(self.folder / _NAME, json.dumps({"scores": after.scores}) + "\n")
-        CheckpointManager(self.folder).remove_all()
+        after = dataclasses.replace(self, scores=(*self.scores, score))
+        after._write(restarting=True)
+        after._begin()
         return after
+
+    def _begin(self) -> None:
+        """Remove the checkpoints of the attempt before."""
+        CheckpointManager(self.folder).remove_all()
+        self._write()
+
+    def _write(self, *, restarting: bool = False) -> None:
+        values = {"scores": self.scores, **({"restarting": True} if restarting else {})}
+        write_text(self.folder / _NAME, json.dumps(values) + "\n")

@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from polyseme.tasks.linear_model import LinearModel, binary, fit_linear_model, score_rows
+from polyseme.nn.to_device import to_device
+from polyseme.tasks.linear_model import LinearModel, binary, fit_linear_model
 from polyseme.tasks.sparse_features import FeatureHasher, SparseRows, Text, max_ngram
 
 FOLDS = 5
@@ -48,7 +49,7 @@ class WidePart(nn.Module):
         self.register_buffer("longest", torch.tensor(2))
         self.scale = nn.Parameter(torch.ones(()))
         self._known: dict[Hashable, np.ndarray] = {}  # scores of training examples, and in training of dev examples
-        self._hasher: FeatureHasher | None = None
+        self._copy: _CpuCopy | None = None
 
     def load_fit(self, fit: WideFit, examples: Sequence[Texts]) -> None:
         """Take the weights of a fitted model, and the cross-fitted scores of the training data."""
@@ -62,20 +63,52 @@ class WidePart(nn.Module):
         """Return the scores of training examples, unscaled, as cross-fitting gave them."""
         rows = [self._known.get(example_key(texts)) for texts in examples]
         if missing := [number for number, row in enumerate(rows) if row is None]:
-            scores = self.scores([examples[number] for number in missing]).cpu().numpy()
+            scores = self._cpu_scores([examples[number] for number in missing]).numpy()
             for number, row in zip(missing, scores, strict=True):
                 rows[number] = row
-        return torch.from_numpy(np.stack(rows)).to(self.weights.device)  # type: ignore[arg-type]
+        return to_device(torch.from_numpy(np.stack(rows)), self.scale.device)  # type: ignore[arg-type]
 
-    @torch.no_grad()
     def scores(self, examples: Sequence[Texts]) -> Tensor:
         """Return the scores of examples, unscaled."""
-        if self._hasher is None:
-            self._hasher = FeatureHasher(int(self.longest))
-        return score_rows(hash_examples(self._hasher, examples), self.ids, self.weights, self.bias)
+        return to_device(self._cpu_scores(examples), self.scale.device)
+
+    @torch.no_grad()
+    def _cpu_scores(self, examples: Sequence[Texts]) -> Tensor:
+        """The scores on the CPU, where the features are, whatever the device of the network."""
+        if self._copy is None or not self._copy.is_of(self):
+            self._copy = _CpuCopy.of(self)
+        return self._copy.model.scores(hash_examples(self._copy.hasher, examples))
 
     def forward(self, scores: Tensor) -> Tensor:
         return self.scale * scores
+
+
+@dataclass(frozen=True)
+class _CpuCopy:
+    """The linear model of a wide part on the CPU, and of which tensors it is a copy."""
+
+    model: LinearModel
+    hasher: FeatureHasher
+    source: tuple[Tensor, ...]
+    versions: tuple[int, ...]
+
+    @classmethod
+    def of(cls, wide: WidePart) -> _CpuCopy:
+        model = LinearModel(wide.ids.cpu(), wide.weights.float().cpu(), wide.bias.float().cpu())
+        return cls(model, FeatureHasher(int(wide.longest)), _tensors(wide), _versions(wide))
+
+    def is_of(self, wide: WidePart) -> bool:
+        same = all(now is then for now, then in zip(_tensors(wide), self.source, strict=True))
+        return same and _versions(wide) == self.versions
+
+
+def _tensors(wide: WidePart) -> tuple[Tensor, ...]:
+    return wide.ids, wide.weights, wide.bias, wide.longest
+
+
+def _versions(wide: WidePart) -> tuple[int, ...]:
+    """How often each tensor was changed in place."""
+    return tuple(tensor._version for tensor in _tensors(wide))
 
 
 def fit_wide(examples: Sequence[Texts], targets: np.ndarray, outputs: int) -> WideFit:

@@ -84,7 +84,7 @@ class WideTask(SequenceTask):
         if config.wide:
             labels = cls.collect_labels(examples, config)
             fitted = fit_wide(texts, cls.target_values(examples, labels, config), len(labels))
-            config = config.replace(wide_features=len(fitted.model.ids))
+        config = config.replace(wide_features=0 if fitted is None else len(fitted.model.ids))
         task = super().build(config, examples, encoders, splitter=splitter)
         if fitted is not None and task.wide is not None:
             task.wide.load_fit(fitted, texts)

@@ -19,6 +19,8 @@ MAY_CHANGE = {
     "settings.task.strict",  # the examples themselves are compared
 }
 """Settings that may differ, because the weights do not depend on them (on another device, but for rounding)."""
+ADDED = {"settings.task.wide": False, "settings.task.wide_features": 0, "settings.task.word_layer": 0}
+"""Settings that the runs of earlier versions do not have, and how those versions trained."""
 VOCABULARY = "settings.vocabulary"
 """What the rows of a run's weight tables stand for: words, labels, subwords."""
 DEV_DATA = "settings.dev"
@@ -76,6 +78,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str
     {'run.seed': '1 in the run, 2 now'}
     """
     before, now = _flat(old), _flat(new)
+    before = {**{name: value for name, value in ADDED.items() if name in now}, **before}
     names = [name for name in {**before, **now} if name not in MAY_CHANGE and before.get(name) != now.get(name)]
     return {name: f"{before.get(name, 'nothing')!s} in the run, {now.get(name, 'nothing')!s} now" for name in names}
 
