@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
@@ -154,7 +154,8 @@ def main() -> None:
         if (name, system, seed) not in done
     ]
     with ThreadPoolExecutor(given.jobs) as pool:
-        for result in pool.map(lambda job: run(*job, given), jobs):
+        for future in as_completed([pool.submit(run, *job, given) for job in jobs]):
+            result = future.result()
             with given.out.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(result) + "\n")
             shown = {name: value for name, value in result.items() if name in ("score", "baseline", "seconds", "error")}
@@ -176,7 +177,7 @@ def run(name: str, system: str, seed: int, given: argparse.Namespace) -> dict[st
         else:
             peers = str(Path(__file__).with_name("default_peers.py"))
             command = [given.peer_python, peers, system, labelled.task, "--out", str(out)]
-        command += [word for key, value in options.items() for word in (f"--{key.replace('_', '-')}", value)]
+        command += [word for key, value in options.items() for word in _flag(key.replace("_", "-"), value)]
         began = time.monotonic()
         process = subprocess.run(command, capture_output=True, text=True, errors="replace")
         found: dict[str, Any] = {"set": name, "system": system, "seed": seed, "seconds": round(time.monotonic() - began, 1)}
@@ -185,6 +186,10 @@ def run(name: str, system: str, seed: int, given: argparse.Namespace) -> dict[st
         result = json.loads((out / "result.json").read_text(encoding="utf-8"))
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024**2
     return {**found, **scores(result, labelled), "peak_gb": round(peak, 2)}
+
+
+def _flag(name: str, value: str) -> list[str]:
+    return [f"--{name}" if value == "true" else f"--no-{name}"] if value in ("true", "false") else [f"--{name}", value]
 
 
 def scores(result: dict[str, Any], labelled: DefaultsSet) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +33,13 @@ def test_an_encoder_and_a_head_where_the_task_has_that(name: str) -> None:
 
 
 def test_several_encoders_and_other_networks_keep_the_sets_own() -> None:
-    nli, resume = labelled_set("nli"), labelled_set("resume")
+    nli = labelled_set("nli")
     cases: list[tuple[dict[str, Any], str]] = [(TUNED, "a+b"), (TUNED, "none"), ({**TUNED, "network": "esim"}, "en")]
     for given, encoders in cases:
         assert default_options(nli, given, encoders) == nli.options
     assert default_options(nli, {**TUNED, "network": "linear"}, "en")["network"] == "linear"
+    resume = dataclasses.replace(labelled_set("resume"), options={"word_features": True})  # which frozen encoders alone have
     assert default_options(resume, {**TUNED, "network_layers": 2}, "zh")["word_features"] is False
-    assert default_options(labelled_set("sst5"), {**TUNED, "network": "bcn"}, "en")["phrase_context"] is False
 
 
 def test_a_comparison_with_fine_tuned_rows_of_every_set_can_be() -> None:

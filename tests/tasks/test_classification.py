@@ -130,7 +130,9 @@ def test_phrases_are_read_in_their_sentence(tmp_path: Path, cached: bool) -> Non
 
 def test_whole_sentences_need_no_context(tmp_path: Path) -> None:
     for training in (False, True):
-        first, second = (read(tmp_path, TREES, training=training, phrase_context=context) for context in (False, True))
+        first, second = (
+            read(tmp_path, TREES, training=training, phrases="none", phrase_context=context) for context in (False, True)
+        )
         assert first == second and [document_of(each.text) for each in second] == [(tuple(each.text),) for each in first]
 
 

@@ -169,10 +169,10 @@ def test_correlations_by_hand() -> None:
 
 def test_scores_are_learned_as_shares_of_the_range() -> None:
     examples = labelled("1", "5", "3.5")
-    task = Pairs.build(small(goal="score", network="siamese", layers=0, dropout=0.0), examples)
+    task = Pairs.build(small(goal="score", network="siamese", layers=0, dropout=0.0, wide=False), examples)
     assert (task.config.min_score, task.config.max_score, task.labels) == (1.0, 5.0, ["score"])
     batch = task.prepare(task.data(examples).gather([0, 1, 2]))
-    assert batch.targets.tolist() == pytest.approx([0.0, 1.0, 0.625])
+    assert batch.targets.values.tolist() == pytest.approx([0.0, 1.0, 0.625])
     with torch.no_grad():
         last = task.network.compare[-1]
         last.weight.zero_()
@@ -183,7 +183,7 @@ def test_scores_are_learned_as_shares_of_the_range() -> None:
     expected = (0.25**2 + 0.75**2 + 0.375**2) / 3
     assert task.eval().loss(batch).components["task"].item() == pytest.approx(expected)
     task = Pairs.build(small(goal="score", min_score=0.0, max_score=10.0), examples)
-    assert task.prepare(task.data(examples).gather([0])).targets.tolist() == pytest.approx([0.1])
+    assert task.prepare(task.data(examples).gather([0])).targets.values.tolist() == pytest.approx([0.1])
 
 
 # ---- networks
@@ -253,7 +253,7 @@ def test_a_toy_score_is_learned(tmp_path: Path) -> None:
         return found
 
     fitting = FitConfig(batch_size=16, epochs=15, optim=OptimConfig(learning_rate=0.01, weight_decay=0.0))
-    config = small(network="siamese", goal="score", layers=0, pooling="mean", dropout=0.0, hidden_size=16)
+    config = small(network="siamese", goal="score", layers=0, pooling="mean", dropout=0.0, hidden_size=16, wide=False)
     outcome = fit(
         TaskBuilder(Pairs, config),
         Splits(counted(150, 1), counted(40, 2), counted(40, 3)),

@@ -54,8 +54,8 @@ def test_unknown_words_by_one_vector_or_by_their_own(loaded: WordVectorTable) ->
 
 
 def test_fixed_vectors_do_not_learn(loaded: WordVectorTable) -> None:
-    fixed = WordEmbeddings.of(TaskWordConfig(freeze_word_vectors=True), SENTENCES, loaded)
-    tuned = WordEmbeddings.of(TaskWordConfig(), SENTENCES, loaded)
+    fixed = WordEmbeddings.of(TaskWordConfig(), SENTENCES, loaded)
+    tuned = WordEmbeddings.of(TaskWordConfig(freeze_word_vectors=False), SENTENCES, loaded)
     assert not fixed.table.weight.requires_grad and tuned.table.weight.requires_grad
     assert not any("loaded" in name for name in tuned.state_dict())
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _NOT_GIVEN = object()
+_CLOSE, _CLOSE_BEGUN, _BEGUN = 0.6, 0.8, 0.95  # how similar names must be to be meant
 _flags = False
 """Whether messages name command-line flags instead of Python arguments."""
 
@@ -86,9 +87,23 @@ def nearest(name: object, known: Iterable[str]) -> str:
 
     >>> nearest("filtres", ["filters", "dim"])
     " (did you mean 'filters'?)"
+    >>> nearest("hiden", ["hidden_size", "wide"])
+    " (did you mean 'hidden_size'?)"
     """
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
-    if close:
-        return f" (did you mean {close[0]!r}?)"
+    if isinstance(name, str) and names:
+        best = max(names, key=lambda each: _closeness(name, each))
+        if _closeness(name, best) >= _CLOSE:
+            return f" (did you mean {best!r}?)"
     return f" (known: {', '.join(names)})" if names else ""
+
+
+def _closeness(name: str, known: str) -> float:
+    """How similar a name is to a known one, or nearly as good, to the first of its words."""
+    words = known.split("_")
+    begun = max((_ratio(name, "_".join(words[:count])) for count in range(1, len(words))), default=0.0)
+    return max(_ratio(name, known), _BEGUN * begun if begun >= _CLOSE_BEGUN else 0.0)
+
+
+def _ratio(name: str, known: str) -> float:
+    return difflib.SequenceMatcher(None, known, name).ratio()

@@ -118,8 +118,8 @@ def fit(
         config = config.replace(epochs=TASKS[kind.kind].training.epochs(len(chosen)))
     folder = Path(cache) if cache is not None else out / "run"
     # with a shared cache all fractions and seeds take their rows from the layers of all training data
-    shared = train if data.texts is None and cache is not None and config.train_fraction < 1 else data.texts
-    session = _Session(builder, task_config, config, run, out, folder, replace(data, train=chosen, dev=dev, texts=shared))
+    whole = train if cache is not None and config.train_fraction < 1 else None
+    session = _Session(builder, task_config, config, run, out, folder, replace(data, train=chosen, dev=dev), whole)
     while True:
         fitted = session.train(attempts, accept_changes=accept_changes)
         if fitted.result.ended is None:  # stopped: there is nothing to score yet
@@ -156,6 +156,8 @@ class _Session:
     out: Path
     cache: Path
     data: Splits
+    whole: Sequence[Any] | None
+    """All training data, where those of this run are a fraction and the cache is shared."""
 
     def train(self, attempts: Attempts, *, accept_changes: bool) -> _Fitted:
         """Train a new network, or resume its training."""
@@ -171,7 +173,8 @@ class _Session:
             sets = {"train": train_data, "dev": dev_data} | ({} if data.test is None else {"test": task.data(data.test)})
             report(str(RunSummary(task, config, sets, batches.batches_per_epoch)))
         shared = None if data.texts is None else task.data(data.texts)
-        train_data.cache(task.features, self.cache, superset=shared)
+        whole = None if self.whole is None else task.data(self.whole)
+        train_data.cache(task.features, self.cache, superset=shared or whole)
         dev_data.cache(task.features, self.cache, superset=shared)
         fingerprints = _fingerprints({"data": (data.train, train_data), "dev": (data.dev, dev_data)})
         if run.is_main_process:
