@@ -27,6 +27,7 @@ from polyseme.nn.networks.bcn import Bcn
 from polyseme.tasks.base import as_text, check_texts, joined, to_words
 from polyseme.tasks.classification_config import ClassificationConfig
 from polyseme.tasks.config import TaskConfig
+from polyseme.tasks.containment import containing_texts
 from polyseme.tasks.error_analysis import ExampleError, UnknownLabel, location, unknown_example_labels
 from polyseme.tasks.features import Features, TextVectors
 from polyseme.tasks.label_checks import label_problems, merge_spellings
@@ -52,6 +53,8 @@ from polyseme.text.labelled.trees import examples as tree_examples
 from polyseme.text.labelled.trees import read_trees
 from polyseme.text.words import Splitter
 
+LSTM_EXAMPLES = 6000
+"""From so many training examples on, the pooled network has an LSTM layer by default."""
 _TREE = re.compile(r"\s*\([0-9]+\s")
 
 
@@ -145,7 +148,7 @@ class Classification(WideTask):
 
     @classmethod
     def split_groups(cls, examples: Sequence[LabelledText], config: TaskConfig) -> list[list[Hashable]]:
-        return [[same_text(example.text) for example in examples]]
+        return [containing_texts([example.text for example in examples])]
 
     @classmethod
     def split_strata(cls, examples: Sequence[LabelledText], config: TaskConfig) -> list[Hashable]:
@@ -163,6 +166,8 @@ class Classification(WideTask):
     def resolve_defaults(cls, config: TaskConfig, examples: Sequence[LabelledText]) -> TaskConfig:
         config = super().resolve_defaults(config, examples)
         assert isinstance(config, ClassificationConfig)
+        if config.layers is None:
+            config = config.replace(layers=int(len(examples) >= LSTM_EXAMPLES))
         return config if config.word_layer is not None else config.replace(word_layer=config.hidden_size)
 
     @classmethod

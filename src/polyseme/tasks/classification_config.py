@@ -66,7 +66,14 @@ class ClassificationConfig(TableTaskConfig):
         group="Training",
     )
     hidden_size: int = setting(200, "Units of an LSTM in each direction, and of hidden layers.", min=1, group="Training")
-    layers: int = setting(0, "LSTM layers of pooled; 0: none.", min=0, option="network_layers", group="Training")
+    layers: int | None = setting(
+        None,
+        "LSTM layers of pooled; 0: none.",
+        min=0,
+        option="network_layers",
+        default_text="1 from 6,000 training examples on, else 0",
+        group="Training",
+    )
     word_layer: int | None = setting(
         None,
         "Units of a layer over each word vector of pooled, before LSTM layers or pooling; 0: none.",

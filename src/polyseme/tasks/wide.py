@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from polyseme.nn.to_device import to_device
+from polyseme.tasks.containment import containing_texts
 from polyseme.tasks.linear_model import LinearModel, binary, fit_linear_model
 from polyseme.tasks.sparse_features import FeatureHasher, SparseRows, Text, max_ngram
 
@@ -157,10 +158,13 @@ def _choose(
 
 
 def _folds(examples: Sequence[Texts], labels: np.ndarray) -> np.ndarray:
-    """The part of each example: equal texts share one, and labels are spread evenly."""
-    first: dict[Hashable, int] = {}
-    same = np.array([first.setdefault(example_key(texts), number) for number, texts in enumerate(examples)])
-    distinct = np.array(sorted(first.values()))
+    """The part of each example: equal texts share one, and parts of a text with it; labels are spread evenly."""
+    if len(examples[0]) == 1:
+        same = np.array(containing_texts([text for (text,) in examples]))
+    else:
+        first: dict[Hashable, int] = {}
+        same = np.array([first.setdefault(example_key(texts), number) for number, texts in enumerate(examples)])
+    distinct = np.unique(same)
     keys = [repr(example_key(examples[number])).encode("utf-8", "backslashreplace") for number in distinct]
     hashes = np.array([zlib.crc32(key) for key in keys])
     order = np.lexsort((hashes, labels[distinct]))
