@@ -54,7 +54,6 @@ def test_a_label_does_not_change_the_score_of_its_own_text(monkeypatch: pytest.M
     texts = [(text,) for text in ("good fun", "bad plot", "good cast", "bad idea", "dull thing") for _ in range(4)]
     targets = np.array([1] * 4 + [0] * 4 + [1] * 4 + [0] * 8)
     before = fit_wide(texts, targets, 2).cross_fitted
-    assert len(np.unique(before, axis=0)) == 5
     changed = targets.copy()
     changed[1] = 0
     after = fit_wide(texts, changed, 2).cross_fitted
