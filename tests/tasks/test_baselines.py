@@ -23,7 +23,12 @@ from polyseme.tasks.tagging_config import TaggingConfig
 FEATURES = FeaturesConfig(words=TaskWordConfig(dim=4, characters=CharactersConfig(dim=4, filters=((2, 5),), highway_layers=0)))
 TEXTS = [LabelledText(text, "pos") for text in ("good film", "good fun", "so good", "a good one")]
 TEXTS += [LabelledText(text, "neg") for text in ("bad film", "so bad")]
-DEV = [LabelledText("good", "pos"), LabelledText("bad bad", "neg"), LabelledText("bad", "neg"), LabelledText("a bad one", "neg")]
+DEV = [
+    LabelledText("good", "pos"),
+    LabelledText("bad bad", "neg"),
+    LabelledText("bad", "neg"),
+    LabelledText("a bad one", "neg"),
+]
 
 
 def classifier() -> Classification:

@@ -66,9 +66,7 @@ def test_a_run_that_learns_has_none(tmp_path: Path, caplog: pytest.LogCaptureFix
 
 
 @pytest.mark.parametrize("moment", ["before the old checkpoints are removed", "before the new run begins"])
-def test_a_kill_between_attempts_resumes_in_the_right_one(
-    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_between_attempts_resumes_in_the_right_one(moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, calls = tmp_path / "out", list[None]()
     home, name = (CheckpointManager, "remove_all") if "removed" in moment else (Trainer, "fit")
     lasting = getattr(home, name)

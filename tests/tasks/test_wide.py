@@ -26,7 +26,7 @@ CONFIG = ClassificationConfig(hidden_size=4, features=FEATURES)
 def labelled(count: int) -> list[LabelledText]:
     source, found = random.Random(1), []
     for number in range(count):
-        words = [*source.choices("the a film plot of and it was".split(), k=4), ("good", "bad")[number % 2]]
+        words = [*source.choices(["the", "a", "film", "plot", "of", "and", "it", "was"], k=4), ("good", "bad")[number % 2]]
         found.append(LabelledText(" ".join(source.sample(words, k=5)) + f" {number}", ("pos", "neg")[number % 2]))
     return found
 

@@ -96,7 +96,7 @@ class _Problem:
             bias.grad = slope.sum(0)
             return loss + weights.square().sum() / (2 * c)
 
-        optimizer.step(closure)  # type: ignore[no-untyped-call]
+        optimizer.step(closure)
         return weights.detach(), bias.detach()
 
     def _initial_bias(self) -> Tensor:
