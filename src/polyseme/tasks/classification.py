@@ -148,7 +148,7 @@ class Classification(WideTask):
 
     @classmethod
     def split_groups(cls, examples: Sequence[LabelledText], config: TaskConfig) -> list[list[Hashable]]:
-        return [containing_texts([example.text for example in examples])]
+        return [[*containing_texts([example.text for example in examples])]]
 
     @classmethod
     def split_strata(cls, examples: Sequence[LabelledText], config: TaskConfig) -> list[Hashable]:

@@ -42,6 +42,11 @@ class WideFit:
 class WidePart(nn.Module):
     """Scores (examples, outputs) of texts by a linear model, times a learned scale."""
 
+    ids: Tensor
+    weights: Tensor
+    bias: Tensor
+    longest: Tensor
+
     def __init__(self, features: int, outputs: int) -> None:
         super().__init__()
         self.register_buffer("ids", torch.zeros(features, dtype=torch.int64))
@@ -153,8 +158,8 @@ def _choose(
         gold = torch.from_numpy(targets[outside])
         loss = F.cross_entropy(scores, gold) if outputs > 1 else F.mse_loss(scores.squeeze(1), gold.to(scores))
         found.append((float(loss), c, scores.numpy()))
-    _, best, scores = min(found, key=lambda each: each[0])
-    return best, scores
+    _, best, chosen = min(found, key=lambda each: each[0])
+    return best, chosen
 
 
 def _folds(examples: Sequence[Texts], labels: np.ndarray) -> np.ndarray:
