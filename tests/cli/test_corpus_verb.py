@@ -156,7 +156,7 @@ def test_wrong_calls(run, folder, tmp_path):
 def test_a_vanished_file_in_the_middle(run, folder, monkeypatch):
     from polyseme.text.files.sources import Source
 
-    def vanish(self):
+    def vanish(self, *files):
         raise PolysemeError("cannot read a.txt: No such file or directory")
 
     monkeypatch.setattr(Source, "chunks", vanish)

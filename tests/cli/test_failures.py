@@ -108,7 +108,7 @@ def test_a_stop_by_the_user(run, model, tmp_path, monkeypatch):
     monkeypatch.setattr(Elmo, "embed", stop)
     assert one_sentence(run("embed", "a", "-m", model), 130) == "polyseme: stopped\n"
     sentence = one_sentence(run("embed", "a", "-m", model, "-o", tmp_path / "v.npz"), 130)
-    assert "interrupted: run the same command to resume" in sentence
+    assert "interrupted: nothing was saved" in sentence
 
 
 def test_every_error_of_ours_keeps_to_one_line():

@@ -79,11 +79,11 @@ def test_evaluate_reads_other_layouts(run, trained, tmp_path):
     """The task was trained from two columns without a header."""
     call = ["evaluate", trained / "run"]
     usual = run(*call, trained / "data.tsv", "--json").json[0]["scores"]
-    (tmp_path / "a.tsv").write_text("Ein Hund läuft.\t1\ta dog runs .\nEine Katze sitzt.\t2\ta cat sits .\n")
+    (tmp_path / "a.tsv").write_text("Ein Hund läuft.\t1\ta dog runs .\nEine Katze sitzt.\t2\ta cat sits .\n" * 6)
     turned = run(*call, tmp_path / "a.tsv", "--source", "2", "--target", "0", "--json").json[0]
-    assert turned["examples"] == 2 and turned["scores"] == pytest.approx(usual)
-    (tmp_path / "b.en").write_text("a dog runs .\na cat sits .\n")
-    (tmp_path / "b.de").write_text("Ein Hund läuft.\nEine Katze sitzt.\n")
+    assert turned["examples"] == 12 and turned["scores"] == pytest.approx(usual)
+    (tmp_path / "b.en").write_text("a dog runs .\na cat sits .\n" * 6)
+    (tmp_path / "b.de").write_text("Ein Hund läuft.\nEine Katze sitzt.\n" * 6)
     files = run(*call, tmp_path / "b", "--source", "en", "--target", "de", "--json").json[0]
     assert files["scores"] == pytest.approx(usual)
     message = one_sentence(run(*call, tmp_path / "a.tsv", "--source", "en", "--target", "de"), 2)

@@ -64,7 +64,7 @@ def test_where_its_vectors_stand(name: str) -> None:
     if name in ("tagging", "generation"):
         assert position == ("between",) and not said
     else:
-        assert position == ("input",) and "its vectors enter at the input" in said[0]
+        assert position == config.features.positions and "its vectors enter at input" in said[0]
     for others in ([elmo()], [elmo(kind=TagLm), elmo()], []):
         assert with_default_position(config, others, said.append) is config
     assert len(said) <= 1

@@ -29,7 +29,7 @@ EASY = [LabelledText(text, label) for text, label in (("good", "a"), ("bad", "b"
 
 
 def trained(out: Path, data: list[LabelledText]) -> FitResult:
-    fitting = FitConfig(epochs=2, optim=OptimConfig(learning_rate=RATE, weight_decay=0.0))
+    fitting = FitConfig(epochs=10, optim=OptimConfig(learning_rate=RATE, weight_decay=0.0))
     builder = TaskBuilder(Classification, ClassificationConfig(hidden_size=4, features=FEATURES, dropout=0.0))
     return fit(builder, Splits(data, data), out, fitting, Run(seed=1))
 

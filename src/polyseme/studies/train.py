@@ -189,7 +189,8 @@ def with_default_position(config: TaskConfig, encoders: Sequence[Encoder], notif
     try:
         return config.replace(features=config.features.replace(positions=(position,)))
     except ConfigError:
-        notify(f"the network has no position {position!r}, the default of this encoder: its vectors enter at the input")
+        where = " and ".join(config.features.positions)
+        notify(f"the network has no position {position!r}, the default of this encoder: its vectors enter at {where}")
         return config
 
 

@@ -30,7 +30,7 @@ from polyseme.tasks.data import ExampleBatches, TaskData
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import is_task, load
 from polyseme.tasks.registry import TASKS
-from polyseme.tasks.restarts import FACTOR, Attempts
+from polyseme.tasks.restarts import FACTOR, MIN_STEPS, Attempts
 from polyseme.tasks.run_summary import RunSummary
 from polyseme.tasks.training_report import TrainingReport
 from polyseme.text.labelled.text_in_context import TextInContext
@@ -128,7 +128,8 @@ def fit(
         outputs = best.predict_data(fitted.dev)
         scores = {"dev": best.score(dev, outputs)}
         failed = is_no_better_than_prior(best, chosen, dev, scores["dev"])
-        if not failed or not attempts.may_restart or run.world_size > 1:
+        is_short = fitted.result.steps < MIN_STEPS
+        if not failed or is_short or not attempts.may_restart or run.world_size > 1:
             break
         if run.is_main_process:
             report(_restart_message(best, scores["dev"], config, attempts))
@@ -218,7 +219,7 @@ class _Session:
             summary |= {"baseline": baseline, "restarts": len(attempts.scores), "learned": not attempts.failed}
             write_text(out / RESULT, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
             if attempts.failed:
-                report(f"the network has learned nothing: {_no_better(best, scores['dev'])}, also {_restarted(attempts)}")
+                report(f"the network has learned nothing: {_no_better(best, scores['dev'])}{_restarted(attempts)}")
         errors = best.analyse_errors(last[1], last[2], data.names.get(last[0], last[0]))
         shown = TrainingReport(best.main_metric, scores, baseline, errors=errors, layer_weights=best.layer_weights())
         return FitResult(best, fitted.result, scores, shown, len(attempts.scores))
@@ -235,7 +236,8 @@ def _no_better(task: Task, scores: dict[str, float]) -> str:
 
 
 def _restarted(attempts: Attempts) -> str:
-    return f"after {len(attempts.scores)} restarts with a smaller learning rate"
+    count = len(attempts.scores)
+    return f", also after {count} restarts with a smaller learning rate" if count else ", and the run was short"
 
 
 def _write_counts(counts: np.ndarray | None, out: Path, run: Run) -> None:

@@ -49,7 +49,7 @@ class TaskEntry:
     """Its class: `module:Class`."""
     config: str
     """Its config class, in a module without torch."""
-    training: TrainingDefaults
+    training: TrainingDefaults = TrainingDefaults(examples=80_000, min_epochs=3, max_epochs=20)
 
 
 TASKS = {

@@ -16,6 +16,8 @@ from polyseme.base.files import read_json, write_text
 from polyseme.training.checkpoint import CheckpointManager
 
 MAX_RESTARTS = 2
+MIN_STEPS = 10
+"""A shorter run has not collapsed: it has hardly begun to learn."""
 FACTOR = 0.25
 """Of the learning rate, for each restart."""
 _NAME = "attempts.json"
