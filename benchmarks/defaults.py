@@ -194,7 +194,8 @@ def _flag(name: str, value: str) -> list[str]:
 
 def scores(result: dict[str, Any], labelled: DefaultsSet) -> dict[str, Any]:
     """The test score in points, and that of the baseline; of folds, the means."""
-    baseline = (result.get("baseline") or {}).get("test", {}).get(labelled.metric)
+    of_folds = next((each for name, each in result.get("baselines", {}).items() if name != "majority"), {})
+    baseline = (result.get("baseline") or {}).get("test", of_folds).get(labelled.metric)
     return {
         "score": round(100 * result["scores"]["test"][labelled.metric], 2),
         "dev": round(100 * result["scores"].get("dev", {}).get(labelled.metric, float("nan")), 2),
