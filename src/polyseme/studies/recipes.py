@@ -31,7 +31,8 @@ def classification_options(task: str, options: Mapping[str, Any], encoders: Sequ
     """Return the options of a classifier on pre-trained encoders: a word table of its own only learns the data by heart."""
     contextual = any(not encoder.static for encoder in encoders)
     given = [name for name in ("task_embeddings", "word_dim", "characters", "unknown_words", "word_dropout") if name in options]
-    is_own = task == "classification" and contextual and len(encoders) == 1 and not given
+    at_input = "input" in options.get("positions", ("input",))
+    is_own = task == "classification" and contextual and at_input and len(encoders) == 1 and not given
     return {"task_embeddings": False} if is_own and options.get("network") != "linear" else {}
 
 

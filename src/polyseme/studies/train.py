@@ -67,7 +67,6 @@ class TaskJob:
     """Settings of the task and of its training, by name."""
     refuses: bool = True
     """Whether the English model or splitter is refused for Chinese data; a comparison may show what they cost."""
-
     data: Splits | None = None
     """Examples that are read and divided already; None: those of the files."""
 
@@ -156,7 +155,7 @@ class TaskJob:
         examples, merged = task.merge_labels(task.read(path, config, training=True), config)
         for message in (*spelling_messages(merged), *task.data_problems(examples, config)):
             notify(f"{path}: {message}")
-        if getattr(config, "phrases", "none") != "none" or getattr(config, "sentence_copies", 1) > 1:
+        if task.repeats_sentences(examples, config):
             return examples, self._read_scored(path, config, examples, _log.debug)
         return examples, examples
 

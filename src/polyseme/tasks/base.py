@@ -131,6 +131,11 @@ class Task(Learner):
         return config
 
     @classmethod
+    def repeats_sentences(cls, examples: Sequence[Any], config: TaskConfig) -> bool:
+        """Return whether training data has sentences more than once, or phrases of them: these are not held out."""
+        return False
+
+    @classmethod
     def min_dev_examples(cls, config: TaskConfig) -> int:
         """Return how many examples a score needs."""
         return 1

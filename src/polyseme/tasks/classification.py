@@ -171,9 +171,11 @@ class Classification(WideTask):
         return config if config.word_layer is not None else config.replace(word_layer=config.hidden_size)
 
     @classmethod
-    def suits_wide_part(cls, examples: Sequence[LabelledText]) -> bool:
-        """Not phrases of trees, which are words: those of one sentence share their n-grams."""
-        return all(isinstance(example.text, str) for example in examples)
+    def repeats_sentences(cls, examples: Sequence[LabelledText], config: TaskConfig) -> bool:
+        """Only trees do, whose texts are words."""
+        assert isinstance(config, ClassificationConfig)
+        repeated = config.phrases != "none" or config.sentence_copies > 1
+        return repeated and not all(isinstance(example.text, str) for example in examples)
 
     @classmethod
     def wide_texts(cls, example: LabelledText) -> Texts:

@@ -29,31 +29,26 @@ def containing_texts(texts: Sequence[Text]) -> list[int]:
     lengths = np.array([len(each) for each in split])
     found = np.arange(len(texts))
     short = np.unique(lengths[(lengths > 0) & (lengths <= MAX_UNITS)])
-    if len(short) * int(lengths.sum()) > _MAX_WORK:
+    if int(short.max(initial=0)) * int(lengths.sum()) > _MAX_WORK:
         return found.tolist()
     order = np.argsort(-lengths, kind="stable")  # long texts first, so that the first to contain a text is the longest
     joined = np.concatenate([split[number] for number in order] or [np.zeros(0, dtype=np.uint64)])
     owner = np.repeat(order, lengths[order])
     ends = np.repeat(np.cumsum(lengths[order]), lengths[order])
-    for length in short.tolist():
-        hashes, inside = _windows(joined, length, ends)
+    wanted, hashes = set(short.tolist()), np.zeros(len(joined), dtype=np.uint64)
+    for length in range(1, int(short.max(initial=0)) + 1):
+        hashes = hashes[: len(joined) - length + 1] * _BASE + joined[length - 1 :]  # of all runs of so many units
+        if length not in wanted:
+            continue
+        inside = np.arange(len(hashes)) + length <= ends[: len(hashes)]  # of one text
         starts, first = np.unique(hashes[inside], return_index=True)
         holder = owner[: len(hashes)][inside][first]
         rows = np.flatnonzero(lengths == length)
         keys = np.array([_hash(split[row]) for row in rows], dtype=np.uint64)
-        place = np.minimum(np.searchsorted(starts, keys), len(starts) - 1)
-        known = starts[place] == keys
-        found[rows[known]] = holder[place[known]]
+        position = np.minimum(np.searchsorted(starts, keys), len(starts) - 1)
+        known = starts[position] == keys
+        found[rows[known]] = holder[position[known]]
     return found.tolist()
-
-
-def _windows(joined: np.ndarray, length: int, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The hashes of all runs of `length` units, and whether each lies within one text."""
-    count = len(joined) - length + 1
-    hashes = np.zeros(count, dtype=np.uint64)
-    for offset in range(length):
-        hashes = hashes * _BASE + joined[offset : offset + count]
-    return hashes, np.arange(count) + length <= ends[:count]
 
 
 def _hash(values: np.ndarray) -> int:

@@ -219,7 +219,7 @@ class _Session:
             summary |= {"baseline": baseline, "restarts": len(attempts.scores), "learned": not attempts.failed}
             write_text(out / RESULT, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
             if attempts.failed:
-                report(f"the network has learned nothing: {_no_better(best, scores['dev'])}{_restarted(attempts)}")
+                report(_failure_message(best, scores["dev"], attempts))
         errors = best.analyse_errors(last[1], last[2], data.names.get(last[0], last[0]))
         shown = TrainingReport(best.main_metric, scores, baseline, errors=errors, layer_weights=best.layer_weights())
         return FitResult(best, fitted.result, scores, shown, len(attempts.scores))
@@ -235,9 +235,11 @@ def _no_better(task: Task, scores: dict[str, float]) -> str:
     return f"dev {task.main_metric} {100 * value:.1f} is no better than one answer for all examples"
 
 
-def _restarted(attempts: Attempts) -> str:
+def _failure_message(task: Task, scores: dict[str, float], attempts: Attempts) -> str:
     count = len(attempts.scores)
-    return f", also after {count} restarts with a smaller learning rate" if count else ", and the run was short"
+    tried = f", also after {count} restarts with a smaller learning rate" if count else ""
+    advice = f"give more examples, train longer ({arg('epochs')}), or check that labels and texts belong together"
+    return f"the network has learned nothing: {_no_better(task, scores)}{tried}; {advice}"
 
 
 def _write_counts(counts: np.ndarray | None, out: Path, run: Run) -> None:

@@ -82,21 +82,11 @@ class FeatureHasher:
         """Return the n-grams of each pair, marked as of the first text, the second or both, and bins of their overlap."""
         return _joined([self._pair(first, second) for first, second in pairs])
 
-    def overlap(self, first: Text, second: Text) -> np.ndarray:
-        """Return how much two texts overlap, in numbers from 0 to 1: shares of n-grams, of either text, and of lengths."""
-        a, b = self._ngrams(first), self._ngrams(second)
-        ones = [np.unique(each[: len(units(text))]) for each, text in ((a, first), (b, second))]
-        found = []
-        for left, right in ((ones[0], ones[1]), (np.unique(a), np.unique(b))):
-            shared = len(np.intersect1d(left, right, assume_unique=True))
-            found += [shared / max(len(left), 1), shared / max(len(right), 1), 2 * shared / max(len(left) + len(right), 1)]
-        return np.array([*found, min(len(a), len(b)) / max(len(a), len(b), 1), len(a) < len(b)], dtype=np.float32)
-
     def _pair(self, first: Text, second: Text) -> tuple[np.ndarray, np.ndarray]:
-        a, b = np.unique(self._ngrams(first)), np.unique(self._ngrams(second))
+        (a, ones_a), (b, ones_b) = (_distinct(self._ngrams(text), len(units(text))) for text in (first, second))
         both = np.isin(a, b, assume_unique=True)
         marked = [_marked(a[both], 1), _marked(a[~both], 2), _marked(b[~np.isin(b, a, assume_unique=True)], 3)]
-        overlap = self.overlap(first, second)
+        overlap = _overlap((ones_a, ones_b), (a, b))
         bins = np.minimum((overlap * _BINS).astype(np.int64), _BINS) + (_BINS + 1) * np.arange(len(overlap))
         ids = np.concatenate([*marked, _marked(bins.astype(np.uint64), 4)])
         ngrams = len(ids) - len(bins)
@@ -117,6 +107,21 @@ class FeatureHasher:
             last = last[:-1] * np.uint64(0x9E3779B1) + single[length - 1 :] * np.uint64(2 * length + 1)
             parts.append(last)
         return _mixed(np.concatenate(parts))
+
+
+def _distinct(ngrams: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct n-grams of a text, and those of its `count` single units."""
+    return np.unique(ngrams), np.unique(ngrams[:count])
+
+
+def _overlap(ones: tuple[np.ndarray, np.ndarray], ngrams: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """How much two texts overlap, in numbers from 0 to 1: shares of units and n-grams, of either text, and of lengths."""
+    found = []
+    for left, right in (ones, ngrams):
+        shared = len(np.intersect1d(left, right, assume_unique=True))
+        found += [shared / max(len(left), 1), shared / max(len(right), 1), 2 * shared / max(len(left) + len(right), 1)]
+    sizes = [len(each) for each in ngrams]
+    return np.array([*found, min(sizes) / max(*sizes, 1), sizes[0] < sizes[1]], dtype=np.float32)
 
 
 def _marked(ids: np.ndarray, mark: int) -> np.ndarray:

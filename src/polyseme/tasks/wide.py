@@ -54,7 +54,7 @@ class WidePart(nn.Module):
         self.register_buffer("bias", torch.zeros(outputs))
         self.register_buffer("longest", torch.tensor(2))
         self.scale = nn.Parameter(torch.ones(()))
-        self._known: dict[Hashable, np.ndarray] = {}  # scores of training examples, and in training of dev examples
+        self._known: dict[Hashable, np.ndarray] = {}  # scores of training examples
         self._copy: _CpuCopy | None = None
 
     def load_fit(self, fit: WideFit, examples: Sequence[Texts]) -> None:

@@ -51,13 +51,8 @@ class WideTask(SequenceTask):
         config = super().resolve_defaults(config, examples)
         assert isinstance(config, TableTaskConfig)
         if config.wide is None:
-            config = config.replace(wide=not config.is_linear and cls.suits_wide_part(examples))
+            config = config.replace(wide=not config.is_linear and not cls.repeats_sentences(examples, config))
         return config
-
-    @classmethod
-    def suits_wide_part(cls, examples: Sequence[Any]) -> bool:
-        """Return whether the training data suits a wide part."""
-        return True
 
     @classmethod
     @abstractmethod
