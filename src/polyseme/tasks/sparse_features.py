@@ -76,14 +76,19 @@ class FeatureHasher:
 
     def texts(self, texts: Sequence[Text]) -> SparseRows:
         """Return the n-grams of each text with their counts."""
-        return _joined([np.unique(self._ngrams(text), return_counts=True) for text in texts])
+        return _joined([np.unique(self._ngrams(units(text)), return_counts=True) for text in texts])
 
     def pairs(self, pairs: Sequence[tuple[Text, Text]]) -> SparseRows:
         """Return the n-grams of each pair, marked as of the first text, the second or both, and bins of their overlap."""
         return _joined([self._pair(first, second) for first, second in pairs])
 
+    def overlap(self, first: Text, second: Text) -> np.ndarray:
+        """Return how much two texts overlap, in numbers from 0 to 1: shares of units and n-grams, and of lengths."""
+        (a, ones_a), (b, ones_b) = self._distinct(first), self._distinct(second)
+        return _overlap((ones_a, ones_b), (a, b))
+
     def _pair(self, first: Text, second: Text) -> tuple[np.ndarray, np.ndarray]:
-        (a, ones_a), (b, ones_b) = (_distinct(self._ngrams(text), len(units(text))) for text in (first, second))
+        (a, ones_a), (b, ones_b) = self._distinct(first), self._distinct(second)
         both = np.isin(a, b, assume_unique=True)
         marked = [_marked(a[both], 1), _marked(a[~both], 2), _marked(b[~np.isin(b, a, assume_unique=True)], 3)]
         overlap = _overlap((ones_a, ones_b), (a, b))
@@ -95,9 +100,14 @@ class FeatureHasher:
         order = np.argsort(ids, kind="stable")
         return ids[order], weights[order]
 
-    def _ngrams(self, text: Text) -> np.ndarray:
-        """The hashes of all n-grams, single units first."""
+    def _distinct(self, text: Text) -> tuple[np.ndarray, np.ndarray]:
+        """The distinct n-grams of a text, and those of single units."""
         found = units(text)
+        ngrams = self._ngrams(found)
+        return np.unique(ngrams), np.unique(ngrams[: len(found)])
+
+    def _ngrams(self, found: list[str]) -> np.ndarray:
+        """The hashes of all n-grams of units, single units first."""
         for unit in found:
             if unit not in self._known:
                 self._known[unit] = zlib.crc32(unit.encode("utf-8", "surrogatepass"))
@@ -107,11 +117,6 @@ class FeatureHasher:
             last = last[:-1] * np.uint64(0x9E3779B1) + single[length - 1 :] * np.uint64(2 * length + 1)
             parts.append(last)
         return _mixed(np.concatenate(parts))
-
-
-def _distinct(ngrams: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct n-grams of a text, and those of its `count` single units."""
-    return np.unique(ngrams), np.unique(ngrams[:count])
 
 
 def _overlap(ones: tuple[np.ndarray, np.ndarray], ngrams: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
