@@ -78,7 +78,7 @@ class TaskJob:
         notify = notify if run.is_main_process else _log.debug
         recorded = recorded_configs(self.task, out)
         options, config, fitting = self.configured(recorded)
-        if recorded is not None:
+        if recorded == {"task": config, "fit": fitting}:  # other settings are refused or reported when it is resumed
             notify(f"{out} has a run, which keeps its settings where you give none; for a new run choose another folder")
         data = self.data or self._read(config, run.seed, notify)
         script = DataScript.of(task_class(self.task), data.train)
