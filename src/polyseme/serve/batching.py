@@ -1,0 +1,290 @@
+"""Batches across requests: texts that wait for the same operation are computed together, whoever sent them.
+
+One thread computes. As soon as it is free it takes what has waited longest, and with it as many more texts for the same
+operation as fit into a batch by words; there is no fixed wait. `Encoder.embed` sorts a batch by length. Each text is read alone
+from the model's start state, so its vectors do not depend on the texts beside it.
+
+- A large request enters the queue a part at a time, so it neither fills the queue nor the memory, and others go in between.
+- The queue has a limit in words. A request that does not fit is refused at once, with an estimate of when to try again.
+- Texts of a request that was cancelled, because its client has gone, are dropped.
+- If a batch fails, its halves are tried, and so on: the text that cannot be computed fails alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from polyseme.base.errors import PolysemeError
+
+BATCH_WORDS, MAX_QUEUE_WORDS = 2048, 65536
+_PARTS_AHEAD = 2  # parts of a large request in the queue: one is computed while the last one is sent
+_MAX_RETRY_SECONDS = 60
+_log = logging.getLogger(__name__)
+
+
+class QueueFullError(PolysemeError):
+    """A request does not fit into the queue now."""
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds until it may fit."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is done with texts; texts of equal operations share batches."""
+
+    key: Hashable
+    """Operations with the same key are equal."""
+    compute: Callable[[list[Any]], Sequence[Any]]
+    """Gives one result for each text."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One text of a request."""
+
+    content: Any
+    """What `compute` gets."""
+    words: int
+    """Its cost."""
+
+
+class BatchObserver(Protocol):
+    """Hears of every batch."""
+
+    def batch_done(self, words: int, waited: Sequence[float], seconds: float) -> None:
+        """A batch is computed: its words, seconds that each text waited, and seconds of computing."""
+
+
+@dataclass(eq=False)
+class _Part:
+    """Texts of a request that are in the queue together."""
+
+    future: asyncio.Future[list[Any]]
+    results: list[Any]
+    missing: int
+    dropped: bool = False
+    queued_words: int = 0
+
+
+@dataclass
+class _Entry:
+    """One text in the queue."""
+
+    number: int
+    part: _Part
+    position: int
+    item: Item
+    arrived: float = field(default_factory=time.monotonic)
+
+    @property
+    def words(self) -> int:
+        return max(self.item.words, 1)
+
+
+class Batcher:
+    """The queue and the thread that computes; made and used in a running event loop."""
+
+    def __init__(
+        self,
+        *,
+        batch_words: int = BATCH_WORDS,
+        max_queue_words: int = MAX_QUEUE_WORDS,
+        observer: BatchObserver | None = None,
+    ) -> None:
+        self.batch_words, self.max_queue_words = batch_words, max_queue_words
+        self._observer, self._loop = observer, asyncio.get_running_loop()
+        self._queues: dict[Hashable, deque[_Entry]] = {}
+        self._operations: dict[Hashable, Operation] = {}
+        self._numbers = itertools.count()
+        self._arrived = threading.Condition()
+        self._taken = asyncio.Event()
+        self._closed = False
+        self.queue_words = 0
+        """Words of the texts that wait."""
+        self._words_per_second: float | None = None
+        self._thread = threading.Thread(target=self._work, name="polyseme-compute", daemon=True)
+        self._thread.start()
+
+    # ---- for requests, in the event loop
+
+    async def run(self, operation: Operation, items: Sequence[Item]) -> list[Any]:
+        """Return the results of all items in their order; an item that failed has its exception as the result."""
+        return [result async for part in self.stream(operation, items) for result in part]
+
+    async def stream(self, operation: Operation, items: Sequence[Item]) -> AsyncIterator[list[Any]]:
+        """Yield the results in their order, a part at a time, as soon as they are there.
+
+        Raises `QueueFullError` before the first part, and never after it. If the caller stops or is cancelled, what is left
+        is dropped.
+        """
+        parts = self._parts(items)
+        waiting: deque[_Part] = deque()
+        try:
+            for number, some in enumerate(parts):
+                if number == 0:
+                    self._check_room(some)
+                else:
+                    while len(waiting) >= _PARTS_AHEAD or (waiting and waiting[0].future.done()):
+                        yield await waiting[0].future
+                        waiting.popleft()
+                    await self._room(some)
+                waiting.append(self._put(operation, some))
+            while waiting:
+                yield await waiting[0].future
+                waiting.popleft()
+        finally:
+            for part in waiting:
+                self._drop(part)
+
+    async def close(self) -> None:
+        """Finish what is in the queue, and end the thread."""
+        with self._arrived:
+            self._closed = True
+            self._arrived.notify()
+        await asyncio.to_thread(self._thread.join)
+
+    def retry_seconds(self) -> int:
+        """Seconds until what waits now is computed, as far as the speed so far tells."""
+        speed = self._words_per_second
+        return 1 if not speed else min(max(math.ceil(self.queue_words / speed), 1), _MAX_RETRY_SECONDS)
+
+    def _parts(self, items: Sequence[Item]) -> Iterator[list[Item]]:
+        """Divide a request into parts of at most a batch."""
+        some: list[Item] = []
+        words = 0
+        for item in items:
+            if some and words + item.words > self.batch_words:
+                yield some
+                some, words = [], 0
+            some.append(item)
+            words += max(item.words, 1)
+        if some:
+            yield some
+
+    def _fits(self, words: int) -> bool:
+        return self.queue_words == 0 or self.queue_words + words <= self.max_queue_words
+
+    def _check_room(self, items: list[Item]) -> None:
+        words = sum(item.words for item in items)
+        if not self._fits(words):
+            full = f"{self.queue_words:,} words wait to be computed, and {words:,} more do not fit"
+            limit = f"the limit is {self.max_queue_words:,} (--max-queue-words)"
+            raise QueueFullError(f"{full}: {limit}; try again later", self.retry_seconds())
+
+    async def _room(self, items: list[Item]) -> None:
+        words = sum(item.words for item in items)
+        while not self._fits(words):
+            self._taken.clear()
+            await self._taken.wait()
+
+    def _put(self, operation: Operation, items: list[Item]) -> _Part:
+        part = _Part(self._loop.create_future(), [None] * len(items), len(items))
+        entries = [_Entry(next(self._numbers), part, position, item) for position, item in enumerate(items)]
+        part.queued_words = sum(entry.words for entry in entries)
+        with self._arrived:
+            self._operations[operation.key] = operation
+            self._queues.setdefault(operation.key, deque()).extend(entries)
+            self.queue_words += part.queued_words
+            self._arrived.notify()
+        return part
+
+    def _drop(self, part: _Part) -> None:
+        with self._arrived:
+            part.dropped = True
+            self.queue_words -= part.queued_words
+            part.queued_words = 0
+        part.future.cancel()
+        self._taken.set()
+
+    def _deliver(self, batch: list[_Entry], results: list[Any]) -> None:
+        for entry, result in zip(batch, results, strict=True):
+            part = entry.part
+            part.results[entry.position] = result
+            part.missing -= 1
+            if part.missing == 0 and not part.future.done():
+                part.future.set_result(part.results)
+        self._taken.set()
+
+    # ---- the thread that computes
+
+    def _work(self) -> None:
+        while (taken := self._next_batch()) is not None:
+            operation, batch = taken
+            begin = time.monotonic()
+            results = compute_alone(operation, [entry.item.content for entry in batch])
+            self._measure(batch, begin, time.monotonic())
+            self._loop.call_soon_threadsafe(self._deliver, batch, results)
+
+    def _next_batch(self) -> tuple[Operation, list[_Entry]] | None:
+        """Wait for texts, and take a batch; None: the batcher is closed and nothing is left."""
+        with self._arrived:
+            while True:
+                self._forget_dropped()
+                if self._queues:
+                    return self._take()
+                if self._closed:
+                    return None
+                self._arrived.wait()
+
+    def _forget_dropped(self) -> None:
+        for key in list(self._queues):
+            queue = self._queues[key]
+            while queue and queue[0].part.dropped:
+                queue.popleft()
+            if not queue:
+                del self._queues[key], self._operations[key]
+
+    def _take(self) -> tuple[Operation, list[_Entry]]:
+        """Take the text that has waited longest, and what fits beside it."""
+        key = min(self._queues, key=lambda key: self._queues[key][0].number)
+        queue, operation, batch, words = self._queues[key], self._operations[key], list[_Entry](), 0
+        while queue and (not batch or words + queue[0].words <= self.batch_words):
+            entry = queue.popleft()
+            if entry.part.dropped:
+                continue
+            batch.append(entry)
+            words += entry.words
+            entry.part.queued_words -= entry.words
+            self.queue_words -= entry.words
+        if not queue:
+            del self._queues[key], self._operations[key]
+        return operation, batch
+
+    def _measure(self, batch: list[_Entry], begin: float, end: float) -> None:
+        words, seconds = sum(entry.words for entry in batch), max(end - begin, 1e-6)
+        speed, before = words / seconds, self._words_per_second
+        self._words_per_second = speed if before is None else 0.8 * before + 0.2 * speed
+        if self._observer is not None:
+            self._observer.batch_done(words, [begin - entry.arrived for entry in batch], seconds)
+
+
+def compute_alone(operation: Operation, contents: list[Any]) -> list[Any]:
+    """Return a result for each text; a text that cannot be computed gets its exception, and the others their results.
+
+    >>> compute_alone(Operation("inverse", lambda numbers: [1 / number for number in numbers]), [1, 0, 4])
+    [1.0, ZeroDivisionError('division by zero'), 0.25]
+    """
+    try:
+        results = list(operation.compute(contents))
+        if len(results) != len(contents):
+            raise RuntimeError(f"{operation.key} gave {len(results)} results for {len(contents)} texts")
+        return results
+    except Exception as error:
+        if len(contents) == 1:
+            if not isinstance(error, PolysemeError):
+                _log.warning("a text of %s failed: %s", operation.key, type(error).__name__)
+            return [error]
+    half = len(contents) // 2
+    return compute_alone(operation, contents[:half]) + compute_alone(operation, contents[half:])
