@@ -3,8 +3,8 @@
     POLYSEME_DATA=... python -m benchmarks.small_draws --draws 200 --out draws.jsonl
     python -m benchmarks.small_draws --table draws.jsonl
 
-A draw takes a set, a number of examples and the examples at random by its number, half of the draws with a dev file of 100
-examples and half without one. So that a run takes seconds on a CPU, texts are cut to 60 words (120 characters of Chinese), and
+A draw takes a set, a number of examples and the examples at random by its number, half of the draws with a dev file of 60
+examples and half without one. So that a run takes seconds on a CPU, texts are cut to 30 words (60 characters of Chinese), and
 sentences to tag have at most 25. Two things must hold: every run that ends no better than the prior on its dev data has
 restarted and says that it learned nothing; no run that beats the prior says so. Here the prior and the score are computed anew
 from the labels and the predictions, and "says" means a line that a user sees. A finished draw is not repeated: results are
@@ -40,8 +40,8 @@ from polyseme.tasks.registry import configure_task, task_class
 TASKS = ("classification", "pairs", "tagging")
 LEFT_OUT = {"sst5": "the sentences of sst5-sentences, with all their phrases", "msra": "takes minutes, like resume"}
 FEWEST, MOST = 30, 300
-DEV, TEST = 100, 200
-WORDS, CHARACTERS = 60, 120
+DEV, TEST = 60, 100
+WORDS, CHARACTERS = 30, 60
 TAGGED = 25  # words or characters of a sentence to tag, and half as many sentences in the dev and test data
 RESTART, FAILURE = "restarting with", "has learned nothing"
 HAN = re.compile("[\u3400-\u9fff]")

@@ -1,6 +1,8 @@
 """Cross-validation: every example is tested once, finished folds are not trained again."""
 
 import json
+import logging
+import statistics
 
 import pytest
 
@@ -43,6 +45,18 @@ def test_every_example_is_tested_once(data, tmp_path):
         "pooled",
     ]
     assert "fold 3" in result._repr_html_()
+    spread = statistics.stdev(scores)
+    assert lines[-1].startswith(f"test accuracy {100 * sum(scores) / 3:.1f} ± {100 * spread:.1f}, n-grams with logistic")
+
+
+def test_settings_are_shown_once_and_each_fold_in_a_line(data, caplog):
+    with caplog.at_level(logging.INFO, "polyseme"):
+        polyseme.train("classification", data, encoder="none", out="run", folds=3, **OPTIONS)
+    shown = "\n".join(caplog.messages)
+    assert shown.count("\nnetwork ") == shown.count("\ntraining ") == 1
+    assert [line[:11] for line in caplog.messages if line.startswith("fold ")] == [f"fold {n} of 3" for n in (1, 2, 3)]
+    assert not [line for line in caplog.messages if line.startswith("epoch")]
+    assert "n-grams (" in shown and "none, no word vectors" in shown
 
 
 def test_the_same_call_continues(data, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import logging
 import math
 import shutil
 import statistics
@@ -23,12 +24,13 @@ import numpy as np
 from polyseme.base.display import columns, count, html_table
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.files import read_json, write_text
+from polyseme.base.progress import report
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.studies.train import Encoders, Notify, TaskJob
 from polyseme.tasks.config import TaskConfig
-from polyseme.tasks.fit import RESULT, SCORE_COUNTS, Splits
+from polyseme.tasks.fit import RESULT, SCORE_COUNTS, RunDisplay, Splits
 from polyseme.tasks.folder import is_task, load
 from polyseme.tasks.registry import task_class
 from polyseme.tasks.splits import split_plan
@@ -36,6 +38,7 @@ from polyseme.tasks.training_report import baseline_scores
 
 STAMP, LAYERS = "folds.json", "layers"
 Scores = dict[str, float]
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -86,11 +89,17 @@ class CrossValidation:
         head = f"{self.out}: {self.task}, {count(len(self.folds), 'fold')}, {self.seconds:,.0f} s"
         if self.stopped_by is not None:
             head += ", stopped: the same command continues"
-        return "\n".join([head, columns(self._rows(), indent=0, right=range(1, 20))] if self.folds else [head])
+        return "\n".join([head, columns(self._rows(), indent=0, right=range(1, 20)), self.verdict()] if self.folds else [head])
+
+    def verdict(self) -> str:
+        """Return the mean and the standard deviation of the main metric over folds, beside the means of the baselines."""
+        spread = f" ± {100 * self.std[self.main]:.1f}" if len(self.folds) > 1 else ""
+        others = [f"{name} {100 * _mean(several)[self.main]:.1f}" for name, several in self.baselines.items()]
+        return f"test {', '.join([f'{self.main} {100 * self.mean[self.main]:.1f}{spread}', *others])}"
 
     def _repr_html_(self) -> str:
         header, *rows = self._rows()
-        return html_table(header, rows, caption=f"{self.task}, {count(len(self.folds), 'fold')}")
+        return html_table(header, rows, caption=f"{self.task}, {count(len(self.folds), 'fold')}, {self.verdict()}")
 
     def _rows(self) -> list[list[str]]:
         names = list(self.mean)
@@ -127,24 +136,43 @@ def cross_validate(job: TaskJob, folds: int, run: Run, *, accept_changes: bool =
         _check(out, _stamp(job, splits, folds, run.seed))
     cache = out / LAYERS if job.cache is None else job.cache
     results: list[dict[str, Any]] = []
-    stopped = None
+    stopped, is_first = None, True
     for number, data in enumerate(splits, 1):
         folder = out / f"fold-{number}"
         if not (folder / RESULT).exists():
-            notify(
-                f"fold {number} of {folds}: {len(data.train):,} examples for training, {len(data.test or ()):,} for the test"
-            )
-            fold = dataclasses.replace(job, out=folder, data=data, cache=cache)
-            stopped = fold.train(run, accept_changes=accept_changes, notify=notify).result.stopped_by
+            display: RunDisplay = "summary" if is_first else "none"  # the settings of all folds are the same
+            fold = dataclasses.replace(job, out=folder, data=data, cache=cache, display=display)
+            told = notify if is_first else _log.debug
+            stopped, is_first = fold.train(run, accept_changes=accept_changes, notify=told).result.stopped_by, False
         if stopped is not None:
             break
         results.append(read_json(folder / RESULT))
+        if run.is_main_process:
+            report(fold_line(number, folds, results[-1]))
     pooled = {} if stopped is not None else _pooled(job, out, splits, Path(cache), run)
     result = _result(out, results, pooled, stopped)
     if stopped is None and run.is_main_process:
         write_text(out / RESULT, json.dumps(result.to_json(), indent=2, ensure_ascii=False) + "\n")
         shutil.rmtree(out / LAYERS, ignore_errors=True)
     return result
+
+
+def fold_line(number: int, folds: int, result: Mapping[str, Any]) -> str:
+    """Return a line about a finished fold.
+
+    >>> fold_line(2, 10, {"main": "f1", "scores": {"test": {"f1": 0.5}}, "restarts": 1, "learned": True, "seconds": 3.2})
+    'fold 2 of 10: test f1 50.0, 1 restart, 3 s'
+    """
+    main, restarts = str(result["main"]), result.get("restarts", 0)
+    others = [
+        f"{name} {100 * scores['test'][main]:.1f}"
+        for name, scores in baseline_scores(result.get("baseline")).items()
+        if main in scores.get("test", {})
+    ]
+    notes = [count(restarts, "restart")] if restarts else []
+    notes += [] if result.get("learned", True) else ["learned nothing"]
+    score, time = f"test {main} {100 * result['scores']['test'][main]:.1f}", f"{result['seconds']:,.0f} s"
+    return f"fold {number} of {folds}: {', '.join([score, *others, *notes, time])}"
 
 
 def _splits(job: TaskJob, config: TaskConfig, folds: int, seed: int, notify: Notify) -> list[Splits]:

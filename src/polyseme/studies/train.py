@@ -26,7 +26,7 @@ from polyseme.studies.recorded import recorded_configs
 from polyseme.studies.script import DataScript
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import split_encoders
-from polyseme.tasks.fit import FitResult, Splits, TaskBuilder, fit
+from polyseme.tasks.fit import FitResult, RunDisplay, Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.label_checks import spelling_messages
 from polyseme.tasks.registry import configure_task, task_class, task_name
@@ -69,6 +69,7 @@ class TaskJob:
     """Whether the English model or splitter is refused for Chinese data; a comparison may show what they cost."""
     data: Splits | None = None
     """Examples that are read and divided already; None: those of the files."""
+    display: RunDisplay = "all"
 
     def train(self, run: Run, *, accept_changes: bool = False, notify: Notify = _log.info) -> FitResult:
         """Train the task; `notify` gets what the user should know."""
@@ -100,6 +101,7 @@ class TaskJob:
             run,
             cache=None if self.cache is None else Path(self.cache).expanduser(),
             accept_changes=accept_changes,
+            display=self.display,
         )
 
     def configured(self, recorded: Mapping[str, Config] | None = None) -> tuple[dict[str, Any], TaskConfig, FitConfig]:

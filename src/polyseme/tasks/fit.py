@@ -12,7 +12,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -44,6 +44,8 @@ _log = logging.getLogger(__name__)
 RESULT = "result.json"
 SCORE_COUNTS = "test-tallies.npy"
 """Counts of each test example, from which two systems are compared."""
+RunDisplay = Literal["all", "summary", "none"]
+"""What a run shows: settings and progress, only its settings, or neither. Restarts are always reported."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ def fit(
     *,
     cache: str | Path | None = None,
     accept_changes: bool = False,
+    display: RunDisplay = "all",
 ) -> FitResult:
     """Train a task, keep the best network by the dev data in `out`, and score it on the dev and test data.
 
@@ -119,7 +122,7 @@ def fit(
     folder = Path(cache) if cache is not None else out / "run"
     # with a shared cache all fractions and seeds take their rows from the layers of all training data
     whole = train if cache is not None and config.train_fraction < 1 else None
-    session = _Session(builder, task_config, config, run, out, folder, replace(data, train=chosen, dev=dev), whole)
+    session = _Session(builder, task_config, config, run, out, folder, replace(data, train=chosen, dev=dev), whole, display)
     while True:
         fitted = session.train(attempts, accept_changes=accept_changes)
         if fitted.result.ended is None:  # stopped: there is nothing to score yet
@@ -159,6 +162,7 @@ class _Session:
     data: Splits
     whole: Sequence[Any] | None
     """All training data, where those of this run are a fraction and the cache is shared."""
+    display: RunDisplay = "all"
 
     def train(self, attempts: Attempts, *, accept_changes: bool) -> _Fitted:
         """Train a new network, or resume its training."""
@@ -170,7 +174,8 @@ class _Session:
         task.to(run.device)
         train_data, dev_data = task.data(data.train), task.data(data.dev)
         batches = ExampleBatches(train_data, size=config.batch_size, seed=run.seed, rank=run.rank, world_size=run.world_size)
-        if run.is_main_process and not CheckpointManager(out / "run").steps() and not attempts.scores:
+        is_new = not CheckpointManager(out / "run").steps() and not attempts.scores
+        if run.is_main_process and is_new and self.display != "none":
             sets = {"train": train_data, "dev": dev_data} | ({} if data.test is None else {"test": task.data(data.test)})
             report(str(RunSummary(task, config, sets, batches.batches_per_epoch)))
         shared = None if data.texts is None else task.data(data.texts)
@@ -187,6 +192,7 @@ class _Session:
             out,
             settings=_settings(task, self.builder, config) | fingerprints,
             accept_changes=accept_changes,
+            show=self.display == "all",
         )
         return _Fitted(task, dev_data, result)
 

@@ -52,14 +52,17 @@ class RunSummary:
     def _network(self) -> str:
         weights = sum(weight.numel() for weight in self.task.parameters())
         name = getattr(self.task.config, "network", None) or self.task.kind
-        return ", ".join([name, *_values(self.task.config, _NETWORK), _unbroken(f"{weights:,} weights")])
+        wide = getattr(self.task.config, "wide_features", 0)  # features of n-grams
+        ngrams = [_unbroken(f"n-grams ({count(wide, 'feature')})")] if wide else []
+        return ", ".join([name, *_values(self.task.config, _NETWORK), *ngrams, _unbroken(f"{weights:,} weights")])
 
     def _encoders(self) -> str:
         features = self.task.features
         mode = "frozen" if features.encoders else "fine-tuned"
         names = [f"{_name(encoder)} ({mode})" for encoder in features.contextual]
         loaded = features.words.loaded
-        return ", ".join([*names, *([f"word vectors {_name(loaded)}"] if loaded is not None else [])]) or "none"
+        vectors = "no word vectors" if loaded is None else f"word vectors {_name(loaded)}"
+        return ", ".join([*(names or ["none"]), _unbroken(vectors)])
 
     def _training(self) -> str:
         return ", ".join([*_values(self.fitting, _TRAINING), _unbroken(f"{count(self.steps_per_epoch, 'step')} per epoch")])

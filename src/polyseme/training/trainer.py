@@ -71,12 +71,13 @@ class Trainer:
         *,
         settings: Mapping[str, Any] | None = None,
         accept_changes: bool = False,
+        show: bool = True,
     ) -> TrainOutput:
         """Train to the end of the budget, or resume the run in `out`.
 
         `dev` goes to the learner's `evaluate`; with None the latest model is kept instead of the best. `settings` are further
         configs and JSON values that define the run (the model's config, the fingerprint of the corpus): they too must be the
-        same when it is resumed, unless `accept_changes`.
+        same when it is resumed, unless `accept_changes`. `show`: show the progress.
         """
         run, out = self.run, Path(out)
         learner.to(run.device)
@@ -94,7 +95,7 @@ class Trainer:
             try:
                 with stop.interruptible():  # it may time steps, and has nothing to lose
                     loop.start(self._settings(settings or {}), accept_changes=accept_changes)
-                with training_display(loop.status, show=run.is_main_process) as display:
+                with training_display(loop.status, show=show and run.is_main_process) as display:
                     while loop.progress.ended is None and not loop.stopping:
                         loop.advance(stop, display)
             except KeyboardInterrupt as error:  # before the first step, or within one that took long
