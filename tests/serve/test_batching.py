@@ -66,12 +66,12 @@ async def blocked(queue: Batcher, recorder: Recorder) -> asyncio.Task[list[Any]]
 
 def test_concurrent_requests_get_the_vectors_of_embed() -> None:
     models = {"first": elmo(), "second": elmo(seed=1)}
-    texts = sentences(120, longest=40)
+    texts = sentences(60, longest=20)
     choices: list[tuple[str, Any]] = [("first", "top"), ("first", "all"), ("second", "mean"), ("first", "top")]
 
     async def client(queue: Batcher, number: int) -> None:
         name, layers = choices[number % len(choices)]
-        model, own = models[name], texts[number * 10 : number * 10 + 10]
+        model, own = models[name], texts[number * 5 : number * 5 + 5]
         operation = Operation((name, layers), lambda some: model.embed(some, layers=layers))
         found = await queue.run(operation, [Item(text, len(text)) for text in own])
         for array, expected in zip(found, model.embed(own, layers=layers), strict=True):

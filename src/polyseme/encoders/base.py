@@ -305,7 +305,7 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
         with progress("encoding", len(texts), "texts") if show_progress_bar is not False else nullcontext() as advance:
             for begin in range(0, len(texts), ENCODED):
                 arrays = self.embed(texts[begin : begin + ENCODED], layers=layers, start=start, batch_size=batch_size)
-                vectors += [_pooled(array, pooling) for array in arrays]
+                vectors += [pool_words(array, pooling) for array in arrays]
                 if advance is not None:
                     advance(len(arrays))
         if vectors:
@@ -434,7 +434,7 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
         return to_arrays(states, [slice(0, len(text)) for text in texts])
 
 
-def _pooled(array: np.ndarray, how: Pooling) -> Tensor:
+def pool_words(array: np.ndarray, how: Pooling) -> Tensor:
     """Pool a text's words (layers, words, dim) or (words, dim) into one vector, layers concatenated."""
     stack = array[None] if array.ndim == 2 else array
     words = torch.from_numpy(stack).transpose(0, 1).flatten(1).unsqueeze(0)  # (1, words, layers * dim)

@@ -66,6 +66,9 @@ class BatchObserver(Protocol):
     def batch_done(self, words: int, waited: Sequence[float], seconds: float) -> None:
         """A batch is computed: its words, seconds that each text waited, and seconds of computing."""
 
+    def queue_changed(self, words: int) -> None:
+        """So many words wait now."""
+
 
 @dataclass(eq=False)
 class _Part:
@@ -196,17 +199,22 @@ class Batcher:
         with self._arrived:
             self._operations[operation.key] = operation
             self._queues.setdefault(operation.key, deque()).extend(entries)
-            self.queue_words += part.queued_words
+            self._count(part.queued_words)
             self._arrived.notify()
         return part
 
     def _drop(self, part: _Part) -> None:
         with self._arrived:
             part.dropped = True
-            self.queue_words -= part.queued_words
+            self._count(-part.queued_words)
             part.queued_words = 0
         part.future.cancel()
         self._taken.set()
+
+    def _count(self, words: int) -> None:
+        self.queue_words += words
+        if self._observer is not None:
+            self._observer.queue_changed(self.queue_words)
 
     def _deliver(self, batch: list[_Entry], results: list[Any]) -> None:
         for entry, result in zip(batch, results, strict=True):
@@ -257,7 +265,7 @@ class Batcher:
             batch.append(entry)
             words += entry.words
             entry.part.queued_words -= entry.words
-            self.queue_words -= entry.words
+        self._count(-words)
         if not queue:
             del self._queues[key], self._operations[key]
         return operation, batch

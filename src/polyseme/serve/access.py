@@ -1,0 +1,67 @@
+"""One line in the log for each request, without its texts, and its numbers in the metrics."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import uuid
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from polyseme.serve.metrics import Metrics
+
+_REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
+access_log = logging.getLogger("polyseme.serve.access")
+
+
+class AccessLog:
+    """The outermost middleware."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begin, status = time.monotonic(), 500
+        given = Headers(scope=scope).get("x-request-id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        state = scope.setdefault("state", {})
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["x-request-id"] = request_id
+                headers["x-content-type-options"] = "nosniff"
+            await send(message)
+
+        self._metrics.open_requests.inc()
+        try:
+            await self._app(scope, receive, noted)
+        finally:
+            self._metrics.open_requests.dec()
+            self._note(scope, state.get("status", status), time.monotonic() - begin, request_id)
+
+    def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
+        endpoint = getattr(scope.get("route"), "path", "other")
+        self._metrics.request_done(endpoint, status, seconds)
+        if endpoint in ("/livez", "/readyz", "/metrics") and status < 400:
+            return
+        state, client = scope["state"], scope.get("client")
+        fields: dict[str, Any] = {
+            "client": client[0] if client else None,
+            "method": scope["method"],
+            "endpoint": endpoint,
+            "status": status,
+            "texts": state.get("texts"),
+            "words": state.get("words"),
+            "milliseconds": round(1000 * seconds, 1),
+            "request_id": request_id,
+        }
+        access_log.info("request", extra={"fields": {name: value for name, value in fields.items() if value is not None}})

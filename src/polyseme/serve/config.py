@@ -1,0 +1,51 @@
+"""The settings of `polyseme serve`. Imports neither PyTorch nor FastAPI."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyseme.base.config import Config, setting
+
+_NETWORK, _LIMITS, _COMPUTING, _LOGS = "Network", "Limits", "Computing", "Logs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeConfig(Config):
+    """Where the service listens, what it accepts, and how it computes."""
+
+    host: str = setting("127.0.0.1", "Address to listen on; 0.0.0.0: all of this machine.", metavar="ADDRESS", group=_NETWORK)
+    port: int = setting(8000, "Port to listen on; 0: any free one.", min=0, max=65535, group=_NETWORK)
+    api_key: str | None = setting(
+        None,
+        "Key that requests must have (Authorization: Bearer KEY).",
+        default_text="the environment variable POLYSEME_API_KEY; without it no key is needed",
+        metavar="KEY",
+        group=_NETWORK,
+    )
+    allow_origin: tuple[str, ...] = setting(
+        (), "Let pages of this origin call the service from a browser (may be repeated).", repeat=True, metavar="ORIGIN",
+        group=_NETWORK,
+    )  # fmt: skip
+    allow_host: tuple[str, ...] = setting(
+        (),
+        "Accept requests for this host name (may be repeated); * accepts all. Addresses, localhost and the name in --host are "
+        "always accepted.",
+        repeat=True,
+        metavar="NAME",
+        group=_NETWORK,
+    )
+    max_body_bytes: int = setting(
+        16 * 1024 * 1024, "Largest body of a request, in bytes, compressed or not.", min=1, group=_LIMITS
+    )
+    max_text_words: int = setting(20_000, "Most words of one text.", min=1, group=_LIMITS)
+    max_requests: int = setting(256, "Most requests at a time.", min=1, group=_LIMITS)
+    max_queue_words: int = setting(65_536, "Most words that wait to be computed.", min=1, group=_LIMITS)
+    read_timeout: float = setting(
+        30.0, "Seconds in which the body of a request must arrive.", above=0, metavar="SECONDS", group=_LIMITS
+    )
+    batch_words: int = setting(2_048, "Words that are computed together.", min=1, group=_COMPUTING)
+    workers: int = setting(1, "Processes that answer; they share the weights in memory.", min=1, group=_COMPUTING)
+    shutdown_timeout: int = setting(
+        30, "Seconds to finish open requests in when the service is stopped.", min=0, metavar="SECONDS", group=_COMPUTING
+    )
+    log_json: bool = setting(False, "Write the log as JSON lines.", group=_LOGS)

@@ -1,0 +1,230 @@
+"""What is checked of every request before it is read: its host, its key, its type, its size, its depth.
+
+These are plain ASGI middlewares. They hold back a body until it is complete and within the limits, so that nothing behind them
+sees an oversized or half-sent one. `Host` is checked against DNS rebinding, by which a web page could call a service on the
+user's own machine; JSON is required, because a browser sends other types to foreign addresses without asking first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import json
+import re
+import time
+import zlib
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from polyseme.serve.config import ServeConfig
+from polyseme.serve.errors import CLIENT_CLOSED, ApiError, unreadable
+
+MAX_DEPTH = 8
+"""Brackets within brackets in JSON; our own requests have at most three."""
+PARSED = "polyseme.json"
+"""Where the parsed body is in the ASGI scope."""
+OPEN_PATHS = ("/livez", "/readyz")
+"""Health checks of load balancers have neither a key nor our host name."""
+_DISCARDED, _DISCARD_SECONDS = 8, 5.0  # of a body that is too large: times the limit, and seconds
+_STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # possessive, and closed or not: linear time on any input
+_SAFE_BRACKETS = 200  # so few cannot exhaust the stack of the parser
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+class HostCheck:
+    """Refuses requests for host names that are not ours."""
+
+    def __init__(self, app: ASGIApp, config: ServeConfig) -> None:
+        self._app = app
+        self._names = {name.casefold() for name in ("localhost", config.host, *config.allow_host)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in OPEN_PATHS and not self._is_ours(Headers(scope=scope)):
+            message = "the Host header names another host: start the service with --allow-host NAME to accept it"
+            await ApiError(421, message, code="wrong_host").send(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _is_ours(self, headers: Headers) -> bool:
+        given = headers.getlist("host")
+        if len(given) != 1:
+            return False
+        name = host_name(given[0])
+        return "*" in self._names or name in self._names or _is_address(name)
+
+
+def host_name(host: str) -> str:
+    """The name in a `Host` header, without the port.
+
+    >>> host_name("Example.org:8000"), host_name("[::1]:8000"), host_name("::1")
+    ('example.org', '::1', '::1')
+    """
+    found = re.fullmatch(r"\[([^]]*)\](?::\d*)?", host)
+    if found:
+        return found[1].casefold()
+    return (host if host.count(":") > 1 else host.partition(":")[0]).casefold()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class Gate:
+    """Checks the key, reads the body within the limits and parses it; what passes has its JSON in the scope."""
+
+    def __init__(self, app: ASGIApp, config: ServeConfig) -> None:
+        self._app, self._config = app, config
+        self._key = config.api_key.encode() if config.api_key else None
+        self._open = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
+            await self._app(scope, receive, send)
+            return
+        if self._open >= self._config.max_requests:
+            full = f"{self._open} requests are open, which is the limit (--max-requests): try again later"
+            await ApiError(429, full, code="overloaded", headers={"Retry-After": "1"}).send(scope, receive, send)
+            return
+        self._open += 1
+        try:
+            await self._app(scope, await self._checked(scope, receive), send)
+        except ApiError as error:
+            await error.send(scope, receive, send)
+        finally:
+            self._open -= 1
+
+    async def _checked(self, scope: Scope, receive: Receive) -> Receive:
+        headers = Headers(scope=scope)
+        self._check_key(headers)
+        if scope["method"] not in ("POST", "PUT", "PATCH"):
+            return receive
+        _check_type(headers)
+        body = await self._body(headers, receive)
+        scope[PARSED] = parsed(body)
+        return _replayed(body, receive)
+
+    def _check_key(self, headers: Headers) -> None:
+        if self._key is None:
+            return
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        right = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), self._key)
+        if not right or kind.casefold() != "bearer":
+            message = "the key is missing or wrong: send the header `Authorization: Bearer KEY`"
+            raise ApiError(401, message, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
+
+    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        encoding = headers.get("content-encoding", "identity").strip().casefold()
+        if encoding not in ("identity", "gzip"):
+            raise ApiError(415, "the body is encoded in a way that is not known here; allowed: gzip, or none")
+        try:
+            body = await asyncio.wait_for(self._read(headers, receive), self._config.read_timeout)
+        except TimeoutError:
+            limit = f"{self._config.read_timeout:g} seconds (--read-timeout)"
+            raise ApiError(408, f"the body did not arrive within {limit}", headers={"Connection": "close"}) from None
+        return self._decompressed(body) if encoding == "gzip" else body
+
+    async def _read(self, headers: Headers, receive: Receive) -> bytes:
+        limit, chunks, size = self._config.max_body_bytes, list[bytes](), 0
+        declared = headers.get("content-length", "")
+        too_large = declared.isdecimal() and int(declared[:20]) > limit
+        deadline = time.monotonic() + _DISCARD_SECONDS
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ApiError(CLIENT_CLOSED, "the client has gone")
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            too_large = too_large or size > limit
+            if too_large:
+                # most clients read an answer only after they have sent everything: what comes is thrown away, for a while
+                chunks.clear()
+                more = message.get("more_body") and size < _DISCARDED * limit and time.monotonic() < deadline
+                if not more:
+                    raise self._too_large("the body")
+                continue
+            chunks.append(chunk)
+            if not message.get("more_body"):
+                return b"".join(chunks)
+
+    def _decompressed(self, body: bytes) -> bytes:
+        limit, reader = self._config.max_body_bytes, zlib.decompressobj(wbits=31)
+        try:
+            text = reader.decompress(body, limit + 1)
+        except zlib.error:
+            raise unreadable("the body is said to be gzip, and is not") from None
+        if len(text) > limit:
+            raise self._too_large("the decompressed body")
+        if not reader.eof or reader.unused_data:
+            raise unreadable("the gzip body is cut off, or something follows it")
+        return text
+
+    def _too_large(self, what: str) -> ApiError:
+        limit = f"{self._config.max_body_bytes:,} bytes (--max-body-bytes)"
+        message = f"{what} is larger than {limit}: send fewer texts per request, or raise the limit"
+        return ApiError(413, message, code="body_too_large", headers={"Connection": "close"})
+
+
+def _check_type(headers: Headers) -> None:
+    kind, _, rest = headers.get("content-type", "").partition(";")
+    charset = rest.replace('"', "").replace(" ", "").casefold()
+    if kind.strip().casefold() != "application/json" or (charset and charset not in ("charset=utf-8", "charset=utf8")):
+        raise ApiError(415, "the body must be JSON in UTF-8: send the header `Content-Type: application/json`")
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the body, and after it what the real one does: the client leaves."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return again
+
+
+def parsed(body: bytes) -> Any:
+    """Parse JSON in UTF-8 of a bounded depth.
+
+    >>> parsed(b'{"input": ["a [b"]}')
+    {'input': ['a [b']}
+    """
+    too_deep = deeper_than(MAX_DEPTH, body)
+    if too_deep > _SAFE_BRACKETS:
+        raise _too_deep()
+    try:
+        value = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise unreadable(f"the body is not UTF-8: byte {error.start} is wrong") from None
+    except json.JSONDecodeError as error:
+        raise unreadable(f"the body is not JSON: {error.msg} at character {error.pos}") from None
+    except (ValueError, RecursionError):
+        raise unreadable("the body has a number that cannot be read") from None
+    if too_deep:
+        raise _too_deep()
+    return value
+
+
+def _too_deep() -> ApiError:
+    return unreadable(f"the JSON is nested too deeply; allowed: {MAX_DEPTH} brackets within each other")
+
+
+def _refuse_constant(name: str) -> None:
+    raise unreadable(f"the body has {name}, which is no JSON")
+
+
+def deeper_than(limit: int, body: bytes) -> int:
+    """Count the brackets that are left when the innermost are taken away `limit` times: none in JSON of that depth.
+
+    >>> deeper_than(2, b'[[1], "[[["]'), deeper_than(2, b"[[[]]]")
+    (0, 2)
+    """
+    brackets = _STRINGS.sub(b"", body).translate(None, _NO_BRACKETS)
+    for _ in range(limit):
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+    return len(brackets)

@@ -1,0 +1,153 @@
+"""The models and trained tasks of a service, by name, with what their questions need: an index of words in context, a table of
+static vectors. Requests name them; they never name a path, an address or a Hub id."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyseme.base.errors import PolysemeError, UsageError, arg
+from polyseme.serve.errors import ApiError
+
+if TYPE_CHECKING:
+    from polyseme.analysis.index import Index
+    from polyseme.analysis.words import WordSpace
+    from polyseme.encoders.base import Encoder
+    from polyseme.tasks.base import Task
+
+SHIPPED = ("en", "zh")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class ServedModel:
+    """A loaded model."""
+
+    name: str
+    encoder: Encoder
+    index: Index | None = None
+    """The words of the searched text in context."""
+    no_index: str = "the service has no text to search for this model: start it with --corpus"
+    """Why there is no index."""
+    _space: WordSpace | None = None
+
+    @property
+    def space(self) -> WordSpace:
+        """The vocabulary as static vectors; made when it is first needed."""
+        if self._space is None:
+            from polyseme.analysis.words import WordSpace
+
+            self._space = WordSpace(self.encoder)
+        return self._space
+
+    def to_json(self) -> dict[str, Any]:
+        encoder = self.encoder
+        able = {
+            "neighbours": self.index is not None,
+            "similar": encoder.has_static_vectors and (encoder.vocabulary is not None or encoder.static),
+            "score": encoder.predicts_words,
+            "substitutes": encoder.predicts_words and encoder.bidirectional,
+            "fill": encoder.can_fill,
+        }
+        return {
+            "id": self.name,
+            "object": "model",
+            "created": 0,
+            "owned_by": "polyseme",
+            "kind": encoder.kind,
+            "layers": encoder.layers,
+            "dim": encoder.dim,
+            "splitter": encoder.splitter.name,
+            "endpoints": ["words", "tokenize", "embeddings", *(name for name, can in able.items() if can)],
+        }
+
+
+@dataclass(eq=False)
+class ServedModels:
+    """All that a service has loaded; the first model is the default."""
+
+    models: Mapping[str, ServedModel]
+    tasks: Mapping[str, Task] = field(default_factory=dict)
+
+    def model(self, name: str | None) -> ServedModel:
+        """A loaded model by name; None: the first."""
+        if name is None:
+            return next(iter(self.models.values()))
+        if name not in self.models:
+            message = f"no model of this name is loaded; loaded: {', '.join(self.models)}"
+            raise ApiError(404, message, param="model", code="model_not_found")
+        return self.models[name]
+
+    def task(self, name: str) -> Task:
+        """A loaded task by name."""
+        if name not in self.tasks:
+            loaded = (
+                f"loaded: {', '.join(self.tasks)}" if self.tasks else "none is loaded: start the service with --task FOLDER"
+            )
+            raise ApiError(404, f"no task of this name is loaded; {loaded}", param="task", code="task_not_found")
+        return self.tasks[name]
+
+    def to_json(self) -> dict[str, Any]:
+        tasks = [
+            {"id": name, "object": "task", "kind": task.kind, "labels": list(task.labels)} for name, task in self.tasks.items()
+        ]
+        return {"object": "list", "data": [model.to_json() for model in self.models.values()], "tasks": tasks}
+
+    def warm_up(self) -> None:
+        """Compute once with each, so that the first request is not slower than the others."""
+        for model in self.models.values():
+            model.encoder.embed([["."]])
+
+
+def names_of(given: Iterable[str], what: str) -> dict[str, str]:
+    """Read `NAME=PATH`, or a path whose last part is the name; a name may occur once.
+
+    >>> names_of(["en", "news=models/news-2", "models/old"], "models")
+    {'en': 'en', 'news': 'models/news-2', 'old': 'models/old'}
+    """
+    found: dict[str, str] = {}
+    for each in given:
+        name, equals, path = each.partition("=")
+        if not equals:
+            name, path = Path(each).name or each, each
+        if not name or not path:
+            raise UsageError(f"{arg(what)} is {each!r}; allowed: a path, or NAME=PATH")
+        if name in found:
+            raise UsageError(f"two {what} have the name {name!r}: give one of them another, NAME={path}")
+        found[name] = path
+    return found
+
+
+def load_models(models: Sequence[str], tasks: Sequence[str] = (), corpus: Sequence[str | Path] = ()) -> ServedModels:
+    """Load models and tasks, and index the text that `neighbours` searches: the corpus, or the sample sentences."""
+    from polyseme.api.models import load
+    from polyseme.api.tasks import load_task
+
+    served = {name: ServedModel(name, load(where)) for name, where in names_of(models or SHIPPED, "models").items()}
+    trained = {name: load_task(where) for name, where in names_of(tasks, "task").items()}
+    for model in served.values():
+        add_index(model, corpus)
+    return ServedModels(served, trained)
+
+
+def add_index(model: ServedModel, corpus: Sequence[str | Path] = ()) -> None:
+    """Index a text for a model, or keep the reason why it cannot be."""
+    from polyseme.analysis.index import Index
+    from polyseme.analysis.samples import language_of, samples
+    from polyseme.text.config import TextConfig
+
+    try:
+        if corpus:
+            sentences: Any = TextConfig().open([str(path) for path in corpus], model.encoder.splitter)
+        else:
+            sentences = [sample.sentence for sample in samples(language_of(model.encoder))]
+        model.index = Index.build(model.encoder, sentences)
+    except UsageError as error:
+        model.no_index = str(error)
+    except PolysemeError as error:
+        if corpus:
+            raise
+        model.no_index = str(error)

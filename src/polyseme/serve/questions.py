@@ -1,0 +1,132 @@
+"""Endpoints that ask a model about words: neighbours, substitutes, scores, masked words, similar words; and trained tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from polyseme.base.errors import PolysemeError
+from polyseme.encoders.language_model import find_position
+from polyseme.serve.batching import Item, Operation
+from polyseme.serve.errors import unreadable
+from polyseme.serve.models import ServedModel
+from polyseme.serve.requests import (
+    FillRequest,
+    NeighboursRequest,
+    PredictRequest,
+    ScoreRequest,
+    SimilarRequest,
+    SubstitutesRequest,
+)
+from polyseme.serve.responses import JsonResponse
+from polyseme.serve.service import Service
+
+
+async def neighbours(service: Service, request: Request, body: NeighboursRequest) -> Response:
+    """Find the words of the searched text that are nearest to a word in its sentence."""
+    from polyseme.analysis.config import NeighboursConfig
+    from polyseme.analysis.neighbours import neighbours as search
+
+    model = service.loaded.model(body.model)
+    if model.index is None:
+        raise unreadable(model.no_index, "model")
+    config = NeighboursConfig(count=body.count, same_word=body.same_word is True, other_words=body.same_word is False)
+
+    def compute(questions: list[tuple[list[str], int]]) -> list[Any]:
+        return [
+            search(model.encoder, words, position=place, index=model.index, config=config).to_json()
+            for words, place in questions
+        ]
+
+    operation = Operation(("neighbours", model.name, config), compute)
+    return await _about_a_word(service, request, model, body, operation)
+
+
+async def substitutes(service: Service, request: Request, body: SubstitutesRequest) -> Response:
+    """List the words that fit best at a position of a sentence."""
+    model = service.loaded.model(body.model)
+
+    def compute(questions: list[tuple[list[str], int]]) -> list[Any]:
+        return [model.encoder.substitutes(words, place, count=body.count).to_json() for words, place in questions]
+
+    operation = Operation(("substitutes", model.name, body.count), compute)
+    return await _about_a_word(service, request, model, body, operation)
+
+
+async def _about_a_word(
+    service: Service, request: Request, model: ServedModel, body: NeighboursRequest | SubstitutesRequest, operation: Operation
+) -> Response:
+    text = (await service.split(model, [body.text], "text"))[0]
+    try:
+        position = find_position(body.text, text.words, body.word, body.position)
+    except PolysemeError as error:
+        raise unreadable(str(error), "word" if body.position is None else "position") from None
+    answer = await service.ask(request, operation, (text.words, position), len(text.words))
+    return JsonResponse({"model": model.name, "offsets": text.offsets, **answer})
+
+
+async def score(service: Service, request: Request, body: ScoreRequest) -> Response:
+    """Score texts by a language model."""
+    model = service.loaded.model(body.model)
+    texts = await service.split(model, body.input)
+    operation = Operation(("score", model.name), lambda some: model.encoder.log_probs(some))
+    items = [Item(text.words, len(text.words)) for text in texts]
+    results = await service.ask_all(request, operation, items)
+    data = [
+        {"index": number, **result.to_json(words=body.words), **({"offsets": text.offsets} if body.words else {})}
+        for number, (result, text) in enumerate(zip(results, texts, strict=True))
+    ]
+    return JsonResponse({"model": model.name, "data": data})
+
+
+async def fill(service: Service, request: Request, body: FillRequest) -> Response:
+    """Fill in the masked words of a text."""
+    model = service.loaded.model(body.model)
+    words = (await service.split(model, [body.text], "text"))[0].words
+    operation = Operation(
+        ("fill", model.name, body.count),
+        lambda texts: [model.encoder.fill(text, count=body.count).to_json() for text in texts],
+    )
+    return JsonResponse({"model": model.name, **await service.ask(request, operation, body.text, len(words))})
+
+
+async def similar(service: Service, request: Request, body: SimilarRequest) -> Response:
+    """Find the words nearest to a word out of context."""
+    model = service.loaded.model(body.model)
+    operation = Operation(
+        ("similar", model.name, body.count), lambda some: [model.space.similar(word, body.count).to_json() for word in some]
+    )
+    return JsonResponse({"model": model.name, **await service.ask(request, operation, body.word, 1)})
+
+
+async def predict(service: Service, request: Request, name: str, body: PredictRequest) -> Response:
+    """Predict with a trained task."""
+    task = service.loaded.task(name)
+    limit, items = service.config.max_text_words, list[Item]()
+    for number, line in enumerate(body.input):
+        try:
+            given = task.parse_line(line, f"item {number}")
+        except PolysemeError as error:
+            raise unreadable(str(error), f"input[{number}]") from None
+        words = len(task.words(line))
+        if words > limit:
+            message = f"item {number} has {words:,} words; the limit is {limit:,} (--max-text-words): send it in parts"
+            raise unreadable(message, f"input[{number}]")
+        items.append(Item([(line, given)], words))
+    if getattr(task.config, "document_context", False):  # the texts of a request are one document or several
+        items = [Item([pair for item in items for pair in item.content], sum(item.words for item in items))]
+    operation = Operation(("predict", name), lambda groups: _predictions(task, groups))
+    results = await service.ask_all(request, operation, items)
+    data = [{"index": number, **each} for number, each in enumerate(each for group in results for each in group)]
+    return JsonResponse({"task": name, "kind": task.kind, "data": data})
+
+
+def _predictions(task: Any, groups: list[list[tuple[str, Any]]]) -> list[list[dict[str, Any]]]:
+    """Predict groups of texts that are read together; where each text is alone, all at once."""
+    if len(groups) > 1 and getattr(task.config, "document_context", False):
+        return [each for group in groups for each in _predictions(task, [group])]
+    pairs = [pair for group in groups for pair in group]
+    found = iter(task.predict([given for _, given in pairs]))
+    return [[task.prediction_json(line, next(found)) for line, _ in group] for group in groups]

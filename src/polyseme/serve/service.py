@@ -1,0 +1,134 @@
+"""What the endpoints share: the loaded models, the batcher, the metrics, and the settings."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+
+from polyseme.base.errors import PolysemeError
+from polyseme.serve.batching import Batcher, Item, Operation
+from polyseme.serve.config import ServeConfig
+from polyseme.serve.errors import ApiError, api_error, not_ready, unreadable
+from polyseme.serve.metrics import Metrics
+from polyseme.serve.models import ServedModel, ServedModels
+from polyseme.serve.responses import while_connected
+from polyseme.text.splitting.offsets import CharSpan, word_offsets
+
+Loader = Callable[[], ServedModels]
+_LONG_INPUT = 20_000  # characters; more are split in a thread, so that other requests go on
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SplitText:
+    """A text as the model reads it."""
+
+    words: list[str]
+    offsets: list[CharSpan] | None
+    """Where the words are in the text; None for a list of words."""
+
+
+class Service:
+    """The state of a process that answers requests."""
+
+    def __init__(self, config: ServeConfig, load: Loader) -> None:
+        self.config, self.metrics = config, Metrics()
+        self._load = load
+        self._loaded: ServedModels | None = None
+        self._batcher: Batcher | None = None
+        self.failure: Exception | None = None
+        """Why the models could not be loaded."""
+
+    # ---- life
+
+    async def start(self) -> None:
+        """Start the batcher and begin to load."""
+        self._batcher = Batcher(
+            batch_words=self.config.batch_words, max_queue_words=self.config.max_queue_words, observer=self.metrics
+        )
+
+    async def load(self) -> None:
+        """Load and warm up; then the service is ready."""
+        try:
+            loaded = await asyncio.to_thread(self._load)
+            warm = Operation("warm-up", lambda some: [each.warm_up() for each in some])
+            await self.batcher.run(warm, [Item(loaded, 1)])
+            self._loaded = loaded
+        except Exception as error:
+            self.failure = error
+            raise
+
+    async def stop(self) -> None:
+        if self._batcher is not None:
+            await self._batcher.close()
+
+    @property
+    def ready(self) -> bool:
+        return self._loaded is not None
+
+    @property
+    def batcher(self) -> Batcher:
+        assert self._batcher is not None, "the service has not started"
+        return self._batcher
+
+    @property
+    def loaded(self) -> ServedModels:
+        """The models, or a 503 while they are loading."""
+        if self._loaded is None:
+            raise not_ready()
+        return self._loaded
+
+    # ---- for endpoints
+
+    async def split(self, model: ServedModel, texts: Sequence[str | list[str]], param: str = "input") -> list[SplitText]:
+        """Split texts into words; refuse one that is too long."""
+        if sum(len(text) for text in texts) > _LONG_INPUT:
+            found = await asyncio.to_thread(_split, model, texts)
+        else:
+            found = _split(model, texts)
+        limit = self.config.max_text_words
+        for number, text in enumerate(found):
+            if len(text.words) > limit:
+                message = f"item {number} has {len(text.words):,} words; the limit is {limit:,} (--max-text-words)"
+                raise unreadable(f"{message}: send it in parts", f"{param}[{number}]")
+        return found
+
+    async def ask(self, request: Request, operation: Operation, content: Any, words: int) -> Any:
+        """Compute one answer while the client waits for it."""
+        return (await self.ask_all(request, operation, [Item(content, words)]))[0]
+
+    async def ask_all(self, request: Request, operation: Operation, items: Sequence[Item], param: str = "input") -> list[Any]:
+        """Compute all answers; the first that failed is reported."""
+        note_words(request, items)
+        results = await while_connected(request, self.batcher.run(operation, items))
+        for number, result in enumerate(results):
+            if isinstance(result, BaseException):
+                error = api_error(result)
+                where = f"{param}[{number}]" if len(items) > 1 else error.param
+                raise ApiError(error.status, error.message, param=where, code=error.code, headers=error.headers)
+        return results
+
+
+def note_words(request: Request, items: Sequence[Item]) -> None:
+    """Keep the size of a request for its line in the log."""
+    state = request.scope.setdefault("state", {})
+    state["texts"], state["words"] = len(items), sum(item.words for item in items)
+
+
+def _split(model: ServedModel, texts: Sequence[str | list[str]]) -> list[SplitText]:
+    return [_split_one(model, text) for text in texts]
+
+
+def _split_one(model: ServedModel, text: str | list[str]) -> SplitText:
+    words = model.encoder.words(text)
+    if not isinstance(text, str):
+        return SplitText(words, None)
+    try:
+        return SplitText(words, word_offsets(words, text))
+    except PolysemeError:  # signs that the splitter has changed
+        return SplitText(words, None)

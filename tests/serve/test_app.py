@@ -1,0 +1,305 @@
+"""The service over HTTP, in this process: vectors equal `embed`, limits and errors are named, nothing leaks."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from polyseme.serve.app import create_app
+from polyseme.serve.config import ServeConfig
+from polyseme.serve.models import ServedModels, names_of
+from tests.encoders.small import sentences
+from tests.serve.small_service import client, tiny_models
+
+JSON = {"content-type": "application/json"}
+RAW = {"accept": "application/octet-stream"}
+
+
+@pytest.fixture(scope="module")
+def models() -> ServedModels:
+    return tiny_models()
+
+
+@pytest.fixture(scope="module")
+def service(models: ServedModels) -> Iterator[TestClient]:
+    with client(models, max_text_words=300, max_body_bytes=100_000, batch_words=200) as made:
+        yield made
+
+
+def vectors(answer: Any) -> list[np.ndarray]:
+    assert answer.status_code == 200, answer.text
+    return [np.array(each["vectors"], dtype=np.float32).reshape(each["shape"]) for each in answer.json()["data"]]
+
+
+def message(answer: Any, status: int) -> str:
+    assert answer.status_code == status, answer.text
+    return str(answer.json()["error"]["message"])
+
+
+# ---- vectors
+
+
+def test_words_of_texts_and_lists(service: TestClient, models: ServedModels) -> None:
+    texts = ["The bank,  the river.", ["a", "cat"], ""]
+    answer = service.post("/v1/words", json={"input": texts, "layers": "all"})
+    data = answer.json()["data"]
+    assert data[0]["words"] == ["The", "bank", ",", "the", "river", "."]
+    assert [texts[0][begin:end] for begin, end in data[0]["offsets"]] == data[0]["words"]
+    assert data[1]["offsets"] is None
+    expected = models.model("tiny").encoder.embed(texts)
+    for found, array in zip(vectors(answer), expected, strict=True):
+        np.testing.assert_allclose(found, array, atol=1e-6)
+
+
+@pytest.mark.parametrize("layers", ["top", "mean", 1, [0, 2], "all"])
+def test_layers_and_formats(service: TestClient, models: ServedModels, layers: Any) -> None:
+    texts = sentences(12, longest=30)
+    body = {"model": "other", "input": texts, "layers": layers}
+    expected = models.model("other").encoder.embed(texts, layers=layers)
+    for found, array in zip(vectors(service.post("/v1/words", json=body)), expected, strict=True):
+        np.testing.assert_allclose(found, array, atol=1e-6)
+    coded = service.post("/v1/words", json={**body, "encoding_format": "base64"}).json()["data"]
+    for item, array in zip(coded, expected, strict=True):
+        numbers = np.frombuffer(base64.b64decode(item["vectors"]), "<f4")
+        np.testing.assert_allclose(numbers.reshape(item["shape"]), array, atol=1e-6)
+    for accept, dtype, tolerance in (("", "<f4", 1e-6), (";dtype=float16", "<f2", 1e-3)):
+        raw = service.post("/v1/words", json=body, headers={"accept": RAW["accept"] + accept})
+        assert raw.headers["x-word-counts"] == ",".join(str(len(text)) for text in texts)
+        numbers = np.frombuffer(raw.content, dtype)
+        np.testing.assert_allclose(numbers, np.concatenate([each.ravel() for each in expected]), atol=tolerance)
+
+
+def test_concurrent_clients_get_the_vectors_of_embed(service: TestClient, models: ServedModels) -> None:
+    texts = [text for text in sentences(64, longest=40, seed=3) if text]
+
+    def ask(number: int) -> list[np.ndarray]:
+        return vectors(service.post("/v1/words", json={"input": texts[number::8]}))
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, range(8)))
+    for number, found in enumerate(answers):
+        expected = models.model("tiny").encoder.embed(texts[number::8], layers="top")
+        for array, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(array, other, atol=1e-5)
+
+
+def test_embeddings_are_those_of_encode_and_openai_reads_them(service: TestClient, models: ServedModels) -> None:
+    texts = ["The bank of the river.", "", "a cat"]
+    expected = models.model("tiny").encoder.encode(texts, show_progress_bar=False)
+    answer = service.post("/v1/embeddings", json={"model": "tiny", "input": texts}).json()
+    np.testing.assert_allclose([each["embedding"] for each in answer["data"]], expected, atol=1e-6)
+    assert answer["usage"] == {"prompt_tokens": 8, "total_tokens": 8}
+
+    openai = pytest.importorskip("openai")
+    theirs = openai.OpenAI(base_url="http://localhost/v1", api_key="none", http_client=service)
+    found = theirs.embeddings.create(model="tiny", input=texts)  # asks for base64
+    np.testing.assert_allclose([each.embedding for each in found.data], expected, atol=1e-6)
+    assert [each.id for each in theirs.models.list()] == ["tiny", "other"]
+    with pytest.raises(openai.NotFoundError, match="loaded: tiny, other"):
+        theirs.embeddings.create(model="text-embedding-3-small", input="a")
+
+
+def test_tokenize(service: TestClient) -> None:
+    answer = service.post("/v1/tokenize", json={"input": "It's so."}).json()
+    assert answer["data"] == [{"index": 0, "words": ["It", "'s", "so", "."], "offsets": [[0, 2], [2, 4], [5, 7], [7, 8]]}]
+
+
+def test_a_text_that_cannot_be_computed_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    models = tiny_models()
+    encoder = models.model(None).encoder
+    embed = encoder.embed
+
+    def poisoned(texts: Any, **settings: Any) -> Any:
+        if any("poison" in text for text in texts):
+            raise RuntimeError("the texts are secret")
+        return embed(texts, **settings)
+
+    monkeypatch.setattr(encoder, "embed", poisoned)
+    with client(models) as service:
+        data = service.post("/v1/words", json={"input": ["a cat", "poison", "a dog"]}).json()["data"]
+        assert [each["vectors"] is None for each in data] == [False, True, False]
+        assert data[1]["error"]["code"] == "internal" and "secret" not in str(data)
+        raw = service.post("/v1/words", json={"input": ["a cat", "poison", "a dog"]}, headers=RAW)
+        assert np.isnan(np.frombuffer(raw.content, "<f4").reshape(5, -1)).any(1).tolist() == [False, False, True, False, False]
+        assert service.post("/v1/words", json={"input": "poison"}).status_code == 500
+        assert service.post("/v1/words", json={"input": "a cat"}).status_code == 200
+
+
+# ---- what cannot be read
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "says"),
+    [
+        ({}, 422, "input: it is missing"),
+        ({"input": []}, 422, "input: it is empty"),
+        ({"input": ["a", 3]}, 422, "item 1 is a number"),
+        ({"input": [["a", None]]}, 422, "word 1 of item 0 is null"),
+        ({"input": "a", "layers": 9}, 422, "a number from 0 to 2"),
+        ({"input": "a", "layers": True}, 422, "layers"),
+        ({"input": "a", "inputs": "b"}, 422, "inputs: no field has this name"),
+        ({"input": ["a", "a " * 301]}, 422, "item 1 has 301 words; the limit is 300 (--max-text-words)"),
+        ({"input": "a", "model": "../../etc/passwd"}, 404, "loaded: tiny, other"),
+        ([], 422, ""),
+    ],
+)
+def test_wrong_bodies_are_refused_with_the_reason(service: TestClient, body: Any, status: int, says: str) -> None:
+    assert says in message(service.post("/v1/words", json=body), status)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b'{"input": "\xff"}', "not UTF-8: byte 11"),
+        (b'{"input": NaN}', "NaN"),
+        (b'{"input": ' + b"9" * 5000 + b"}", "number"),
+        (b"[" * 50_000, "nested too deeply"),
+        (b'{"input": ' + b"[" * 9 + b"]" * 9 + b"}", "nested too deeply"),
+    ],
+)
+def test_broken_json_is_refused(service: TestClient, content: bytes, says: str) -> None:
+    assert says in message(service.post("/v1/words", content=content, headers=JSON), 422)
+
+
+def test_other_types_are_refused(service: TestClient) -> None:
+    body = json.dumps({"input": "a"}).encode()
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1", ""):
+        assert "application/json" in message(service.post("/v1/words", content=body, headers={"content-type": kind}), 415)
+    assert "gzip" in message(service.post("/v1/words", content=body, headers={**JSON, "content-encoding": "br"}), 415)
+    assert "Accept" in message(service.post("/v1/words", json={"input": "a"}, headers={"accept": "image/png"}), 406)
+
+
+def test_large_bodies_are_refused_also_when_compressed(service: TestClient) -> None:
+    def body(words: int) -> bytes:
+        return json.dumps({"input": ["a"] * words}).encode()
+
+    assert "100,000 bytes (--max-body-bytes)" in message(service.post("/v1/words", content=body(30_000), headers=JSON), 413)
+    zipped = {**JSON, "content-encoding": "gzip"}
+    assert service.post("/v1/words", content=gzip.compress(body(10)), headers=zipped).status_code == 200
+    bomb = gzip.compress(b" " * 10_000_000)
+    assert "decompressed" in message(service.post("/v1/words", content=bomb, headers=zipped), 413)
+    assert "gzip" in message(service.post("/v1/words", content=gzip.compress(body(10))[:-5], headers=zipped), 422)
+    assert "gzip" in message(service.post("/v1/words", content=b"{}", headers=zipped), 422)
+
+
+def test_unknown_addresses_and_methods(service: TestClient) -> None:
+    assert message(service.get("/v2/words"), 404)
+    assert message(service.get("/v1/words"), 405)
+    assert "none is loaded" in message(service.post("/v1/predict/tagger", json={"input": "a"}), 404)
+
+
+# ---- who may ask
+
+
+def test_only_our_host_names_are_answered(service: TestClient) -> None:
+    for host in ("localhost", "LOCALHOST:8000", "127.0.0.1", "[::1]:80", "10.0.0.7:8000"):
+        assert service.get("/v1/models", headers={"host": host}).status_code == 200
+    for host in ("evil.example", "localhost.evil.example", "", "a@localhost"):
+        assert "--allow-host" in message(service.get("/v1/models", headers={"host": host}), 421)
+    assert service.get("/livez", headers={"host": "evil.example"}).status_code == 200
+
+
+def test_a_key_is_asked_for_everywhere_but_in_health_checks(models: ServedModels) -> None:
+    app = create_app(ServeConfig(api_key="sesame", allow_host=("api.example",)), lambda: models)
+    with TestClient(app, base_url="http://api.example") as service:
+        assert service.get("/livez").status_code == 200
+        for path in ("/v1/models", "/metrics", "/openapi.json", "/nothing"):
+            assert "Authorization: Bearer" in message(service.get(path), 401)
+            for key in ("Bearer wrong", "Bearer sesam", "Bearer sesame2", "sesame", "Basic sesame", "Bearer Sésame"):
+                assert service.get(path, headers={"authorization": key.encode()}).status_code == 401
+        assert service.get("/metrics", headers={"authorization": "Bearer sesame"}).status_code == 200
+
+
+def test_cors_is_off_unless_an_origin_is_allowed(service: TestClient, models: ServedModels) -> None:
+    ask = {"origin": "https://page.example", "access-control-request-method": "POST"}
+    assert "access-control-allow-origin" not in service.options("/v1/words", headers=ask).headers
+    app = create_app(ServeConfig(allow_origin=("https://page.example",)), lambda: models)
+    with TestClient(app, base_url="http://localhost") as open_service:
+        answer = open_service.options("/v1/words", headers=ask)
+        assert answer.headers["access-control-allow-origin"] == "https://page.example"
+        other = open_service.options("/v1/words", headers={**ask, "origin": "https://evil.example"})
+        assert "access-control-allow-origin" not in other.headers
+
+
+# ---- health, metrics, logs
+
+
+def test_not_ready_until_loaded() -> None:
+    import threading
+
+    may_load = threading.Event()
+
+    def load() -> ServedModels:
+        assert may_load.wait(10)
+        return tiny_models()
+
+    with TestClient(create_app(ServeConfig(), load), base_url="http://localhost") as service:
+        assert service.get("/livez").status_code == 200
+        assert "loading" in message(service.get("/readyz"), 503)
+        answer = service.post("/v1/words", json={"input": "a"})
+        assert "loading" in message(answer, 503) and answer.headers["retry-after"] == "1"
+        may_load.set()
+        while service.get("/readyz").status_code != 200:
+            pass
+        assert service.post("/v1/words", json={"input": "a"}).status_code == 200
+
+
+def test_a_failure_to_load_is_reported() -> None:
+    def load() -> ServedModels:
+        raise OSError("no such file")
+
+    failures: list[Exception] = []
+    with TestClient(create_app(ServeConfig(), load, failures.append), base_url="http://localhost") as service:
+        while not failures:
+            service.get("/livez")
+        assert service.get("/readyz").status_code == 503
+    assert "no such file" in str(failures[0])
+
+
+def test_metrics_count_requests_words_and_failures(models: ServedModels) -> None:
+    with client(models) as service:
+        service.post("/v1/words", json={"input": ["a cat", "a dog sat"]})
+        service.post("/v1/words", json={})
+        lines = service.get("/metrics").text.splitlines()
+    assert 'polyseme_requests_total{endpoint="/v1/words",status="200"} 1.0' in lines
+    assert 'polyseme_failures_total{endpoint="/v1/words",status="422"} 1.0' in lines
+    assert "polyseme_words_total 6.0" in lines  # and one of the warm-up
+    for name in ("queue_words", "batch_words_count", "queue_seconds_count", "compute_seconds_count", "request_seconds_count"):
+        assert any(line.startswith(f"polyseme_{name}") for line in lines)
+
+
+def test_a_log_line_has_numbers_and_no_texts(service: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "polyseme.serve"):
+        service.post("/v1/words", json={"input": "secret bank"}, headers={"x-request-id": "mine-1"})
+        service.post("/v1/words", json={"input": "secret bank", "layers": 7})
+        service.get("/secret")
+    fields = [record.fields for record in caplog.records if record.name == "polyseme.serve.access"]  # type: ignore[attr-defined]
+    assert [(each["endpoint"], each["status"]) for each in fields] == [("/v1/words", 200), ("/v1/words", 422), ("other", 404)]
+    assert fields[0]["words"] == 2 and fields[0]["request_id"] == "mine-1"
+    assert "secret" not in str(fields) + caplog.text
+
+
+def test_markup_comes_back_as_json_only(service: TestClient) -> None:
+    answer = service.post("/v1/tokenize", json={"input": "<script>alert(1)</script>"})
+    assert answer.headers["content-type"] == "application/json" and answer.headers["x-content-type-options"] == "nosniff"
+    assert "".join(answer.json()["data"][0]["words"]) == "<script>alert(1)</script>"
+
+
+def test_names_of_models() -> None:
+    from polyseme.base.errors import UsageError
+
+    with pytest.raises(UsageError, match="two models have the name 'a'"):
+        names_of(["x/a", "y/a"], "models")
+    with pytest.raises(UsageError, match="NAME=PATH"):
+        names_of(["a="], "models")
