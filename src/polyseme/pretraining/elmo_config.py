@@ -119,8 +119,18 @@ class ElmoTraining(NeuralMethod):
         None, "Words per batch.", min=8, default_text="2,560; 20,480 on a GPU; less for little text or time", group="Training"
     )
     bptt: int = setting(20, "Words through which gradients flow in packed rows.", min=1, group="Training")
+    document_fraction: float = setting(
+        0.0,
+        "Fraction of the text that packed rows read as documents: sentences continue from the one before. Blank lines separate "
+        "documents; without any, each line is one.",
+        min=0,
+        max=1,
+        group="Training",
+    )
 
     def problems(self) -> Iterable[str]:
+        if self.document_fraction and self.batching not in (None, "packed"):
+            yield f"{arg('document_fraction', self.document_fraction)} needs {arg('batching', 'packed')}, not {self.batching}"
         if self.negatives is not None and self.output not in (None, "sampled"):
             yield f"{arg('negatives', self.negatives)} needs {arg('output', 'sampled')}, not {self.output}"
 

@@ -117,7 +117,9 @@ def training_data(
         return objective, SentenceBatches(shards, sentences, batch_words=method.batch_words, **shuffling(run))
     rows = max(1, method.batch_words // method.bptt)
     objective = PackedElmoObjective(model, shards, stream=method.batching == "stream", **options)
-    return objective, PackedBatches(shards, sentences, batch_size=rows, bptt=method.bptt, **shuffling(run))
+    fraction = method.document_fraction
+    batches = PackedBatches(shards, sentences, batch_size=rows, bptt=method.bptt, document_fraction=fraction, **shuffling(run))
+    return objective, batches
 
 
 def validation_data(shards: Shards, held_out: range) -> list[TypeBatch]:
@@ -136,6 +138,7 @@ class MappedShards(Shards):
             fingerprint=shards.fingerprint,
             folder=shards.folder,
             types=shards._types,
+            documents=shards.documents,
         )
         self._tokens = dict(zip(SPECIAL_TOKENS, (config.begin, config.end, config.unknown), strict=True))
         self._max_characters = config.words.max_characters if config.words is not None else None

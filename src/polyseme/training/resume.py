@@ -19,7 +19,10 @@ MAY_CHANGE = {
     "settings.task.strict",  # the examples themselves are compared
 }
 """Settings that may differ, because the weights do not depend on them (on another device, but for rounding)."""
-ADDED = {"settings.task.wide": False, "settings.task.wide_features": 0, "settings.task.word_layer": 0}
+ADDED = {
+    **{"settings.task.wide": False, "settings.task.wide_features": 0, "settings.task.word_layer": 0},
+    **{"settings.pretraining.document_fraction": 0.0, "settings.adaptation.document_fraction": 0.0},
+}
 """Settings that the runs of earlier versions do not have, and how those versions trained."""
 VOCABULARY = "settings.vocabulary"
 """What the rows of a run's weight tables stand for: words, labels, subwords."""

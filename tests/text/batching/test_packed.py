@@ -96,3 +96,59 @@ def test_positions_of_format_1(shards: Shards) -> None:
     lanes = {"offset": rows["offset"], "length": rows["length"], "place": rows["position"]}
     again.seek({"epoch": new["epoch"], "next": new["next"], "lanes": lanes})
     np.testing.assert_array_equal(next(iter(again)).inputs, next(iter(batches)).inputs)
+
+
+# ---- documents
+
+DOCUMENTS = [["a b c", "d e"], ["f g h i"], ["j", "k l", "m n o", "p"]]
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Shards:
+    """Documents that blank lines separate, of sentences that are lines."""
+    folder = tmp_path_factory.mktemp("documents")
+    (folder / "text.txt").write_text("\n\n".join("\n".join(each) for each in DOCUMENTS) + "\n", encoding="utf-8")
+    return Shards.build(Corpus(folder / "text.txt", splitter="whitespace", sentences="lines", workers=0), folder / "shards")
+
+
+def passages(shards: Shards, fraction: float, **options: int) -> list[str]:
+    """What an epoch reads, each passage as the words of its forward direction."""
+    batches = PackedBatches(shards, range(len(shards)), batch_size=1, bptt=1, document_fraction=fraction, **options)
+    stream, taken, words = iter(batches), [], 0
+    while words < batches.words_per_epoch or batches.position()["epoch"] == 0:
+        taken.append(next(stream))
+        words += taken[-1].words
+    assert words == batches.words_per_epoch
+    found = read_back([*taken, next(stream), next(stream)], shards.types)
+    for forward_in, forward_out, backward_in, backward_out in found:
+        text = forward_in[1:]
+        assert forward_out == [*text, "</S>"] and backward_in == ["</S>", *text[::-1]] and backward_out == [*text[::-1], "<S>"]
+    return [" ".join(each[0][1:]) for each in found]
+
+
+def test_documents_are_read_as_running_text(documents: Shards) -> None:
+    assert sorted(passages(documents, 1.0)) == sorted(" </S> <S> ".join(each) for each in DOCUMENTS)
+    assert sorted(passages(documents, 1e-9)) == sorted(sentence for each in DOCUMENTS for sentence in each)
+
+
+def test_a_fraction_of_the_documents_is_read_as_such(documents: Shards) -> None:
+    seen = [passages(documents, 0.5, seed=seed) for seed in range(12)]
+    whole = {text for texts in seen for text in texts if "</S>" in text}
+    assert whole == {" </S> <S> ".join(each) for each in DOCUMENTS if len(each) > 1}
+    for texts in seen:
+        assert sorted(" </S> <S> ".join(texts).split(" </S> <S> ")) == sorted(s for each in DOCUMENTS for s in each)
+
+
+def test_long_documents_are_read_in_parts(documents: Shards, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polyseme.text.batching.passages.MAX_PASSAGE_WORDS", 3)
+    assert sorted(passages(documents, 1.0)) == sorted(
+        ["a b c", "d e", "f g h i", "j </S> <S> k l", "m n o", "p"]  # a part takes the sentences that begin in its words
+    )
+
+
+def test_shards_of_earlier_versions_do_not_know_documents(documents: Shards) -> None:
+    old = Shards(documents.words, documents.offsets, documents.counts, fingerprint="", types=documents.types)
+    with pytest.raises(PolysemeError, match="earlier version.*document_fraction"):
+        PackedBatches(old, range(len(old)), batch_size=1, document_fraction=0.5)
+    in_memory = Shards(*(old.words, old.offsets, old.counts), fingerprint="", types=old.types, documents=documents.documents)
+    assert passages(in_memory, 0.5, seed=3) == passages(documents, 0.5, seed=3)

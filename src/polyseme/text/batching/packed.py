@@ -4,7 +4,8 @@ A batch is the next `bptt` positions of each row. The next batch continues there
 batch. A row that reaches the end of its sentence takes the next one from the epoch's shuffled order. Both directions read
 the same sentence at the same time, one from its left and one from its right (bilm-tf gave each its own sentences). A sentence
 of n words takes n + 1 positions in both: forward reads `<S> w1 .. wn` and predicts `w1 .. wn </S>`, backward reads
-`</S> wn .. w1` and predicts `wn .. w1 <S>`.
+`</S> wn .. w1` and predicts `wn .. w1 <S>`. Part of a document is read as one long sentence, with `</S> <S>` between its
+sentences, as `embed_documents` reads it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from polyseme.base import format1
 from polyseme.base.errors import PolysemeError, arg
+from polyseme.text.batching.passages import DocumentPassages, Passages, SentencePassages
 from polyseme.text.batching.stream import BEGIN, END
 from polyseme.text.shards.shards import Shards
 
@@ -28,7 +30,7 @@ class PackedBatch:
     inputs: np.ndarray
     targets: np.ndarray
     begins: np.ndarray
-    """(bptt, batch_size): True where a sentence begins, in both directions at once."""
+    """(bptt, batch_size): True where a sentence or part of a document begins, in both directions at once."""
     words: int
     """Words of the text without special tokens; each counts once although both directions read it."""
 
@@ -43,19 +45,26 @@ class PackedBatches:
         *,
         batch_size: int,
         bptt: int = 20,
+        document_fraction: float = 0.0,
         seed: int = 0,
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
+        """Prepare batches of `batch_size` rows. `document_fraction`: the fraction of the text that is read as documents."""
         if len(sentences) < world_size:
             raise PolysemeError(f"{len(sentences)} training sentences are too few for {world_size} processes: add text")
         self._shards, self._sentences = shards, sentences
-        self._batch_size, self._bptt, self._seed, self._rank, self._world_size = batch_size, bptt, seed, rank, world_size
-        self._order: tuple[int, np.ndarray] | None = None
+        self._batch_size, self._bptt = batch_size, bptt
+        process = {"seed": seed, "rank": rank, "world_size": world_size}
+        self._passages: Passages = (
+            DocumentPassages(shards, sentences, document_fraction, **process)
+            if document_fraction
+            else SentencePassages(shards, sentences, **process)
+        )
         self._epoch, self._next = 0, 0
-        self._offset = np.zeros(batch_size, dtype=np.int64)  # where the sentence of each row begins in the text
-        self._length = np.full(batch_size, -1, dtype=np.int64)  # its words
-        self._position = np.zeros(batch_size, dtype=np.int64)  # in the sentence; beyond its length: take the next one
+        self._offset = np.zeros(batch_size, dtype=np.int64)  # where the passage of each row begins in the text
+        self._length = np.full(batch_size, -1, dtype=np.int64)  # its words, and special tokens between sentences
+        self._position = np.zeros(batch_size, dtype=np.int64)  # in the passage; beyond its length: take the next one
 
     @property
     def words_per_epoch(self) -> int:
@@ -97,28 +106,20 @@ class PackedBatches:
         inputs[1] = np.where(begins, END, self._words(offset + length - position))
         targets[0] = np.where(ends, END, self._words(offset + position))
         targets[1] = np.where(ends, BEGIN, self._words(offset + length - 1 - position))
-        return PackedBatch(inputs, targets, begins, int(ends.size - np.count_nonzero(ends)))
+        between = np.isin(targets[0], self._passages.special_tokens)
+        return PackedBatch(inputs, targets, begins, int(np.count_nonzero(~ends & ~between)))
 
     def _words(self, positions: np.ndarray) -> np.ndarray:
         """Return the types at positions of the text; that of a special token may lie outside it and gives any type."""
-        return self._shards.words[np.clip(positions, 0, len(self._shards.words) - 1)]
+        text = self._passages.text
+        return text[np.clip(positions, 0, len(text) - 1)]
 
     def _take_next(self, rows: np.ndarray) -> None:
-        """Give rows their next sentences."""
+        """Give rows their next passages."""
         while len(rows):
-            order = self._shuffled()
-            taken = order[self._next : self._next + len(rows)].astype(np.int64) + self._sentences.start
-            filled, rows = rows[: len(taken)], rows[len(taken) :]
-            begin, end = self._shards.offsets[taken], self._shards.offsets[taken + 1]
-            self._offset[filled], self._length[filled], self._position[filled] = begin, end - begin, 0
-            self._next += len(taken)
-            if self._next == len(order):
+            begin, length = self._passages.take(self._epoch, self._next, len(rows))
+            filled, rows = rows[: len(begin)], rows[len(begin) :]
+            self._offset[filled], self._length[filled], self._position[filled] = begin, length, 0
+            self._next += len(begin)
+            if self._passages.is_at_end(self._next):
                 self._epoch, self._next = self._epoch + 1, 0
-
-    def _shuffled(self) -> np.ndarray:
-        """Return this process's sentences of the epoch, in its order."""
-        if self._order is None or self._order[0] != self._epoch:
-            order = np.arange(len(self._sentences), dtype=np.uint32)
-            np.random.default_rng([self._seed, self._epoch]).shuffle(order)
-            self._order = (self._epoch, order[self._rank :: self._world_size])
-        return self._order[1]

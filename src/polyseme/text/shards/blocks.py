@@ -7,6 +7,7 @@ A block holds each of its words once and the rest as numbers. That is small to s
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ class Block(NamedTuple):
     """Every word as a position in `types`, sentence after sentence, (words,)."""
     lengths: NDArray[np.int64]
     """Words per sentence, (sentences,)."""
+    documents: NDArray[np.int64]
+    """Sentences per document, (documents,)."""
 
     def sentences(self) -> Iterator[list[str]]:
         """Yield the sentences."""
@@ -55,28 +58,49 @@ class TextSplitter:
 
     def sentences_of(self, text: str) -> list[list[str]]:
         """Return the sentences of paragraphs that are separated by line ends."""
-        if self.straight_quotes:  # only the quotes: to translate every letter takes longer than to split words
-            text = _CURLY.sub(lambda match: normalise_quotes(match.group()), text)
-        split = _fast(self.words)
-        sentences = (sentence for paragraph in text.split("\n") for sentence in self.sentences(paragraph))
-        return [words for sentence in sentences if (words := split(sentence))]  # invisible ones have no words
+        return list(itertools.chain.from_iterable(self._documents(text)))
 
     def block_of(self, text: str) -> Block:
         """Return the same sentences as a block."""
-        return as_block(self.sentences_of(text))
+        documents = [document for document in self._documents(text) if document]
+        return as_block(list(itertools.chain.from_iterable(documents)), [len(document) for document in documents])
+
+    def _documents(self, text: str) -> Iterator[list[list[str]]]:
+        """Yield the sentences of each document; of a document without words, none."""
+        if self.straight_quotes:  # only the quotes: to translate every letter takes longer than to split words
+            text = _CURLY.sub(lambda match: normalise_quotes(match.group()), text)
+        split = _fast(self.words)
+        for document in split_documents(text):
+            sentences = (sentence for paragraph in document for sentence in self.sentences(paragraph))
+            yield [words for sentence in sentences if (words := split(sentence))]  # invisible ones have no words
 
 
-def as_block(sentences: list[list[str]]) -> Block:
-    """Return sentences as a block.
+def split_documents(text: str) -> list[list[str]]:
+    """Return the documents of a text, each a list of paragraphs. Blank lines separate them; without any, a line is a document.
+
+    >>> split_documents("one\\ntwo\\n\\nthree\\n"), split_documents("one\\ntwo\\n")
+    ([['one', 'two'], ['three']], [['one'], ['two']])
+    """
+    paragraphs = text.strip("\n").split("\n")
+    has_text = [bool(paragraph.strip()) for paragraph in paragraphs]
+    if all(has_text):
+        return [[paragraph] for paragraph in paragraphs]
+    groups = itertools.groupby(zip(paragraphs, has_text, strict=True), key=lambda each: each[1])
+    return [[paragraph for paragraph, _ in group] for is_text, group in groups if is_text]
+
+
+def as_block(sentences: list[list[str]], documents: list[int] | None = None) -> Block:
+    """Return sentences as a block. `documents`: sentences per document; None: one document.
 
     >>> block = as_block([["a", "rose"], ["a"]])
-    >>> block.types, block.ids.tolist(), block.lengths.tolist()
-    (['a', 'rose'], [0, 1, 0], [2, 1])
+    >>> block.types, block.ids.tolist(), block.lengths.tolist(), block.documents.tolist()
+    (['a', 'rose'], [0, 1, 0], [2, 1], [2])
     """
     types: dict[str, int] = {}
     ids = [types.setdefault(word, len(types)) for sentence in sentences for word in sentence]
     lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences))
-    return Block(list(types), np.array(ids, dtype=np.uint32), lengths)
+    per_document = np.array([len(sentences)] if documents is None else documents, dtype=np.int64)
+    return Block(list(types), np.array(ids, dtype=np.uint32), lengths, per_document)
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from polyseme.base.hashing import hash_file
 from polyseme.base.lock import lock_file
 
 TYPES, WORDS, SENTENCES, COUNTS, MANIFEST = "types.txt", "words.bin", "sentences.bin", "counts.bin", "manifest.json"
+DOCUMENTS = "documents.bin"
 FORMAT = 1
 Built = TypeVar("Built")
 
@@ -35,6 +36,7 @@ class ShardManifest(Config):
     words: int = setting(help="Words of the text.", min=0, option=False)
     sentences: int = setting(help="Sentences of the text.", min=0, option=False)
     types: int = setting(help="Distinct words.", min=0, option=False)
+    documents: int = setting(0, "Documents of the text; 0: not known, in shards of earlier versions.", min=0, option=False)
     types_sha256: str = setting(help="The checksum of types.txt.", option=False)
     counts_sha256: str = setting(help="The checksum of counts.bin.", option=False)
 
@@ -55,6 +57,7 @@ class ShardManifest(Config):
 
     def _check_files(self, folder: Path) -> None:
         sizes = {WORDS: 4 * self.words, SENTENCES: 8 * (self.sentences + 1), COUNTS: 8 * self.types}
+        sizes |= {DOCUMENTS: 8 * (self.documents + 1)} if self.documents else {}
         for name, size in sizes.items():
             path = folder / name
             actual = path.stat().st_size if path.is_file() else 0
@@ -66,7 +69,7 @@ class ShardManifest(Config):
 
     def write(self, folder: Path) -> None:
         """Write the manifest after all other files are on disk."""
-        for name in (TYPES, WORDS, SENTENCES, COUNTS):
+        for name in (TYPES, WORDS, SENTENCES, DOCUMENTS, COUNTS):
             with wrap_os_errors(folder / name, "write"), (folder / name).open("rb") as file:
                 os.fsync(file.fileno())
         write_text(folder / MANIFEST, json.dumps(self.to_dict(), indent=2) + "\n")

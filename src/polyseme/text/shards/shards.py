@@ -7,9 +7,11 @@ A folder of shards holds
   shards serve every vocabulary size, and character models see the spelling of every word.
 - `words.bin`: the types of all words, sentence after sentence without special tokens, 32 bits each, little-endian.
 - `sentences.bin`: where each sentence begins in it, and where the last ends, 64 bits each.
+- `documents.bin`: the first sentence of each document, and their number, 64 bits each (see `split_documents`).
 - `counts.bin`: how often each type occurs, 64 bits each.
 - `manifest.json`: written last; sizes and checksums. Without a matching manifest the rest is not used.
 - `spelling-*.bin`: the character ids of every type, added when a character model is trained (`shards/character_ids`).
+- `running.bin`: the words with special tokens between sentences, added when documents are read (`batching/running_text`).
 
 The fingerprint of the corpus names the folder, so changed text or rules never find old numbers.
 """
@@ -28,7 +30,7 @@ from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import wrap_os_errors
 from polyseme.base.progress import Advance
 from polyseme.text.corpus import Corpus
-from polyseme.text.shards.files import COUNTS, SENTENCES, TYPES, WORDS, ShardManifest, build_once
+from polyseme.text.shards.files import COUNTS, DOCUMENTS, SENTENCES, TYPES, WORDS, ShardManifest, build_once
 from polyseme.text.shards.writer import write_shards
 
 
@@ -47,10 +49,13 @@ class Shards:
         fingerprint: str,
         folder: Path | None = None,
         types: list[str] | None = None,
+        documents: NDArray[np.int64] | None = None,
     ) -> None:
         self.words, self.offsets, self.counts = words, offsets, counts
         """The types of all words, (total,); where each sentence begins and the last ends, (sentences + 1,); how often each
         type occurs, (types,)."""
+        self.documents = documents
+        """The first sentence of each document, and the number of sentences, (documents + 1,); None: not known."""
         self.fingerprint = fingerprint
         """The fingerprint of the corpus."""
         self.total = len(words)
@@ -69,9 +74,10 @@ class Shards:
                 np.memmap(folder / name, dtype=kind, mode="r")
                 for name, kind in ((WORDS, "<u4"), (SENTENCES, "<i8"), (COUNTS, "<i8"))
             )
+            documents = np.memmap(folder / DOCUMENTS, dtype="<i8", mode="r") if manifest.documents else None
         if offsets[0] != 0 or offsets[-1] != manifest.words:
             raise FormatError(folder / SENTENCES, f"does not cover the {manifest.words:,} words of the shards")
-        return cls(words, offsets, counts, fingerprint=manifest.fingerprint, folder=folder)
+        return cls(words, offsets, counts, fingerprint=manifest.fingerprint, folder=folder, documents=documents)
 
     @classmethod
     def build(cls, corpus: Corpus, folder: str | Path, progress: Advance | None = None, *, only_known: bool = False) -> Shards:

@@ -19,23 +19,30 @@ from polyseme.base.hashing import hash_file
 from polyseme.base.progress import Advance
 from polyseme.text.corpus import Corpus
 from polyseme.text.counting.vocabulary_index import VocabularyIndex
-from polyseme.text.shards.files import COUNTS, FORMAT, SENTENCES, TYPES, WORDS, ShardManifest
+from polyseme.text.shards.files import COUNTS, DOCUMENTS, FORMAT, SENTENCES, TYPES, WORDS, ShardManifest
 
 _SLICE = 1 << 22  # ids that are changed at a time: 16 MB
 
 
 def write_shards(corpus: Corpus, folder: Path, fingerprint: str, progress: Advance | None = None) -> None:
     """Write the shards of a corpus to an empty folder, the manifest last."""
-    words = sentences = 0
+    words = sentences = documents = 0
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         types = VocabularyIndex(Path(scratch))
-        with (folder / WORDS).open("wb") as word_file, (folder / SENTENCES).open("wb") as sentence_file:
+        with (
+            (folder / WORDS).open("wb") as word_file,
+            (folder / SENTENCES).open("wb") as sentence_file,
+            (folder / DOCUMENTS).open("wb") as document_file,
+        ):
             _write(sentence_file, np.zeros(1, dtype="<i8"))
+            _write(document_file, np.zeros(1, dtype="<i8"))
             for block in corpus.blocks(progress):
                 _write(word_file, types.encode(block).astype("<u4", copy=False))
                 _write(sentence_file, (words + np.cumsum(block.lengths)).astype("<i8", copy=False))
+                _write(document_file, (sentences + np.cumsum(block.documents)).astype("<i8", copy=False))
                 words += len(block.ids)
                 sentences += len(block.lengths)
+                documents += len(block.documents)
         if not words:
             raise PolysemeError(f"{corpus.source.files[0].name}{_others(corpus)}: the text has no words")
         ordered = types.ordered()
@@ -52,6 +59,7 @@ def write_shards(corpus: Corpus, folder: Path, fingerprint: str, progress: Advan
         words=words,
         sentences=sentences,
         types=len(ordered.counts),
+        documents=documents,
         types_sha256=hash_file(folder / TYPES),
         counts_sha256=hash_file(folder / COUNTS),
     ).write(folder)
