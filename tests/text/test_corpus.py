@@ -76,6 +76,23 @@ def test_ways_to_split(tmp_path: Path) -> None:
     assert list(Corpus(path, splitter="characters", sentences="chinese")) == [["我", "走", "。"], ["你", "来", "！"]]
 
 
+def test_some_sentences_as_characters(tmp_path: Path) -> None:
+    lines = [f"银行 在 河边 {number}" for number in range(200)]
+    (tmp_path / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+    words, mixed, characters = (
+        list(Corpus(tmp_path / "text.txt", splitter="whitespace", character_fraction=part, workers=0))
+        for part in (0, 0.3, 0.999)
+    )
+    assert words == [line.split() for line in lines]
+    split = [sentence[:5] == ["银", "行", "在", "河", "边"] for sentence in mixed]
+    assert 30 < sum(split) < 90 and all(each == word for each, word, is_split in zip(mixed, words, split, strict=True) if not is_split)
+    assert len(characters[0]) == 6 and mixed == list(
+        Corpus(tmp_path / "text.txt", splitter="whitespace", character_fraction=0.3)
+    )
+    prints = {Corpus(tmp_path / "text.txt", character_fraction=part).fingerprint() for part in (0, 0.3, 0.4)}
+    assert len(prints) == 3
+
+
 def test_wrong_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_text("x")
     with pytest.raises(UsageError, match="workers=-1 is negative"):

@@ -38,6 +38,13 @@ class TextConfig(Config):
         default_text="english; lines for whitespace; chinese for chinese, characters and unigram",
         group="Text",
     )
+    character_fraction: float = setting(
+        0.0,
+        "Fraction of the sentences that are split into characters instead of words, so that a model of Chinese reads both.",
+        min=0,
+        below=1,
+        group="Text",
+    )
     field: str | None = setting(
         None,
         "Field of JSON lines, or column of Parquet, that holds the text. If given, standard input and .json files are read "
@@ -66,6 +73,7 @@ class TextConfig(Config):
             word_list=None if splitter else self.word_list,
             sentences=self.sentences,
             field=self.field,
+            character_fraction=self.character_fraction,
             workers=self.workers,
             errors="skip" if self.skip_bad_lines else "strict",
             shards=self.shards,

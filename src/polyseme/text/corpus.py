@@ -63,6 +63,7 @@ class Corpus:
         sentences: str | None = None,
         normalise_quotes: bool | None = None,
         field: str | None = None,
+        character_fraction: float = 0.0,
         workers: int | None = None,
         errors: OnBadLine = "strict",
         shards: str | Path | None = None,
@@ -76,6 +77,7 @@ class Corpus:
             sentences: How sentences are split: english, chinese or lines. Default: as fits the splitter.
             normalise_quotes: Whether curly quotes become straight. Default: for English only.
             field: The field of JSON lines, or column of Parquet, that holds the text. Default: text.
+            character_fraction: The fraction of the sentences that are split into characters instead of words.
             workers: Processes that split text; 0 splits in this process. Default: one per core if the text is large.
             errors: What to do with lines that cannot be read: "strict" raises an error, "skip" drops and counts them.
             shards: A folder where the encoded text is kept for other runs. Default: each run keeps its own.
@@ -85,7 +87,7 @@ class Corpus:
         splitter = get_splitter(splitter, word_list) if isinstance(splitter, str) else splitter
         sentences = sentences or DEFAULT_SENTENCES.get(splitter.name, "lines")
         straight = splitter.name == "english" if normalise_quotes is None else normalise_quotes
-        self.text_splitter = TextSplitter(splitter, SentenceSplitter(sentences), straight)
+        self.text_splitter = TextSplitter(splitter, SentenceSplitter(sentences), straight, character_fraction)
         splitter("")  # a missing package is reported here and not by a worker
         self.source = source if isinstance(source, Source) else Source(source, field=field, errors=errors)
         self.workers = workers
@@ -137,9 +139,9 @@ class Corpus:
             digest.update(content.digest() + (b"json" if file.holds_json else b"text"))
         return digest.hexdigest()
 
-    def _hashed_settings(self) -> dict[str, str | int | bool]:
+    def _hashed_settings(self) -> dict[str, str | float | bool]:
         """Return all that decides the words, besides the files; under the names of format 1, so that hashes stay valid."""
-        settings: dict[str, str | int | bool] = {
+        settings: dict[str, str | float | bool] = {
             "words": format1.old_name(format1.SPLITTERS, self.splitter.name),
             "sentences": self.text_splitter.sentences.name,
             "normalise_quotes": self.normalise_quotes,
@@ -150,6 +152,8 @@ class Corpus:
         }
         if self.splitter.name == "chinese":
             settings["rjieba"] = metadata.version("rjieba")
+        if self.text_splitter.character_fraction:
+            settings["character_fraction"] = self.text_splitter.character_fraction
         if fingerprint := getattr(self.splitter, "fingerprint", None):
             settings["word_list"] = fingerprint
         return settings

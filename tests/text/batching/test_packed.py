@@ -148,7 +148,7 @@ def test_long_documents_are_read_in_parts(documents: Shards, monkeypatch: pytest
 
 def test_shards_of_earlier_versions_do_not_know_documents(documents: Shards) -> None:
     old = Shards(documents.words, documents.offsets, documents.counts, fingerprint="", types=documents.types)
-    with pytest.raises(PolysemeError, match="earlier version.*document_fraction"):
+    with pytest.raises(PolysemeError, match=r"earlier version.*document_fraction"):
         PackedBatches(old, range(len(old)), batch_size=1, document_fraction=0.5)
     in_memory = Shards(*(old.words, old.offsets, old.counts), fingerprint="", types=old.types, documents=documents.documents)
     assert passages(in_memory, 0.5, seed=3) == passages(documents, 0.5, seed=3)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.text.sentences import SentenceSplitter
+from polyseme.text.splitting.characters import split_characters
 from polyseme.text.splitting.english_fast import FastEnglish
 from polyseme.text.words import Splitter, normalise_quotes
 
@@ -55,6 +57,8 @@ class TextSplitter:
     words: Splitter
     sentences: SentenceSplitter
     straight_quotes: bool
+    character_fraction: float = 0.0
+    """Fraction of the sentences that are split into characters instead; which ones follows from their text."""
 
     def sentences_of(self, text: str) -> list[list[str]]:
         """Return the sentences of paragraphs that are separated by line ends."""
@@ -70,9 +74,17 @@ class TextSplitter:
         if self.straight_quotes:  # only the quotes: to translate every letter takes longer than to split words
             text = _CURLY.sub(lambda match: normalise_quotes(match.group()), text)
         split = _fast(self.words)
+        if self.character_fraction:
+            split = functools.partial(_mixed, split, int(self.character_fraction * (1 << 32)))
         for document in split_documents(text):
             sentences = (sentence for paragraph in document for sentence in self.sentences(paragraph))
             yield [words for sentence in sentences if (words := split(sentence))]  # invisible ones have no words
+
+
+def _mixed(split: Callable[[str], list[str]], limit: int, sentence: str) -> list[str]:
+    """Split a sentence into words, or into characters if its checksum is below a limit."""
+    checksum = zlib.crc32(sentence.encode("utf-8", "surrogatepass"))
+    return split_characters(sentence) if checksum < limit else split(sentence)
 
 
 def split_documents(text: str) -> list[list[str]]:
