@@ -85,7 +85,8 @@ def test_some_sentences_as_characters(tmp_path: Path) -> None:
     )
     assert words == [line.split() for line in lines]
     split = [sentence[:5] == ["银", "行", "在", "河", "边"] for sentence in mixed]
-    assert 30 < sum(split) < 90 and all(each == word for each, word, is_split in zip(mixed, words, split, strict=True) if not is_split)
+    assert 30 < sum(split) < 90
+    assert all(each == word for each, word, is_split in zip(mixed, words, split, strict=True) if not is_split)
     assert len(characters[0]) == 6 and mixed == list(
         Corpus(tmp_path / "text.txt", splitter="whitespace", character_fraction=0.3)
     )
