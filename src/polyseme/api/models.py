@@ -48,7 +48,10 @@ TargetFormat = Annotated[
         default_text="polyseme, or vectors if OUT ends in .txt, .vec or .bin",
     ),
 ]
-StoredPrecision = Annotated[Literal["fp32", "fp16"], Setting(help="Number format of the weights; fp16 halves the files.")]
+StoredPrecision = Annotated[
+    Literal["fp32", "fp16", "int8"],
+    Setting(help="Number format of the weights in the files: fp16 halves them, int8 quarters them. In memory they are fp32."),
+]
 Force = Annotated[bool, Setting(help="Write into a folder that is not empty, or over a file.")]
 VectorsFile = Annotated[
     FilePath | None,

@@ -337,7 +337,7 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
         return model
 
     def save_pretrained(self, folder: str | Path, *, precision: str = "fp32", card: str | None = None) -> Path:
-        """Write a model folder atomically; `precision="fp16"` halves its size, `card` is its README.md."""
+        """Write a model folder atomically, in fp32, fp16 (half the size) or int8 (a quarter); `card` is its README.md."""
         return folders.save(self, folder, precision=precision, card=card)
 
     def write_files(self, folder: Path, dtype: torch.dtype) -> None:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError, arg, nearest
 from polyseme.base.files import write_text
-from polyseme.base.tensor_files import load_weights, read_tensors, write_tensors
+from polyseme.base.tensor_files import as_stored, load_weights, read_tensors, write_tensors
 from polyseme.encoders import elmo_files
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.batch import Batch, Layers, Sentence
@@ -254,8 +254,9 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         if dtype == torch.float32:
             return self
         model = copy.deepcopy(self)
-        for parameter in model.parameters():
-            parameter.data = parameter.data.to(dtype).float()
+        for name, parameter in model.named_parameters():
+            if not name.startswith("output."):
+                parameter.data = as_stored(parameter.data, dtype)
         model.refresh()
         return model
 

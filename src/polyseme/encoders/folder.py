@@ -5,9 +5,9 @@ words.txt            the word list of the splitter `unigram`, most frequent firs
 README.md            the model card
 
 Where the network is of another library, config.json and the rest are as that library writes them, and ours is a key of it.
-All else depends on the kind of encoder (`polyseme.encoders.registry`): model.safetensors has its weights, of any float
-precision (float32 in memory), and vocabulary.txt its words, one per line. Task folders share the functions below that read
-and write a format number and a splitter.
+All else depends on the kind of encoder (`polyseme.encoders.registry`): model.safetensors has its weights, in any float
+precision or in int8 (float32 in memory), and vocabulary.txt its words, one per line. Task folders share the functions below
+that read and write a format number and a splitter.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LIBRARY_KEY = "polyseme"  # in a config.json of another library
 REFERENCE = "verify.safetensors"  # vectors of these weights; other weights make them untrue
 COST = "pretraining.json"  # what their training cost, which its end writes
 FILES = (CONFIG, WORDS, CARD, *sorted({name for kind in ENCODERS.values() for name in kind.files}))
-_PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16}
+_PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "int8": torch.int8}
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def is_folder(path: Path) -> bool:
 
 
 def save(model: Encoder, folder: str | Path, *, precision: str = "fp32", card: str | None = None) -> Path:
-    """Write a model folder atomically; weights in fp32, or in fp16 to halve the files."""
+    """Write a model folder atomically; weights in fp32, in fp16 (half the size) or in int8 (a quarter)."""
     if precision not in _PRECISIONS:
         raise PolysemeError(f"{arg('precision')} is {precision!r}; allowed: {', '.join(_PRECISIONS)}")
     if model.kind not in ENCODERS:

@@ -20,19 +20,18 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 from torch import nn
 
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import FormatError, UsageError
-from polyseme.base.files import wrap_os_errors, write_text
+from polyseme.base.files import write_text
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.batch import Batch, Layers, Sentence
 from polyseme.encoders.chain_rule import BackoffWeight, ChainRule, NgramStep
 from polyseme.encoders.config import NgramConfig
 from polyseme.encoders.language_model import check_start
-from polyseme.encoders.ngram_table import ZERO, Level, NgramMatches, NgramTable
+from polyseme.encoders.ngram_files import read_table, write_table
+from polyseme.encoders.ngram_table import ZERO, NgramMatches, NgramTable
 from polyseme.encoders.results import LogProbs, WordLogProbs
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import WHITESPACE, Splitter
@@ -43,6 +42,7 @@ MIN_LOG = -30.0  # vectors are clipped here
 class NgramModel(Encoder):
     """An n-gram language model; `polyseme.load` reads one from a folder or an ARPA file.
 
+    >>> from polyseme.encoders.ngram_table import Level
     >>> vocabulary = Vocabulary(["<s>", "</s>", "<unk>", "a"], unknown="<unk>", begin="<s>", end="</s>")
     >>> ones = Level(np.arange(4), np.log([1e-9, 0.25, 0.25, 0.5], dtype=np.float32), np.zeros(4, dtype=np.float32))
     >>> model = NgramModel(NgramConfig(order=1), vocabulary=vocabulary, table=NgramTable(4, [ones]))
@@ -201,30 +201,14 @@ class NgramModel(Encoder):
     # ---- model folders
 
     def write_files(self, folder: Path, dtype: torch.dtype) -> None:
-        number = np.float16 if dtype == torch.float16 else np.float32
-        arrays: dict[str, np.ndarray] = {}
-        for order, level in enumerate(self.table.levels, start=1):
-            arrays[f"{order}.keys"] = np.ascontiguousarray(level.keys, dtype=np.int64)
-            arrays[f"{order}.log_probs"] = np.ascontiguousarray(level.log_probs, dtype=number)
-            arrays[f"{order}.backoffs"] = np.ascontiguousarray(level.backoffs, dtype=number)
-        path = folder / "model.safetensors"
-        with wrap_os_errors(path, "write"):
-            save_file(arrays, path)
-            path.chmod(0o644)
+        write_table(self.table, folder / "model.safetensors", dtype)
         write_text(folder / "vocabulary.txt", self.vocabulary.to_text())
 
     @classmethod
     def read_files(cls, folder: Path, config: NgramConfig, splitter: Splitter) -> Self:
-        words, path = folder / "vocabulary.txt", folder / "model.safetensors"
+        words = folder / "vocabulary.txt"
         vocabulary = Vocabulary.read(words, unknown=config.unknown, begin=config.begin, end=config.end)
-        arrays = _arrays(path)
-        names = [f"{order}.{name}" for order in range(1, config.order + 1) for name in ("keys", "log_probs", "backoffs")]
-        if set(names) != set(arrays):
-            raise FormatError(path, f"holds {sorted(arrays)}; expected {names}")
-        levels = [Level(*(arrays[name] for name in names[begin : begin + 3])) for begin in range(0, len(names), 3)]
-        table = NgramTable(len(vocabulary), levels)
-        if problems := table.problems():
-            raise FormatError(path, "; ".join(problems))
+        table = read_table(folder / "model.safetensors", config.order, len(vocabulary))
         try:
             return cls(config, vocabulary=vocabulary, table=table, splitter=splitter)
         except ConfigError as error:
@@ -244,17 +228,3 @@ class NgramModel(Encoder):
             "language_model": True,
             "splitter": self.splitter.name,
         }
-
-
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a safetensors file: keys as int64, all else as float32."""
-    try:
-        with wrap_os_errors(path, "read"):
-            path.open("rb").close()  # safetensors reports every file that it cannot open as missing
-            arrays = load_file(path)
-    except SafetensorError as error:
-        raise FormatError(path, f"is a damaged safetensors file ({error})") from error
-    for name, array in arrays.items():
-        if array.ndim != 1 or (array.dtype != np.int64) is name.endswith(".keys"):
-            raise FormatError(path, f"has {name} of type {array.dtype} and shape {array.shape}; expected one row of numbers")
-    return {name: each if name.endswith(".keys") else each.astype(np.float32, copy=False) for name, each in arrays.items()}

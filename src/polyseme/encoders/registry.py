@@ -23,7 +23,10 @@ class EncoderType:
     """The files that it may write, besides those of every folder."""
 
 
-_LIBRARY = ("model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
+_LIBRARY = (
+    *("model.safetensors", "model.int8.safetensors"),
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json"),
+)
 _ELMO = ("model.safetensors", "output.safetensors", "vocabulary.txt", "characters.txt")
 _LANGUAGE_MODEL = ("model.safetensors", "output.safetensors", "vocabulary.txt")
 _TABLE = ("model.safetensors", "vocabulary.txt")

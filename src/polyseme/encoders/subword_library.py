@@ -2,11 +2,15 @@
 
 Only safetensors are read and no code of a folder is run, so a folder from anywhere can be opened. The network is read together
 with those heads whose weights are complete (masked words, next words, next sentence), because a random head is worse than none.
+
+Weights in int8 are in a file of another name (`INT8`), which the library does not take for its own.
 """
 
 from __future__ import annotations
 
 import logging
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,10 +22,12 @@ from torch import nn
 
 from polyseme.base.errors import FormatError, MissingExtraError, PolysemeError, nearest
 from polyseme.base.files import read_json
+from polyseme.base.tensor_files import read_tensors, write_tensors, write_unchanged
 from polyseme.encoders.folder import LIBRARY_KEY
 
 log = logging.getLogger(__name__)
 
+WEIGHTS, INT8 = "model.safetensors", "model.int8.safetensors"
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "sentencepiece.bpe.model", "spiece.model")
 
 
@@ -111,6 +117,23 @@ def _check_weights(folder: Path) -> None:
 
 def read_network(folder: Path, family: Family) -> Any:
     """Read the network of a folder as float32, in evaluation mode, with the heads whose weights are complete."""
+    with _readable(folder) as plain, _wrap_errors(folder):
+        return _read_network(plain, family, folder)
+
+
+@contextmanager
+def _readable(folder: Path) -> Iterator[Path]:
+    """The folder itself, or, where its weights are in int8, a temporary one that has them in float32."""
+    if not (folder / INT8).is_file():
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="polyseme-", ignore_cleanup_errors=True) as name:
+        write_unchanged(read_tensors(folder / INT8), Path(name) / WEIGHTS, {"format": "pt"})
+        shutil.copyfile(folder / "config.json", Path(name) / "config.json")
+        yield Path(name)
+
+
+def _read_network(folder: Path, family: Family, where: Path) -> Any:
     transformers = library()
     if family.causal:
         classes: list[tuple[Any, dict[str, Any]]] = [(transformers.AutoModelForCausalLM, {})]
@@ -121,7 +144,7 @@ def read_network(folder: Path, family: Family) -> Any:
         classes.append((transformers.AutoModel, {"add_pooling_layer": False}))  # fine-tuned models often lack the pooler
     common = {"local_files_only": True, "trust_remote_code": False}
     missing: list[str] = []
-    with quiet(), _wrap_errors(folder), torch.random.fork_rng(devices=[]):
+    with quiet(), torch.random.fork_rng(devices=[]):
         config = transformers.AutoConfig.from_pretrained(folder, **common)
         config.__dict__.pop(LIBRARY_KEY, None)
         for kind, options in classes:
@@ -141,9 +164,9 @@ def read_network(folder: Path, family: Family) -> Any:
                 continue  # this family has no pooler
             missing = sorted(found["missing_keys"])
             if not missing:
-                _log_unused(folder, found["unexpected_keys"])
+                _log_unused(where, found["unexpected_keys"])
                 return network.float().eval()
-    raise FormatError(folder, f"lacks weights of its network: {', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}")
+    raise FormatError(where, f"lacks weights of its network: {', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}")
 
 
 def _log_unused(folder: Path, names: set[str]) -> None:
@@ -172,9 +195,9 @@ def _wrap_errors(folder: Path) -> Iterator[None]:
 
 
 def write_network(network: Any, tokenizer: Any, folder: Path, dtype: torch.dtype) -> None:
-    """Write both as the library does, so that its Auto classes open the folder."""
+    """Write both as the library does, so that its Auto classes open the folder; int8 only we can read."""
     weights = None
-    if dtype != torch.float32:
+    if dtype == torch.float16:
         weights = {name: value.detach().to(dtype) for name, value in network.state_dict().items()}
         for name, value in weights.items():
             if value.is_floating_point() and not bool(torch.isfinite(value).all()):
@@ -182,6 +205,9 @@ def write_network(network: Any, tokenizer: Any, folder: Path, dtype: torch.dtype
     with quiet():
         network.save_pretrained(folder, state_dict=weights, max_shard_size="1000GB")
         tokenizer.save_pretrained(folder)
+    if dtype == torch.int8:
+        write_tensors(read_tensors(folder / WEIGHTS), folder / INT8, dtype)
+        (folder / WEIGHTS).unlink()
     for path in folder.iterdir():
         path.chmod(0o644)
 

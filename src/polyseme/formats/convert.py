@@ -64,7 +64,7 @@ def convert(
     out: str | Path,
     *,
     to: Target | None = None,
-    precision: Literal["fp32", "fp16"] = "fp32",
+    precision: Literal["fp32", "fp16", "int8"] = "fp32",
     force: bool = False,
 ) -> Conversion:
     """Write a model as our folder ("polyseme"), for bilm-tf and AllenNLP ("bilm"), as an ARPA file or as word vectors.
@@ -75,7 +75,7 @@ def convert(
     """
     out = Path(out)
     target: Target = to or ("vectors" if out.suffix in _BINARY and not out.is_dir() else "polyseme")
-    if target != "polyseme" and precision == "fp16":
+    if target != "polyseme" and precision != "fp32":
         other = arg("to", "polyseme")
         raise UsageError(f"{_NAMES[target]} files have fp32 only: leave {arg('precision')} out, or use {other}")
     not_empty = _check_out(out, target, force)
