@@ -60,7 +60,6 @@ SETS = {
         "classification",
         "glue_cola_en/train.tsv",
         "glue_cola_en/dev.tsv",
-        options={"text": "3", "label": "1"},
         metric="matthews",
         bar=20.0,
     ),
@@ -93,7 +92,6 @@ SETS = {
     "stsb": _three(
         "pairs",
         "sts_benchmark_en/sts-{}.csv",
-        options={"format": "tsv", "text": "5", "second": "6", "label": "4", "goal": "score"},
         metric="pearson",
         bar=68.0,
     ),

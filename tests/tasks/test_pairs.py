@@ -266,3 +266,13 @@ def test_a_toy_score_is_learned(tmp_path: Path) -> None:
     found = load(tmp_path / "out").predict([(pair.first, pair.second) for pair in asked])
     errors = [abs(answer.score - float(pair.label or "")) for answer, pair in zip(found, asked, strict=True)]
     assert sum(errors) / len(errors) < 2.0
+
+
+def test_fractions_are_scores_unless_the_user_says_otherwise(tmp_path, caplog):
+    path = tmp_path / "scored.tsv"
+    path.write_text("sentence1\tsentence2\tscore\na\tb\t4.5\nc\td\t3.0\n")
+    assert Pairs.guessed_options(path, small()) == {"goal": "score"}
+    assert "the labels are numbers (4.5, 3.0 ...), so the goal is a score (goal='score')" in caplog.text
+    assert Pairs.guessed_options(path, small(), ["goal"]) == {}
+    path.write_text("sentence1\tsentence2\tlabel\na\tb\t1.0\nc\td\t0.0\n")
+    assert Pairs.guessed_options(path, small()) == {}

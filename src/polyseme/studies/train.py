@@ -110,7 +110,8 @@ class TaskJob:
         `recorded`: the configs of the run that is resumed.
         """
         config, _ = configure_task(self.task, self.options, recorded)
-        options = {**task_class(self.task).guessed_options(self.files.train, config), **self.options}
+        guessed = {} if recorded else task_class(self.task).guessed_options(self.files.train, config, self.options)
+        options = {**guessed, **self.options}
         return options, *configure_task(self.task, options, recorded)
 
     def _recipe(

@@ -12,7 +12,7 @@ import copy
 import dataclasses
 import math
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -101,8 +101,11 @@ class Task(Learner):
         """
 
     @classmethod
-    def guessed_options(cls, path: str | Path, config: TaskConfig) -> dict[str, Any]:
-        """Return how the training file is laid out, as settings, where that is a guess; other files are read alike."""
+    def guessed_options(cls, path: str | Path, config: TaskConfig, given: Collection[str] = ()) -> dict[str, Any]:
+        """Return how the training file is laid out, as settings, where that is a guess; other files are read alike.
+
+        `given`: the settings that the user gives, of which none is guessed.
+        """
         return {}
 
     @classmethod

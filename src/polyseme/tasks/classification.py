@@ -11,7 +11,7 @@ SST-5 (three seeds) word vectors score 46.7 with it and 47.4 without, and 48.8 b
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,7 +132,7 @@ class Classification(WideTask):
         return [LabelledText(row.first, row.label, row.where) for row in rows]
 
     @classmethod
-    def guessed_options(cls, path: str | Path, config: TaskConfig) -> dict[str, Any]:
+    def guessed_options(cls, path: str | Path, config: TaskConfig, given: Collection[str] = ()) -> dict[str, Any]:
         assert isinstance(config, ClassificationConfig)
         return {} if _reads_trees(path, config) else guessed_data_options(path, config)
 

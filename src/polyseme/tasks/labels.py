@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from polyseme.tasks.error_analysis import ExampleError
 from polyseme.tasks.features import Features, TextVectors
 from polyseme.tasks.pairs_config import PairsConfig
 from polyseme.tasks.predictions import LabelPrediction
-from polyseme.text.labelled.tables import TableRow, guessed_columns, read_usable_rows
+from polyseme.text.labelled.tables import TableRow, first_labels, guessed_columns, read_usable_rows
 
 
 def read_labelled_rows(path: str | Path, config: TableTaskConfig) -> list[TableRow]:
@@ -30,6 +30,11 @@ def read_labelled_rows(path: str | Path, config: TableTaskConfig) -> list[TableR
 def guessed_data_options(path: str | Path, config: TableTaskConfig) -> dict[str, Any]:
     """Return the columns of a table as settings, if they are guessed by its content; else none."""
     return guessed_columns(path, **_columns(config))
+
+
+def first_data_labels(path: str | Path, config: TableTaskConfig, options: Mapping[str, Any]) -> list[str]:
+    """Return the labels of the first rows of a table, whose columns are settings, or else among the options."""
+    return first_labels(path, **_columns(config.replace(**options)))
 
 
 def _columns(config: TableTaskConfig) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Hashable, Iterator, Sequence, Sized
+from collections.abc import Collection, Hashable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from polyseme.tasks.label_checks import label_problems, merge_spellings
 from polyseme.tasks.labels import (
     TextPooler,
     distinct_labels,
+    first_data_labels,
     gold_labels,
     guessed_data_options,
     hidden_layer,
@@ -165,9 +166,14 @@ class Pairs(WideTask, SentencePairTask):
         return 2 if config.goal == "score" else 1  # a correlation needs two
 
     @classmethod
-    def guessed_options(cls, path: str | Path, config: TaskConfig) -> dict[str, Any]:
+    def guessed_options(cls, path: str | Path, config: TaskConfig, given: Collection[str] = ()) -> dict[str, Any]:
         assert isinstance(config, PairsConfig)
-        return guessed_data_options(path, config)
+        options = guessed_data_options(path, config)
+        if "goal" not in given and config.goal == "classes" and _are_scores(labels := first_data_labels(path, config, options)):
+            shown = ", ".join(list(dict.fromkeys(labels))[:3])
+            _log.warning("%s: the labels are numbers (%s ...), so the goal is a score (%s)", path, shown, arg("goal", "score"))
+            options["goal"] = "score"
+        return options
 
     @classmethod
     def merge_labels(
@@ -337,6 +343,12 @@ def _resolve_scores(config: PairsConfig, labels: Sequence[str]) -> PairsConfig:
     if not low < high:
         raise PolysemeError(f"the scores of the training data range from {low} to {high}: they must differ")
     return config.replace(min_score=low, max_score=high)
+
+
+def _are_scores(labels: Sequence[str]) -> bool:
+    """Whether labels are numbers, not all of them whole."""
+    numbers = [_number(label) for label in labels]
+    return all(number is not None for number in numbers) and not all((number or 0.0).is_integer() for number in numbers)
 
 
 def _number(label: str | None) -> float | None:

@@ -17,7 +17,9 @@ class PairsConfig(TableTaskConfig):
     """A classifier or regressor of sentence pairs."""
 
     second: str | None = setting(None, "Column of the second text, together with the first.", metavar="COLUMN", group="Data")
-    goal: Literal["classes", "score"] = setting("classes", "Predict a label or a number.", group="Data")
+    goal: Literal["classes", "score"] = setting(
+        "classes", "Predict a label or a number.", default_text="score if labels are fractions, else classes", group="Data"
+    )
     positive_label: str | None = setting(
         None,
         "Label that metric f1 is of, with two labels.",

@@ -139,3 +139,37 @@ def test_strict_guesses_nothing(tmp_path):
     path.write_text(csv("Kommentar,Wertung", ROWS))
     with pytest.raises(UsageError, match="is not a known header"):
         read_table(path)
+
+
+def test_a_source_beside_the_label_is_not_the_label(tmp_path):
+    rows = [
+        ("gj04" if n < 12 else "bc01", str(n * 7 % 5 % 2), "*" * (n % 2), f"A sentence about number {n}.") for n in range(24)
+    ]
+    path = tmp_path / "cola.tsv"
+    path.write_text("\n".join(map("\t".join, rows)) + "\n")
+    assert guessed_columns(path, strict=False) == {"text": "3", "label": "1", "header": False}
+    path.write_text("\n".join(map("\t".join, rows[::2] + rows[1::2])) + "\n")  # not in blocks, but 0 and 1 are labels
+    assert guessed_columns(path, strict=False)["label"] == "1"
+    names = [(*row[:1], "AB"[int(row[1])], *row[2:]) for row in rows]
+    path.write_text("\n".join(map("\t".join, names[::2] + names[1::2] + names[::2])) + "\n")
+    with pytest.raises(UsageError, match=r"0: 'gj04', 1: '.', 2: '', 3: 'A sentence"):
+        read_table(path, strict=False)
+
+
+def test_scores_beside_sources_and_numbers(tmp_path):
+    rows = [
+        (
+            "captions" if n < 15 else "news",
+            f"file-{n // 10}",
+            "2012",
+            f"{n:04}",
+            f"{n % 6}.{n % 3}00",
+            "a text of some words",
+            "another one of them",
+        )
+        for n in range(30)
+    ]
+    rows = [(*row[:5], f"{row[5]} {n}", f"{row[6]} {n}") for n, row in enumerate(rows)]
+    path = tmp_path / "sts.csv"
+    path.write_text("\n".join(map("\t".join, rows)) + "\n")
+    assert guessed_columns(path, strict=False, pairs=True) == {"text": "5", "second": "6", "label": "4", "header": False}

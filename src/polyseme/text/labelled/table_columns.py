@@ -1,12 +1,15 @@
 """Which columns of a table hold the texts and the label, and whether its first row names them.
 
 Columns are those that the user names, or those with well-known names, or (unless `strict`) those whose content makes it clear:
-the text is much longer than all else, and the label has few values. A guess is reported. In doubt an error lists the columns.
+the text is much longer than all else, and the label has few values. Without a header, one of several such columns is the label
+if only its values do not come in blocks, as sources of the texts do (CoLA, the STS benchmark), or only its values are those of
+well-known labels. A guess is reported. In doubt an error lists the columns.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import logging
 import re
@@ -37,6 +40,12 @@ NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _MISSING = frozenset({"NaN", "nan", "#N/A", "<NA>", "NULL"})
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d|\d{1,2}[-/.]\d{1,2}[-/.]\d{2}")
+_CLASSES = (
+    *({"0", "1"}, {"-1", "1"}, {"true", "false"}, {"yes", "no"}, {"positive", "negative", "neutral"}, {"pos", "neg"}),
+    *({"entailment", "neutral", "contradiction"}, {"entailment", "not_entailment"}, {"spam", "ham"}),
+)
+"""Values of well-known labels, in lower case."""
+_FILLED = 0.9  # of the rows have a label
 _FEWEST = 4  # rows from which columns are guessed
 _MAX_NAME = 40  # characters of a name or a label
 _LONGER = 2.0  # times as long as other columns is a text
@@ -123,7 +132,7 @@ def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, 
         found |= _well_known(names, roles, found)
     missing = [role for role in roles if role not in found]
     if missing and not asked.strict:
-        found |= content.guess(found, asked)
+        found |= content.guess(found, asked, header=header)
         guessed = guessed or all(role in found for role in missing)
         missing = [role for role in missing if role not in found]
     if missing:
@@ -254,7 +263,7 @@ class _Content:
         telling = [number for number in range(len(self.first)) if self._is_label(number) or self._is_number(number)]
         return bool(telling) and all(self.first[number] not in self._column(number) for number in telling)
 
-    def guess(self, found: dict[str, int], asked: Request) -> dict[str, int]:
+    def guess(self, found: dict[str, int], asked: Request, *, header: bool) -> dict[str, int]:
         """Return the columns that are not found yet, where the content makes them clear."""
         if len(self.rows) < _FEWEST:
             return {}
@@ -266,6 +275,8 @@ class _Content:
             labels = [number for number in others if self._is_label(number)]
             if not labels and asked.pairs:  # scores have many values
                 labels = [number for number in others if self._is_number(number) and self._is_varied(number)]
+            if len(labels) > 1 and not header:
+                labels = self._clearest(labels)
             if len(labels) != 1:
                 return {}
             guessed["label"] = labels[0]
@@ -273,6 +284,20 @@ class _Content:
             texts = self._longest([number for number in free if number not in guessed.values()], 2 if asked.pairs else 1)
             guessed |= dict(zip(("text", "second"), texts, strict=False))
         return guessed
+
+    def _clearest(self, columns: Sequence[int]) -> list[int]:
+        """Return the columns among several that are most like labels."""
+        scattered = [number for number in columns if not self._is_in_blocks(number)]
+        columns = scattered or columns
+        values = {number: {cell.lower() for cell in self._column(number) if cell} for number in columns}
+        known = [number for number in columns if any(values[number] <= each for each in _CLASSES)]
+        return known if len(columns) > 1 and known else list(columns)
+
+    def _is_in_blocks(self, number: int) -> bool:
+        """Whether equal values of a column follow each other, such as the source of each text."""
+        cells = self._column(number)
+        blocks = 1 + sum(one != other for one, other in itertools.pairwise(cells))
+        return blocks <= 2 * len(set(cells)) and len(cells) > 4 * blocks
 
     def _longest(self, columns: Sequence[int], count: int) -> list[int]:
         """Return the `count` columns that are much longer than all others, in their order; none where there are none."""
@@ -292,6 +317,8 @@ class _Content:
         cells = [cell for cell in self._column(number) if cell]
         values = set(cells)
         if all(_DATE.match(cell) for cell in values):
+            return False
+        if len(cells) < _FILLED * len(self.rows):
             return False
         return 1 < len(values) <= len(cells) / 2 and max(map(len, values)) <= _MAX_NAME
 

@@ -155,6 +155,13 @@ def guessed_columns(path: str | Path, *, format: TableFormat | None = None, **co
     return layout.options()
 
 
+def first_labels(path: str | Path, *, format: TableFormat | None = None, **columns: Any) -> list[str]:
+    """Return the labels of the first rows of a table; those of bad rows may be among them."""
+    _, records, layout = _opened(path, format, Request(**columns), BadRows(path, strict=False))
+    cells = (row[layout.label] for _, row in islice(records, _SAMPLE) if layout.label is not None and len(row) > layout.label)
+    return [label for cell in cells if (label := plain(cell).strip())]
+
+
 def _opened(
     path: str | Path, format: TableFormat | None, asked: Request, bad: BadRows
 ) -> tuple[TableFormat, Iterable[Record], Layout]:
