@@ -17,7 +17,7 @@ from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
 from polyseme.tasks.folder import load
 from polyseme.tasks.pairs import LabelledPair, Pairs
 from polyseme.tasks.pairs_config import PairsConfig
-from polyseme.tasks.wide import fit_wide
+from polyseme.tasks.wide import WidePart, fit_wide
 
 FEATURES = FeaturesConfig(words=TaskWordConfig(dim=4, characters=CharactersConfig(dim=4, filters=((2, 5),), highway_layers=0)))
 CONFIG = ClassificationConfig(hidden_size=4, features=FEATURES)
@@ -104,6 +104,14 @@ def test_scores_follow_the_weights() -> None:
         assert second.wide.scores(asked)[0].tolist() == pytest.approx(second.wide.bias.tolist())
     second.load_state_dict(first.state_dict())  # as a run that is resumed
     torch.testing.assert_close(second.wide.scores(asked), expected)
+
+
+def test_dropout_takes_the_scores_of_whole_examples() -> None:
+    torch.manual_seed(0)
+    part, scores = WidePart(4, 3, dropout=0.5), torch.ones(200, 3)
+    kept = part(scores).mean(dim=1)
+    assert set(kept.tolist()) == {0.0, 1.0} and 60 < kept.sum() < 140
+    assert torch.equal(part.eval()(scores), scores)
 
 
 def test_without_a_wide_part() -> None:

@@ -40,6 +40,14 @@ class TableTaskConfig(SequenceTaskConfig):
         default_text="yes, unless the network is linear or the data are phrases of trees",
         group="Training",
     )
+    wide_dropout: float = setting(
+        0.0,
+        "Probability with which an example is learned without the scores of the n-grams, so that the network does not rely on "
+        "them.",
+        min=0,
+        below=1,
+        group="Training",
+    )
     wide_features: int = setting(0, option=False)
 
 

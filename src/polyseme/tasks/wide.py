@@ -47,8 +47,9 @@ class WidePart(nn.Module):
     bias: Tensor
     longest: Tensor
 
-    def __init__(self, features: int, outputs: int) -> None:
+    def __init__(self, features: int, outputs: int, dropout: float = 0.0) -> None:
         super().__init__()
+        self.dropout = dropout
         self.register_buffer("ids", torch.zeros(features, dtype=torch.int64))
         self.register_buffer("weights", torch.zeros(features, outputs))
         self.register_buffer("bias", torch.zeros(outputs))
@@ -86,6 +87,8 @@ class WidePart(nn.Module):
         return self._copy.model.scores(hash_examples(self._copy.hasher, examples))
 
     def forward(self, scores: Tensor) -> Tensor:
+        if self.training and self.dropout:  # whole examples, and no larger scores in exchange
+            scores = scores * (torch.rand_like(scores[:, :1]) >= self.dropout)
         return self.scale * scores
 
 

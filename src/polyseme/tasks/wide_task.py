@@ -43,7 +43,7 @@ class WideTask(SequenceTask):
 
     def __init__(self, config: TableTaskConfig, features: Features, labels: Sequence[str], splitter: Splitter) -> None:
         super().__init__(config, features, labels, splitter)
-        self.wide = WidePart(config.wide_features, len(self.labels)) if config.wide_features else None
+        self.wide = WidePart(config.wide_features, len(self.labels), config.wide_dropout) if config.wide_features else None
 
     @classmethod
     def resolve_defaults(cls, config: TaskConfig, examples: Sequence[Any]) -> TaskConfig:

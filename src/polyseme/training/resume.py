@@ -21,6 +21,7 @@ MAY_CHANGE = {
 """Settings that may differ, because the weights do not depend on them (on another device, but for rounding)."""
 ADDED = {
     **{"settings.task.wide": False, "settings.task.wide_features": 0, "settings.task.word_layer": 0},
+    "settings.task.wide_dropout": 0.0,
     **{"settings.pretraining.document_fraction": 0.0, "settings.adaptation.document_fraction": 0.0},
 }
 """Settings that the runs of earlier versions do not have, and how those versions trained."""
