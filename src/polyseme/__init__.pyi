@@ -440,6 +440,7 @@ def pretrain(
     vocabulary_size: int | None = None,
     min_count: int = 1,
     cutoffs: str | Sequence[int] = (0,),
+    max_ngrams: int | None = None,
     splitter: Literal['english', 'chinese', 'characters', 'whitespace', 'unigram'] | None = None,
     word_list: str | None = None,
     sentences: Literal['english', 'chinese', 'lines'] | None = None,

@@ -40,9 +40,13 @@ class NgramEstimate:
     table: NgramTable
     discounts: tuple[tuple[float, ...], ...]
     """For each order: the discounts of the counts 1, 2, and 3 or more."""
+    counts: list[IntArray]
+    """For each order how often each n-gram of the table occurs, if that was asked for."""
 
 
-def estimate(counted: Iterable[NgramCounts], size: int, smoothing: Smoothing, cutoffs: tuple[int, ...]) -> NgramEstimate:
+def estimate(
+    counted: Iterable[NgramCounts], size: int, smoothing: Smoothing, cutoffs: tuple[int, ...], *, keep_counts: bool = False
+) -> NgramEstimate:
     """Estimate the probabilities of n-grams from their counts, lowest order first; `cutoffs`: one per order, not falling.
 
     >>> from polyseme.pretraining.ngram_counts import count_ngrams
@@ -52,7 +56,7 @@ def estimate(counted: Iterable[NgramCounts], size: int, smoothing: Smoothing, cu
     [0.0, 0.4, 0.0, 0.4, 0.2]
     """
     levels: list[Level] = []
-    discounts = []
+    discounts, kept_counts = [], []
     below = np.full(1, 1 / (size - 1))  # every word but the begin token
     kept_below, index = np.ones(1, dtype=bool), np.zeros(1, dtype=np.int64)
     for order, (grams, longer) in enumerate(pairwise(chain(counted, [None])), start=1):
@@ -66,10 +70,12 @@ def estimate(counted: Iterable[NgramCounts], size: int, smoothing: Smoothing, cu
             levels[-1] = Level(levels[-1].keys, levels[-1].log_probs, _log(weights[kept_below]))
         keys = index[grams.context[kept]] * size + grams.word[kept]
         levels.append(Level(keys, _log(probability[kept]), np.zeros(len(keys), dtype=np.float32)))
+        if keep_counts:
+            kept_counts.append(grams.count[kept])
         below, kept_below = probability, kept
         index = np.cumsum(kept) - 1
     levels[0].log_probs[BEGIN] = ZERO  # never predicted
-    return NgramEstimate(NgramTable(size, levels), tuple(discounts))
+    return NgramEstimate(NgramTable(size, levels), tuple(discounts), kept_counts)
 
 
 def _counts(grams: NgramCounts, longer: NgramCounts | None, order: int, smoothing: Smoothing) -> IntArray:

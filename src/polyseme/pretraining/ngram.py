@@ -25,6 +25,7 @@ from polyseme.pretraining.job import Job, text_facts
 from polyseme.pretraining.kneser_ney import estimate
 from polyseme.pretraining.ngram_config import NgramPretraining
 from polyseme.pretraining.ngram_counts import count_ngrams, to_stream
+from polyseme.pretraining.ngram_pruning import prune
 from polyseme.pretraining.result import NgramResult
 from polyseme.pretraining.vocabulary_index import TOKENS, index_vocabulary
 from polyseme.text.shards.shards import Shards
@@ -76,10 +77,12 @@ def build(shards: Shards, method: NgramPretraining) -> NgramModel:
     words, ids = index_vocabulary(shards, vocabulary_size=method.vocabulary_size, min_count=method.min_count)
     size = len(words)
     counts = count_ngrams(to_stream(shards, ids), size, method.order)
-    estimated = estimate(counts, size, method.smoothing, method.cutoff_per_order)
+    limit = method.max_ngrams
+    estimated = estimate(counts, size, method.smoothing, method.cutoff_per_order, keep_counts=limit is not None)
+    table = estimated.table if limit is None else prune(estimated.table, estimated.counts, limit)
     config = TOKENS.replace(order=method.order, smoothing=method.smoothing, discounts=estimated.discounts)
     vocabulary = Vocabulary(words, unknown=config.unknown, begin=config.begin, end=config.end)
-    return NgramModel(config, vocabulary=vocabulary, table=estimated.table)
+    return NgramModel(config, vocabulary=vocabulary, table=table)
 
 
 def _check_folder(out: Path, record: Path, options: Mapping[str, Any]) -> bool:

@@ -46,6 +46,14 @@ class NgramPretraining(Method):
         group="Model",
     )
 
+    max_ngrams: int | None = setting(
+        None,
+        "Keep at most this many n-grams of two words or more: those without which the model would change most.",
+        min=0,
+        default_text="all",
+        group="Model",
+    )
+
     def problems(self) -> Iterable[str]:
         listed = ",".join(map(str, self.cutoffs))
         if not self.cutoffs or self.cutoffs[0] != 0 or list(self.cutoffs) != sorted(self.cutoffs):
@@ -53,6 +61,10 @@ class NgramPretraining(Method):
             yield f"{arg('cutoffs')} is {listed}; {words}"
         if len(self.cutoffs) > self.order:
             yield f"{arg('cutoffs')} is {listed}; allowed with {arg('order', self.order)}: at most {self.order} numbers"
+
+        if self.max_ngrams is not None and self.smoothing == "none":
+            smoothing = f"{arg('smoothing', 'kneser-ney')} or absolute"
+            yield f"{arg('max_ngrams')} needs {smoothing}: without smoothing, n-grams that are dropped are impossible"
 
     @property
     def cutoff_per_order(self) -> tuple[int, ...]:
