@@ -9,9 +9,10 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
+from polyseme.analysis.index import Index
 from polyseme.serve.app import create_app
 from polyseme.serve.config import ServeConfig
-from polyseme.serve.models import ServedModel, ServedModels, add_index
+from polyseme.serve.models import ServedModel, ServedModels
 from polyseme.text.words import get_splitter
 from tests.encoders.small import elmo
 
@@ -35,6 +36,7 @@ def client(models: ServedModels | None = None, **settings: Any) -> Iterator[Test
 
 
 def searchable(models: ServedModels) -> ServedModels:
-    for model in models.models.values():
-        add_index(model)
+    """Give the first model a small text to search."""
+    first = models.model(None)
+    first.index = Index.build(first.encoder, ["They sat on the bank .", "Money in the bank .", "A river , a cat and a mat ."])
     return models

@@ -18,6 +18,7 @@ from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.results import Similar, SimilarWords
 from polyseme.encoders.static_vectors import static_vectors, vocabulary_words
+from polyseme.text.word_vectors import WordVectors
 
 _QUESTIONS_PER_BATCH = 256
 
@@ -62,9 +63,10 @@ class WordSpace:
     'b'
     """
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, static: WordVectors | None = None) -> None:
+        """Take the static vectors of a model, or those that were computed before."""
         self.encoder = encoder
-        static = static_vectors(encoder)
+        static = static_vectors(encoder) if static is None else static
         self.words, self.vectors = static.words, normalised(static.vectors)
         """The words, and their vectors (words, dim)."""
         self._list = WordList(self.words)

@@ -72,10 +72,10 @@ def arg(name: str, value: object = _NOT_GIVEN) -> str:
 
 
 @contextlib.contextmanager
-def flags_in_messages() -> Iterator[None]:
-    """Let `arg` name command-line flags for the time of a `with` block."""
+def flags_in_messages(on: bool = True) -> Iterator[None]:
+    """Let `arg` name command-line flags, or with `on=False` Python arguments, for the time of a `with` block."""
     global _flags
-    before, _flags = _flags, True
+    before, _flags = _flags, on
     try:
         yield
     finally:

@@ -16,6 +16,7 @@ from polyseme.api import corpora, embedding, language, models, probing, studies,
 from polyseme.base.config import Config
 from polyseme.base.options import Option, options_of
 from polyseme.cli.generate import Verb
+from polyseme.serve.server import serve
 from polyseme.tasks.registry import ALIASES
 from polyseme.text.files.lines import lines_of
 
@@ -245,6 +246,17 @@ LINEAGE = Verb(
     examples=["polyseme lineage --corpus texts/ --minutes 10 --tasks ner,sst5,nli,pos --out study --plot"],
 )
 
+SERVE = Verb(
+    function=serve,
+    name="serve",
+    json=False,
+    examples=[
+        "polyseme serve",
+        "polyseme serve en news=models/my-elmo --task my-tagger --corpus my-texts/ --port 9000",
+        "polyseme serve --host 0.0.0.0 --allow-host vectors.example.org --log-json",
+    ],
+)
+
 PROBE_EXAMPLES = {
     "tags": "--train train.conllu --test test.conllu --column upos",
     "senses": '--train "semcor*.jsonl.gz" --test senseval2.jsonl.gz',
@@ -281,7 +293,7 @@ def command_line(arguments: Sequence[str] | None = None) -> typer.Typer:
 def verbs_by_group() -> dict[str, tuple[str, list[Verb]]]:
     """The verbs by their group; those without a group stand by themselves."""
     return {
-        "": ("", [*VERBS, ADAPT, PREDICT, EVALUATE, COMPARE, LINEAGE]),
+        "": ("", [*VERBS, ADAPT, PREDICT, EVALUATE, COMPARE, LINEAGE, SERVE]),
         "corpus": ("Check a text before training on it, and make its vocabulary.", list(CORPUS)),
         "pretrain": ("Pre-train a model on your own text.", [_pretrain(name, help) for name, help in METHODS.items()]),
         "probe": ("Measure what each layer of a model knows, on labelled data.", [_probe(name) for name in probing.PROBES]),

@@ -28,7 +28,7 @@ from polyseme.cli.show import show_result
 
 PANELS = (
     *(None, "Data", "Text", "Model", "Encoders", "Word features", "Subwords", "Masking", "Budget", "Training", "Decoding"),
-    *("Architecture", "Forecast", "Computing"),
+    *("Architecture", "Forecast", "Network", "Limits", "Computing", "Logs"),
 )
 """Panels of a help page, from top to bottom."""
 

@@ -55,9 +55,14 @@ _MESSAGES = {"missing": "it is missing", "extra_forbidden": "no field has this n
 _log = logging.getLogger(__name__)
 
 
-def create_app(config: ServeConfig, load: Loader, on_failure: Callable[[Exception], None] | None = None) -> FastAPI:
-    """Make the application; `load` runs in a thread when it starts, and `on_failure` hears if that fails."""
-    service = Service(config, load)
+def create_app(
+    config: ServeConfig, load: Loader, on_failure: Callable[[Exception], None] | None = None, threads: int | None = None
+) -> FastAPI:
+    """Make the application; `load` runs in a thread when it starts, and `on_failure` hears if that fails.
+
+    `threads` compute; None: as many as PyTorch chooses.
+    """
+    service = Service(config, load, threads)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -74,7 +79,7 @@ def create_app(config: ServeConfig, load: Loader, on_failure: Callable[[Exceptio
     app.include_router(_v1(service))
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     _add_errors(app)
-    app.add_middleware(Gate, config=config)  # type: ignore[arg-type]
+    app.add_middleware(Gate, config=config)
     if config.allow_origin:
         exposed = ["x-dtype", "x-dim", "x-words", "x-layers", "x-word-counts", "x-request-id", "retry-after"]
         app.add_middleware(
@@ -84,8 +89,8 @@ def create_app(config: ServeConfig, load: Loader, on_failure: Callable[[Exceptio
             allow_headers=["authorization", "content-type"],
             expose_headers=exposed,
         )
-    app.add_middleware(HostCheck, config=config)  # type: ignore[arg-type]
-    app.add_middleware(AccessLog, metrics=service.metrics)  # type: ignore[arg-type]
+    app.add_middleware(HostCheck, config=config)
+    app.add_middleware(AccessLog, metrics=service.metrics)
     return app
 
 

@@ -20,6 +20,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -97,7 +98,10 @@ class _Entry:
 
 
 class Batcher:
-    """The queue and the thread that computes; made and used in a running event loop."""
+    """The queue and the thread that computes; made and used in a running event loop.
+
+    `around`: a context that the thread computes in.
+    """
 
     def __init__(
         self,
@@ -105,9 +109,10 @@ class Batcher:
         batch_words: int = BATCH_WORDS,
         max_queue_words: int = MAX_QUEUE_WORDS,
         observer: BatchObserver | None = None,
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.batch_words, self.max_queue_words = batch_words, max_queue_words
-        self._observer, self._loop = observer, asyncio.get_running_loop()
+        self._observer, self._around, self._loop = observer, around, asyncio.get_running_loop()
         self._queues: dict[Hashable, deque[_Entry]] = {}
         self._operations: dict[Hashable, Operation] = {}
         self._numbers = itertools.count()
@@ -228,12 +233,13 @@ class Batcher:
     # ---- the thread that computes
 
     def _work(self) -> None:
-        while (taken := self._next_batch()) is not None:
-            operation, batch = taken
-            begin = time.monotonic()
-            results = compute_alone(operation, [entry.item.content for entry in batch])
-            self._measure(batch, begin, time.monotonic())
-            self._loop.call_soon_threadsafe(self._deliver, batch, results)
+        with self._around():
+            while (taken := self._next_batch()) is not None:
+                operation, batch = taken
+                begin = time.monotonic()
+                results = compute_alone(operation, [entry.item.content for entry in batch])
+                self._measure(batch, begin, time.monotonic())
+                self._loop.call_soon_threadsafe(self._deliver, batch, results)
 
     def _next_batch(self) -> tuple[Operation, list[_Entry]] | None:
         """Wait for texts, and take a batch; None: the batcher is closed and nothing is left."""

@@ -14,7 +14,6 @@ from polyseme.serve.errors import ApiError
 
 if TYPE_CHECKING:
     from polyseme.analysis.index import Index
-    from polyseme.analysis.words import WordSpace
     from polyseme.encoders.base import Encoder
     from polyseme.tasks.base import Task
 
@@ -32,16 +31,6 @@ class ServedModel:
     """The words of the searched text in context."""
     no_index: str = "the service has no text to search for this model: start it with --corpus"
     """Why there is no index."""
-    _space: WordSpace | None = None
-
-    @property
-    def space(self) -> WordSpace:
-        """The vocabulary as static vectors; made when it is first needed."""
-        if self._space is None:
-            from polyseme.analysis.words import WordSpace
-
-            self._space = WordSpace(self.encoder)
-        return self._space
 
     def to_json(self) -> dict[str, Any]:
         encoder = self.encoder
@@ -121,13 +110,18 @@ def names_of(given: Iterable[str], what: str) -> dict[str, str]:
     return found
 
 
-def load_models(models: Sequence[str], tasks: Sequence[str] = (), corpus: Sequence[str | Path] = ()) -> ServedModels:
-    """Load models and tasks, and index the text that `neighbours` searches: the corpus, or the sample sentences."""
+def load_models(
+    models: Sequence[str], tasks: Sequence[str] = (), corpus: Sequence[str | Path] = (), **options: Any
+) -> ServedModels:
+    """Load models and tasks, and index the text that `neighbours` searches: the corpus, or the sample sentences.
+
+    `options`: keyword arguments of `polyseme.load`.
+    """
     from polyseme.api.models import load
     from polyseme.api.tasks import load_task
 
-    served = {name: ServedModel(name, load(where)) for name, where in names_of(models or SHIPPED, "models").items()}
-    trained = {name: load_task(where) for name, where in names_of(tasks, "task").items()}
+    served = {name: ServedModel(name, load(where, **options)) for name, where in names_of(models or SHIPPED, "models").items()}
+    trained = {name: load_task(where, device=options.get("device")) for name, where in names_of(tasks, "task").items()}
     for model in served.values():
         add_index(model, corpus)
     return ServedModels(served, trained)

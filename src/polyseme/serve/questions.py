@@ -20,7 +20,7 @@ from polyseme.serve.requests import (
     SimilarRequest,
     SubstitutesRequest,
 )
-from polyseme.serve.responses import JsonResponse
+from polyseme.serve.responses import JsonResponse, while_connected
 from polyseme.serve.service import Service
 
 
@@ -95,8 +95,9 @@ async def fill(service: Service, request: Request, body: FillRequest) -> Respons
 async def similar(service: Service, request: Request, body: SimilarRequest) -> Response:
     """Find the words nearest to a word out of context."""
     model = service.loaded.model(body.model)
+    space = await while_connected(request, service.word_space(model))
     operation = Operation(
-        ("similar", model.name, body.count), lambda some: [model.space.similar(word, body.count).to_json() for word in some]
+        ("similar", model.name, body.count), lambda some: [space.similar(word, body.count).to_json() for word in some]
     )
     return JsonResponse({"model": model.name, **await service.ask(request, operation, body.word, 1)})
 

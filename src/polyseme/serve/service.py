@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 from starlette.requests import Request
 
 from polyseme.base.errors import PolysemeError
+from polyseme.encoders.static_vectors import vocabulary_words
+from polyseme.nn.threads import intra_op_threads
 from polyseme.serve.batching import Batcher, Item, Operation
 from polyseme.serve.config import ServeConfig
 from polyseme.serve.errors import ApiError, api_error, not_ready, unreadable
@@ -18,8 +24,14 @@ from polyseme.serve.metrics import Metrics
 from polyseme.serve.models import ServedModel, ServedModels
 from polyseme.serve.responses import while_connected
 from polyseme.text.splitting.offsets import CharSpan, word_offsets
+from polyseme.text.word_vectors import WordVectors
 
+if TYPE_CHECKING:
+    from polyseme.analysis.words import WordSpace
+
+T = TypeVar("T")
 Loader = Callable[[], ServedModels]
+_WORDS_PER_ROW = 64  # of a vocabulary whose static vectors are computed; the sentence does not matter
 _LONG_INPUT = 20_000  # characters; more are split in a thread, so that other requests go on
 _log = logging.getLogger(__name__)
 
@@ -34,11 +46,12 @@ class SplitText:
 
 
 class Service:
-    """The state of a process that answers requests."""
+    """The state of a process that answers requests; `threads`: how many compute, by default as PyTorch chooses."""
 
-    def __init__(self, config: ServeConfig, load: Loader) -> None:
+    def __init__(self, config: ServeConfig, load: Loader, threads: int | None = None) -> None:
         self.config, self.metrics = config, Metrics()
-        self._load = load
+        self._load, self._threads = load, threads
+        self._spaces: dict[str, asyncio.Task[WordSpace]] = {}
         self._loaded: ServedModels | None = None
         self._batcher: Batcher | None = None
         self.failure: Exception | None = None
@@ -49,13 +62,16 @@ class Service:
     async def start(self) -> None:
         """Start the batcher and begin to load."""
         self._batcher = Batcher(
-            batch_words=self.config.batch_words, max_queue_words=self.config.max_queue_words, observer=self.metrics
+            batch_words=self.config.batch_words,
+            max_queue_words=self.config.max_queue_words,
+            observer=self.metrics,
+            around=nullcontext if self._threads is None else partial(intra_op_threads, self._threads),
         )
 
     async def load(self) -> None:
         """Load and warm up; then the service is ready."""
         try:
-            loaded = await asyncio.to_thread(self._load)
+            loaded = await _in_thread(self._load)
             warm = Operation("warm-up", lambda some: [each.warm_up() for each in some])
             await self.batcher.run(warm, [Item(loaded, 1)])
             self._loaded = loaded
@@ -98,6 +114,33 @@ class Service:
                 raise unreadable(f"{message}: send it in parts", f"{param}[{number}]")
         return found
 
+    async def word_space(self, model: ServedModel) -> WordSpace:
+        """The vocabulary of a model as static vectors: computed when it is first asked for, between other requests."""
+        if model.name not in self._spaces:
+            self._spaces[model.name] = asyncio.create_task(self._make_space(model))
+        task = self._spaces[model.name]
+        try:
+            return await asyncio.shield(task)  # a client that goes away does not stop it for the others
+        except Exception:
+            self._spaces.pop(model.name, None)
+            raise
+
+    async def _make_space(self, model: ServedModel) -> WordSpace:
+        from polyseme.analysis.words import WordSpace
+
+        encoder = model.encoder
+        if encoder.static or not encoder.has_static_vectors or encoder.vocabulary is None:  # a table, or the reason why not
+            operation = Operation(("space", model.name), lambda some: [WordSpace(encoder) for _ in some])
+            space = (await self.batcher.run(operation, [Item(None, 1)]))[0]
+            if isinstance(space, BaseException):
+                raise space
+            return space
+        words = vocabulary_words(encoder)
+        rows = [words[begin : begin + _WORDS_PER_ROW] for begin in range(0, len(words), _WORDS_PER_ROW)]
+        operation = Operation(("embed", model.name, 0), lambda texts: encoder.embed(texts, layers=0))
+        arrays = await self.batcher.run(operation, [Item(row, len(row)) for row in rows])
+        return WordSpace(encoder, WordVectors(words, np.concatenate(arrays), len(words)))
+
     async def ask(self, request: Request, operation: Operation, content: Any, words: int) -> Any:
         """Compute one answer while the client waits for it."""
         return (await self.ask_all(request, operation, [Item(content, words)]))[0]
@@ -112,6 +155,26 @@ class Service:
                 where = f"{param}[{number}]" if len(items) > 1 else error.param
                 raise ApiError(error.status, error.message, param=where, code=error.code, headers=error.headers)
         return results
+
+
+async def _in_thread(function: Callable[[], T]) -> T:
+    """Call a function in a thread that does not keep the process alive."""
+    loop, future = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
+
+    def deliver(set_result: Callable[[Any], None], value: Any) -> None:
+        if not future.done():
+            set_result(value)
+
+    def call() -> None:
+        try:
+            outcome = (future.set_result, function())
+        except BaseException as error:
+            outcome = (future.set_exception, error)  # type: ignore[assignment]
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(deliver, *outcome)
+
+    threading.Thread(target=call, name="polyseme-load", daemon=True).start()
+    return await future
 
 
 def note_words(request: Request, items: Sequence[Item]) -> None:

@@ -1,0 +1,131 @@
+"""Questions about words and trained tasks over HTTP give what the Python functions give; examples of the document run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+import polyseme
+from polyseme.analysis.neighbours import neighbours
+from polyseme.serve.models import ServedModel, ServedModels
+from tests.serve.small_service import client, searchable, tiny_models
+
+OLD = Path(__file__).parents[1] / "old_folders"
+TASKS = {
+    "tagging-mix": ["Ann lives in Paris .", "Bob left"],
+    "tagging-document": ["Ann lives in Paris .", "Bob left"],
+    "classification-mean": ["a good day", ""],
+    "pairs-esim": ["a good day\ta bad day"],
+    "reading-no-answer": ["Who left?\tAnn saw Bob leave."],
+    "roles": ["1,3 Ann saw Bob leave"],
+    "coreference": ["Ann said that she left. Bob saw her."],
+}
+TEXT = "The bank of the river."
+
+
+@pytest.fixture(scope="module")
+def models() -> Iterator[ServedModels]:
+    pytest.importorskip("transformers")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(OLD)  # where the folders of tasks look for their encoders
+        tasks = {name: polyseme.load_task(OLD / "tasks" / name) for name in TASKS}
+        made = searchable(tiny_models())
+        bert = ServedModel("bert", polyseme.load(OLD / "encoders" / "bert"))
+        yield ServedModels({**made.models, "bert": bert}, {**tasks, "names": tasks["tagging-mix"]})
+
+
+@pytest.fixture(scope="module")
+def service(models: ServedModels) -> Iterator[TestClient]:
+    with client(models) as made:
+        yield made
+
+
+def ask(service: TestClient, path: str, **body: Any) -> Any:
+    answer = service.post(f"/v1/{path}", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def plain(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def test_neighbours(service: TestClient, models: ServedModels) -> None:
+    tiny = models.model("tiny")
+    answer = ask(service, "neighbours", text=TEXT, word="bank", count=3, same_word=False)
+    expected = neighbours(tiny.encoder, TEXT, word="bank", index=tiny.index, config=None).to_json()
+    assert answer["words"] == expected["words"] and answer["position"] == 1 and answer["offsets"][1] == [4, 8]
+    assert len(answer["in_context"]) == 3 and all(each["word"].casefold() != "bank" for each in answer["in_context"])
+    everything = ask(service, "neighbours", text=TEXT, position=1)
+    assert everything["in_context"] == plain(expected["in_context"]) and everything["by_itself"] == plain(expected["by_itself"])
+
+
+def test_substitutes_scores_and_similar_words(service: TestClient, models: ServedModels) -> None:
+    encoder = models.model("tiny").encoder
+    answer = ask(service, "substitutes", text=TEXT, word="bank", count=4)
+    assert answer["substitutes"] == plain(encoder.substitutes(TEXT, word="bank", count=4).to_json()["substitutes"])
+    scored = ask(service, "score", input=[TEXT, ["a", "cat"]], words=True)["data"]
+    for found, expected in zip(scored, encoder.log_probs([TEXT, ["a", "cat"]]), strict=True):
+        assert found["mean"] == pytest.approx(expected.score, abs=1e-4) and found["words"] == expected.words
+        assert found["forward_words"] == pytest.approx(expected.forward[:-1].tolist(), abs=1e-4)
+    assert ask(service, "similar", word="bank", count=2)["similar"] == plain(
+        polyseme.similar("bank", count=2, model=encoder).to_json()["similar"]
+    )
+
+
+def test_fill(service: TestClient, models: ServedModels) -> None:
+    text = "the [MASK] of the river"
+    answer = ask(service, "fill", model="bert", text=text, count=2)
+    assert answer["fillings"] == plain(models.model("bert").encoder.fill(text, count=2).to_json()["fillings"])
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_predictions(service: TestClient, models: ServedModels, name: str) -> None:
+    lines = TASKS[name]
+    answer = ask(service, f"predict/{name}", input=lines)
+    expected = [each.to_json() for each in polyseme.predict(models.task(name), iter(lines))]
+    assert [{key: value for key, value in each.items() if key != "index"} for each in answer["data"]] == plain(expected)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "says"),
+    [
+        ("neighbours", {"text": TEXT}, "give word or position"),
+        ("neighbours", {"text": TEXT, "word": "sea"}, "not in the sentence"),
+        ("neighbours", {"text": TEXT, "position": 9}, "6 words"),
+        ("neighbours", {"text": TEXT, "word": "bank", "model": "bert"}, "corpus"),
+        ("substitutes", {"text": TEXT, "word": "bank", "count": 0}, "count"),
+        ("substitutes", {"text": TEXT, "word": "bank", "model": "bert"}, "no substitutes"),
+        ("score", {"input": TEXT, "model": "other"}, "output layer"),
+        ("fill", {"text": TEXT}, "no masked-word prediction"),
+        ("similar", {"word": ""}, "empty"),
+        ("predict/roles", {"input": ["1 Ann left", "Ann left"]}, "item 1"),
+        ("predict/pairs-esim", {"input": ["alone"]}, "item 0"),
+    ],
+)
+def test_questions_that_cannot_be_answered(service: TestClient, path: str, body: Any, says: str) -> None:
+    answer = service.post(f"/v1/{path}", json=body)
+    assert answer.status_code == 422 and says in answer.json()["error"]["message"], answer.text
+    assert "--" not in answer.json()["error"]["message"].replace("--corpus", "").replace("--splitter", "")
+
+
+def test_the_document_is_the_committed_one_and_its_examples_run(service: TestClient) -> None:
+    served = service.get("/openapi.json").json()
+    committed = json.loads((Path(__file__).parents[2] / "docs" / "openapi.json").read_text(encoding="utf-8"))
+    assert served == committed, "run python -m scripts.write_openapi"
+    ran = 0
+    for path, methods in served["paths"].items():
+        if "post" not in methods:
+            assert service.get(path).status_code == 200
+            continue
+        schema = methods["post"]["requestBody"]["content"]["application/json"]["schema"]
+        for example in served["components"]["schemas"][schema["$ref"].rpartition("/")[2]]["examples"]:
+            answer = service.post(path.replace("{task}", "names"), json=example)
+            assert answer.status_code == 200, (path, answer.text)
+            ran += 1
+    assert ran >= 9
