@@ -38,8 +38,8 @@ FILES = {
     "pairs.tsv": "\n".join(PAIRS) + "\n",
 }
 """The files that the pages name."""
-PRIVATE = re.compile(r"/(work|tmp|home|root|mnt)/|localhost|\d+\.\d+\.\d+\.\d+\b")
-"""Paths and hosts of a machine."""
+PRIVATE = re.compile(r"/(work|tmp|home|root|mnt)/|localhost(?!:8000|`)|\d+\.\d+\.\d+\.\d+\b")
+"""Paths and hosts of a machine; the address of `polyseme serve` is everyone's."""
 
 
 def blocks(page: Path, language: str) -> list[tuple[int, str]]:
