@@ -4,7 +4,9 @@
 
 It runs in an environment of its own, which needs the library and NumPy, but neither PyTorch nor polyseme installed: files are
 read by polyseme's readers, from this checkout. Install there `scikit-learn`, `fasttext-numpy2-wheel` or `spacy`. Chinese is
-read by characters: one to three of them for scikit-learn, separated by blanks for fastText; spaCy has its own splitter.
+read by characters: one to three of them for scikit-learn, separated by blanks for fastText; spaCy has its own splitter. A pair
+is one text. Scores of pairs are learned by scikit-learn alone (ridge regression), tags by spaCy alone. spaCy takes the dev
+file, or a tenth of the training data, to choose its best model. fastText has one thread.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ def main() -> None:
 def classify(given: argparse.Namespace) -> dict[str, float]:
     """Train on texts; a pair is one text."""
     train = read_texts(given.data, given)
+    if are_scores([label for _, label in train]):
+        return {"pearson": regress(given, train, read_texts(given.test, given))}
     if given.folds:
         parts = folds(train, given)
         found = [
@@ -51,6 +55,28 @@ def classify(given: argparse.Namespace) -> dict[str, float]:
     else:
         found = answers(given, train, read_texts(given.test, given))
     return {"accuracy": sum(a == b for a, b in found) / len(found), "matthews": matthews(found)}
+
+
+def are_scores(labels: Sequence[str]) -> bool:
+    """Whether labels are numbers, not all of them whole."""
+    try:
+        return not all(float(label).is_integer() for label in labels)
+    except ValueError:
+        return False
+
+
+def regress(given: argparse.Namespace, train: list[tuple[str, str]], test: list[tuple[str, str]]) -> float:
+    """The correlation of the scores of test pairs with those that ridge regression predicts."""
+    if given.system != "sklearn":
+        raise SystemExit(f"{given.system} has no regression")
+    import numpy as np
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+
+    (texts, scores), (tests, gold) = zip(*train, strict=True), zip(*test, strict=True)
+    model = make_pipeline(TfidfVectorizer(**sklearn_units(texts)), Ridge()).fit(texts, [float(score) for score in scores])
+    return float(np.corrcoef([float(score) for score in gold], model.predict(tests))[0, 1])
 
 
 def answers(given: argparse.Namespace, train: list[Any], test: list[Any]) -> list[tuple[str, str]]:
@@ -69,7 +95,7 @@ def read_texts(path: str, given: argparse.Namespace) -> list[tuple[str, str]]:
     from polyseme.text.labelled.tables import read_usable_rows
 
     columns = {"text": given.text, "second": given.second, "label": given.label, "format": given.format}
-    rows = read_usable_rows(path, strict=False, **columns)
+    rows = read_usable_rows(path, strict=False, pairs=given.task == "pairs", **columns)
     return [(f"{row.first} {row.second}" if row.second else row.first, str(row.label)) for row in rows]
 
 
@@ -87,9 +113,12 @@ def sklearn(train: list[tuple[str, str]], given: argparse.Namespace) -> Predict:
     from sklearn.pipeline import make_pipeline
 
     texts, labels = zip(*train, strict=True)
-    units = {"analyzer": "char", "ngram_range": (1, 3)} if is_chinese(texts) else {"ngram_range": (1, 2)}
-    model = make_pipeline(TfidfVectorizer(**units), LogisticRegression(max_iter=1000, random_state=given.seed))
+    model = make_pipeline(TfidfVectorizer(**sklearn_units(texts)), LogisticRegression(max_iter=1000, random_state=given.seed))
     return model.fit(texts, labels).predict  # type: ignore[no-any-return]
+
+
+def sklearn_units(texts: Sequence[str]) -> dict[str, Any]:
+    return {"analyzer": "char", "ngram_range": (1, 3)} if is_chinese(texts) else {"ngram_range": (1, 2)}
 
 
 def fasttext(train: list[tuple[str, str]], given: argparse.Namespace) -> Predict:
@@ -104,7 +133,7 @@ def fasttext(train: list[tuple[str, str]], given: argparse.Namespace) -> Predict
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "train.txt")
         path.write_text("".join(f"{names[label]} {plain(text)}\n" for text, label in train), encoding="utf-8")
-        model = library.train_supervised(str(path), seed=given.seed, thread=2, verbose=0)
+        model = library.train_supervised(str(path), seed=given.seed, thread=1, verbose=0)
     back = {name: label for label, name in names.items()}
     return lambda texts: [back[model.predict(plain(text))[0][0]] for text in texts]
 
@@ -118,14 +147,20 @@ def spacy(train: list[tuple[str, str]], given: argparse.Namespace) -> Predict:
         doc.cats = {label: float(label == row[1]) for label in labels}
         return doc
 
-    held = max(len(train) // 10, 1)
-    nlp = train_spacy(language, "textcat", train[held:], train[:held], document, given.seed)
+    if given.dev:
+        dev = read_texts(given.dev, given)
+    else:
+        train = list(train)
+        random.Random(given.seed).shuffle(train)
+        held = max(len(train) // 10, 1)
+        train, dev = train[held:], train[:held]
+    nlp = train_spacy(language, "textcat", train, dev, document, given.seed)
     return lambda texts: [max(doc.cats, key=doc.cats.get) for doc in nlp.pipe(texts)]
 
 
 def tag(given: argparse.Namespace) -> dict[str, float]:
-    """spaCy's entity recognizer on tokenized sentences."""
-    from polyseme.metrics.spans import span_scores, spans
+    """spaCy's entity recognizer or part-of-speech tagger on tokenized sentences."""
+    from polyseme.metrics.spans import are_span_tags, span_scores, spans
     from polyseme.text.labelled.conll import read_conll
 
     if given.system != "spacy":
@@ -133,17 +168,22 @@ def tag(given: argparse.Namespace) -> dict[str, float]:
     from spacy.tokens import Doc, Span
 
     def document(nlp: Any, sentence: Any) -> Any:
-        doc = Doc(nlp.vocab, words=sentence.words)
-        doc.ents = [Span(doc, begin, end, label=kind) for begin, end, kind in spans(sentence.tags)]
+        doc = Doc(nlp.vocab, words=sentence.words, tags=None if has_spans else sentence.tags)
+        doc.ents = [] if not has_spans else [Span(doc, begin, end, label=kind) for begin, end, kind in spans(sentence.tags)]
         return doc
 
-    train, test = (read_conll(path, column=-1) for path in (given.data, given.test))
-    dev = read_conll(given.dev, column=-1) if given.dev else train[: len(train) // 10]
-    nlp = train_spacy("en", "ner", train, dev, document, given.seed)
-    found = []
-    for sentence in test:
-        doc = nlp(Doc(nlp.vocab, words=sentence.words))
-        found.append([f"{word.ent_iob_}-{word.ent_type_}" if word.ent_type_ else "O" for word in doc])
+    train, test = (read_conll(path, strict=False) for path in (given.data, given.test))
+    if given.dev:
+        dev = read_conll(given.dev, strict=False)
+    else:
+        train, dev = train[len(train) // 10 :], train[: len(train) // 10]
+    has_spans = are_span_tags(tag for sentence in train for tag in sentence.tags)
+    nlp = train_spacy("en", "ner" if has_spans else "tagger", train, dev, document, given.seed)
+    docs = [nlp(Doc(nlp.vocab, words=sentence.words)) for sentence in test]
+    if not has_spans:
+        pairs = [pair for doc, each in zip(docs, test, strict=True) for pair in zip(doc, each.tags, strict=True)]
+        return {"accuracy": sum(word.tag_ == tag for word, tag in pairs) / len(pairs)}
+    found = [[f"{word.ent_iob_}-{word.ent_type_}" if word.ent_type_ else "O" for word in doc] for doc in docs]
     scores = span_scores([sentence.tags for sentence in test], found)
     return {"f1": scores.f1, "precision": scores.precision, "recall": scores.recall}
 

@@ -3,7 +3,7 @@
     python -m benchmarks.defaults --seeds 1,2,3 --out results.jsonl
     python -m benchmarks.defaults --sets cola,mrpc --jobs 4 --device cuda --precision bf16
     python -m benchmarks.defaults --peers sklearn,fasttext,spacy --peer-python /path/to/python --out results.jsonl
-    python -m benchmarks.defaults --table results.jsonl
+    python -m benchmarks.defaults --table results.jsonl peers.jsonl
 
 Every run is one command, `polyseme train TASK --data ... --test ... --out ...`; what is given beside it describes the files
 (columns). GLUE sets have no labelled test file: their dev file is the test data, and the best network is selected on a tenth
@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -137,10 +136,10 @@ def main() -> None:
     parser.add_argument("--option", action="append", default=[], help="another option, such as dropout=0.2, to try a default")
     parser.add_argument("--peers", default="", help=f"instead of polyseme: {', '.join(PEERS)}")
     parser.add_argument("--peer-python", default=sys.executable, help="the interpreter that has the peers")
-    parser.add_argument("--table", type=Path, default=None, help="print the table of a file of results")
+    parser.add_argument("--table", type=Path, nargs="+", default=None, help="print the table of files of results")
     given = parser.parse_args()
     if given.table is not None:
-        print(table(read_results(given.table)))
+        print(table([each for path in given.table for each in read_results(path)]))
         return
     done = {(each["set"], each["system"], each["seed"]) for each in read_results(given.out)}
     seeds = [int(seed) for seed in given.seeds.split(",")]
@@ -176,14 +175,22 @@ def run(name: str, system: str, seed: int, given: argparse.Namespace) -> dict[st
             peers = str(Path(__file__).with_name("default_peers.py"))
             command = [given.peer_python, peers, system, labelled.task, "--out", str(out)]
         command += [word for key, value in options.items() for word in _flag(key.replace("_", "-"), value)]
-        began = time.monotonic()
-        process = subprocess.run(command, capture_output=True, text=True, errors="replace")
-        found: dict[str, Any] = {"set": name, "system": system, "seed": seed, "seconds": round(time.monotonic() - began, 1)}
-        if process.returncode or not (out / "result.json").is_file():
-            return {**found, "error": (process.stderr or process.stdout).strip()[-300:]}
+        found: dict[str, Any] = {"set": name, "system": system, "seed": seed, **timed(command, log := Path(folder, "log"))}
+        if not (out / "result.json").is_file():
+            return {**found, "error": log.read_text(encoding="utf-8", errors="replace").strip()[-300:]}
         result = json.loads((out / "result.json").read_text(encoding="utf-8"))
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024**2
-    return {**found, **scores(result, labelled), "peak_gb": round(peak, 2)}
+    return {**found, **scores(result, labelled)}
+
+
+def timed(command: list[str], log: Path) -> dict[str, float]:
+    """Run a command; return its time, that of its cores, and the most memory that it used."""
+    began = time.monotonic()
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = {"seconds": time.monotonic() - began, "cpu_seconds": usage.ru_utime + usage.ru_stime}
+    return {name: round(value, 1) for name, value in seconds.items()} | {"peak_gb": round(usage.ru_maxrss / 1024**2, 2)}
 
 
 def _flag(name: str, value: str) -> list[str]:
