@@ -16,6 +16,7 @@ from polyseme.tasks.classification_config import ClassificationConfig
 from polyseme.tasks.config import FeaturesConfig, TaskWordConfig
 from polyseme.tasks.fit import FitResult, Splits, TaskBuilder, fit
 from polyseme.tasks.fit_config import FitConfig
+from polyseme.tasks.predictions import LabelPrediction
 from polyseme.tasks.restarts import Attempts
 from polyseme.training.checkpoint import CheckpointManager, stored_settings
 from polyseme.training.optim_config import OptimConfig
@@ -28,8 +29,8 @@ SAME = [LabelledText("x", label) for label in "aab"]
 EASY = [LabelledText(text, label) for text, label in (("good", "a"), ("bad", "b"), ("good", "a"), ("bad", "b"))]
 
 
-def trained(out: Path, data: list[LabelledText]) -> FitResult:
-    fitting = FitConfig(epochs=10, optim=OptimConfig(learning_rate=RATE, weight_decay=0.0))
+def trained(out: Path, data: list[LabelledText], epochs: int = 10) -> FitResult:
+    fitting = FitConfig(epochs=epochs, optim=OptimConfig(learning_rate=RATE, weight_decay=0.0))
     builder = TaskBuilder(Classification, ClassificationConfig(hidden_size=4, features=FEATURES, dropout=0.0))
     return fit(builder, Splits(data, data), out, fitting, Run(seed=1))
 
@@ -50,8 +51,10 @@ def test_a_run_that_cannot_learn_restarts_twice_and_says_so(tmp_path: Path, capl
     result = result_of(tmp_path / "out")
     assert (result["restarts"], result["learned"]) == (2, False)
     assert result["fitting"]["optim"]["learning_rate"] == RATE  # as it was given
-    told = [line for line in caplog.messages if "no better than one answer for all examples" in line]
-    assert len(told) == 3 and "restarting with learning_rate=0.0025" in told[0] and "learning_rate=0.000625" in told[1]
+    told = [line for line in caplog.messages if "accuracy 66.7 on 3 dev examples is no better than one answer for all" in line]
+    assert len(told) == 3 and all(record.levelname == "WARNING" for record in caplog.records if record.message in told)
+    assert outcome.report is not None and outcome.report.warning == told[2]
+    assert "restarting with learning_rate=0.0025" in told[0] and "learning_rate=0.000625" in told[1]
     assert "has learned nothing" in told[2] and "after 2 restarts" in told[2]
     again = trained(tmp_path / "out", SAME)  # it is finished
     assert again.restarts == 2 and {**result_of(tmp_path / "out"), "seconds": 0} == {**result, "seconds": 0}
@@ -92,3 +95,35 @@ def test_runs_of_versions_without_restarts_have_none(tmp_path: Path) -> None:
     attempts = Attempts.read(tmp_path / "out" / "run")
     assert not attempts.may_restart and attempts.learning_rate_factor == 1
     assert Attempts.read(tmp_path / "new" / "run").may_restart
+
+
+def test_a_short_run_says_why_it_did_not_restart(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    outcome = trained(tmp_path / "out", SAME, epochs=4)
+    assert outcome.restarts == 0 and result_of(tmp_path / "out")["learned"] is False
+    assert "has learned nothing" in caplog.text and "(4 steps are too few to learn from, or to restart)" in caplog.text
+
+
+def test_if_all_attempts_fail_the_best_of_them_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def loss(self: Classification, examples: Any, outputs: Any) -> float:  # of the networks of an attempt
+        return (0.5, 0.7, 0.6)[len(Attempts.read(tmp_path / "out" / "run").scores)]
+
+    monkeypatch.setattr(Classification, "dev_loss", loss)
+    saved = list[int]()
+    save = Classification.save
+    monkeypatch.setattr(Classification, "save", lambda self, folder: (saved.append(1), save(self, folder))[1])
+    outcome = trained(tmp_path / "out", SAME)
+    assert outcome.restarts == 2 and len(saved) == 4  # each attempt, and the first again
+    assert Attempts.read(tmp_path / "out" / "run").kept_step == outcome.result.best_step
+    again = trained(tmp_path / "out", SAME)
+    assert again.scores == outcome.scores and again.result.best_step == outcome.result.best_step
+
+
+def test_between_equal_scores_the_loss_decides() -> None:
+    task = Classification.build(ClassificationConfig(hidden_size=4, features=FEATURES), EASY)
+    sure, unsure = (
+        [LabelPrediction(each.label, p, dict.fromkeys("ab", 1 - p) | {each.label: p}) for each in EASY] for p in (0.9, 0.6)
+    )
+    errors = [task.selection_error(EASY, outputs, task.score(EASY, outputs)) for outputs in (sure, unsure)]
+    assert 0 < errors[0] < errors[1] < 1e-6
+    wrong = [LabelPrediction("a", 1.0, {"a": 1.0, "b": 0.0}) for _ in EASY]
+    assert task.selection_error(EASY, wrong, task.score(EASY, wrong)) > 0.5

@@ -43,6 +43,7 @@ from polyseme.text.words import Splitter, get_splitter
 from polyseme.training.base import Learner, Loss, LrMultiplier
 
 W = TypeVar("W")
+_TIE_BREAK = 1e-6  # less than one example of any dev data
 
 
 @dataclass(frozen=True)
@@ -296,9 +297,21 @@ class Task(Learner):
         """Return predictions for new texts, strings or lists of words."""
 
     def evaluate(self, dev: TaskData) -> dict[str, float]:
-        scores = self.score(dev.examples, self.predict_data(dev))
-        main = scores[self.main_metric]
-        return {self.score_name: 1.0 - (0.0 if math.isnan(main) else main), **scores}
+        outputs = self.predict_data(dev)
+        scores = self.score(dev.examples, outputs)
+        return {self.score_name: self.selection_error(dev.examples, outputs, scores), **scores}
+
+    def selection_error(self, examples: Sequence[Any], outputs: Sequence[Any], scores: Mapping[str, float]) -> float:
+        """Return what is least for the best network: the error, and between equal errors the loss.
+
+        Small dev data has few different scores, and the first network that reaches one has hardly begun to learn.
+        """
+        main, loss = scores[self.main_metric], self.dev_loss(examples, outputs)
+        return 1.0 - (0.0 if math.isnan(main) else main) + _TIE_BREAK * loss / (1.0 + loss)
+
+    def dev_loss(self, examples: Sequence[Any], outputs: Sequence[Any]) -> float:
+        """Return the mean loss of outputs, 0 or more; 0 also where outputs do not tell it."""
+        return 0.0
 
     # ---- lines of `polyseme predict`
 

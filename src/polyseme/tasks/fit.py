@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from polyseme.base import format1
-from polyseme.base.errors import PolysemeError, arg
+from polyseme.base.errors import PolysemeError
 from polyseme.base.files import atomic, write_text
 from polyseme.base.progress import report
 from polyseme.base.run import Run
@@ -30,7 +30,7 @@ from polyseme.tasks.data import ExampleBatches, TaskData
 from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.folder import is_task, load
 from polyseme.tasks.registry import TASKS
-from polyseme.tasks.restarts import FACTOR, MIN_STEPS, Attempts
+from polyseme.tasks.restarts import Attempts, failure_message, no_better, no_restart, restart_message
 from polyseme.tasks.run_summary import RunSummary
 from polyseme.tasks.training_report import TrainingReport
 from polyseme.text.labelled.text_in_context import TextInContext
@@ -118,26 +118,28 @@ def fit(
     task_config = kind.resolve_defaults(builder.config, train)  # from all data: a fraction may be too small to tell
     chosen = sample_fraction(train, config.train_fraction, run.seed)
     if config.epochs is None:
-        config = config.replace(epochs=TASKS[kind.kind].training.epochs(len(chosen)))
+        length = TASKS[kind.kind].training
+        config = config.replace(epochs=length.epochs(len(chosen)), min_steps=config.min_steps or length.min_steps)
     folder = Path(cache) if cache is not None else out / "run"
     # with a shared cache all fractions and seeds take their rows from the layers of all training data
     whole = train if cache is not None and config.train_fraction < 1 else None
     session = _Session(builder, task_config, config, run, out, folder, replace(data, train=chosen, dev=dev), whole, display)
+    failures: list[_Trained] = []
     while True:
         fitted = session.train(attempts, accept_changes=accept_changes)
         if fitted.result.ended is None:  # stopped: there is nothing to score yet
             return FitResult(load(out, device=run.device) if is_task(out) else fitted.task.eval(), fitted.result, {})
-        best = session.best(fitted.task)
-        outputs = best.predict_data(fitted.dev)
-        scores = {"dev": best.score(dev, outputs)}
-        failed = is_no_better_than_prior(best, chosen, dev, scores["dev"])
-        is_short = fitted.result.steps < MIN_STEPS
-        if not failed or is_short or not attempts.may_restart or run.world_size > 1:
+        trained = session.best(fitted, attempts)
+        if not trained.failed or not attempts.may_restart or no_restart(fitted.result.steps, run.world_size):
             break
         if run.is_main_process:
-            report(_restart_message(best, scores["dev"], config, attempts))
-        attempts = attempts.restart(scores["dev"][best.main_metric])
-    return session.finish(best, fitted, scores, outputs, replace(attempts, failed=failed))
+            rate = config.optim.learning_rate * attempts.learning_rate_factor
+            _log.warning("%s", restart_message(trained.no_better, rate))
+        failures.append(trained)
+        attempts = attempts.restart(trained.scores[trained.task.main_metric])
+    if trained.failed and failures:
+        trained, attempts = session.least_bad([*failures, trained], attempts)
+    return session.finish(trained, attempts)
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,24 @@ class _Fitted:
     task: Task
     dev: TaskData
     result: TrainOutput
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """The best network of an attempt, and how well it does on the dev data."""
+
+    task: Task
+    result: TrainOutput
+    scores: dict[str, float]
+    outputs: list[Any]
+    error: float
+    """The least of the best network, as in training."""
+    failed: bool
+    """Whether it is no better than one answer for all examples."""
+
+    @property
+    def no_better(self) -> str:
+        return no_better(self.task.main_metric, self.scores[self.task.main_metric], len(self.outputs))
 
 
 @dataclass(frozen=True)
@@ -196,19 +216,32 @@ class _Session:
         )
         return _Fitted(task, dev_data, result)
 
-    def best(self, last: Task) -> Task:
+    def best(self, fitted: _Fitted, attempts: Attempts) -> _Trained:
         """Return the best network by the dev data."""
         if not is_task(self.out) and self.run.is_main_process:
             lost = "the best network was lost while it was written (a kill or a full disk); the last one is kept"
             _log.warning("%s: %s", self.out, lost)
-            last.save(self.out)
-        return load(self.out, device=self.run.device)
+            fitted.task.save(self.out)
+        task, dev = load(self.out, device=self.run.device), self.data.dev
+        outputs = task.predict_data(fitted.dev)
+        scores = task.score(dev, outputs)
+        error, failed = task.selection_error(dev, outputs, scores), is_no_better_than_prior(task, self.data.train, dev, scores)
+        result = replace(fitted.result, best_step=attempts.kept_step or fitted.result.best_step)
+        return _Trained(task, result, scores, outputs, error, failed)
 
-    def finish(
-        self, best: Task, fitted: _Fitted, scores: dict[str, dict[str, float]], outputs: list[Any], attempts: Attempts
-    ) -> FitResult:
+    def least_bad(self, trained: Sequence[_Trained], attempts: Attempts) -> tuple[_Trained, Attempts]:
+        """Return the best network of attempts that all failed, which the folder then has, and the attempts with it."""
+        best = min(trained, key=lambda each: each.error)  # the first of equal ones
+        if best is trained[-1]:
+            return best, attempts
+        if self.run.is_main_process:
+            best.task.save(self.out)
+        return replace(best, result=replace(trained[-1].result, best_step=best.result.best_step)), attempts.keep(best.result)
+
+    def finish(self, trained: _Trained, attempts: Attempts) -> FitResult:
         """Score the best network on the test data and beside baselines, and write the result."""
-        run, out, data = self.run, self.out, self.data
+        run, out, data, best, result = self.run, self.out, self.data, trained.task, trained.result
+        outputs, scores = trained.outputs, {"dev": trained.scores}
         last: tuple[str, Sequence[Any], list[Any]] = ("dev", data.dev, outputs)
         if data.test is not None:
             test = best.data(data.test)
@@ -221,31 +254,18 @@ class _Session:
             sets = {"dev": data.dev} | ({} if data.test is None else {"test": data.test})
             baseline = score_baselines(best, data.train, sets)
             counts = {"train": len(data.train), "dev": len(data.dev), "test": len(data.test or ())}
-            summary = _summary(best, fitted.result, scores, self.config, run) | {"examples": counts}
-            summary |= {"baseline": baseline, "restarts": len(attempts.scores), "learned": not attempts.failed}
+            summary = _summary(best, result, scores, self.config, run) | {"examples": counts}
+            summary |= {"baseline": baseline, "restarts": len(attempts.scores), "learned": not trained.failed}
             write_text(out / RESULT, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
-            if attempts.failed:
-                report(_failure_message(best, scores["dev"], attempts))
+        warning = ""
+        if trained.failed:
+            reason = no_restart(result.steps, run.world_size)
+            warning = failure_message(trained.no_better, len(attempts.scores), reason)
+            if run.is_main_process:
+                _log.warning("%s", warning)
         errors = best.analyse_errors(last[1], last[2], data.names.get(last[0], last[0]))
-        shown = TrainingReport(best.main_metric, scores, baseline, errors=errors, layer_weights=best.layer_weights())
-        return FitResult(best, fitted.result, scores, shown, len(attempts.scores))
-
-
-def _restart_message(task: Task, scores: dict[str, float], config: FitConfig, attempts: Attempts) -> str:
-    rate = config.optim.learning_rate * attempts.learning_rate_factor * FACTOR
-    return f"{_no_better(task, scores)}: restarting with {arg('learning_rate', float(f'{rate:.3g}'))}"
-
-
-def _no_better(task: Task, scores: dict[str, float]) -> str:
-    value = scores[task.main_metric]
-    return f"dev {task.main_metric} {100 * value:.1f} is no better than one answer for all examples"
-
-
-def _failure_message(task: Task, scores: dict[str, float], attempts: Attempts) -> str:
-    count = len(attempts.scores)
-    tried = f", also after {count} restarts with a smaller learning rate" if count else ""
-    advice = f"give more examples, train longer ({arg('epochs')}), or check that labels and texts belong together"
-    return f"the network has learned nothing: {_no_better(task, scores)}{tried}; {advice}"
+        shown = TrainingReport(best.main_metric, scores, baseline, errors, best.layer_weights(), warning)
+        return FitResult(best, result, scores, shown, len(attempts.scores))
 
 
 def _write_counts(counts: np.ndarray | None, out: Path, run: Run) -> None:

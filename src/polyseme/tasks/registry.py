@@ -30,6 +30,8 @@ class TrainingDefaults:
     max_epochs: int
     batch_size: int = 32
     learning_rate: float = 1e-3
+    min_steps: int = 100
+    """Of small data, which is passed over more often than `max_epochs`."""
 
     def epochs(self, examples: int) -> int:
         """Return the number of passes over so many training examples.

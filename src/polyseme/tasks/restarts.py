@@ -1,8 +1,8 @@
 """Restarts of a run that learned nothing, with a smaller learning rate.
 
 A network can collapse: it gives one answer to every example, and its loss is that of the prior. A smaller learning rate often
-helps. The attempts of a run are in `run/attempts.json`, so that a resumed run knows which one it is in. Runs of versions
-without restarts have no such file, and end as they would have.
+helps. If no attempt learns anything, the best network of all is kept. The attempts of a run are in `run/attempts.json`, so that
+a resumed run knows which one it is in. Runs of versions without restarts have no such file, and end as they would have.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from polyseme.base.display import count
+from polyseme.base.errors import arg
 from polyseme.base.files import read_json, write_text
 from polyseme.training.checkpoint import CheckpointManager
+from polyseme.training.trainer import TrainOutput
 
 MAX_RESTARTS = 2
 MIN_STEPS = 10
@@ -30,8 +33,8 @@ class Attempts:
     folder: Path
     scores: tuple[float, ...] = ()
     """The dev score of each."""
-    failed: bool = False
-    """Whether the present one has learned nothing, too."""
+    kept_step: int | None = None
+    """The step of the best network, if all attempts failed and it is from an earlier one."""
     max_restarts: int = MAX_RESTARTS
 
     @classmethod
@@ -41,7 +44,7 @@ class Attempts:
         if not path.is_file():
             return cls(folder, max_restarts=0 if CheckpointManager(folder).steps() else MAX_RESTARTS)
         values = read_json(path)
-        attempts = cls(folder, tuple(values["scores"]))
+        attempts = cls(folder, tuple(values["scores"]), values.get("kept_step"))
         if values.get("restarting"):  # a kill came between two attempts
             attempts._begin()
         return attempts
@@ -67,6 +70,12 @@ class Attempts:
         after._begin()
         return after
 
+    def keep(self, result: TrainOutput) -> Attempts:
+        """Record that the network of an earlier attempt is kept."""
+        after = dataclasses.replace(self, kept_step=result.best_step)
+        after._write()
+        return after
+
     def _begin(self) -> None:
         """Remove the checkpoints of the attempt before."""
         CheckpointManager(self.folder).remove_all()
@@ -74,4 +83,34 @@ class Attempts:
 
     def _write(self, *, restarting: bool = False) -> None:
         values = {"scores": self.scores, **({"restarting": True} if restarting else {})}
+        values |= {} if self.kept_step is None else {"kept_step": self.kept_step}
         write_text(self.folder / _NAME, json.dumps(values) + "\n")
+
+
+def no_restart(steps: int, world_size: int) -> str:
+    """Return why a run that failed does not restart; empty: it may."""
+    if world_size > 1:
+        return "runs of several processes do not restart"
+    return f"{steps} steps are too few to learn from, or to restart" if steps < MIN_STEPS else ""
+
+
+def no_better(metric: str, score: float, examples: int) -> str:
+    """Return that a dev score shows no learning."""
+    return f"{metric} {100 * score:.1f} on {count(examples, 'dev example')} is no better than one answer for all"
+
+
+def restart_message(problem: str, learning_rate: float) -> str:
+    """Return that a run restarts, after one with this learning rate."""
+    return f"{problem}: restarting with {arg('learning_rate', float(f'{learning_rate * FACTOR:.3g}'))}"
+
+
+def failure_message(problem: str, restarts: int, reason: str) -> str:
+    """Return that a run has learned nothing, and what to do; `reason`: why it did not restart.
+
+    >>> failure_message("f1 0.0 on 2 dev examples is no better than one answer for all", 0, "4 steps are too few").split(";")[0]
+    'the network has learned nothing: f1 0.0 on 2 dev examples is no better than one answer for all (4 steps are too few)'
+    """
+    tried = f", also after {count(restarts, 'restart')} with a smaller learning rate" if restarts else ""
+    tried += f" ({reason})" if reason else ""
+    advice = f"give more examples, train longer ({arg('epochs')}), or check that labels and texts belong together"
+    return f"the network has learned nothing: {problem}{tried}; {advice}"

@@ -6,6 +6,7 @@ The same report prints in a terminal, within 80 columns, and renders in a notebo
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -35,9 +36,12 @@ class TrainingReport:
     errors: ErrorReport | None = None
     """Of the test data, or of the dev data where there is none."""
     layer_weights: LayerWeights = field(default_factory=lambda: LayerWeights({}))
+    warning: str = ""
+    """That the network has learned nothing, if so."""
 
     def __str__(self) -> str:
-        blocks = [self._score_table(), *([self.verdict()] if self.verdict() else [])]
+        warning = textwrap.fill(f"WARNING: {self.warning}", WIDTH) if self.warning else ""
+        blocks = [self._score_table(), *(text for text in (self.verdict(), warning) if text)]
         if self.errors is not None and self.errors.confusion is not None:
             blocks.append(f"\nconfusion matrix, {self._set} data\n{confusion_text(self.errors.confusion)}")
         if worst := self._worst():
@@ -94,7 +98,8 @@ class TrainingReport:
 
     def _repr_html_(self) -> str:
         header, rows = self._cells()
-        parts = [html_table(header, rows, caption=self.verdict())]
+        caption = "; ".join(text for text in (self.verdict(), self.warning) if text)
+        parts = [html_table(header, rows, caption=caption)]
         if self.errors is not None and self.errors.confusion is not None:
             parts.append(html_confusion(self.errors.confusion, caption=f"confusion matrix, {self._set} data"))
         wrong = [(error.where, each.text, each.gold, each.predicted) for error in self._worst() for each in error.errors]

@@ -99,6 +99,15 @@ class WideTask(SequenceTask):
         wide = None if self.wide is None else self.wide.scores([self.wide_texts(example) for example in examples])
         return self.add_wide(self.network(*texts), wide)
 
+    def dev_loss(self, examples: Sequence[Any], outputs: Sequence[Any]) -> float:
+        """The mean negative log probability of the right labels; scores are too fine to need it."""
+        found = [
+            output.probabilities.get(example.label, 0.0)
+            for example, output in zip(examples, outputs, strict=True)
+            if isinstance(output, LabelPrediction)
+        ]
+        return float(-np.log(np.clip(found, 1e-9, 1.0)).mean()) if found else 0.0
+
     # ---- baselines
 
     def majority_outputs(self, train: Sequence[Any], examples: Sequence[Any]) -> list[Any]:
