@@ -13,7 +13,7 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.run import Run
 from polyseme.training.base import Loss
-from polyseme.training.budget import Budget, Timing, budget_from_minutes, extend_budget
+from polyseme.training.budget import Budget, Timing, budget_from_minutes, revise_budget
 from polyseme.training.config import TrainConfig
 from polyseme.training.fit_loop import DivergedError
 from polyseme.training.optim_config import OptimConfig
@@ -268,12 +268,16 @@ def test_a_sitting_that_goes_on_keeps_the_plan(tmp_path: Path, monkeypatch: pyte
 def test_a_plan_made_again() -> None:
     config, budget = TrainConfig(minutes=1), Budget(unit="steps", total=40)
     quick = Timing(step=0.1, evaluation=1.0, spent=13.0)  # 54 s - 13 s - 1 s, nine further evaluations take 9 s with room for 8
-    again = extend_budget(config, budget, 4, quick)
+    again = revise_budget(config, budget, 4, quick)
     assert again == Budget(unit="steps", total=4 + 330, evaluations=8)
-    assert extend_budget(config, budget, 21, quick) == budget  # in the second half
-    assert extend_budget(config, Budget(unit="steps", total=300), 4, quick) == Budget(unit="steps", total=300)  # a tenth more
-    for slow in (Timing(step=5.0, evaluation=1.0, spent=13.0), Timing(step=0.1, evaluation=1.0, spent=60.0)):
-        assert extend_budget(config, budget, 4, slow) == budget
+    assert revise_budget(config, budget, 21, quick) == budget  # in the second half
+    assert revise_budget(config, Budget(unit="steps", total=300), 4, quick) == Budget(unit="steps", total=300)  # a tenth more
+    bit_late = Timing(step=1.0, evaluation=1.0, spent=13.0)  # 13 s + 36 s + 10 s
+    assert revise_budget(config, budget, 4, bit_late) == budget
+    slow = Timing(step=2.0, evaluation=1.0, spent=13.0)  # 54 s - 13 s - 1 s, of which evaluations may take 8 s
+    assert revise_budget(config, budget, 4, slow) == Budget(unit="steps", total=4 + 16, evaluations=8)
+    assert revise_budget(config, budget, 30, Timing(step=5.0, evaluation=1.0, spent=30.0)).total == 34  # in the second half, too
+    assert revise_budget(config, budget, 30, Timing(step=0.1, evaluation=1.0, spent=60.0)).total == 31  # no time is left
 
 
 def test_a_minutes_run_resumed_has_the_same_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,8 @@
 
 Steps and minutes are counted in steps; words and epochs in words, because batches may differ in size and a pass over the data
 does not. Minutes become steps by the measured time of a few steps, instead of stopping by the clock: the learning-rate
-schedule then fits the run, and a run that is resumed, even on a busier machine, is still the same run. If another program
-disturbed the measurement and steps turn out faster in the first half of the run, the budget is extended (`extend_budget`).
+schedule then fits the run. Other programs disturb the measurement, so each tenth of the run is a new one: if its steps were
+much faster or slower, the number of steps is corrected (`revise_budget`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ MARGIN = 0.9  # of the minutes: machines slow down, and the last model has to be
 EVALUATION_FRACTION = 0.2  # of the minutes, unless eval_every is given
 FEW_STEPS = 200
 EXTENSION_THRESHOLD = 1.2  # extend the budget only if this many times the steps fit
+OVERRUN = 1.05  # shorten it only if the run would take this many times the minutes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -111,17 +112,22 @@ def reach_of_minutes(config: TrainConfig, budget: Budget, timing: Timing, words_
     return f"{arg('minutes', config.minutes)} is {reach}{few}"
 
 
-def extend_budget(config: TrainConfig, budget: Budget, step: int, timing: Timing) -> Budget:
-    """Return a longer budget by minutes if the last steps were much faster than measured, else the same one.
+def revise_budget(config: TrainConfig, budget: Budget, step: int, timing: Timing) -> Budget:
+    """Return the budget by minutes, longer or shorter if the last steps were much faster or slower than expected.
 
-    In the second half of a run it stays, because a longer schedule would raise the learning rate again. It is never shortened:
-    one disturbed step would end the run.
+    In the second half of a run it is never longer, because a longer schedule would raise the learning rate again.
     """
-    if 2 * step > budget.total:
+    assert config.minutes is not None
+    left = budget.total - step
+    expected = timing.spent + left * timing.step + (1 + budget.evaluations * left // budget.total) * timing.evaluation
+    is_late = expected > OVERRUN * 60 * config.minutes
+    if not is_late and 2 * step > budget.total:
         return budget
     try:
         rest = budget_from_minutes(config, timing)
     except PolysemeError:  # no time is left for another step
-        return budget
-    longer = rest.replace(total=step + rest.total)
-    return longer if longer.total > EXTENSION_THRESHOLD * budget.total else budget
+        return budget.replace(total=step + 1) if is_late else budget
+    revised = rest.replace(total=step + rest.total)
+    if is_late:
+        return revised if revised.total < budget.total else budget
+    return revised if revised.total > EXTENSION_THRESHOLD * budget.total else budget

@@ -13,7 +13,7 @@ from polyseme.base import format1
 from polyseme.base.errors import PolysemeError, arg
 from polyseme.base.progress import report
 from polyseme.base.signals import GracefulStop
-from polyseme.training.budget import Budget, Timing, budget_from_config, budget_from_minutes, extend_budget, reach_of_minutes
+from polyseme.training.budget import Budget, Timing, budget_from_config, budget_from_minutes, reach_of_minutes, revise_budget
 from polyseme.training.checkpoint import Checkpoint, CheckpointManager
 from polyseme.training.config import BUDGETS, TrainConfig
 from polyseme.training.distributed import SingleProcess
@@ -64,7 +64,7 @@ class FitLoop:
         self._all_evaluation_seconds = 0.0
         self._loss_shown = self._clock  # when a loss was shown last
         self._status: RunStatus | None = None
-        self._timed: tuple[int, float] | None = None  # step and seconds without evaluations, if the budget may be extended
+        self._timed: tuple[int, float] | None = None  # step and seconds without evaluations, if the budget may be revised
         # On a CPU alone each loss is there at once; elsewhere waiting for it would slow every step down.
         self._check_each_step = state.run.device.type == "cpu" and state.run.world_size == 1
 
@@ -202,7 +202,7 @@ class FitLoop:
         if evaluate and self.dev is not None:
             self._evaluate(display)
         if timed and self.progress.ended is None:
-            checkpoint |= self._extend_budget()
+            checkpoint |= self._revise_budget()
         if over:
             self.progress.ended = "budget"
         elif self.progress.ended is not None and not log:  # out of patience: log the last steps too
@@ -252,17 +252,18 @@ class FitLoop:
                 f"cannot save the model in {self.out} ({error}); {kept}: the same command resumes it"
             ) from error
 
-    def _extend_budget(self) -> bool:
-        """Extend a budget in minutes if the steps since the last check were faster than measured."""
+    def _revise_budget(self) -> bool:
+        """Correct a budget in minutes if the steps since the last check were much faster or slower than expected."""
         assert self._timed is not None
         (step, seconds), progress = self._timed, self.progress
         self._timed = (progress.step, progress.seconds - self._all_evaluation_seconds)
         per_step = max(self._timed[1] - seconds, 1e-9) / (progress.step - step)
         timing = Timing(step=per_step, evaluation=self._evaluation_seconds, spent=progress.seconds)
-        budget: Budget = self.processes.broadcast(extend_budget(self.config, self.budget, progress.step, timing))
+        budget: Budget = self.processes.broadcast(revise_budget(self.config, self.budget, progress.step, timing))
         if budget == self.budget:
             return False
-        _log.info("%g minutes are %d steps, more than measured at first", self.config.minutes, budget.total)
+        how = "more" if budget.total > self.budget.total else "fewer"
+        _log.info("%g minutes are %d steps, %s than measured before", self.config.minutes, budget.total, how)
         self.budget = budget
         return True
 
