@@ -276,7 +276,7 @@ def test_a_plan_made_again() -> None:
     assert revise_budget(config, budget, 4, bit_late) == budget
     slow = Timing(step=2.0, evaluation=1.0, spent=13.0)  # 54 s - 13 s - 1 s, of which evaluations may take 8 s
     assert revise_budget(config, budget, 4, slow) == Budget(unit="steps", total=4 + 16, evaluations=8)
-    assert revise_budget(config, budget, 30, Timing(step=5.0, evaluation=1.0, spent=30.0)).total == 34  # in the second half, too
+    assert revise_budget(config, budget, 30, Timing(step=5.0, evaluation=1.0, spent=30.0)).total == 34  # second half
     assert revise_budget(config, budget, 30, Timing(step=0.1, evaluation=1.0, spent=60.0)).total == 31  # no time is left
 
 
