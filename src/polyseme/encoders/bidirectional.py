@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from polyseme.base.errors import PolysemeError, UsageError, arg
@@ -19,6 +20,7 @@ from polyseme.text.batching.batches import batch_by_words, batch_in_order
 from polyseme.text.vocabulary import Vocabulary
 
 _CARRIED = 128  # sentences whose states are carried next to each other
+_CLOZE = 64  # positions whose scores of the whole vocabulary are in memory together
 
 
 class BidirectionalLanguageModel(LanguageModelApi):
@@ -76,6 +78,29 @@ class BidirectionalLanguageModel(LanguageModelApi):
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         found = [Substitute(vocabulary[row], value) for row, value in pairs if value > -np.inf]
         return Substitutes(found, words=text, position=place)
+
+    def cloze_log_probs(self, sentence: Sentence) -> NDArray[np.float64]:
+        """Return the log-probability of each word given all others, as in `substitutes`, (words,); NaN: not in the vocabulary.
+
+        >>> model.cloze_log_probs("We sat on the bank.").round(1)   # doctest: +SKIP
+        """
+        output, vocabulary = self._output_and_vocabulary()
+        (text,) = self._texts([sentence])
+        limit = self.config.words.max_characters if self.config.words is not None else None
+        special = [token for token in (self.config.begin, self.config.end, self.config.unknown) if token in vocabulary]
+        ids = torch.from_numpy(vocabulary.ids([word[:limit] for word in text]))
+        found = np.full(len(text), np.nan)
+        with torch.inference_mode():
+            states, _ = self.read([text], start=None)
+            left, right = self._halves(states[-1, 0])
+            for begin in range(0, len(text), _CLOZE):
+                places = torch.arange(begin, min(begin + _CLOZE, len(text)), device=left.device)
+                both = output(left[places]) + output(right[places + 2])  # (words, vocabulary)
+                both[:, torch.from_numpy(vocabulary.ids(special)).to(both.device)] = -torch.inf
+                rows = torch.log_softmax(both, dim=1).cpu()
+                found[begin : begin + len(places)] = rows[torch.arange(len(places)), ids[begin : begin + len(places)]].double()
+        known = np.array([word[:limit] in vocabulary and word not in special for word in text], dtype=bool)
+        return np.where(known, found, np.nan)
 
     def _output_and_vocabulary(self) -> tuple[OutputLayer, Vocabulary]:
         if self.output is None or self.vocabulary is None:

@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from polyseme import __version__
 from polyseme.base.errors import PolysemeError
-from polyseme.serve import questions, vectors
+from polyseme.serve import explorer, questions, vectors
 from polyseme.serve.access import AccessLog
 from polyseme.serve.config import ServeConfig
 from polyseme.serve.errors import ApiError, api_error, not_ready, unreadable
@@ -37,6 +37,7 @@ from polyseme.serve.openapi import (
     WORDS,
     document,
 )
+from polyseme.serve.page_files import page_router
 from polyseme.serve.requests import (
     EmbeddingsRequest,
     FillRequest,
@@ -77,6 +78,7 @@ def create_app(
     app.state.service = service
     app.include_router(_health(service))
     app.include_router(_v1(service))
+    app.include_router(page_router())
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     _add_errors(app)
     app.add_middleware(Gate, config=config)
@@ -186,6 +188,7 @@ def _v1(service: Service) -> APIRouter:
     async def predict(request: Request, task: str, body: PredictRequest) -> Response:
         return await questions.predict(service, request, task, body)
 
+    explorer.add_routes(router, service)
     return router
 
 

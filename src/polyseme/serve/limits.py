@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polyseme.serve.config import ServeConfig
 from polyseme.serve.errors import CLIENT_CLOSED, ApiError, unreadable
+from polyseme.serve.page_files import is_page
 
 MAX_DEPTH = 8
 """Brackets within brackets in JSON; our own requests have at most three."""
@@ -102,7 +103,8 @@ class Gate:
 
     async def _checked(self, scope: Scope, receive: Receive) -> Receive:
         headers = Headers(scope=scope)
-        self._check_key(headers)
+        if not is_page(scope["path"]):
+            self._check_key(headers)
         if scope["method"] not in ("POST", "PUT", "PATCH"):
             return receive
         _check_type(headers)

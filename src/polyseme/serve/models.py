@@ -32,6 +32,16 @@ class ServedModel:
     no_index: str = "the service has no text to search for this model: start it with --corpus"
     """Why there is no index."""
 
+    @property
+    def language(self) -> str | None:
+        """The language of its sample sentences, if it has any."""
+        from polyseme.analysis.samples import language_of
+
+        try:
+            return language_of(self.encoder)
+        except UsageError:
+            return None
+
     def to_json(self) -> dict[str, Any]:
         encoder = self.encoder
         able = {
@@ -50,6 +60,7 @@ class ServedModel:
             "layers": encoder.layers,
             "dim": encoder.dim,
             "splitter": encoder.splitter.name,
+            "language": self.language,
             "endpoints": ["words", "tokenize", "embeddings", *(name for name, can in able.items() if can)],
         }
 

@@ -175,6 +175,7 @@ class ModelEntry(BaseModel):
     layers: int
     dim: int
     splitter: str
+    language: str | None = Field(description="`en`, `zh`, or null if the splitter does not tell.")
     endpoints: list[str]
 
 
@@ -210,21 +211,21 @@ def ERRORS(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorResponse, "description": _REASONS[status]} for status in statuses}
 
 
-def _answers(model: type[BaseModel], *more: int) -> dict[int | str, dict[str, Any]]:
+def answers(model: type[BaseModel], *more: int) -> dict[int | str, dict[str, Any]]:
     return {200: {"model": model}, **ERRORS(*sorted({401, 404, 408, 413, 415, 421, 422, 429, 503, *more}))}
 
 
 MODELS: dict[int | str, dict[str, Any]] = {200: {"model": ModelsResponse}, **ERRORS(401, 421, 503)}
-WORDS = _answers(WordsResponse, 406)
+WORDS = answers(WordsResponse, 406)
 WORDS[200] |= {"content": {RAW_TYPE: {"schema": {"type": "string", "format": "binary"}}}}
-TOKENIZE = _answers(TokenizeResponse)
-EMBEDDINGS = _answers(EmbeddingsResponse)
-NEIGHBOURS = _answers(NeighboursResponse)
-SUBSTITUTES = _answers(SubstitutesResponse)
-SCORE = _answers(ScoreResponse)
-FILL = _answers(FillResponse)
-SIMILAR = _answers(SimilarResponse)
-PREDICT = _answers(PredictResponse)
+TOKENIZE = answers(TokenizeResponse)
+EMBEDDINGS = answers(EmbeddingsResponse)
+NEIGHBOURS = answers(NeighboursResponse)
+SUBSTITUTES = answers(SubstitutesResponse)
+SCORE = answers(ScoreResponse)
+FILL = answers(FillResponse)
+SIMILAR = answers(SimilarResponse)
+PREDICT = answers(PredictResponse)
 
 
 def document(app: FastAPI) -> dict[str, Any]:

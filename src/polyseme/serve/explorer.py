@@ -1,0 +1,57 @@
+"""Endpoints that the explorer page asks besides those that other clients use: what is surprising in a sentence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from polyseme.encoders.base import Encoder
+from polyseme.serve.batching import Operation
+from polyseme.serve.errors import unreadable
+from polyseme.serve.explorer_schemas import SURPRISE, SurpriseRequest
+from polyseme.serve.responses import JsonResponse
+from polyseme.serve.service import Service
+
+MAX_WORDS = 1000
+"""Of a text whose words are looked at one by one."""
+
+
+def add_routes(router: APIRouter, service: Service) -> None:
+    """Add the endpoints of the explorer to those under /v1."""
+
+    @router.post("/surprise", tags=["explorer"], summary="How surprising each word is.", responses=SURPRISE)
+    async def surprise(request: Request, body: SurpriseRequest) -> Response:
+        return await _surprise(service, request, body)
+
+
+async def _surprise(service: Service, request: Request, body: SurpriseRequest) -> Response:
+    model = service.loaded.model(body.model)
+    text = (await service.split(model, [body.text], "text"))[0]
+    if len(text.words) > MAX_WORDS:
+        raise unreadable(f"the text has {len(text.words):,} words; the limit is {MAX_WORDS:,}: send a part of it", "text")
+    operation = Operation(("surprise", model.name), lambda some: [surprise_of(model.encoder, words) for words in some])
+    found = await service.ask(request, operation, text.words, len(text.words))
+    return JsonResponse({"model": model.name, "words": text.words, "offsets": text.offsets, **found})
+
+
+def surprise_of(encoder: Encoder, words: list[str]) -> dict[str, Any]:
+    """The surprise of each word in bits, -log2 of its probability: read from the left, from the right, and from both sides.
+
+    A side that the model cannot read is None, and so is a word that is not in its vocabulary.
+    """
+    (scores,) = encoder.log_probs([words])
+    sides: dict[str, Any] = {"left": scores.forward[: len(words)], "right": None, "both": None}
+    if scores.backward is not None:
+        sides["right"] = scores.backward[: len(words)]
+        sides["both"] = encoder.cloze_log_probs(words) if hasattr(encoder, "cloze_log_probs") else None
+    return {name: None if side is None else _bits(side, scores.known) for name, side in sides.items()}
+
+
+def _bits(log_probs: np.ndarray, known: np.ndarray) -> list[float | None]:
+    bits = (-log_probs / math.log(2)).tolist()
+    return [value if known[place] and math.isfinite(value) else None for place, value in enumerate(bits)]

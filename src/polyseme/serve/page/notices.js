@@ -1,0 +1,37 @@
+// What a view says while it works, and when something went wrong.
+
+import {h, replace} from "./dom.js";
+import {t} from "./strings.js";
+
+export function failure(error, again) {
+  return h("div", {class: "notice wrong", role: "alert"}, h("p", null, error.message),
+    again && h("button", {type: "button", onclick: again}, t("error.retry")));
+}
+
+export function empty(text) {
+  return h("p", {class: "notice"}, text);
+}
+
+// Fill a place with what an async function gives; a later call wins over an earlier one that is slow.
+export function filler(place) {
+  let latest = 0;
+  return async function run(make) {
+    latest += 1;
+    const mine = latest;
+    const slow = setTimeout(() => mine === latest && place.classList.add("busy"), 250);
+    place.setAttribute("aria-busy", "true");
+    let content;
+    try {
+      content = await make();
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      content = failure(error, () => run(make));
+    } finally {
+      clearTimeout(slow);
+    }
+    if (mine !== latest) return;
+    place.classList.remove("busy");
+    place.removeAttribute("aria-busy");
+    replace(place, content);
+  };
+}

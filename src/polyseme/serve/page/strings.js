@@ -1,0 +1,39 @@
+// The page's own words, one dictionary for each language. `t` looks a string up; {name} in it is replaced.
+
+import en from "./strings.en.js";
+import zh from "./strings.zh.js";
+
+const LANGUAGES = {en, zh};
+const KEPT = "polyseme-language";
+let language = "en";
+
+export function chooseLanguage(wanted) {
+  const given = [wanted, localStorage.getItem(KEPT), ...(navigator.languages ?? [navigator.language])];
+  const found = given.filter(Boolean).map((each) => each.toLowerCase().split("-")[0]).find((each) => each in LANGUAGES);
+  language = found ?? "en";
+  document.documentElement.lang = language === "zh" ? "zh-Hans" : "en";
+  return language;
+}
+
+export function keepLanguage(wanted) {
+  localStorage.setItem(KEPT, wanted);
+  chooseLanguage(wanted);
+}
+
+export function currentLanguage() {
+  return language;
+}
+
+export function t(name, values = {}) {
+  const text = LANGUAGES[language][name] ?? en[name] ?? name;
+  return text.replace(/\{(\w+)\}/g, (_, key) => String(values[key] ?? ""));
+}
+
+export function number(value, digits = 0) {
+  return new Intl.NumberFormat(language, {minimumFractionDigits: digits, maximumFractionDigits: digits}).format(value);
+}
+
+export function percent(share) {
+  const digits = share >= 0.1 ? 0 : share >= 0.01 ? 1 : share >= 0.001 ? 2 : 3;
+  return `${number(100 * share, digits)} %`;
+}

@@ -1,0 +1,85 @@
+"""The explorer's files over HTTP, and what the page asks of the service."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from polyseme.serve import page_files
+from polyseme.serve.models import ServedModels
+from tests.serve.small_service import client, searchable, tiny_models
+
+PAGE = page_files.files("polyseme.serve") / "page"
+UNSAFE = re.compile(r"https?://(?!www\.w3\.org/)|innerHTML|insertAdjacentHTML|document\.write|\beval\(")
+
+
+@pytest.fixture(scope="module")
+def models() -> ServedModels:
+    return searchable(tiny_models())
+
+
+@pytest.fixture(scope="module")
+def service(models: ServedModels) -> Iterator[TestClient]:
+    with client(models) as made:
+        yield made
+
+
+def test_the_page_has_a_strict_policy_and_no_inline_code(service: TestClient) -> None:
+    answer = service.get("/")
+    assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/html")
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert not re.search(r"<script(?![^>]*src=)|<style|\son\w+=|\sstyle=|https?://", answer.text)
+    again = service.get("/", headers={"if-none-match": answer.headers["etag"]})
+    assert again.status_code == 304 and not again.content
+
+
+def test_every_file_is_served_and_names_no_other_address(service: TestClient) -> None:
+    names = [name for name, _ in page_files._files(PAGE)]
+    assert {"main.js", "style.css", "views/sentence.js"} <= set(names)
+    for name in names:
+        answer = service.get(f"/page/{name}")
+        assert answer.status_code == 200 and "content-security-policy" in answer.headers
+        assert answer.headers["content-type"].split(";")[0] in ("text/html", "text/javascript", "text/css", "image/svg+xml")
+        assert not re.search(
+            r"https?://(?!www\.w3\.org/)|innerHTML|insertAdjacentHTML|document\.write|\beval\(", answer.text
+        ), name
+
+
+@pytest.mark.parametrize("name", ["", "none.js", "../app.py", "..%2fapp.py", "%2e%2e/app.py", "views"])
+def test_nothing_else_is_served(service: TestClient, name: str) -> None:
+    assert service.get(f"/page/{name}").status_code == 404
+
+
+def test_the_page_needs_no_key(models: ServedModels) -> None:
+    with client(models, api_key="secret") as made:
+        assert made.get("/").status_code == made.get("/page/main.js").status_code == 200
+        assert made.get("/v1/models").status_code == 401
+
+
+def test_both_languages_have_the_same_strings() -> None:
+    keys = [re.findall(r'^  "([\w.]+)": "', (PAGE / f"strings.{each}.js").read_text("utf-8"), re.M) for each in ("en", "zh")]
+    assert len(keys[0]) > 50 and keys[0] == keys[1]
+    sources = "".join(text.decode() for name, text in page_files._files(PAGE) if name.endswith(".js"))
+    assert set(re.findall(r'\bt\("([\w.]+)"', sources)) <= set(keys[0])
+
+
+def test_surprise_is_in_bits(service: TestClient, models: ServedModels) -> None:
+    encoder = models.model("tiny").encoder
+    assert encoder.vocabulary is not None
+    answer = service.post("/v1/surprise", json={"text": ["the", "bank", "zzz"]}).json()
+    (scores,) = encoder.log_probs([["the", "bank", "zzz"]])
+    assert scores.backward is not None and scores.known.tolist() == [True, True, False]
+    assert answer["left"][:2] == pytest.approx(-scores.forward[:2] / math.log(2))
+    assert answer["right"][:2] == pytest.approx(-scores.backward[:2] / math.log(2))
+    fits = encoder.substitutes(["the", "bank", "zzz"], 1, count=len(encoder.vocabulary))
+    assert 2.0 ** -answer["both"][1] == pytest.approx(next(each.probability for each in fits if each.word == "bank"), rel=1e-4)
+    assert answer["left"][2] is answer["right"][2] is answer["both"][2] is None
+    assert np.isfinite(answer["both"][:2]).all()
+    refused = service.post("/v1/surprise", json={"text": ["a"] * 1001})
+    assert refused.status_code == 422 and "1,000" in refused.json()["error"]["message"]
