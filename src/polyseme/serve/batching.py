@@ -26,8 +26,9 @@ from typing import Any, Protocol
 
 from polyseme.base.errors import PolysemeError
 
-BATCH_WORDS, MAX_QUEUE_WORDS = 2048, 65536
-_PARTS_AHEAD = 2  # parts of a large request in the queue: one is computed while the last one is sent
+BATCH_WORDS, MAX_QUEUE_WORDS = 2048, 32768
+_PARTS = 4  # parts of a large request that make a batch: many large requests take turns in small steps
+_BATCHES_AHEAD = 2  # a large request fills the queue up to this, so that the thread never waits for it; the rest waits outside
 _MAX_RETRY_SECONDS = 60
 _log = logging.getLogger(__name__)
 
@@ -144,7 +145,7 @@ class Batcher:
                 if number == 0:
                     self._check_room(some)
                 else:
-                    while len(waiting) >= _PARTS_AHEAD or (waiting and waiting[0].future.done()):
+                    while waiting and (waiting[0].future.done() or not self._is_short(some)):
                         yield await waiting[0].future
                         waiting.popleft()
                     await self._room(some)
@@ -169,11 +170,11 @@ class Batcher:
         return 1 if not speed else min(max(math.ceil(self.queue_words / speed), 1), _MAX_RETRY_SECONDS)
 
     def _parts(self, items: Sequence[Item]) -> Iterator[list[Item]]:
-        """Divide a request into parts of at most a batch."""
+        """Divide a request into parts of at most a fraction of a batch."""
         some: list[Item] = []
-        words = 0
+        words, limit = 0, max(self.batch_words // _PARTS, 1)
         for item in items:
-            if some and words + item.words > self.batch_words:
+            if some and words + item.words > limit:
                 yield some
                 some, words = [], 0
             some.append(item)
@@ -183,6 +184,10 @@ class Batcher:
 
     def _fits(self, words: int) -> bool:
         return self.queue_words == 0 or self.queue_words + words <= self.max_queue_words
+
+    def _is_short(self, items: list[Item]) -> bool:
+        """Whether the queue is so short that a request with texts in it may add more."""
+        return self.queue_words + sum(item.words for item in items) <= _BATCHES_AHEAD * self.batch_words
 
     def _check_room(self, items: list[Item]) -> None:
         words = sum(item.words for item in items)

@@ -38,8 +38,8 @@ class ServeConfig(Config):
         16 * 1024 * 1024, "Largest body of a request, in bytes, compressed or not.", min=1, group=_LIMITS
     )
     max_text_words: int = setting(20_000, "Most words of one text.", min=1, group=_LIMITS)
-    max_requests: int = setting(256, "Most requests at a time.", min=1, group=_LIMITS)
-    max_queue_words: int = setting(65_536, "Most words that wait to be computed.", min=1, group=_LIMITS)
+    max_requests: int = setting(128, "Most requests at a time.", min=1, group=_LIMITS)
+    max_queue_words: int = setting(32_768, "Most words that wait to be computed.", min=1, group=_LIMITS)
     read_timeout: float = setting(
         30.0, "Seconds in which the body of a request must arrive.", above=0, metavar="SECONDS", group=_LIMITS
     )
