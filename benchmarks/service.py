@@ -2,8 +2,8 @@
 
 All on this machine, over loopback. What is measured, and its bar:
 
-- ratio: words/s of raw float32 vectors (top layer) through HTTP and of `model.embed` in one process, in turn; the processor time
-  of the client is taken off. Bar: 70 %.
+- ratio: words/s of raw float32 vectors (top layer) through HTTP and of `model.embed` in one process, in turn; the processor
+  time of the client is taken off. Bar: 70 %.
 - capacity: requests/s of one sentence each, from 64 clients
 - rate: 80 % of the capacity at a constant arrival rate (default: five minutes with `--seconds 300`). Bar: no failure.
 - overload: three times the capacity. Bar: 429, and answers as before within two seconds after it.

@@ -1,7 +1,7 @@
 """The peer of `benchmarks.service`: a model behind FastAPI as people write it, one request, one `encode`.
 
-`python -m benchmarks.service_peer MODEL` serves a polyseme model, or, where sentence-transformers is installed, one of its models:
-`sentence-transformers/NAME`.
+`python -m benchmarks.service_peer MODEL` serves a polyseme model, or, where sentence-transformers is installed, one of its
+models: `sentence-transformers/NAME`.
 """
 
 from __future__ import annotations
