@@ -322,7 +322,7 @@ def test_a_full_device_goes_on_with_half_the_batch(monkeypatch: pytest.MonkeyPat
         (lambda m: m.embed(["cat"], layers=[0, 3]), r"layers is \[0, 3\]"),
         (lambda m: m.embed(["cat"], start="wram"), r"unknown start 'wram' \(did you mean 'warm'\?\)"),
         (lambda m: m.embed(["cat"], start=3), r"unknown start 3 \(known: .*zero"),
-        (lambda m: m.encode(["cat"], pooling=None), r"unknown pooling None \(known: .*mean"),
+        (lambda m: m.encode(["cat"], pooling=5), r"unknown pooling 5 \(known: .*mean"),
         (lambda m: m.embed(["cat"], start="learned"), "no learned state\\); allowed: zero, warm, carry"),
         (lambda m: m(m.prepare(["cat"]), start="carry"), "start='carry' applies only to embed"),
         (lambda m: m.embed(["cat"], batch_words=0), "batch_words is 0"),

@@ -90,6 +90,7 @@ def test_from_text_to_a_model(tmp_path: Path) -> None:
     model = polyseme.load(tmp_path / "m")
     assert isinstance(model, WordVectorTable) and model.kind == "word2vec" and model.splitter.name == "whitespace"
     assert list(model.vocabulary)[:2] == ["the", "."] and fitted.vocabulary_size == len(model.vocabulary) == 12
+    assert model.encode(["the cat"], pooling="sif").any()
     card = (tmp_path / "m" / "README.md").read_text(encoding="utf-8")
     assert "method=glove" in card and "| text | t.txt |" in card and f"| loss | {fitted.loss:.4f} |" in card
     longer = GlovePretraining(**{**SMALL, "epochs": 30}).fit(corpus(tmp_path), Run(seed=2), tmp_path / "n")

@@ -28,16 +28,19 @@ from polyseme.base.interrupts import computing
 from polyseme.base.progress import progress
 from polyseme.encoders import folder as folders
 from polyseme.encoders.batch import Batch, Layers, Sentence, whole_number
+from polyseme.encoders.embed_config import TextPooling
 from polyseme.encoders.language_model import LanguageModelApi
 from polyseme.encoders.layer_choice import LayerChoice, LayerSelection, select_layers, to_arrays
+from polyseme.encoders.sentence_vectors import SentenceStatistics
 from polyseme.encoders.sequence import SequenceOutput, combine_pair, split_texts
-from polyseme.nn.config import Pooling, Precision
+from polyseme.encoders.text_pooling import chunks_by_words, text_pooler
+from polyseme.nn.config import Precision
 from polyseme.nn.pooling import concat_pool, pool
 from polyseme.text.batching.batches import batch_by_words
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 
-ENCODED = 4096  # texts whose word vectors are in memory while `encode` pools them
+ENCODED_BYTES = 1 << 28  # of word vectors that are in memory while `encode` pools them
 BATCH_CPU, BATCH_CUDA = (4096, 128), (32768, 1024)  # words and sentences of a batch
 
 
@@ -102,6 +105,8 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
         """The model card (README.md) that came with the weights."""
         self.source: str | None = None
         """Where the weights came from."""
+        self.sentence_statistics: SentenceStatistics | None = None
+        """What the poolings of `encode` know about the model's text."""
 
     @property
     @abstractmethod
@@ -292,31 +297,39 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
         normalize_embeddings: bool = False,
-        layers: LayerChoice = "mean",
-        pooling: Pooling = "mean",
+        layers: LayerChoice | None = None,
+        pooling: TextPooling | None = None,
         start: str | None = None,
     ) -> np.ndarray | Tensor:
         """Return one vector per text, (texts, dim), or (dim,) for a single string; names as in sentence-transformers.
 
-        The word vectors (of the chosen layer, or the mean of all) are pooled. Several layers are concatenated.
+        `pooling`: "sif+mean" is the default of models with statistics of their text (`fit_pooling`; the shipped models have
+        them), "sif" suits similarity best; see `polyseme.encoders.sentence_vectors`. Without statistics the default is
+        "mean", of the chosen layer or of the mean of all; "max", "first", "last" and "ends" pool likewise. Several layers are
+        concatenated. The vector of a text does not depend on the other texts.
         """
         texts = self._texts([sentences] if isinstance(sentences, str) else sentences)
-        vectors: list[Tensor] = []
+        pooler = text_pooler(self, pooling, layers)
+        vectors: list[np.ndarray] = []
         with progress("encoding", len(texts), "texts") if show_progress_bar is not False else nullcontext() as advance:
-            for begin in range(0, len(texts), ENCODED):
-                arrays = self.embed(texts[begin : begin + ENCODED], layers=layers, start=start, batch_size=batch_size)
-                vectors += [pool_words(array, pooling) for array in arrays]
+            for some in chunks_by_words(texts, ENCODED_BYTES // (4 * self.layers * self.dim)):
+                arrays = self.embed(some, layers=pooler.layers, start=start, batch_size=batch_size)
+                vectors += [pooler(words, array) for words, array in zip(some, arrays, strict=True)]
                 if advance is not None:
                     advance(len(arrays))
-        if vectors:
-            result = torch.stack(vectors)
-        else:
-            chosen = select_layers(layers, self.layers).stack(torch.zeros(self.layers, 1))
-            result = torch.zeros(0, self.dim * len(chosen) * (2 if pooling == "ends" else 1))
+        result = torch.from_numpy(np.stack(vectors) if vectors else np.zeros((0, pooler.dim), np.float32))
         if normalize_embeddings:
             result = torch.nn.functional.normalize(result, dim=-1)
         result = result[0] if isinstance(sentences, str) else result
         return result if convert_to_tensor or not convert_to_numpy else result.numpy()
+
+    def fit_pooling(self, sentences: Sequence[Sentence]) -> Self:
+        """Measure the statistics that "sif" and "sif+mean" of `encode` need, on a sample of text like yours; no labels.
+
+        A few thousand sentences are enough: words after the first 100,000 are not read. `save_pretrained` keeps the result.
+        """
+        self.sentence_statistics = SentenceStatistics.fit(self, self._texts(sentences))
+        return self
 
     def reset_state(self) -> None:
         """Forget the state that `start="carry"` carries from call to call."""
@@ -432,10 +445,3 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
             raise UsageError(f"{arg('start')} does not apply to embed for models of kind {self.kind}: leave it out")
         states = selection.stack(self(self.prepare(texts)).states)
         return to_arrays(states, [slice(0, len(text)) for text in texts])
-
-
-def pool_words(array: np.ndarray, how: Pooling) -> Tensor:
-    """Pool a text's words (layers, words, dim) or (words, dim) into one vector, layers concatenated."""
-    stack = array[None] if array.ndim == 2 else array
-    words = torch.from_numpy(stack).transpose(0, 1).flatten(1).unsqueeze(0)  # (1, words, layers * dim)
-    return pool(words, torch.ones(words.shape[:2], dtype=torch.bool), how)[0]

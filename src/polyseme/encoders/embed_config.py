@@ -8,6 +8,9 @@ from typing import Literal
 from polyseme.base.config import Config, setting
 from polyseme.base.errors import UsageError, arg
 
+TextPooling = Literal["sif+mean", "sif", "mean", "max", "first", "last", "ends"]
+"""How `encode` makes one vector of a text: see `polyseme.encoders.sentence_vectors`, and `polyseme.nn.pooling` for the rest."""
+
 
 def parse_layers(text: str) -> str | int | tuple[int, ...]:
     """Parse `all`, `top`, `mean`, a number, or numbers separated by commas.

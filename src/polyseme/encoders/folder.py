@@ -3,6 +3,7 @@
 config.json          polyseme_format, encoder, splitter and the encoder's config
 words.txt            the word list of the splitter `unigram`, most frequent first
 README.md            the model card
+sentence.safetensors statistics of the model's text for `encode`, where they were measured
 
 Where the network is of another library, config.json and the rest are as that library writes them, and ours is a key of it.
 All else depends on the kind of encoder (`polyseme.encoders.registry`): model.safetensors has its weights, in any float
@@ -28,6 +29,8 @@ from polyseme.base.errors import FormatError, PolysemeError, arg, nearest
 from polyseme.base.files import atomic_folder, read_bytes, read_json, wrap_os_errors, write_text
 from polyseme.encoders import shipped
 from polyseme.encoders.registry import ENCODERS, encoder_class
+from polyseme.encoders.sentence_vectors import FILE as SENTENCE
+from polyseme.encoders.sentence_vectors import SentenceStatistics
 from polyseme.text.splitting.unigram import UNIGRAM, UnigramSegmenter
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter, get_splitter, splitter_names
@@ -41,7 +44,7 @@ CONFIG, WORDS, CARD = "config.json", "words.txt", "README.md"
 LIBRARY_KEY = "polyseme"  # in a config.json of another library
 REFERENCE = "verify.safetensors"  # vectors of these weights; other weights make them untrue
 COST = "pretraining.json"  # what their training cost, which its end writes
-FILES = (CONFIG, WORDS, CARD, *sorted({name for kind in ENCODERS.values() for name in kind.files}))
+FILES = (CONFIG, WORDS, CARD, SENTENCE, *sorted({name for kind in ENCODERS.values() for name in kind.files}))
 _PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "int8": torch.int8}
 
 
@@ -72,6 +75,8 @@ def save(model: Encoder, folder: str | Path, *, precision: str = "fp32", card: s
     with atomic_folder(folder, last=CONFIG, remove=(*FILES, REFERENCE, COST)) as part:
         model.write_files(part, _PRECISIONS[precision])
         write_splitter(model.splitter, part / WORDS)
+        if model.sentence_statistics is not None:
+            model.sentence_statistics.save(part)
         head: dict[str, Any] = {
             "polyseme_format": FORMAT,
             "polyseme_version": polyseme.__version__,
@@ -97,6 +102,7 @@ def load(path: str | Path) -> Any:
     model = kind.read_files(folder, config, read_splitter(head.splitter, folder / WORDS))
     if (folder / CARD).exists():
         model.card = read_bytes(folder / CARD).decode("utf-8", "replace")
+    model.sentence_statistics = SentenceStatistics.load(folder, model)
     model.source = str(path)
     return model.eval()
 

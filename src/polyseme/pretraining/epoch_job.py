@@ -15,10 +15,12 @@ from torch import Tensor
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.base import Encoder
+from polyseme.encoders.sentence_vectors import SentenceStatistics
 from polyseme.pretraining.card import format_card, run_facts
 from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.pretraining.job import Job, text_facts
 from polyseme.pretraining.result import WordVectorResult
+from polyseme.pretraining.sentence_statistics import sample_text
 from polyseme.text.shards.shards import Shards
 from polyseme.training.checkpoint import Checkpoint, CheckpointManager
 from polyseme.training.resume import differences, plain_settings, translate_settings
@@ -99,6 +101,7 @@ class EpochJob(Job):
             "loss": None if loss is None else f"{loss:.4f}",
             **run_facts(self.run, seconds),
         }
+        model.sentence_statistics = SentenceStatistics.fit(model, sample_text(self.corpus, shards))
         model.save_pretrained(self.out, card=format_card(self.out.resolve().name, card))
         write_cost(self.out, Cost.of(result, parameters=int(info["parameters"]), device=self.run.device.type))
         return result

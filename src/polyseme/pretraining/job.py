@@ -1,6 +1,7 @@
 """One training: a method, a corpus, a run and a folder. Every neural method is trained by the same steps.
 
-    encode the text -> hold out its end -> resolve open settings -> seed -> build the model -> train -> write the card
+    encode the text -> hold out its end -> resolve open settings -> seed -> build the model -> train
+    -> measure statistics for sentence vectors -> write the card
 
 What differs between methods is in subclasses of `TrainingJob`. Methods that count or bring their own loop (n-gram, GloVe,
 word2vec) are jobs with a `fit` of their own.
@@ -30,6 +31,7 @@ from polyseme.pretraining.defaults import DIVISORS, MIN_COUNT, batch_divisor, fi
 from polyseme.pretraining.method import NeuralMethod
 from polyseme.pretraining.objective import Objective
 from polyseme.pretraining.result import PretrainingResult, TrainingResult
+from polyseme.pretraining.sentence_statistics import write_statistics
 from polyseme.pretraining.vocabulary_index import TypeIds
 from polyseme.text.corpus import Corpus
 from polyseme.text.shards.shards import Shards
@@ -134,6 +136,7 @@ class TrainingJob(Job):
         }
         self.run.seed_all()
         model = self.build(shards)
+        model.sentence_statistics = None  # those of the weights before
         objective, batches = self.training_data(model, shards, train)
         dev = self.validation_data(shards, held_out)
         more = self.before_training(objective, dev, settings)
@@ -159,6 +162,7 @@ class TrainingJob(Job):
             if ids is not None:
                 counted = baselines(shards, train, held_out, ids, both=self.both_directions)
                 result = dataclasses.replace(result, baselines=counted)
+            write_statistics(self.out, self.corpus, shards, self.run.device)
             parameters = int(card.model["parameters"])
             write_cost(self.out, Cost.of(result, parameters=parameters, device=self.run.device.type))
             write_finished(self.out, card, output)

@@ -10,8 +10,8 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
-from polyseme.encoders.base import pool_words
 from polyseme.encoders.layer_choice import select_layers
+from polyseme.encoders.text_pooling import TextPooler, text_pooler
 from polyseme.serve.batching import Item, Operation
 from polyseme.serve.errors import api_error, unreadable
 from polyseme.serve.models import ServedModel
@@ -132,12 +132,13 @@ def _raw_headers(texts: Sequence[SplitText], shape: tuple[int, ...], form: Forma
 async def embeddings(service: Service, request: Request, body: EmbeddingsRequest) -> Response:
     """Give one vector per text, as `Encoder.encode` does."""
     model = service.loaded.model(body.model)
-    if body.dimensions not in (None, model.encoder.dim):
-        message = f"dimensions is {body.dimensions}; {model.name} has vectors of {model.encoder.dim} numbers: leave it out"
+    pooler = text_pooler(model.encoder)
+    if body.dimensions not in (None, pooler.dim):
+        message = f"dimensions is {body.dimensions}; {model.name} has vectors of {pooler.dim} numbers: leave it out"
         raise unreadable(message, "dimensions")
     texts = await service.split(model, body.input)
     items = [Item(text.words, len(text.words)) for text in texts]
-    operation = Operation(("encode", model.name), lambda some: _pooled(model, some))
+    operation = Operation(("encode", model.name), lambda some: _pooled(model, pooler, some))
     results = await service.ask_all(request, operation, items)
     data = [
         {"object": "embedding", "index": number, "embedding": encoded(vector, body.encoding_format)}
@@ -148,5 +149,6 @@ async def embeddings(service: Service, request: Request, body: EmbeddingsRequest
     return JsonResponse({"object": "list", "data": data, "model": model.name, "usage": usage})
 
 
-def _pooled(model: ServedModel, texts: list[list[str]]) -> list[np.ndarray]:
-    return [pool_words(array, "mean").numpy() for array in model.encoder.embed(texts, layers="mean")]
+def _pooled(model: ServedModel, pooler: TextPooler, texts: list[list[str]]) -> list[np.ndarray]:
+    arrays = model.encoder.embed(texts, layers=pooler.layers)
+    return [pooler(words, array) for words, array in zip(texts, arrays, strict=True)]
