@@ -20,11 +20,14 @@ help:
 
 setup: $(VENV)/ready
 
+# the second distribution, which a copy without the large files may lack
+MODELS := $(wildcard models/pyproject.toml)
+
 # torch first and pinned: a newer version would install gigabytes of CUDA packages
-$(VENV)/ready: pyproject.toml constraints.txt
+$(VENV)/ready: pyproject.toml constraints.txt $(MODELS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt torch hatchling editables
-	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[dev]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[dev]' $(MODELS:%/pyproject.toml=-e ./%)
 	touch $@
 
 demo: setup

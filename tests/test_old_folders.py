@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import platform
@@ -21,8 +22,12 @@ import torch
 
 import polyseme
 from polyseme.__main__ import main
+from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.encoders.folder import load as load_encoder
+from polyseme.encoders.shipped import find_by_hash
 
 HERE = Path(__file__).parent / "old_folders"
+MODELS = Path(polyseme.__file__).parent / "models"
 EXPECTED: dict[str, Any] = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
 RUNS: dict[str, Any] = json.loads((HERE / "runs.json").read_text(encoding="utf-8"))
 SAME_MACHINE = platform.machine() == EXPECTED["machine"]
@@ -45,12 +50,21 @@ def needs(name: str) -> None:
     for package, parts in PACKAGES.items():
         if any(part in name for part in parts):
             pytest.importorskip(package)
-    if "shipped" in name and not (Path(polyseme.__file__).parent / "models" / "en" / "config.json").is_file():
-        pytest.skip("this copy lacks the shipped models")
+    if "shipped" in name and not has_first_english():
+        pytest.skip("this copy lacks the first version of the model en")
     if any(part in name for part in ("bert", "gpt", "choices")):
         version = pytest.importorskip("transformers").__version__
         if version != EXPECTED["transformers"]:
             pytest.skip("another version of transformers has other defaults, which are part of the fingerprint")
+
+
+@functools.cache
+def has_first_english() -> bool:
+    """Whether the package or polyseme-models has the model that `tagging-shipped` names by its hash."""
+    (named,) = json.loads((HERE / "tasks" / "tagging-shipped" / "task.json").read_text(encoding="utf-8"))["encoders"]
+    now = MODELS / named["shipped"]
+    is_now = (now / "config.json").is_file() and model_fingerprint(load_encoder(now)) == named["sha256"]
+    return is_now or find_by_hash(named["sha256"]) is not None
 
 
 @pytest.fixture
@@ -133,7 +147,6 @@ def test_every_folder_is_tested() -> None:
 
 @pytest.mark.parametrize("name", EXPECTED["encoders"])
 def test_encoders_give_the_same(name: str, old: Path, run: Run) -> None:
-    from polyseme.encoders.fingerprint import model_fingerprint
 
     needs(name)
     model, expected = polyseme.load(old / "encoders" / name), EXPECTED["encoders"][name]
@@ -252,17 +265,24 @@ def test_files_of_vectors_go_on(name: str, copied: Copied, run: Run) -> None:
             assert_close(vectors, f"{name}/{line}", 1e-3 if "--fp16" in command else 1e-5)
 
 
+def without_english_cost(table: str) -> str:
+    """A report without what the pre-training of the model `en` cost, which another version changes."""
+    return "\n".join(line for line in table.splitlines() if line.strip("| ").split()[:1] != ["en"])
+
+
 @pytest.mark.parametrize("name", EXPECTED["studies"])
 def test_studies_stay_done(
     name: str, copied: Copied, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    needs("shipped")
+    if not (MODELS / "en" / "config.json").is_file():
+        pytest.skip("this copy lacks the shipped models")
     folder = copied("studies") / "studies" / name
     monkeypatch.setenv("POLYSEME_DATA", "studies/data")
     before = {path: stamp for path, stamp in stamps(folder).items() if path.name in ("result.json", "pretraining.json")}
     assert main(EXPECTED["studies"][name]["command"]) == 0
     found = capsys.readouterr()
     numbers = re.compile(r"-?\d[\d,.]*")
-    assert numbers.findall(found.out) == numbers.findall(EXPECTED["studies"][name]["output"]) != []
+    shown, expected = map(without_english_cost, (found.out, EXPECTED["studies"][name]["output"]))
+    assert numbers.findall(shown) == numbers.findall(expected) != []
     assert before and before.items() <= stamps(folder).items()
     assert found.err.count("\n") == EXPECTED["studies"][name]["notes"]  # none says that something changed since

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import polyseme
-from polyseme.base.errors import PolysemeError
+from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders import shipped
-from polyseme.formats.load import load
+from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.formats.load import load, model_path
 from tests.encoders.small import elmo
 
 TEXT = [["the", "bank"]]
@@ -60,6 +62,59 @@ def test_options_of_other_formats_are_refused(models: Path) -> None:
     with pytest.raises(PolysemeError, match="options does not apply to a polyseme folder"):
         load("en", options=models / "en" / "config.json")
     assert load("en", splitter="english").words("isn't") == ["is", "n't"]
+
+
+@pytest.fixture
+def distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed polyseme-models with the models `en-ngram` and `en-new`, and a working folder."""
+    package = tmp_path / "installed" / shipped.PACKAGE
+    for number, name in enumerate(("en-ngram", "en-new"), start=1):
+        elmo(seed=number).save_pretrained(package / name)
+        (package / name / shipped.HASH).write_text(model_fingerprint(elmo(seed=number)) + "\n")
+    (package / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(package.parent)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return package
+
+
+def test_models_of_the_second_distribution(distribution: Path) -> None:
+    assert seed_of(load("en-ngram")) == 1 and seed_of(load("en-new")) == 2  # also those that this version does not know
+    assert load("en-ngram").source == "en-ngram" and model_path(load("en-new")) == distribution / "en-new"
+    assert shipped.is_shipped("en-new") and not shipped.is_shipped("en-old")
+    with pytest.raises(PolysemeError, match=r"en-old: no such file or folder.*; known names: en, zh, .*en-new, en-ngram"):
+        load("en-old")
+
+
+def test_a_name_that_is_a_path_too_is_an_error_that_names_both(distribution: Path) -> None:
+    elmo(seed=2).save_pretrained("en-ngram")
+    with pytest.raises(UsageError) as told:
+        load("en-ngram")
+    both = (
+        f"en-ngram is a model of polyseme-models ({distribution / 'en-ngram'}) and a path here ({Path('en-ngram').resolve()})"
+    )
+    assert str(told.value) == f"{both}: write ./en-ngram for your own, or the whole path of the other"
+    assert seed_of(load("./en-ngram")) == 2 and seed_of(load(distribution / "en-ngram")) == 1
+
+
+def test_without_the_distribution_the_error_says_how_to_get_it(distribution: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(distribution / "en-ngram")
+    with pytest.raises(
+        PolysemeError, match="polyseme-models, which is installed without it: pip install --upgrade polyseme-models"
+    ):
+        load("en-ngram")
+    monkeypatch.setattr(shipped, "PACKAGE", "not_installed")
+    with pytest.raises(PolysemeError, match="polyseme-models, which is not installed: pip install --upgrade polyseme-models"):
+        load("en-ngram")
+    elmo(seed=2).save_pretrained("en-ngram")
+    assert seed_of(load("en-ngram")) == 2  # then it is a path like any other
+
+
+def test_by_hash(distribution: Path) -> None:
+    assert shipped.find_by_hash(model_fingerprint(elmo(seed=2))) == distribution / "en-new"
+    assert shipped.find_by_hash(model_fingerprint(elmo(seed=3))) is None
+    elmo(seed=3).save_pretrained(distribution / "en-new")  # other weights: the note is not true any more
+    assert shipped.find_by_hash(model_fingerprint(elmo(seed=2))) is None
 
 
 @pytest.mark.parametrize("name", shipped.NAMES)

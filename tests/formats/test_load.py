@@ -168,7 +168,9 @@ def test_devices_that_hold_no_numbers(tmp_path):
 
 
 def test_what_is_no_model_is_told_for_what_it_is(tmp_path):
-    with pytest.raises(PolysemeError, match=r"elmo: no such file or folder, and not a hub id .*; known names are en and zh"):
+    with pytest.raises(
+        PolysemeError, match=r"elmo: no such file or folder, and not a hub id .*; known names: en, zh, en-ngram"
+    ):
         load("elmo")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "task.json").write_text("{}")

@@ -23,7 +23,7 @@ def cached_path(name: str | Path, known_names: Sequence[str] = ()) -> Path:
     if path.exists():
         return path
     if not (isinstance(name, str) and _HUB_ID.fullmatch(name)):
-        known = f"; known names are {' and '.join(known_names)}" if known_names else ""
+        known = f"; known names: {', '.join(known_names)}" if known_names else ""
         raise PolysemeError(f"{name}: no such file or folder, and not a hub id of the form owner/name{known}")
     from huggingface_hub import snapshot_download
 

@@ -72,7 +72,7 @@ def save(model: Encoder, folder: str | Path, *, precision: str = "fp32", card: s
     if model.kind not in ENCODERS:
         raise PolysemeError(f"cannot save an encoder of kind {model.kind!r}; allowed: {', '.join(ENCODERS)}")
     folder = Path(folder).expanduser()
-    with atomic_folder(folder, last=CONFIG, remove=(*FILES, REFERENCE, COST)) as part:
+    with atomic_folder(folder, last=CONFIG, remove=(*FILES, REFERENCE, COST, shipped.HASH)) as part:
         model.write_files(part, _PRECISIONS[precision])
         write_splitter(model.splitter, part / WORDS)
         if model.sentence_statistics is not None:

@@ -8,8 +8,9 @@
     n-gram model              an ARPA file, or a folder with one
     BERT, GPT and similar     a folder of the transformers library: config.json with model_type, safetensors, a tokenizer
 
-A zip or tar file of any of these is unpacked to a temporary folder first. `en` and `zh` are the shipped models; any other
-name that is not a path is looked up on the Hugging Face Hub.
+A zip or tar file of any of these is unpacked to a temporary folder first. `en` and `zh` are the shipped models, and
+the distribution polyseme-models has more (`polyseme.encoders.shipped`); any other name that is not a path is looked up on the
+Hugging Face Hub.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def load(
     device: str | None = None,
     precision: Precision = "fp32",
 ) -> Encoder:
-    """Load a model in evaluation mode: a shipped one (`en`, `zh`), or from a folder, a file or a hub id.
+    """Load a model in evaluation mode: a shipped one (`en`, `zh`, `en-ngram`), or from a folder, a file or a hub id.
 
     `options`, `vocabulary`: files to use if they are not beside the weights. `token_embeddings`: cached vectors of the
     vocabulary's words (HDF5), used instead of the characters. `splitter`: how raw text is split into words (see
@@ -93,8 +94,8 @@ def load(
 
     >>> import polyseme
     >>> model = polyseme.load()
-    >>> model.embed(["The bank of the river."])[0].shape    # (layers, words, dim)
-    (3, 6, 256)
+    >>> model.embed(["The bank of the river."])[0].shape == (model.layers, 6, model.dim)
+    True
     >>> published = polyseme.load("elmo_2x4096_512/")       # doctest: +SKIP
     >>> static = polyseme.load("glove.6B.300d.txt")         # doctest: +SKIP
     """

@@ -18,7 +18,7 @@ from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.run import Run
 from polyseme.encoders import folder as models
 from polyseme.encoders.base import Encoder
-from polyseme.encoders.shipped import NAMES
+from polyseme.encoders.shipped import is_shipped
 from polyseme.formats.load import load
 from polyseme.studies.config import NONE
 from polyseme.studies.recipes import classification_options, recipe_options
@@ -230,4 +230,4 @@ def encoder_names(names: str) -> list[str]:
 
 
 def _exists(name: str) -> bool:
-    return name in NAMES or (name != "" and Path(name).expanduser().exists())
+    return is_shipped(name) or (name != "" and Path(name).expanduser().exists())

@@ -7,11 +7,13 @@ splitter.txt         the word list of the splitter, where that is `unigram`
 encoder-1/ ...       its encoders, each a model folder; vectors/ where word vectors were loaded
 
 A frozen encoder is written once, and one that comes with the package not at all: task.json has its name and a hash of its
-weights. So a run can be copied to another machine as it is. Folders of format 1 are read through `polyseme.base.format1`.
+weights. Where the package now has another model of that name, the model of that hash is looked for in polyseme-models. So a run
+can be copied to another machine as it is. Folders of format 1 are read through `polyseme.base.format1`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from polyseme.base.tensor_files import read_tensors
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.folder import check_format, read_splitter, splitter_name
+from polyseme.encoders.shipped import DISTRIBUTION, find_by_hash
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.tasks.base import Task
 from polyseme.tasks.features import Features
@@ -77,10 +80,22 @@ def _config(kind: type[Config], values: dict[str, Any], folder: Path, version: i
 
 
 def _read_encoder(entry: dict[str, Any], folder: Path) -> Encoder:
-    encoder = Encoder.from_pretrained(entry["shipped"] if "shipped" in entry else folder / entry["folder"])
-    if model_fingerprint(encoder) != entry["sha256"]:
-        which = entry.get("shipped") or folder / entry["folder"]
-        raise FormatError(
-            folder / HEAD, f"was trained with another encoder than {which} is now: restore that encoder, or train again"
-        )
-    return encoder
+    for place in _places(entry, folder):
+        encoder = Encoder.from_pretrained(place)
+        if model_fingerprint(encoder) == entry["sha256"]:
+            return encoder
+    which, earlier = folder / entry.get("folder", ""), ""
+    if "shipped" in entry:
+        which, earlier = entry["shipped"], f" (earlier models are in {DISTRIBUTION}: pip install --upgrade {DISTRIBUTION})"
+    what = f"was trained with another encoder than {which} is now"
+    raise FormatError(folder / HEAD, f"{what}: restore that encoder{earlier}, or train again")
+
+
+def _places(entry: dict[str, Any], folder: Path) -> Iterator[str | Path]:
+    """Where an encoder may be: in the folder, or under its name, or, of an earlier version of the package, under another."""
+    if "shipped" not in entry:
+        yield folder / entry["folder"]
+        return
+    yield entry["shipped"]
+    if (earlier := find_by_hash(entry["sha256"])) is not None:
+        yield earlier

@@ -17,7 +17,7 @@ from polyseme.base.tensor_files import write_tensors
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.folder import FORMAT, write_splitter
-from polyseme.encoders.shipped import NAMES
+from polyseme.encoders.shipped import HASH, NAMES
 from polyseme.nn.weight_version import WeightVersion, weight_version
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import Features
@@ -25,7 +25,7 @@ from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 
 HEAD, WEIGHTS, LABELS, WORDS, SPLITTER_WORDS = "task.json", "model.safetensors", "labels.txt", "words.txt", "splitter.txt"
-COPIED = "sha256.txt"
+COPIED = HASH
 """Names the encoder that a folder beside the task is a copy of."""
 FINETUNED = "features.tuned."
 """Weights of fine-tuned encoders, which have folders of their own."""

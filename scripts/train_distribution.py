@@ -1,0 +1,217 @@
+"""Train the models of the distribution polyseme-models: `python -m scripts.train_distribution en-ngram --work FOLDER`.
+
+Each model is trained on the corpora in `POLYSEME_DATA`, measured on held-out text or word pairs, and written in int8, with its
+card, its fingerprint and what its training cost, into `models/src/polyseme_models`. FOLDER keeps the text as it was encoded,
+for the next model, and the run, which the same command resumes. The minutes are on one core of the machine named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polyseme
+from polyseme.base.display import format_duration
+from polyseme.base.files import write_text
+from polyseme.base.run import Run
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.encoders.folder import COST
+from polyseme.encoders.shipped import DISTRIBUTED, HASH
+from polyseme.pretraining.card import run_facts
+from polyseme.pretraining.cost import read_cost
+
+MODELS = Path(__file__).parents[1] / "models" / "src" / "polyseme_models"
+LARGEST = 12_000_000
+EN, ZH = ("en-mix", "en-wiki", "en-reviews"), ("zh-mix", "zh-varied")
+TEXTS = {
+    "en": (
+        "68 million words: Wikipedia (CC BY-SA), news (Wikinews, CC BY; BBC, not free to redistribute; Reuters-21578, for "
+        "research), Project Gutenberg's books (public domain in the US) and IMDB's unlabelled film reviews (Maas et al. 2011; "
+        "copyright of their authors). Passages of SQuAD and WikiText were among it."
+    ),
+    "zh": (
+        "62 million characters: Wikipedia (CC BY-SA), news of CCTV, laws, the People's Daily, fiction and essays, blogs, "
+        "microblogs, reviews and dialogues (partly not free to redistribute), in simplified characters."
+    ),
+}
+NOT_FOR = "facts, decisions about people, or other languages; it repeats what its text says about people and groups."
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is made."""
+
+    title: str
+    about: str
+    method: str
+    good_for: str
+    minutes: str
+    """How long it took where, or about how long it will take."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    vectors: bool = False
+    """Whether it is a table of word vectors, which is measured by word pairs; else by its perplexity."""
+
+
+_COMPARE = "to compare with what comes after it (`docs/lineage.md` of the project), and to teach"
+RECIPES = {
+    "en-ngram": Recipe(
+        "English 4-grams",
+        "The 50,000 most frequent words and the 2- to 4-grams that matter most, with modified Kneser-Ney smoothing.",
+        "ngram",
+        f"scoring sentences and explaining each factor (`score --explain`), {_COMPARE}",
+        "4 to count and prune, 10 more to encode the text, on one busy ARM core",
+        {"order": 4, "vocabulary_size": 50_003, "cutoffs": (0, 0, 1, 1), "max_ngrams": 3_300_000},
+    ),
+    "en-word2vec": Recipe(
+        "English word2vec vectors",
+        "Skip-gram with negative sampling, 100 numbers for each word.",
+        "word2vec",
+        f"similar words, analogies, features of words without context, {_COMPARE}",
+        "not run yet; about 15 on 16 cores",
+        {"dim": 100, "architecture": "skip-gram", "min_count": 20, "epochs": 5, "threads": 16},
+        vectors=True,
+    ),
+    "en-fasttext": Recipe(
+        "English fastText vectors",
+        "Skip-gram over words and their letters, 100 numbers for each word, also for words that the text does not have.",
+        "fasttext",
+        f"similar words, also of misspelt and rare ones, {_COMPARE}",
+        "not run yet; about 25 on 16 cores",
+        {"dim": 100, "architecture": "skip-gram", "min_count": 40, "epochs": 5, "threads": 16, "buckets": 45_000},
+        vectors=True,
+    ),
+    "en-glove": Recipe(
+        "English GloVe vectors",
+        "Vectors whose products are the logarithms of co-occurrence counts, 100 numbers for each word.",
+        "glove",
+        f"similar words, analogies, {_COMPARE}",
+        "not run yet; about 30 on 16 cores",
+        {"dim": 100, "vocabulary_size": 90_000},
+        vectors=True,
+    ),
+    "zh-word2vec": Recipe(
+        "Chinese word2vec vectors",
+        "Skip-gram with negative sampling, 100 numbers for each word; text is split by the words of the model zh.",
+        "word2vec",
+        f"similar words, features of words without context, {_COMPARE}",
+        "not run yet; about 15 on 16 cores",
+        {"dim": 100, "architecture": "skip-gram", "min_count": 15, "epochs": 5, "threads": 16},
+        vectors=True,
+    ),
+}
+HELD_OUT = {"en": ("en-heldout", "en-reviews-heldout"), "zh": ("zh-heldout", "zh-varied-heldout")}
+PAIRS = {"en": ("EN-WS-353-ALL.txt", "EN-MEN-TR-3k.txt", "EN-SIMLEX-999.txt"), "zh": ("240.txt", "297.txt")}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", choices=RECIPES)
+    parser.add_argument("--work", type=Path, required=True, help="folder for the encoded text and the run")
+    parser.add_argument("--data", type=Path, default=os.environ.get("POLYSEME_DATA"), help="default: POLYSEME_DATA")
+    given = parser.parse_args()
+    if given.data is None:
+        parser.error("--data is missing, and POLYSEME_DATA is not set")
+    make(given.name, RECIPES[given.name], Path(given.data), given.work)
+
+
+def make(name: str, recipe: Recipe, data: Path, work: Path) -> Path:
+    """Train a model and write its folder."""
+    language = name[:2]
+    texts = [str(corpus(data, each)) for each in (EN if language == "en" else ZH)]
+    settings = {"splitter": "english"} if language == "en" else {}
+    run = work / name
+    model = polyseme.pretrain(
+        recipe.method, texts, out=run, shards=str(work / f"text-{language}"), **settings, **recipe.settings
+    )  # type: ignore[call-overload]
+    folder = model.save_pretrained(MODELS / name, precision="int8")
+    stored = polyseme.load(folder)
+    measured = correlations(stored, data, language) if recipe.vectors else perplexities(stored, data, language)
+    shutil.copyfile(run / COST, folder / COST)
+    write_text(folder / "README.md", card(name, recipe, measured, run))
+    write_text(folder / HASH, model_fingerprint(stored) + "\n")
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    if size > LARGEST:
+        raise SystemExit(f"{folder} has {size:,} bytes, more than {LARGEST:,}: choose a smaller vocabulary or fewer n-grams")
+    if name not in DISTRIBUTED:
+        raise SystemExit(
+            f"{folder} is written: add {name!r} to DISTRIBUTED in polyseme/encoders/shipped.py and to models/README.md"
+        )
+    return folder
+
+
+def corpus(data: Path, name: str) -> Path:
+    return data / "corpora" / name[:2] / f"{name}.txt.xz"
+
+
+def perplexities(model: Encoder, data: Path, language: str) -> str:
+    """Held-out perplexities in a sentence."""
+    found = []
+    for name in HELD_OUT[language]:
+        result = polyseme.perplexity(corpus(data, name), model=model)
+        unknown = f"{result.words:,} words, {result.unknown:.2%} of them unknown, which count too"
+        found.append(f"**Perplexity {result.mean:.2f}** on {name} ({unknown})")
+    return "; ".join(found) + "; each sentence alone: `polyseme perplexity FILE`."
+
+
+def correlations(model: Encoder, data: Path, language: str) -> str:
+    """Rank correlations with human scores of word pairs in a sentence."""
+    found = []
+    for name in PAIRS[language]:
+        result: Any = polyseme.probe("words", data / "tasks" / f"word_similarity_{language}" / name, model=model)
+        left_out = f"{result.facts['pairs_left_out']} of {result.facts['pairs']:,} pairs left out"
+        found.append(f"**Correlation {result.rows['layer 0']['Spearman']:.3f}** with {name.removesuffix('.txt')} ({left_out})")
+    return "Spearman's rank correlation with human scores: " + "; ".join(found) + ": `polyseme probe words FILE`."
+
+
+def card(name: str, recipe: Recipe, measured: str, run: Path) -> str:
+    """The card: what the run wrote as a table, under what it is, was measured, and is good for."""
+    rows = [line for line in (run / "README.md").read_text(encoding="utf-8").splitlines() if line.startswith("| ")][1:]
+    cost = read_cost(run)
+    if not any(row.startswith("| training time") for row in rows) and cost is not None:
+        ran = {"training_time": format_duration(cost.seconds), **run_facts(Run.from_environment(device="cpu"), cost.seconds)}
+        rows += [f"| {each.replace('_', ' ')} | {value} |" for each, value in ran.items()]
+    return f"""---
+language: {name[:2]}
+license: apache-2.0
+library_name: polyseme
+tags:
+- polyseme
+- word-embeddings
+---
+
+# {recipe.title} of polyseme
+
+{recipe.about} The weights are stored in int8.
+
+{measured}
+
+**Text and licence.** {TEXTS[name[:2]]} No text is in the model; the weights are under the project's licence, Apache-2.0.
+
+**Good for** {recipe.good_for}.
+
+**Not for** {NOT_FOR}
+
+## How it was made
+
+`python -m scripts.train_distribution {name}` of the project.
+
+| | |
+|---|---|
+{chr(10).join(rows)}
+
+```python
+import polyseme
+
+model = polyseme.load("{name}")
+```
+"""
+
+
+if __name__ == "__main__":
+    main()
