@@ -31,7 +31,7 @@ LARGEST = 12_000_000
 EN, ZH = ("en-mix", "en-wiki", "en-reviews"), ("zh-mix", "zh-varied")
 TEXTS = {
     "en": (
-        "68 million words: Wikipedia (CC BY-SA), news (Wikinews, CC BY; BBC, not free to redistribute; Reuters-21578, for "
+        "70 million words: Wikipedia (CC BY-SA), news (Wikinews, CC BY; BBC, not free to redistribute; Reuters-21578, for "
         "research), Project Gutenberg's books (public domain in the US) and IMDB's unlabelled film reviews (Maas et al. 2011; "
         "copyright of their authors). Passages of SQuAD and WikiText were among it."
     ),
@@ -54,6 +54,7 @@ class Recipe:
     minutes: str
     """How long it took where, or about how long it will take."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    text_in_it: str = "No text is in the model."
     vectors: bool = False
     """Whether it is a table of word vectors, which is measured by word pairs; else by its perplexity."""
 
@@ -67,6 +68,7 @@ RECIPES = {
         f"scoring sentences and explaining each factor (`score --explain`), {_COMPARE}",
         "4 to count and prune, 10 more to encode the text, on one busy ARM core",
         {"order": 4, "vocabulary_size": 50_003, "cutoffs": (0, 0, 1, 1), "max_ngrams": 3_300_000},
+        text_in_it="The model holds no longer passages of it than four words.",
     ),
     "en-word2vec": Recipe(
         "English word2vec vectors",
@@ -191,7 +193,7 @@ tags:
 
 {measured}
 
-**Text and licence.** {TEXTS[name[:2]]} No text is in the model; the weights are under the project's licence, Apache-2.0.
+**Text and licence.** {TEXTS[name[:2]]} {recipe.text_in_it} The weights are under the project's licence, Apache-2.0.
 
 **Good for** {recipe.good_for}.
 

@@ -61,12 +61,13 @@ def test_files_and_card(name: str) -> None:
 
 
 @every_model
-def test_vectors(name: str) -> None:
+def test_vectors(name: str, tmp_path: Path) -> None:
     encoder, texts = model(name), TEXTS[name[:2]]
     for text, vectors in zip(texts, encoder.embed(texts), strict=True):
         assert vectors.shape == (encoder.layers, len(encoder.words(text)), encoder.dim) and np.isfinite(vectors).all()
     assert encoder.encode(texts).shape == (2, encoder.dim)
-    found = neighbours(encoder, texts[0], position=1, corpus=texts)
+    (tmp_path / "text.txt").write_text("\n".join(texts), encoding="utf-8")
+    found = neighbours(encoder, texts[0], position=1, corpus=tmp_path / "text.txt")
     assert found.in_context or found.static
 
 

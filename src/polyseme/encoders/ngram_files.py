@@ -67,7 +67,9 @@ def _read_plain(arrays: Arrays, order: int, path: Path) -> list[Level]:
     for name, array in arrays.items():
         if array.ndim != 1 or (array.dtype != np.int64) is name.endswith(".keys"):
             raise FormatError(path, f"has {name} of type {array.dtype} and shape {array.shape}; expected one row of numbers")
-    found = [arrays[name] if name.endswith(".keys") else arrays[name].astype(np.float32, copy=False) for name in names]
+    found: list[NDArray[Any]] = [
+        arrays[name] if name.endswith(".keys") else arrays[name].astype(np.float32, copy=False) for name in names
+    ]
     return [Level(*found[begin : begin + 3]) for begin in range(0, len(found), 3)]
 
 
@@ -171,7 +173,7 @@ def _encode(values: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.
     ([1, 0, 1], [1.0, 3.0])
     """
     ordered = np.sort(values)
-    centres = np.unique(ordered)
+    centres: NDArray[Any] = np.unique(ordered)
     if len(centres) > _CODES:
         sums = np.append(0.0, np.cumsum(ordered, dtype=np.float64))
         places = np.linspace(0, 1, _CODES)
