@@ -644,6 +644,7 @@ def pretrain(
     dim: int = 400,
     hidden_size: int = 1150,
     layers: int = 3,
+    backward: bool = False,
     splitter: Literal['english', 'chinese', 'characters', 'whitespace', 'unigram'] | None = None,
     word_list: str | None = None,
     sentences: Literal['english', 'chinese', 'lines'] | None = None,

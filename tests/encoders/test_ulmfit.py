@@ -13,6 +13,7 @@ import polyseme
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
 from polyseme.encoders.config import UlmfitConfig
+from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.config import AwdDropout
 from polyseme.text.vocabulary import Vocabulary
@@ -21,10 +22,11 @@ WORDS = ["<s>", "</s>", "<unk>", "the", "bank", "of", "river", "a"]
 TEXTS = [["the", "bank", "of", "the", "river"], [], ["zebra", "</s>", "a"], ["a"]]
 
 
-def small(layers: int = 3, seed: int = 0) -> Ulmfit:
+def small(layers: int = 3, seed: int = 0, *, backward: bool = False) -> Ulmfit:
     torch.manual_seed(seed)
     vocabulary = Vocabulary(WORDS, unknown="<unk>", begin="<s>", end="</s>")
-    model = Ulmfit(UlmfitConfig(size=len(WORDS), dim=3, hidden_size=5, layers=layers), vocabulary=vocabulary)
+    config = UlmfitConfig(size=len(WORDS), dim=3, hidden_size=5, layers=layers, backward=backward)
+    model = Ulmfit(config, vocabulary=vocabulary)
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.7)
     return model.eval()
@@ -142,3 +144,47 @@ def test_in_training_it_drops_and_learns() -> None:
 def test_what_cannot_be() -> None:
     with pytest.raises(ConfigError, match="hidden_size is 0; allowed: 1 or more; layers is 0"):
         UlmfitConfig(size=4, hidden_size=0, layers=0)
+
+
+# ---- from right to left
+
+
+def test_a_backward_model_reads_reversed_texts() -> None:
+    forward, backward = small(), small(backward=True)
+    reversed_texts = [text[::-1] for text in TEXTS]
+    for one, other in zip(backward.embed(TEXTS), forward.embed(reversed_texts), strict=True):
+        np.testing.assert_allclose(one, other[:, ::-1], atol=1e-6)
+    for one, other in zip(backward.log_probs(TEXTS), forward.log_probs(reversed_texts), strict=True):
+        np.testing.assert_allclose(one.forward[:-1], other.forward[:-1][::-1], atol=1e-6)
+        assert one.forward[-1] == pytest.approx(other.forward[-1])
+    pair, turned = [(TEXTS[0], TEXTS[2])], [(TEXTS[2][::-1], TEXTS[0][::-1])]
+    with torch.inference_mode():
+        ours = backward.encode_sequence(backward.prepare_sequence(pair), predict=True)
+        theirs = forward.encode_sequence(forward.prepare_sequence(turned), predict=True)
+    torch.testing.assert_close(ours.vectors, theirs.vectors)
+    assert float(ours.lm_loss) == pytest.approx(float(theirs.lm_loss))
+    with pytest.raises(UsageError, match="carry"):
+        backward.log_probs(TEXTS, start="carry")
+    with pytest.raises(UsageError, match="from right to left"):
+        backward.chain_rule(TEXTS[0])
+
+
+def test_the_direction_is_saved_and_old_fingerprints_stay(tmp_path: Path) -> None:
+    forward, backward = small(), small(backward=True)
+    again = polyseme.load(backward.save_pretrained(tmp_path / "m"))
+    np.testing.assert_array_equal(again.embed(TEXTS)[0], backward.embed(TEXTS)[0])
+    assert "backward" not in forward.config.to_dict(format=1) and model_fingerprint(forward) != model_fingerprint(backward)
+
+
+def test_long_sequences_are_read_in_chunks_with_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The vectors are those of one reading; gradients stay inside a chunk."""
+    model, texts = small(), [(["the", "bank", "of", "a", "river"] * 3,), (["a"],)]
+    with torch.no_grad():
+        whole = model.encode_sequence(model.prepare_sequence(texts), predict=True)
+    monkeypatch.setattr("polyseme.encoders.ulmfit.SEQUENCE_BPTT", 4)
+    parts = model.encode_sequence(model.prepare_sequence(texts), predict=True)
+    torch.testing.assert_close(parts.vectors, whole.vectors)
+    torch.testing.assert_close(parts.lm_loss, whole.lm_loss)
+    last = parts.vectors[0, : model.config.dim].sum()  # the state of the last word, which the last chunk has read
+    rows = torch.autograd.grad(last, model.table.weight)[0].abs().sum(dim=1).nonzero()[:, 0].tolist()
+    assert rows == sorted({WORDS.index(word) for word in ("bank", "of", "a", "river")})  # 16 tokens are read, 12 to 15 last

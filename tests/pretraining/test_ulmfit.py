@@ -98,6 +98,13 @@ def test_from_text_to_a_model(corpus: Corpus, tmp_path: Path) -> None:
     assert "| lstm | 24/16 |" in (tmp_path / "m" / "README.md").read_text()
 
 
+def test_from_right_to_left(corpus: Corpus, tmp_path: Path) -> None:
+    config(backward=True).fit(corpus, Run(seed=1), tmp_path / "m")
+    model = polyseme.load(tmp_path / "m")
+    assert isinstance(model, Ulmfit) and model.config.backward and "| direction | backward |" in model.card
+    assert model.score(["the cat sat on the mat"])[0] > model.score(["mat the on sat cat the"])[0] + 5
+
+
 def test_an_interrupted_run_resumes_to_the_same_model(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     method = config(train=TrainConfig(steps=16, eval_every=6))
     method.fit(corpus, Run(seed=3), tmp_path / "whole")

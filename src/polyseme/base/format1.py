@@ -159,12 +159,18 @@ def translate(config: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _changed(value, changes.get(key)) for key, value in renamed.items()}
 
 
+LATER: dict[str, dict[str, Any]] = {"UlmfitConfig": {"backward": False}}
+"""Fields that format 1 does not have, and the values that stand for their absence."""
+
+
 def restore(config: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a config of format 2 under their names of format 1: for hashes, which must not change with names.
 
-    >>> restore("UlmfitConfig", {"hidden_size": 3})
+    >>> restore("UlmfitConfig", {"hidden_size": 3, "backward": False})
     {'hidden': 3}
     """
+    later = LATER.get(config, {})
+    values = {key: value for key, value in values.items() if key not in later or value != later[key]}
     keys = {new: old for old, new in KEYS.get(config, {}).items()}
     changes = {key: {new: old for old, new in each.items()} for key, each in VALUES.get(config, {}).items()}
     return {keys.get(key, key): _changed(value, changes.get(key)) for key, value in values.items()}

@@ -51,6 +51,7 @@ class UlmfitConfig(LeftToRightConfig):
     dim: int = setting(400, "Size of a word vector, and of the last layer.", min=1)
     hidden_size: int = setting(1150, "Units of the other layers.", min=1)
     layers: int = setting(3, "LSTM layers.", min=1)
+    backward: bool = setting(False, "Read from right to left.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -144,7 +144,8 @@ class WordLogProbs:
 
     words: list[str]
     forward: np.ndarray
-    """(words + 1,): of each word given all to its left, then of the end of the sentence."""
+    """(words + 1,): of each word given all to its left, then of the end of the sentence. Of a model that reads from right to
+    left only: given all to its right, then of the begin."""
     backward: np.ndarray | None
     """(words + 1,): of each word given all to its right, then of the begin; None: the model reads from left to right."""
     known: np.ndarray

@@ -187,10 +187,10 @@ class UlmfitAdaptationJob(AdaptationJob):
 
     def training_data(self, model: Ulmfit, shards: Shards, train: range) -> tuple[UlmfitObjective, BpttBatches]:
         objective = UlmfitObjective(model, type_ids(shards, model), self.method, layer_decay=self.method.layer_decay)
-        return objective, bptt_batches(self.method, shards, train, self.run)
+        return objective, bptt_batches(self.method, shards, train, self.run, backward=model.config.backward)
 
     def validation_data(self, shards: Shards, held_out: range) -> list[BpttBatch]:
-        return bptt_validation_data(self.method, shards, held_out)
+        return bptt_validation_data(self.method, shards, held_out, backward=self.model.config.backward)
 
 
 def fingerprint(model: Elmo | Ulmfit) -> str:

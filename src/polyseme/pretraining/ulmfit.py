@@ -102,18 +102,24 @@ class UlmfitJob(LeftToRightJob):
         return Ulmfit(config, vocabulary=vocabulary, splitter=self.corpus.splitter)
 
     def training_data(self, model: Ulmfit, shards: Shards, train: range) -> tuple[UlmfitObjective, BpttBatches]:
-        return UlmfitObjective(model, self.ids, self.method), bptt_batches(self.method, shards, train, self.run)
+        backward = self.method.backward
+        batches = bptt_batches(self.method, shards, train, self.run, backward=backward)
+        return UlmfitObjective(model, self.ids, self.method), batches
 
     def validation_data(self, shards: Shards, held_out: range) -> list[BpttBatch]:
-        return validation_data(self.method, shards, held_out)
+        return validation_data(self.method, shards, held_out, backward=self.method.backward)
 
 
-def bptt_batches(method: UlmfitTraining, shards: Shards, sentences: range, run: Run) -> BpttBatches:
+def bptt_batches(
+    method: UlmfitTraining, shards: Shards, sentences: range, run: Run, *, backward: bool = False
+) -> BpttBatches:
     """Return the batches of some sentences; the method has no open settings."""
     assert method.batch_size is not None
-    return BpttBatches(shards, sentences, batch_size=method.batch_size, bptt=method.bptt, **shuffling(run))
+    return BpttBatches(shards, sentences, batch_size=method.batch_size, bptt=method.bptt, backward=backward, **shuffling(run))
 
 
-def validation_data(method: UlmfitTraining, shards: Shards, held_out: range) -> list[BpttBatch]:
+def validation_data(
+    method: UlmfitTraining, shards: Shards, held_out: range, *, backward: bool = False
+) -> list[BpttBatch]:
     """Return the held-out sentences as batches."""
-    return list(TokenStream(shards, held_out).in_order(VALIDATION_ROWS, method.bptt))
+    return list(TokenStream(shards, held_out, backward=backward).in_order(VALIDATION_ROWS, method.bptt))

@@ -104,6 +104,7 @@ class UlmfitPretraining(UlmfitTraining, LeftToRightPretraining):
     dim: int = setting(400, "Size of a word vector, and of the last layer.", min=1, group="Model")
     hidden_size: int = setting(1150, "Units of the other layers.", min=1, group="Model")
     layers: int = setting(3, "LSTM layers.", min=1, group="Model")
+    backward: bool = setting(False, "Read the text from right to left.", group="Model")
     train: TrainConfig = setting(
         help="Budget, optimizer and training loop.", factory=lambda: TrainConfig(epochs=50.0, optim=default_optim())
     )
@@ -113,7 +114,7 @@ class UlmfitPretraining(UlmfitTraining, LeftToRightPretraining):
 
     def encoder_config(self, words: int) -> UlmfitConfig:
         """Return the config of the encoder for a vocabulary of so many words."""
-        return UlmfitConfig(size=words, dim=self.dim, hidden_size=self.hidden_size, layers=self.layers)
+        return UlmfitConfig(size=words, dim=self.dim, hidden_size=self.hidden_size, layers=self.layers, backward=self.backward)
 
 
 @dataclass(frozen=True, kw_only=True)

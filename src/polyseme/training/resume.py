@@ -22,6 +22,7 @@ MAY_CHANGE = {
 ADDED = {
     **{"settings.task.wide": False, "settings.task.wide_features": 0, "settings.task.word_layer": 0},
     "settings.task.wide_dropout": 0.0,
+    "settings.pretraining.backward": False,
     **{"settings.pretraining.document_fraction": 0.0, "settings.adaptation.document_fraction": 0.0},
 }
 """Settings that the runs of earlier versions do not have, and how those versions trained."""

@@ -42,6 +42,15 @@ def test_places(shards: Shards) -> None:
     assert np.where(ends, -1, types).tolist() == expected * 2 and passages.words == sum(n >= 0 for n in expected)
 
 
+def test_from_the_last_word_to_the_first(shards: Shards) -> None:
+    expected = stream(shards, range(3, 40))
+    turned = [*expected[-2::-1], -1]  # an end token before the last word of each sentence, which the one before it left
+    (batch,) = TokenStream(shards, range(3, 40), backward=True).in_order(1, 10_000)
+    assert marked(batch)[0].tolist() == [-1, *turned]
+    first = next(iter(BpttBatches(shards, range(3, 40), batch_size=1, bptt=30, backward=True)))
+    assert " ".join(map(str, marked(first)[0])) in " ".join(map(str, turned * 2))
+
+
 @pytest.mark.parametrize(("rows", "steps"), [(1, 7), (4, 10), (100, 10)])
 def test_in_order(shards: Shards, rows: int, steps: int) -> None:
     expected = stream(shards, range(3, 40))

@@ -40,10 +40,13 @@ class BpttBatch:
 
 
 class TokenStream:
-    """Some sentences of shards as one sequence with an end-of-sentence token after each."""
+    """Some sentences of shards as one sequence with an end-of-sentence token after each.
 
-    def __init__(self, shards: Shards, sentences: range) -> None:
-        self._shards = shards
+    `backward`: from the last word to the first, with an end-of-sentence token before the last word of each sentence.
+    """
+
+    def __init__(self, shards: Shards, sentences: range, *, backward: bool = False) -> None:
+        self._shards, self._backward = shards, backward
         offsets = np.asarray(shards.offsets[sentences.start : sentences.stop + 1], dtype=np.int64)
         self._offsets = offsets[np.append(True, np.diff(offsets) > 0)]  # without empty sentences
         self._ends = self._offsets[1:] - self._offsets[0] + np.arange(len(self._offsets) - 1)  # of sentences
@@ -56,7 +59,7 @@ class TokenStream:
 
     def at(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the types at positions, and where sentences end; after its end the text begins again."""
-        positions = positions % len(self)
+        positions = (-2 - positions if self._backward else positions) % len(self)  # the last token is read first
         sentence = np.searchsorted(self._ends, positions)
         ends = self._ends[sentence] == positions
         words = self._offsets[0] + positions - sentence
@@ -86,11 +89,12 @@ class BpttBatches:
         *,
         batch_size: int,
         bptt: int = 70,
+        backward: bool = False,
         seed: int = 0,
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
-        self._stream = TokenStream(shards, sentences)
+        self._stream = TokenStream(shards, sentences, backward=backward)
         self._batch_size, self._bptt, self._seed = batch_size, bptt, seed
         self._length = len(self._stream) // (batch_size * world_size)  # positions of a row in an epoch
         if self._length < 2:
