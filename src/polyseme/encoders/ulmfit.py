@@ -212,7 +212,7 @@ class Ulmfit(LeftToRight):
 
     def chain_rule(self, sentence: Sentence | WordLogProbs, *, start: str | None = None) -> ChainRule:
         if self.config.backward:
-            raise UsageError("this model reads from right to left, and the steps are shown from left to right: use a forward one")
+            raise UsageError("this model reads from right to left, but steps are shown from left to right: use a forward one")
         return super().chain_rule(sentence, start=start)
 
     def _answer(self, text: list[str], forward: np.ndarray) -> WordLogProbs:
