@@ -110,16 +110,12 @@ class UlmfitJob(LeftToRightJob):
         return validation_data(self.method, shards, held_out, backward=self.method.backward)
 
 
-def bptt_batches(
-    method: UlmfitTraining, shards: Shards, sentences: range, run: Run, *, backward: bool = False
-) -> BpttBatches:
+def bptt_batches(method: UlmfitTraining, shards: Shards, sentences: range, run: Run, *, backward: bool = False) -> BpttBatches:
     """Return the batches of some sentences; the method has no open settings."""
     assert method.batch_size is not None
     return BpttBatches(shards, sentences, batch_size=method.batch_size, bptt=method.bptt, backward=backward, **shuffling(run))
 
 
-def validation_data(
-    method: UlmfitTraining, shards: Shards, held_out: range, *, backward: bool = False
-) -> list[BpttBatch]:
+def validation_data(method: UlmfitTraining, shards: Shards, held_out: range, *, backward: bool = False) -> list[BpttBatch]:
     """Return the held-out sentences as batches."""
     return list(TokenStream(shards, held_out, backward=backward).in_order(VALIDATION_ROWS, method.bptt))
