@@ -99,7 +99,7 @@ CacheFolder = Annotated[
         group="Encoders",
     ),
 ]
-TaskFolder = Annotated[AnyTask, Setting(help="Folder of a trained task, as `polyseme train` wrote it.", metavar="TASK")]
+TaskFolder = Annotated[AnyTask, Setting(help="Folder of a trained task, as `polyseme train` wrote it; classifiers joined by + are averaged.", metavar="TASK")]
 LabelledData = Annotated[FilePath, Setting(help="Labelled data, in the format of the training data.", metavar="DATA")]
 ErrorCount = Annotated[int, Setting(help="Number of the worst errors to show.", min=0)]
 LAYOUT = ("column", "text", "second", "label", "source", "target", "header", "format", "strict")
@@ -260,13 +260,19 @@ def _splitter(splitter: str | Splitter | None, word_list: str | Path | None) -> 
 def load_task(path: str | Path, *, device: str | None = None) -> Task:
     """Load a trained task, ready to predict; `device`: cpu by default.
 
+    Classifiers whose folders are joined by + predict together: the mean of their probabilities.
+
     >>> import polyseme                                              # doctest: +SKIP
     >>> polyseme.load_task("my-tagger").predict(["Ann is here ."])   # doctest: +SKIP
     """
     from polyseme.base.run import Run
     from polyseme.tasks import folder
+    from polyseme.tasks.ensemble import combine_tasks
 
-    return folder.load(Path(path).expanduser(), device=Run.from_environment(device=device or "cpu").device)
+    chosen = Run.from_environment(device=device or "cpu").device
+    names = [path] if "+" not in str(path) or Path(path).expanduser().exists() else str(path).split("+")
+    tasks = [folder.load(Path(name).expanduser(), device=chosen) for name in names]
+    return tasks[0] if len(tasks) == 1 else combine_tasks(tasks)
 
 
 def loaded_task(task: AnyTask, device: str | None = None) -> Task:

@@ -6,16 +6,20 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from polyseme.base.errors import UsageError
 from polyseme.encoders.base import Encoder
 from polyseme.nn.to_device import to_device
 from polyseme.tasks.classification_config import TableTaskConfig
 from polyseme.tasks.config import TaskConfig
+from polyseme.tasks.data import TaskData
+from polyseme.tasks.ensemble import mean_outputs
 from polyseme.tasks.features import Features, TextInputs
 from polyseme.tasks.linear_head import SequenceTask
 from polyseme.tasks.linear_model import fit_linear_model
@@ -40,6 +44,8 @@ class WideTask(SequenceTask):
 
     config: TableTaskConfig
     baseline_name = "n-grams with logistic regression"
+    others: Sequence[WideTask] = ()
+    """Tasks with which it is combined (`combine_tasks`)."""
 
     def __init__(self, config: TableTaskConfig, features: Features, labels: Sequence[str], splitter: Splitter) -> None:
         super().__init__(config, features, labels, splitter)
@@ -107,6 +113,17 @@ class WideTask(SequenceTask):
             if isinstance(output, LabelPrediction)
         ]
         return float(-np.log(np.clip(found, 1e-9, 1.0)).mean()) if found else 0.0
+
+    def predict_data(self, data: TaskData) -> list[Any]:
+        outputs = super().predict_data(data)
+        if not self.others:
+            return outputs
+        return mean_outputs([outputs, *(other.predict_data(other.data(data.examples)) for other in self.others)])
+
+    def save(self, folder: Path) -> None:
+        if self.others:
+            raise UsageError("tasks that are combined have no folder of their own: save each of them")
+        super().save(folder)
 
     # ---- baselines
 
