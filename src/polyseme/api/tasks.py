@@ -99,7 +99,10 @@ CacheFolder = Annotated[
         group="Encoders",
     ),
 ]
-TaskFolder = Annotated[AnyTask, Setting(help="Folder of a trained task, as `polyseme train` wrote it; classifiers joined by + are averaged.", metavar="TASK")]
+TaskFolder = Annotated[
+    AnyTask,
+    Setting(help="Folder of a trained task, as `polyseme train` wrote it; classifiers joined by + are averaged.", metavar="TASK"),
+]
 LabelledData = Annotated[FilePath, Setting(help="Labelled data, in the format of the training data.", metavar="DATA")]
 ErrorCount = Annotated[int, Setting(help="Number of the worst errors to show.", min=0)]
 LAYOUT = ("column", "text", "second", "label", "source", "target", "header", "format", "strict")
