@@ -101,7 +101,7 @@ CacheFolder = Annotated[
 ]
 TaskFolder = Annotated[
     AnyTask,
-    Setting(help="Folder of a trained task, as `polyseme train` wrote it; classifiers joined by + are averaged.", metavar="TASK"),
+    Setting(help="Folder of a trained task, by `polyseme train`; classifiers joined by + are combined.", metavar="TASK"),
 ]
 LabelledData = Annotated[FilePath, Setting(help="Labelled data, in the format of the training data.", metavar="DATA")]
 ErrorCount = Annotated[int, Setting(help="Number of the worst errors to show.", min=0)]
