@@ -10,6 +10,7 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from polyseme.analysis.index import Index
+from polyseme.analysis.sense_map import LayerStack
 from polyseme.serve.app import create_app
 from polyseme.serve.config import ServeConfig
 from polyseme.serve.models import ServedModel, ServedModels
@@ -38,5 +39,8 @@ def client(models: ServedModels | None = None, **settings: Any) -> Iterator[Test
 def searchable(models: ServedModels) -> ServedModels:
     """Give the first model a small text to search."""
     first = models.model(None)
-    first.index = Index.build(first.encoder, ["They sat on the bank .", "Money in the bank .", "A river , a cat and a mat ."])
+    layers = LayerStack(1 << 20)
+    sentences = ["They sat on the bank .", "Money in the bank .", "A river , a cat and a mat ."]
+    first.index, first.source = Index.build(first.encoder, sentences, keep_stack=layers.add), "corpus"
+    first.stack = layers.stack
     return models

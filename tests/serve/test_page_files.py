@@ -83,3 +83,36 @@ def test_surprise_is_in_bits(service: TestClient, models: ServedModels) -> None:
     assert np.isfinite(answer["both"][:2]).all()
     refused = service.post("/v1/surprise", json={"text": ["a"] * 1001})
     assert refused.status_code == 422 and "1,000" in refused.json()["error"]["message"]
+
+
+def test_map_mix_and_words_of_a_text(service: TestClient) -> None:
+    text = "The bank of the river. Money in the bank.\nA bank account. " + "A boat on the river. " * 3
+    found = service.post("/v1/map", json={"word": "Bank", "text": text}).json()
+    assert found["source"] == "given" and found["total"] == 3 and len(found["points"]) == 3
+    assert [use["words"][use["position"]] for use in found["uses"]] == ["bank"] * 3
+    mixed = service.post("/v1/map", json={"word": "bank", "text": text, "weights": [0, 0, 1]}).json()
+    assert np.allclose(mixed["points"], found["points"][-1:], atol=1.0) and len(mixed["points"]) == 1
+    assert service.post("/v1/map", json={"word": "bank"}).json()["total"] == 2  # of the searched text
+    words = service.post("/v1/text-words", json={"text": text}).json()
+    assert (words["sentences"], words["source"]) == (6, "given")
+    near = service.post("/v1/neighbours", json={"text": "A river , a cat", "position": 1, "count": 4}).json()["in_context"]
+    top = service.post("/v1/mix", json={"text": "A river , a cat", "position": 1, "weights": [0, 0, 2], "count": 4}).json()
+    assert [each["words"] for each in top["in_context"]] == [each["words"] for each in near]
+    assert [each["cosine"] for each in top["in_context"]] == pytest.approx([each["cosine"] for each in near], abs=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "says"),
+    [
+        ("map", {"word": "zebra"}, "no use of this word"),
+        ("map", {"word": "bank", "weights": [1]}, "has 3 layers"),
+        ("map", {"word": "bank", "weights": [0, 0, 0]}, "all weights are 0"),
+        ("map", {"word": "bank", "groups": 9}, "groups"),
+        ("map", {"word": "bank", "text": " "}, "no words"),
+        ("map", {"word": "bank", "text": "a " * 200_001}, "200,000"),
+        ("text-words", {"model": "other"}, "--corpus"),
+    ],
+)
+def test_what_cannot_be_mapped_is_refused(service: TestClient, path: str, body: dict[str, object], says: str) -> None:
+    answer = service.post(f"/v1/{path}", json=body)
+    assert answer.status_code == 422 and says in answer.json()["error"]["message"], answer.text

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.analysis.index_builder import IndexBuilder
+from polyseme.analysis.index_builder import IndexBuilder, Keep
 from polyseme.analysis.index_files import (
     FORMAT,
     AppendableArray,
@@ -87,12 +87,14 @@ class Index:
         progress: Advance | None = None,
         *,
         layer: ContextLayer = DEFAULT_LAYER,
+        keep_stack: Keep | None = None,
     ) -> Index:
         """Embed sentences; with `folder`, save the index in a subfolder of it, or open it if it is there.
 
         The name of the subfolder is a hash of the content, so another model, text or layer finds no old vectors; it is
         complete or absent. Without `folder` all vectors are in memory: two bytes per number. `layer` is the number of a
-        layer, "top", or "mean" of the contextual layers. `progress` gets the number of sentences done.
+        layer, "top", or "mean" of the contextual layers. `progress` gets the number of sentences done. Without
+        `folder`, `keep_stack` gets all layers of each new sentence, (layers, words, dim).
         """
         if isinstance(sentences, str):
             raise UsageError("expected a list of sentences, got one string: put it into a list")
@@ -102,7 +104,7 @@ class Index:
         names = {"model": model_fingerprint(encoder), "text": text_fingerprint(encoder, sentences)}
         choice = {**names, "first_layer": chosen.start, "last_layer": chosen.stop - 1}
         if folder is None:
-            index = cls._in_memory(encoder, sentences, choice, progress)
+            index = cls._in_memory(encoder, sentences, choice, progress, keep_stack)
         else:
             key = hash_json([FORMAT, choice])
             index = cls._saved(encoder, sentences, Path(folder) / f"index-{key[:16]}", choice, progress)
@@ -111,11 +113,16 @@ class Index:
 
     @classmethod
     def _in_memory(
-        cls, encoder: Encoder, sentences: Iterable[Sentence], choice: dict[str, Any], progress: Advance | None
+        cls,
+        encoder: Encoder,
+        sentences: Iterable[Sentence],
+        choice: dict[str, Any],
+        progress: Advance | None,
+        keep_stack: Keep | None = None,
     ) -> Index:
         vectors: list[NDArray[np.float16]] = []
         static: list[NDArray[np.float16]] = []
-        builder = IndexBuilder(encoder, _layers(choice), vectors.append, static.append)
+        builder = IndexBuilder(encoder, _layers(choice), vectors.append, static.append, keep_stack)
         manifest = _gather(builder, encoder, sentences, choice, progress)
         arrays = {**builder.arrays(), "vectors": np.concatenate(vectors), "own": np.concatenate(static)}
         return cls(manifest, arrays, builder.types)

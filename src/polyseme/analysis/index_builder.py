@@ -17,18 +17,22 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.batch import Sentence
 
 EMBEDDED = 8192  # words whose layers are in memory at a time: 100 MB for three layers of 1,024 numbers
+_LARGEST = float(np.finfo(np.float16).max)
 Keep = Callable[[NDArray[np.float16]], None]
 
 
 class IndexBuilder:
     """Collects the arrays of an index; contextual and static vectors go to `keep_vectors` and `keep_static` as they come.
 
+    `keep_stack` gets all layers of each sentence (layers, words, dim), not scaled.
     A repeated sentence is counted but not embedded again: its vectors would be the same.
     """
 
-    def __init__(self, encoder: Encoder, layers: slice, keep_vectors: Keep, keep_static: Keep) -> None:
+    def __init__(
+        self, encoder: Encoder, layers: slice, keep_vectors: Keep, keep_static: Keep, keep_stack: Keep | None = None
+    ) -> None:
         self._encoder, self._layers = encoder, layers
-        self._keep_vectors, self._keep_static = keep_vectors, keep_static
+        self._keep_vectors, self._keep_static, self._keep_stack = keep_vectors, keep_static, keep_stack
         self._numbers: dict[str, int] = {}
         self._counts = array("q")
         self._words = array("I")
@@ -96,6 +100,8 @@ class IndexBuilder:
                     static.append(stack[0, position])
             self._offsets.append(len(self._words))
             rows.append(normalised(stack[self._layers].mean(0)))
+            if self._keep_stack is not None:
+                self._keep_stack(np.clip(stack, -_LARGEST, _LARGEST).astype(np.float16))
         self._keep_vectors(np.concatenate(rows).astype(np.float16))
         if static:
             self._keep_static(normalised(np.stack(static)).astype(np.float16))

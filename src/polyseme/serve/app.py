@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from polyseme import __version__
 from polyseme.base.errors import PolysemeError
-from polyseme.serve import explorer, questions, vectors
+from polyseme.serve import explorer, questions, sense_maps, vectors
 from polyseme.serve.access import AccessLog
 from polyseme.serve.config import ServeConfig
 from polyseme.serve.errors import ApiError, api_error, not_ready, unreadable
@@ -189,6 +189,7 @@ def _v1(service: Service) -> APIRouter:
         return await questions.predict(service, request, task, body)
 
     explorer.add_routes(router, service)
+    sense_maps.add_routes(router, service)
     return router
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from polyseme.serve.openapi import Offsets, answers
-from polyseme.serve.requests import Body, Text
+from polyseme.serve.openapi import ContextNeighbour, Offsets, WordAnswer, answers
+from polyseme.serve.requests import Body, ChosenWord, Count, Position, Text, Word
 
 
 class SurpriseRequest(Body):
@@ -30,3 +30,92 @@ class SurpriseResponse(BaseModel):
 
 
 SURPRISE = answers(SurpriseResponse)
+
+GivenText = Annotated[
+    str | None, Field(description="A text to look into; without it, the one that the service searches (--corpus, or samples).")
+]
+Weight = Annotated[float, Field(ge=-10, le=10, allow_inf_nan=False)]
+Source = Annotated[Literal["samples", "corpus", "given"], Field(description="Which text it is.")]
+
+
+class TextWordsRequest(Body):
+    """The searched text, or a given one."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": "The bank of the river. Money in the bank."}]})
+    text: GivenText = None
+
+
+class WordUses(BaseModel):
+    word: str
+    uses: int
+
+
+class TextWordsResponse(BaseModel):
+    model: str
+    source: Source
+    sentences: int
+    words: int
+    frequent: list[WordUses] = Field(description="Words that have several uses and are not in most sentences.")
+
+
+class MapRequest(Body):
+    """A word."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"word": "bank", "text": "The bank of the river. Money in the bank. A bank account."}]}
+    )
+    word: Word
+    text: GivenText = None
+    count: Annotated[int, Field(strict=True, ge=1, le=10_000, description="Most uses; of more, evenly chosen ones.")] = 2000
+    groups: Annotated[int | None, Field(strict=True, ge=1, le=8, description="How many; null: as many as are clear.")] = None
+    weights: Annotated[
+        list[Weight] | None, Field(description="One for each layer: points of the weighted sum, instead of all layers.")
+    ] = None
+
+
+class Use(BaseModel):
+    words: list[str]
+    position: int
+
+
+class Group(BaseModel):
+    number: int
+    uses: int
+    label: list[str] = Field(description="Words that stand around uses of this group, and not around others.")
+
+
+class MapResponse(BaseModel):
+    model: str
+    word: str
+    source: Source
+    total: int = Field(description="Uses in the text.")
+    uses: list[Use]
+    points: list[list[tuple[float, float]]] = Field(description="Of each layer, a point for each use.")
+    clusters: list[int] = Field(description="The group of each use.")
+    groups: list[Group]
+
+
+class MixRequest(Body):
+    """A word in its text, and a weight for each layer."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"text": "They sat on the bank of the river.", "word": "bank", "weights": [0.2, 0.3, 0.5], "count": 3}]
+        }
+    )
+    text: Text
+    weights: Annotated[list[Weight], Field(min_length=1)]
+    word: ChosenWord = None
+    position: Position = None
+    count: Count = 8
+    same_word: Annotated[bool | None, Field(description="As in `neighbours`.")] = None
+
+
+class MixResponse(WordAnswer):
+    searched: int = Field(description="Words that were compared.")
+    in_context: list[ContextNeighbour]
+
+
+TEXT_WORDS = answers(TextWordsResponse)
+MAP = answers(MapResponse)
+MIX = answers(MixResponse)

@@ -13,11 +13,16 @@ from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.serve.errors import ApiError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from polyseme.analysis.index import Index
     from polyseme.encoders.base import Encoder
     from polyseme.tasks.base import Task
 
 SHIPPED = ("en", "zh")
+MAX_STACK_BYTES = 1 << 30
+"""Of all layers of the searched text in memory: 700,000 words of three layers of 256 numbers."""
 _log = logging.getLogger(__name__)
 
 
@@ -31,6 +36,10 @@ class ServedModel:
     """The words of the searched text in context."""
     no_index: str = "the service has no text to search for this model: start it with --corpus"
     """Why there is no index."""
+    source: str = "samples"
+    """What the index is of: `samples` or `corpus`."""
+    stack: NDArray[np.float16] | None = None
+    """All layers of the words of the index, unless they are too large."""
 
     @property
     def language(self) -> str | None:
@@ -142,6 +151,7 @@ def add_index(model: ServedModel, corpus: Sequence[str | Path] = ()) -> None:
     """Index a text for a model, or keep the reason why it cannot be."""
     from polyseme.analysis.index import Index
     from polyseme.analysis.samples import language_of, samples
+    from polyseme.analysis.sense_map import LayerStack
     from polyseme.text.config import TextConfig
 
     try:
@@ -149,7 +159,9 @@ def add_index(model: ServedModel, corpus: Sequence[str | Path] = ()) -> None:
             sentences: Any = TextConfig().open([str(path) for path in corpus], model.encoder.splitter)
         else:
             sentences = [sample.sentence for sample in samples(language_of(model.encoder))]
-        model.index = Index.build(model.encoder, sentences)
+        layers = LayerStack(MAX_STACK_BYTES)
+        model.index = Index.build(model.encoder, sentences, keep_stack=layers.add)
+        model.stack, model.source = layers.stack, "corpus" if corpus else "samples"
     except UsageError as error:
         model.no_index = str(error)
     except PolysemeError as error:

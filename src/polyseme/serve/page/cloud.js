@@ -1,0 +1,270 @@
+// Points on a canvas: they glide between layers, can be panned, zoomed, pointed at and circled. Drawn once a frame at most.
+
+import {color, h, svg} from "./dom.js";
+
+const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "hexagon", "pentagon", "bar"];
+const SIDES = {square: [4, Math.PI / 4], triangle: [3, -Math.PI / 2], diamond: [4, 0], hexagon: [6, 0], pentagon: [5, -Math.PI / 2]};
+
+// Corners of a shape around a point; null: a circle.
+function corners(group, radius) {
+  const shape = SHAPES[group % SHAPES.length], r = radius * 1.2;
+  if (shape === "circle") return null;
+  if (shape === "bar") return [[-r, -r / 2], [r, -r / 2], [r, r / 2], [-r, r / 2]];
+  if (shape === "cross") {
+    const a = r / 2.6;
+    return [[-a, -r], [a, -r], [a, -a], [r, -a], [r, a], [a, a], [a, r], [-a, r], [-a, a], [-r, a], [-r, -a], [-a, -a]];
+  }
+  const [sides, turn] = SIDES[shape];
+  return Array.from({length: sides}, (_, side) => {
+    const angle = turn + 2 * Math.PI * side / sides;
+    return [r * 1.15 * Math.cos(angle), r * 1.15 * Math.sin(angle)];
+  });
+}
+
+export function groupColor(group) {
+  return color(`c${group % 8}`);
+}
+
+// A sign for a legend.
+export function sign(group) {
+  return svg("svg", {viewBox: "-9 -9 18 18", width: 18, height: 18, "aria-hidden": "true", class: "sign"}, mark(group, 0, 0, 6));
+}
+
+function mark(group, x, y, radius) {
+  const points = corners(group, radius), fill = groupColor(group);
+  if (!points) return svg("circle", {cx: x, cy: y, r: radius, fill});
+  return svg("polygon", {points: points.map(([dx, dy]) => `${(x + dx).toFixed(2)},${(y + dy).toFixed(2)}`).join(" "), fill});
+}
+
+function inside(x, y, polygon) {
+  let found = false;
+  for (let at = 0, before = polygon.length - 1; at < polygon.length; before = at, at += 1) {
+    const [x1, y1] = polygon[at], [x2, y2] = polygon[before];
+    if (y1 > y !== y2 > y && x < (x2 - x1) * (y - y1) / (y2 - y1) + x1) found = !found;
+  }
+  return found;
+}
+
+export class Cloud {
+  // layers: of each layer a list of [x, y]; groups: the group of each point; told of what is pointed at (`point`) or circled (`circle`)
+  constructor({label, point, circle}) {
+    this.canvas = h("canvas", {class: "cloud", tabindex: "0", role: "img", "aria-label": label});
+    this.point = point;
+    this.circle = circle;
+    this.layers = [];
+    this.groups = [];
+    this.depth = 0;
+    this.view = {x: 0, y: 0, zoom: 1};
+    this.only = null; // a group that is set off
+    this.marked = null; // numbers of points that are circled
+    this.at = null; // the point that is pointed at
+    this.lasso = null;
+    this.circling = false;
+    this.pending = false;
+    this.listen();
+    this.observer = new ResizeObserver(() => this.draw());
+    this.observer.observe(this.canvas);
+  }
+
+  show(layers, groups) {
+    this.layers = layers;
+    this.groups = groups;
+    this.names = [...new Set(groups)].sort((one, two) => one - two);
+    this.at = this.marked = null;
+    this.draw();
+  }
+
+  set(values) {
+    Object.assign(this, values);
+    this.draw();
+  }
+
+  // where a point is now, on a plane from -1 to 1
+  place(number) {
+    const low = Math.min(Math.floor(this.depth), this.layers.length - 1), high = Math.min(low + 1, this.layers.length - 1);
+    const part = this.depth - low, [x1, y1] = this.layers[low][number], [x2, y2] = this.layers[high][number];
+    return [x1 + (x2 - x1) * part, y1 + (y2 - y1) * part];
+  }
+
+  scale() {
+    const {clientWidth, clientHeight} = this.canvas;
+    return 0.46 * Math.min(clientWidth, clientHeight) * this.view.zoom;
+  }
+
+  pixels(number) {
+    const [x, y] = this.place(number), scale = this.scale();
+    return [this.canvas.clientWidth / 2 + this.view.x + x * scale, this.canvas.clientHeight / 2 + this.view.y - y * scale];
+  }
+
+  radius() {
+    const size = this.groups.length > 4000 ? 2.2 : this.groups.length > 800 ? 3.2 : this.groups.length > 150 ? 4.5 : 6.5;
+    return size * Math.sqrt(Math.min(this.view.zoom, 4));
+  }
+
+  draw() {
+    if (this.pending) return;
+    this.pending = true;
+    requestAnimationFrame(() => {
+      this.pending = false;
+      this.paint();
+    });
+  }
+
+  paint() {
+    const {canvas} = this, ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
+    if (!width || !this.layers.length) return;
+    if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
+    if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio);
+    const pen = canvas.getContext("2d");
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    const paths = this.names.map(() => ({strong: new Path2D(), weak: new Path2D()})), radius = this.radius();
+    const outlines = this.names.map((group) => corners(group, radius));
+    this.groups.forEach((group, number) => {
+      const [x, y] = this.pixels(number), row = this.names.indexOf(group);
+      if (x < -20 || y < -20 || x > width + 20 || y > height + 20) return;
+      const far = (this.only !== null && this.only !== group) || (this.marked && !this.marked.has(number));
+      trace(far ? paths[row].weak : paths[row].strong, x, y, outlines[row], radius);
+    });
+    this.names.forEach((group, row) => {
+      pen.fillStyle = groupColor(group);
+      pen.globalAlpha = 0.14;
+      pen.fill(paths[row].weak);
+      pen.globalAlpha = this.groups.length > 800 ? 0.6 : 0.85;
+      pen.fill(paths[row].strong);
+    });
+    pen.globalAlpha = 1;
+    if (this.at !== null) this.ring(pen, ...this.pixels(this.at), radius + 5);
+    if (this.lasso) this.loop(pen);
+  }
+
+  ring(pen, x, y, radius) {
+    pen.strokeStyle = color("ink");
+    pen.lineWidth = 2;
+    pen.beginPath();
+    pen.arc(x, y, radius, 0, 7);
+    pen.stroke();
+  }
+
+  loop(pen) {
+    pen.strokeStyle = color("accent");
+    pen.lineWidth = 2;
+    pen.setLineDash([6, 4]);
+    pen.beginPath();
+    this.lasso.forEach(([x, y], number) => (number ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+    pen.stroke();
+    pen.setLineDash([]);
+  }
+
+  nearest(x, y, reach) {
+    let best = null, least = reach * reach;
+    this.groups.forEach((group, number) => {
+      if (this.only !== null && this.only !== group) return;
+      const [px, py] = this.pixels(number), distance = (px - x) ** 2 + (py - y) ** 2;
+      if (distance < least) [best, least] = [number, distance];
+    });
+    return best;
+  }
+
+  pointAt(number) {
+    this.at = number;
+    this.draw();
+    this.point(number);
+  }
+
+  listen() {
+    const {canvas} = this, fingers = new Map();
+    let moved = 0;
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      fingers.set(event.pointerId, [event.offsetX, event.offsetY]);
+      moved = 0;
+      if ((this.circling || event.shiftKey) && fingers.size === 1) this.lasso = [[event.offsetX, event.offsetY]];
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      const before = fingers.get(event.pointerId), now = [event.offsetX, event.offsetY];
+      if (!before) {
+        const found = this.nearest(...now, 14);
+        canvas.classList.toggle("over", found !== null);
+        if (found !== this.at) this.pointAt(found);
+        return;
+      }
+      moved += Math.hypot(now[0] - before[0], now[1] - before[1]);
+      if (this.lasso) this.lasso.push(now);
+      else if (fingers.size === 2) this.pinch(fingers, event.pointerId, now);
+      else [this.view.x, this.view.y] = [this.view.x + now[0] - before[0], this.view.y + now[1] - before[1]];
+      fingers.set(event.pointerId, now);
+      this.draw();
+    });
+    const up = (event) => {
+      if (!fingers.delete(event.pointerId)) return;
+      if (this.lasso && moved > 20) this.close();
+      else if (moved < 6 && event.type === "pointerup") this.pointAt(this.nearest(event.offsetX, event.offsetY, 22));
+      this.lasso = null;
+      this.draw();
+    };
+    canvas.addEventListener("pointerup", up);
+    canvas.addEventListener("pointercancel", up);
+    canvas.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && document.activeElement !== canvas) return; // the page scrolls unless the map has the focus
+      event.preventDefault();
+      this.zoomBy(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY);
+    }, {passive: false});
+    canvas.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  key(event) {
+    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
+    if (step) {
+      const order = this.groups.map((_, number) => number).filter((number) => this.only === null || this.groups[number] === this.only);
+      const now = order.indexOf(this.at ?? -1);
+      this.pointAt(order[(now + step + order.length) % order.length]);
+    } else if (event.key === "+" || event.key === "=") this.zoomBy(1.3);
+    else if (event.key === "-") this.zoomBy(1 / 1.3);
+    else if (event.key === "0") this.set({view: {x: 0, y: 0, zoom: 1}});
+    else if (event.key === "Escape") this.circle(null);
+    else return;
+    event.preventDefault();
+  }
+
+  pinch(fingers, moving, now) {
+    const [other] = [...fingers].filter(([id]) => id !== moving).map(([, place]) => place), before = fingers.get(moving);
+    const was = Math.hypot(before[0] - other[0], before[1] - other[1]), is = Math.hypot(now[0] - other[0], now[1] - other[1]);
+    this.zoomBy(is / Math.max(was, 1), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
+  }
+
+  zoomBy(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
+    const zoom = Math.min(Math.max(this.view.zoom * factor, 0.5), 40), real = zoom / this.view.zoom;
+    const middle = [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2];
+    this.view = {zoom, x: (this.view.x + middle[0] - x) * real + x - middle[0], y: (this.view.y + middle[1] - y) * real + y - middle[1]};
+    this.draw();
+  }
+
+  close() {
+    const loop = this.lasso;
+    this.circle(this.groups.map((_, number) => number).filter((number) => inside(...this.pixels(number), loop)));
+  }
+
+  picture() {
+    const width = 900, height = 700, scale = 0.46 * height;
+    const marks = this.groups.map((group, number) => {
+      const [x, y] = this.place(number);
+      return mark(group, width / 2 + x * scale, height / 2 - y * scale, Math.min(this.radius(), 6));
+    });
+    return svg("svg", {viewBox: `0 0 ${width} ${height}`, width, height}, svg("rect", {width, height, fill: color("paper")}), marks);
+  }
+
+  leave() {
+    this.observer.disconnect();
+  }
+}
+
+function trace(path, x, y, outline, radius) {
+  if (!outline) {
+    path.moveTo(x + radius, y);
+    path.arc(x, y, radius, 0, 7);
+    return;
+  }
+  outline.forEach(([dx, dy], corner) => (corner ? path.lineTo(x + dx, y + dy) : path.moveTo(x + dx, y + dy)));
+  path.closePath();
+}
