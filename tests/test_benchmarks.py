@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from benchmarks import workload
+from benchmarks import logistic_regression, sentence_vectors, workload
+from tests.encoders.small import elmo, sentences
 
 
 def test_fewer_sentences_are_the_first_of_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -12,3 +14,35 @@ def test_fewer_sentences_are_the_first_of_more(monkeypatch: pytest.MonkeyPatch) 
     assert workload.sentences(64) == workload.sentences(300)[:64]
     lengths = [len(text) for text in workload.sentences(300)]
     assert min(lengths) >= 1 and max(lengths) <= 60 and 10 < sum(lengths) / 300 < 20
+
+
+def test_logistic_regression_is_at_its_minimum() -> None:
+    draw = np.random.default_rng(0)
+    inputs = draw.normal(size=(200, 12)).astype(np.float32)
+    labels = (inputs[:, 0] + draw.normal(size=200) > 0).astype(np.int64)
+    rotated, basis = logistic_regression._rotate(inputs)
+    (weights,), (bias,) = (each.T for each in logistic_regression._solve(rotated, labels, 2, [(labels >= 0, 0.01)]))
+    in_inputs = basis @ weights
+    slopes = 1 / (1 + np.exp(-(inputs @ in_inputs + bias))) - labels
+    np.testing.assert_allclose(inputs.T @ slopes / 200 + 0.12 * in_inputs, 0, atol=1e-4)
+    assert abs(slopes.mean()) < 1e-4
+
+
+def test_logistic_regression_chooses_inside_the_training_data() -> None:
+    draw = np.random.default_rng(0)
+    inputs = draw.normal(size=(300, 30)).astype(np.float32)
+    labels = inputs[:, :3].argmax(1)
+    found = logistic_regression.choose_and_predict(inputs[:200], labels[:200], inputs[200:])
+    assert (found.predicted == labels[200:]).mean() > 0.8
+    on_dev = logistic_regression.choose_and_predict(
+        inputs[:150], labels[:150], inputs[200:], dev=(inputs[150:200], labels[150:200])
+    )
+    assert (on_dev.predicted == labels[200:]).mean() > 0.8
+
+
+def test_sentence_vectors_are_those_of_encode() -> None:
+    model = elmo(output=True).fit_pooling(sentences(60, seed=5))
+    texts = ["the cat sat", "", "a bank"]
+    for name, found in sentence_vectors.pooled(model, texts).items():
+        np.testing.assert_allclose(found, model.encode(texts, pooling=name), atol=1e-6)
+    assert sentence_vectors.similarity(np.eye(4, dtype=np.float32)[[0, 1, 2, 0, 2, 3]], [5.0, 0.0, 0.0]) == pytest.approx(1)
