@@ -1,4 +1,4 @@
-"""Vectors of words: of some texts, or of all lines of a file."""
+"""Vectors of words and of whole texts: of some texts, or of all lines of a file."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from polyseme.text.files.lines import file_lines
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
-    from polyseme.encoders.embed_config import EmbedConfig
+    from polyseme.encoders.embed_config import EmbedConfig, EncodeConfig
     from polyseme.encoders.embedding_stream import EmbeddedLine
     from polyseme.formats.embed_file import EmbeddedFile
+    from polyseme.formats.encode_file import EncodedFile, EncodedText
 
 ModelForText = Annotated[
     AnyModel | None,
@@ -34,6 +35,10 @@ ModelForText = Annotated[
 VectorsOut = Annotated[
     FilePath | None,
     Setting(help="File for the vectors: .hdf5, .npz, .parquet, .jsonl or .jsonl.gz.", metavar="FILE", flags=("-o",)),
+]
+TextVectorsOut = Annotated[
+    FilePath | None,
+    Setting(help="File for the vectors, one row per line: .npy (for numpy.load).", metavar="FILE", flags=("-o",)),
 ]
 _log = logging.getLogger(__name__)
 
@@ -84,8 +89,27 @@ def embed(
     return write(lines, out, model=encoder, config=config)
 
 
+@with_settings(config="polyseme.encoders.embed_config:EncodeConfig")
+def encode(
+    texts: Texts, *, model: ModelForText = None, out: TextVectorsOut = None, config: EncodeConfig
+) -> EncodedFile | Iterator[EncodedText]:
+    """Compute one vector for each text, for search, clustering and classifiers.
+
+    Each input line gives one vector, empty lines zeros. Without an output file, a few numbers per text are shown, or all of
+    them as JSON.
+    """
+    from polyseme.formats.encode_file import check_suffix, encode_file, encode_lines
+
+    if out is not None:
+        check_suffix(out)
+    encoder, lines = _model_for(texts, model, config)
+    if out is None:
+        return encode_lines(encoder, lines, config)
+    return encode_file(encoder, lines, out, config)
+
+
 def _model_for(
-    texts: Iterable[Any], model: AnyModel | ModelRequest | None, config: EmbedConfig
+    texts: Iterable[Any], model: AnyModel | ModelRequest | None, config: EmbedConfig | EncodeConfig
 ) -> tuple[Encoder, Iterable[Any]]:
     """The model, for Chinese the Chinese one unless the user named another, and the texts, of which some may be read.
 

@@ -59,6 +59,13 @@ VERBS = (
         examples=[f"polyseme embed {RIVER}", "polyseme embed --input corpus.txt --out vectors.hdf5 --layers top"],
     ),
     Verb(
+        function=embedding.encode,
+        name="encode",
+        loads=True,
+        lines=lines_of,
+        examples=[f"polyseme encode {RIVER}", "polyseme encode --input texts.txt --out vectors.npy --pooling sif --normalize"],
+    ),
+    Verb(
         function=language.score,
         name="score",
         loads=True,

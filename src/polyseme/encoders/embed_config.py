@@ -1,4 +1,4 @@
-"""How lines of text become vectors: the settings of `polyseme embed` and `polyseme verify`. Imports no PyTorch."""
+"""How lines of text become vectors: the settings of `polyseme embed`, `verify` and `encode`. Imports no PyTorch."""
 
 from __future__ import annotations
 
@@ -68,3 +68,18 @@ class EmbedConfig(Config):
     def single_layer(self) -> bool:
         """Whether a word gets one vector, so that a line is (words, dim)."""
         return self.layers in ("top", "mean") or isinstance(self.layers, int)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeConfig(Config):
+    """How each line becomes one vector."""
+
+    pooling: TextPooling | None = setting(
+        None,
+        "How word vectors become one vector. sif: mean weighted by inverse word frequency, for similarity. sif+mean: with the "
+        "means of the upper layers, for classifiers too. mean, max, first, last, ends: of the mean of all layers.",
+        default_text="sif+mean; mean for models without statistics of their text",
+    )
+    normalize: bool = setting(False, "Scale every vector to unit length.")
+    split_on_spaces: bool = setting(False, "The text is tokenized: split it at spaces only.")
+    batch_size: int = setting(32, "Maximum number of lines per batch.", min=1, group="Computing")
