@@ -20,7 +20,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -244,7 +244,8 @@ class Batcher:
                 begin = time.monotonic()
                 results = compute_alone(operation, [entry.item.content for entry in batch])
                 self._measure(batch, begin, time.monotonic())
-                self._loop.call_soon_threadsafe(self._deliver, batch, results)
+                with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    self._loop.call_soon_threadsafe(self._deliver, batch, results)
 
     def _next_batch(self) -> tuple[Operation, list[_Entry]] | None:
         """Wait for texts, and take a batch; None: the batcher is closed and nothing is left."""

@@ -19,6 +19,8 @@ from polyseme.serve.errors import CLIENT_CLOSED, ApiError
 
 T = TypeVar("T")
 RAW_TYPE = "application/octet-stream"
+SEND_SECONDS = 60.0
+"""A client that reads nothing of a part for so long is taken for gone, so that it does not keep its place for ever."""
 Dtype = Literal["float32", "float16"]
 _DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
 
@@ -97,14 +99,15 @@ class StreamedResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await while_connected(receive, self._send(send))
-        except ApiError as error:  # the client has gone, and the status was sent before
-            scope.setdefault("state", {})["status"] = error.status
+        except (ApiError, TimeoutError):  # the client has gone or reads nothing, and the status was sent before
+            scope.setdefault("state", {})["status"] = CLIENT_CLOSED
 
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         async with aclosing(self._chunks) as chunks:  # type: ignore[type-var]
             async for chunk in chunks:
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                async with asyncio.timeout(SEND_SECONDS):
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
