@@ -31,7 +31,7 @@ def models() -> ServedModels:
 
 @pytest.fixture(scope="module")
 def service(models: ServedModels) -> Iterator[TestClient]:
-    with client(models, max_text_words=300, max_body_bytes=100_000, batch_words=200) as made:
+    with client(models, max_text_words=300, max_texts=1000, max_body_bytes=100_000, batch_words=200) as made:
         yield made
 
 
@@ -147,7 +147,9 @@ def test_a_text_that_cannot_be_computed_fails_alone(monkeypatch: pytest.MonkeyPa
         ({"input": "a", "layers": 9}, 422, "a number from 0 to 2"),
         ({"input": "a", "layers": True}, 422, "layers"),
         ({"input": "a", "inputs": "b"}, 422, "inputs: no field has this name"),
-        ({"input": ["a", "a " * 301]}, 422, "item 1 has 301 words; the limit is 300 (--max-text-words)"),
+        ({"input": ["a", "a " * 301]}, 422, "item 1 has 301 words or more; the limit is 300 (--max-text-words)"),
+        ({"input": ["a", "a" * 20_000]}, 422, "item 1 has 400 words or more; the limit is 300 (--max-text-words)"),
+        ({"input": ["a"] * 1001}, 422, "1,001 texts; the limit is 1,000 (--max-texts)"),
         ({"input": "a", "model": "../../etc/passwd"}, 404, "loaded: tiny, other"),
         ([], 422, ""),
     ],

@@ -37,6 +37,7 @@ class ServeConfig(Config):
     max_body_bytes: int = setting(
         16 * 1024 * 1024, "Largest body of a request, in bytes, compressed or not.", min=1, group=_LIMITS
     )
+    max_texts: int = setting(20_000, "Most texts of a request.", min=1, group=_LIMITS)
     max_text_words: int = setting(20_000, "Most words of one text.", min=1, group=_LIMITS)
     max_requests: int = setting(128, "Most requests at a time.", min=1, group=_LIMITS)
     max_queue_words: int = setting(32_768, "Most words that wait to be computed.", min=1, group=_LIMITS)

@@ -29,6 +29,7 @@ PARSED = "polyseme.json"
 """Where the parsed body is in the ASGI scope."""
 OPEN_PATHS = ("/livez", "/readyz")
 """Health checks of load balancers have neither a key nor our host name."""
+_WITH_BODY = ("POST", "PUT", "PATCH")
 _DISCARDED, _DISCARD_SECONDS = 8, 5.0  # of a body that is too large: times the limit, and seconds
 _STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # possessive, and closed or not: linear time on any input
 _SAFE_BRACKETS = 200  # so few cannot exhaust the stack of the parser
@@ -89,23 +90,30 @@ class Gate:
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
             await self._app(scope, receive, send)
             return
+        if scope["method"] not in _WITH_BODY:  # cheap: pages, lists, metrics
+            await self._pass(scope, receive, send)
+            return
         if self._open >= self._config.max_requests:
             full = f"{self._open} requests are open, which is the limit (--max-requests): try again later"
             await ApiError(429, full, code="overloaded", headers={"Retry-After": "1"}).send(scope, receive, send)
             return
         self._open += 1
         try:
+            await self._pass(scope, receive, send)
+        finally:
+            self._open -= 1
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
             await self._app(scope, await self._checked(scope, receive), send)
         except ApiError as error:
             await error.send(scope, receive, send)
-        finally:
-            self._open -= 1
 
     async def _checked(self, scope: Scope, receive: Receive) -> Receive:
         headers = Headers(scope=scope)
         if not is_page(scope["path"]):
             self._check_key(headers)
-        if scope["method"] not in ("POST", "PUT", "PATCH"):
+        if scope["method"] not in _WITH_BODY:
             return receive
         _check_type(headers)
         body = await self._body(headers, receive)

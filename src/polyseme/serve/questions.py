@@ -105,16 +105,15 @@ async def similar(service: Service, request: Request, body: SimilarRequest) -> R
 async def predict(service: Service, request: Request, name: str, body: PredictRequest) -> Response:
     """Predict with a trained task."""
     task = service.loaded.task(name)
-    limit, items = service.config.max_text_words, list[Item]()
+    items = list[Item]()
+    service.check_texts(body.input)
     for number, line in enumerate(body.input):
         try:
             given = task.parse_line(line, f"item {number}")
         except PolysemeError as error:
             raise unreadable(str(error), f"input[{number}]") from None
         words = len(task.words(line))
-        if words > limit:
-            message = f"item {number} has {words:,} words; the limit is {limit:,} (--max-text-words): send it in parts"
-            raise unreadable(message, f"input[{number}]")
+        service.check_words(words, number)
         items.append(Item([(line, given)], words))
     if getattr(task.config, "document_context", False):  # the texts of a request are one document or several
         items = [Item([pair for item in items for pair in item.content], sum(item.words for item in items))]

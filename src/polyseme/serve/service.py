@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Loader = Callable[[], ServedModels]
 _WORDS_PER_ROW = 64  # of a vocabulary whose static vectors are computed; the sentence does not matter
+_LONGEST_WORD = 50  # characters; a text of longer words on average is refused as if it had words of this length
 _LONG_INPUT = 20_000  # characters; more are split in a thread, so that other requests go on
 _log = logging.getLogger(__name__)
 
@@ -102,17 +103,31 @@ class Service:
     # ---- for endpoints
 
     async def split(self, model: ServedModel, texts: Sequence[str | list[str]], param: str = "input") -> list[SplitText]:
-        """Split texts into words; refuse one that is too long."""
+        """Split texts into words; refuse one that is too long, and too many."""
+        self.check_texts(texts, param)
         if sum(len(text) for text in texts) > _LONG_INPUT:
             found = await asyncio.to_thread(_split, model, texts)
         else:
             found = _split(model, texts)
-        limit = self.config.max_text_words
         for number, text in enumerate(found):
-            if len(text.words) > limit:
-                message = f"item {number} has {len(text.words):,} words; the limit is {limit:,} (--max-text-words)"
-                raise unreadable(f"{message}: send it in parts", f"{param}[{number}]")
+            self.check_words(len(text.words), number, param)
         return found
+
+    def check_texts(self, texts: Sequence[str | list[str]], param: str = "input") -> None:
+        """Refuse too many texts, and those that are too long whatever their words are, before they are split."""
+        most = self.config.max_texts
+        if len(texts) > most:
+            raise unreadable(f"there are {len(texts):,} texts; the limit is {most:,} (--max-texts): send fewer", param)
+        for number, text in enumerate(texts):
+            long = len(text) // _LONGEST_WORD if isinstance(text, str) else len(text)
+            self.check_words(long, number, param)
+
+    def check_words(self, words: int, number: int, param: str = "input") -> None:
+        """Refuse a text of too many words."""
+        limit = self.config.max_text_words
+        if words > limit:
+            message = f"item {number} has {words:,} words or more; the limit is {limit:,} (--max-text-words)"
+            raise unreadable(f"{message}: send it in parts", f"{param}[{number}]")
 
     async def word_space(self, model: ServedModel) -> WordSpace:
         """The vocabulary of a model as static vectors: computed when it is first asked for, between other requests."""
