@@ -6,6 +6,7 @@ ULMFiT's published results are those of a forward and a backward model together.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 from polyseme.base.errors import UsageError
@@ -30,13 +31,10 @@ def mean_outputs(outputs: Sequence[Sequence[Any]]) -> list[Any]:
     return [_mean(each) for each in zip(*outputs, strict=True)]
 
 
-def _mean(outputs: Sequence[LabelPrediction] | Sequence[ScorePrediction]) -> LabelPrediction | ScorePrediction:
+def _mean(outputs: Sequence[Any]) -> LabelPrediction | ScorePrediction:
     first = outputs[0]
     if isinstance(first, ScorePrediction):
-        return ScorePrediction(sum(each.score for each in outputs) / len(outputs))  # type: ignore[union-attr]
-    probabilities = {
-        label: sum(each.probabilities[label] for each in outputs) / len(outputs)  # type: ignore[union-attr]
-        for label in first.probabilities
-    }
+        return ScorePrediction(fmean(each.score for each in outputs))
+    probabilities = {label: fmean(each.probabilities[label] for each in outputs) for label in first.probabilities}
     best = max(probabilities, key=probabilities.__getitem__)
     return LabelPrediction(best, probabilities[best], probabilities)
