@@ -1,0 +1,119 @@
+// The line: one question to every loaded model, in columns.
+
+import {ask} from "../api.js";
+import {context, h, replace} from "../dom.js";
+import {empty, failure} from "../notices.js";
+import {exportBar} from "../saving.js";
+import {currentLanguage, number, percent, t} from "../strings.js";
+
+const QUESTIONS = ["similar", "neighbours", "gap", "next", "score"];
+const FIRST = {
+  en: {similar: "bank", neighbours: "They sat on the [bank] of the river.", gap: "They sat on the [ ] of the river.", next: "They sat on the", score: "They sat on the bank of the river."},
+  zh: {similar: "银行", neighbours: "[小米]发布了新手机。", gap: "他在[ ]门口等朋友。", next: "他在银行", score: "他在银行门口等朋友。"},
+};
+// which endpoint answers a question; a model needs one of them
+const NEEDS = {similar: ["similar"], neighbours: ["neighbours"], gap: ["substitutes", "fill"], next: ["next"], score: ["score"]};
+
+export function show(root, {models, values, signal, note}) {
+  const examples = FIRST[currentLanguage()];
+  const state = {question: QUESTIONS.includes(values.question) ? values.question : "gap", text: values.text};
+  state.text ??= examples[state.question];
+  const input = h("input", {id: "text", type: "text", class: "wide", autocomplete: "off", value: state.text});
+  const help = h("p", {class: "help"}), columns = h("div", {class: "line-columns", "aria-live": "polite"}), bar = h("div");
+  const tabs = QUESTIONS.map((name) => h("button", {type: "button", class: "chip", onclick: () => {
+    Object.assign(state, {question: name, text: examples[name]});
+    input.value = state.text;
+    look();
+  }}, t(`line.${name}`)));
+  let latest = 0;
+
+  function look() {
+    note({question: state.question, text: state.text});
+    tabs.forEach((tab, at) => tab.setAttribute("aria-pressed", String(QUESTIONS[at] === state.question)));
+    help.textContent = t(`line.help.${state.question}`);
+    latest += 1;
+    const mine = latest, rows = [];
+    if (!state.text.trim()) return replace(columns, empty(t("line.empty")));
+    const panels = models.map((model) => h("section", {class: "panel", "aria-busy": "true"}, h("h2", null, model.id), h("p", {class: "help"}, model.kind), h("p", {class: "waiting"}, t("working"))));
+    replace(columns, panels);
+    replace(bar, exportBar(`line-${state.question}`, {rows: () => [["model", "kind", "answer", "value"], ...rows]}));
+    return models.forEach(async (model, at) => {
+      let content;
+      try {
+        const able = NEEDS[state.question].some((name) => model.endpoints.includes(name));
+        const found = able ? await answers(model, state, signal) : null;
+        content = found ? found.content : h("p", {class: "help"}, t(`line.no.${state.question}`));
+        found?.rows.forEach((row) => rows.push([model.id, model.kind, ...row]));
+      } catch (error) {
+        if (error.name === "AbortError") return;
+        content = failure(error);
+      }
+      if (mine === latest) replace(panels[at], h("h2", null, model.id), h("p", {class: "help"}, model.kind), content).removeAttribute("aria-busy");
+    });
+  }
+
+  root.append(h("p", {class: "lead"}, t("line.lead")), h("div", {class: "chips", role: "group", "aria-label": t("line.question")}, tabs),
+    h("form", {class: "ask", onsubmit: (event) => {
+      event.preventDefault();
+      state.text = input.value;
+      look();
+    }}, h("label", {class: "hidden", for: "text"}, t("line.text")), input, h("button", {class: "main"}, t("line.ask"))), help, columns, bar);
+  look();
+}
+
+const listed = (pairs, shape) => ({
+  content: pairs.length ? h("ol", {class: "found"}, pairs.map(([word, value]) => h("li", null, h("span", {class: "number"}, shape(value)), h("span", {class: "said"}, word)))) : empty(t("sentence.none")),
+  rows: pairs,
+});
+
+async function answers(model, {question, text}, signal) {
+  const cos = (value) => number(value, 2);
+  if (question === "similar") {
+    const found = await ask("similar", {model: model.id, word: text.trim(), count: 10}, signal);
+    return listed(found.similar.map((each) => [each.word, each.cosine]), cos);
+  }
+  if (question === "next") {
+    const found = await ask("next", {model: model.id, text, count: 10}, signal);
+    return listed(found.next.map((each) => [each.word, each.probability]), percent);
+  }
+  if (question === "score") {
+    const {data: [found]} = await ask("score", {model: model.id, input: [text]}, signal);
+    return {content: h("p", {class: "big"}, number(found.perplexity, 1), h("small", null, ` ${t("line.perplexity")}`)), rows: [["perplexity", found.perplexity]]};
+  }
+  if (question === "neighbours") return neighbours(model, text, signal);
+  return filled(model, text, signal);
+}
+
+async function neighbours(model, text, signal) {
+  const {plain, position} = await marked(model, text, signal);
+  const found = await ask("neighbours", {model: model.id, text: plain, position, count: 6}, signal);
+  if (!found.in_context.length) return listed(found.by_itself.map((each) => [each.word, each.cosine]), (value) => number(value, 2));
+  return {content: h("ol", {class: "found"}, found.in_context.map((each) => h("li", null, h("span", {class: "number"}, number(each.cosine, 2)), context(each.words, each.position, 5)))),
+    rows: found.in_context.map((each) => [each.words.join(" "), each.cosine])};
+}
+
+async function filled(model, text, signal) {
+  const [before, after] = cut(text);
+  if (model.endpoints.includes("fill")) {
+    const found = await ask("fill", {model: model.id, text: `${before}[MASK]${after}`, count: 10}, signal);
+    return listed(found.fillings[0].map((each) => [each.piece, each.probability]), percent);
+  }
+  const {data: [left, right]} = await ask("tokenize", {model: model.id, input: [before, after]}, signal);
+  const found = await ask("substitutes", {model: model.id, text: [...left.words, "…", ...right.words], position: left.words.length, count: 10}, signal);
+  return listed(found.substitutes.map((each) => [each.word, each.probability]), percent);
+}
+
+function cut(text) {
+  const found = /\[[^\]]*\]/.exec(text);
+  if (!found) throw new Error(t("line.no.mark"));
+  return [text.slice(0, found.index), text.slice(found.index + found[0].length), found[0].slice(1, -1)];
+}
+
+// The word in brackets: where it is among the words of the model.
+async function marked(model, text, signal) {
+  const [before, after, word] = cut(text), plain = before + word + after;
+  const {data: [{words, offsets}]} = await ask("tokenize", {model: model.id, input: [plain]}, signal);
+  const begin = [...before].length;
+  const position = offsets ? offsets.findIndex(([, end]) => end > begin) : words.indexOf(word);
+  return {plain, position: Math.max(position, 0)};
+}

@@ -1,0 +1,82 @@
+// Training: the curves of the runs in a folder (`--runs`), while they go on.
+
+import {get} from "../api.js";
+import {chart} from "../chart.js";
+import {h, replace, svg} from "../dom.js";
+import {empty, failure} from "../notices.js";
+import {exportBar} from "../saving.js";
+import {number, t} from "../strings.js";
+
+const CURVES = ["loss", "dev", "speed"], EVERY = 3000, MOST = 8;
+
+export function show(root, {values, signal, note}) {
+  const hidden = new Set((values.hide ?? "").split("|").filter(Boolean));
+  const place = h("div");
+  let timer = 0, picture = null, last = null;
+  root.append(h("p", {class: "lead"}, t("training.lead")), place);
+
+  async function look() {
+    try {
+      const found = await get("v1/runs", signal);
+      const now = JSON.stringify(found);
+      if (now !== last) draw(found);
+      last = now;
+      if (found.folder) timer = setTimeout(look, EVERY);
+    } catch (error) {
+      if (error.name !== "AbortError") replace(place, failure(error, look));
+    }
+  }
+
+  function draw(found) {
+    if (!found.folder) return replace(place, empty(t("training.none")));
+    if (!found.runs.length) return replace(place, empty(t("training.empty")));
+    const runs = found.runs.map((run, at) => ({...run, shade: `c${at % MOST}`}));
+    const shown = runs.filter((run) => !hidden.has(run.name));
+    const charts = CURVES.flatMap((curve) => {
+      const lines = shown.filter((run) => run[curve].points.length).map((run) => ({name: run.name, shade: run.shade, points: run[curve].points}));
+      const names = [...new Set(shown.map((run) => run[curve].name).filter(Boolean))];
+      return lines.length ? [chart(`${t(`training.${curve}`)}${curve === "dev" && names.length ? `: ${names.join(", ")}` : ""}`, t("training.steps"), lines)] : [];
+    });
+    picture = charts;
+    return replace(place, table(runs, hidden, () => {
+      note({hide: [...hidden].join("|")});
+      draw(found);
+    }), h("div", {class: "charts"}, charts), !shown.length && empty(t("training.choose")),
+    exportBar("training", {picture: charts.length ? () => joinedPicture(picture) : null, rows: () => csvRows(runs)}));
+  }
+
+  look();
+  return () => clearTimeout(timer);
+}
+
+function table(runs, hidden, changed) {
+  const head = ["run", "state", "step", "loss", "dev", "speed"].map((name) => h("th", {scope: "col"}, t(`training.${name}`)));
+  const end = (curve, digits) => (curve.points.length ? number(curve.points.at(-1)[1], digits) : "–");
+  const rows = runs.map((run) => {
+    const box = h("input", {type: "checkbox", checked: !hidden.has(run.name), onchange: () => {
+      if (box.checked) hidden.delete(run.name);
+      else hidden.add(run.name);
+      changed();
+    }});
+    const sign = svg("svg", {viewBox: "0 0 18 18", width: 18, height: 18, class: "sign", "aria-hidden": "true"}, svg("circle", {cx: 9, cy: 9, r: 6, fill: `var(--${run.shade})`}));
+    return h("tr", null, h("th", {scope: "row"}, h("label", {class: "run"}, box, sign, run.name)),
+      h("td", null, run.live ? h("b", {class: "live"}, t("training.live")) : t("training.quiet")), h("td", null, number(run.step)),
+      h("td", null, end(run.loss, 3)), h("td", null, end(run.dev, 3), run.dev.name && h("small", null, ` ${run.dev.name}`)), h("td", null, end(run.speed, 0)));
+  });
+  return h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": t("training.runs")}, h("table", {class: "runs"}, h("thead", null, h("tr", null, head)), h("tbody", null, rows)));
+}
+
+function joinedPicture(charts) {
+  const copies = charts.map((each, at) => {
+    const copy = each.cloneNode(true);
+    for (const [name, value] of Object.entries({x: 0, y: 310 * at, width: 560, height: 300})) copy.setAttribute(name, value);
+    return copy;
+  });
+  const height = 310 * charts.length;
+  return svg("svg", {viewBox: `0 0 560 ${height}`, width: 560, height}, copies);
+}
+
+function csvRows(runs) {
+  return [["run", "curve", "name", "step", "value"], ...runs.flatMap((run) => CURVES.flatMap((curve) =>
+    run[curve].points.map(([step, value]) => [run.name, curve, run[curve].name, step, value])))];
+}
