@@ -1,7 +1,9 @@
-"""Endpoints that the explorer page asks besides those that other clients use: what is surprising in a sentence."""
+"""Endpoints that the explorer page asks besides those that other clients use: what is surprising in a sentence, which word
+comes next, and the runs of a folder."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 from typing import Any
 
@@ -10,11 +12,13 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from polyseme.analysis.next_words import next_words
 from polyseme.encoders.base import Encoder
 from polyseme.serve.batching import Operation
 from polyseme.serve.errors import unreadable
-from polyseme.serve.explorer_schemas import SURPRISE, SurpriseRequest
+from polyseme.serve.explorer_schemas import NEXT, RUNS, SURPRISE, NextRequest, SurpriseRequest
 from polyseme.serve.responses import JsonResponse
+from polyseme.serve.runs import runs_in
 from polyseme.serve.service import Service
 
 MAX_WORDS = 1000
@@ -27,6 +31,25 @@ def add_routes(router: APIRouter, service: Service) -> None:
     @router.post("/surprise", tags=["explorer"], summary="How surprising each word is.", responses=SURPRISE)
     async def surprise(request: Request, body: SurpriseRequest) -> Response:
         return await _surprise(service, request, body)
+
+    @router.post("/next", tags=["explorer"], summary="Words that may come next.", responses=NEXT)
+    async def following(request: Request, body: NextRequest) -> Response:
+        return await _next(service, request, body)
+
+    @router.get("/runs", tags=["explorer"], summary="Curves of the training runs in a folder (--runs).", responses=RUNS)
+    async def runs() -> Response:
+        return JsonResponse(await asyncio.to_thread(runs_in, service.config.runs))
+
+
+async def _next(service: Service, request: Request, body: NextRequest) -> Response:
+    model = service.loaded.model(body.model)
+    text = (await service.split(model, [body.text], "text"))[0]
+    operation = Operation(
+        ("next", model.name, body.count), lambda some: [next_words(model.encoder, words, body.count) for words in some]
+    )
+    found = await service.ask(request, operation, text.words, len(text.words) + 1)
+    following = [{"word": word, "probability": probability} for word, probability in found]
+    return JsonResponse({"model": model.name, "words": text.words, "next": following})
 
 
 async def _surprise(service: Service, request: Request, body: SurpriseRequest) -> Response:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from polyseme.serve.openapi import ContextNeighbour, Offsets, WordAnswer, answers
+from polyseme.serve.openapi import ERRORS, ContextNeighbour, Offsets, WordAnswer, answers
 from polyseme.serve.requests import Body, ChosenWord, Count, Position, Text, Word
 
 
@@ -119,3 +119,45 @@ class MixResponse(WordAnswer):
 TEXT_WORDS = answers(TextWordsResponse)
 MAP = answers(MapResponse)
 MIX = answers(MixResponse)
+
+
+class NextRequest(Body):
+    """The beginning of a sentence."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": "They sat on the", "count": 3}]})
+    text: Text
+    count: Count = 10
+
+
+class NextWord(BaseModel):
+    word: str
+    probability: float
+
+
+class NextResponse(BaseModel):
+    model: str
+    words: list[str]
+    next: list[NextWord]
+
+
+class Curve(BaseModel):
+    name: str | None
+    points: list[tuple[int, float]] = Field(description="Steps and values.")
+
+
+class Run(BaseModel):
+    name: str
+    live: bool = Field(description="Whether its log has grown lately.")
+    step: int
+    loss: Curve
+    dev: Curve
+    speed: Curve
+
+
+class RunsResponse(BaseModel):
+    folder: str | None = Field(description="The last part of its name; null: the service has none.")
+    runs: list[Run]
+
+
+NEXT = answers(NextResponse)
+RUNS: dict[int | str, dict[str, Any]] = {200: {"model": RunsResponse}, **ERRORS(401, 421, 422, 503)}

@@ -52,6 +52,8 @@ class ServedModel:
             return None
 
     def to_json(self) -> dict[str, Any]:
+        from polyseme.analysis.next_words import predicts_next
+
         encoder = self.encoder
         able = {
             "neighbours": self.index is not None,
@@ -59,6 +61,7 @@ class ServedModel:
             "score": encoder.predicts_words,
             "substitutes": encoder.predicts_words and encoder.bidirectional,
             "fill": encoder.can_fill,
+            "next": predicts_next(encoder),
         }
         return {
             "id": self.name,
@@ -101,7 +104,14 @@ class ServedModels:
 
     def to_json(self) -> dict[str, Any]:
         tasks = [
-            {"id": name, "object": "task", "kind": task.kind, "labels": list(task.labels)} for name, task in self.tasks.items()
+            {
+                "id": name,
+                "object": "task",
+                "kind": task.kind,
+                "labels": list(task.labels),
+                "layer_weights": {place: list(each.values()) for place, each in task.layer_weights().weights.items()},
+            }
+            for name, task in self.tasks.items()
         ]
         return {"object": "list", "data": [model.to_json() for model in self.models.values()], "tasks": tasks}
 

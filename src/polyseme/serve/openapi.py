@@ -184,6 +184,7 @@ class TaskEntry(BaseModel):
     object: str
     kind: str
     labels: list[str]
+    layer_weights: dict[str, list[float]] = Field(description="What its mixes of layers have learned.")
 
 
 class ModelsResponse(BaseModel):
