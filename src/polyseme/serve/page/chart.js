@@ -7,7 +7,7 @@ function ticks(low, high, count = 4) {
   const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw || 1));
   const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= raw) ?? power;
   const found = [];
-  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9 * step; value += step) found.push(value);
+  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9 * step; value += step) found.push(Math.abs(value) < 1e-9 * step ? 0 : value);
   return found;
 }
 

@@ -103,7 +103,7 @@ export default {
   "own.file": "File",
   "own.large": "This is more than {most} characters: start the service with --corpus instead.",
 
-  "and": " and ",
+  "and": ", ",
   "edit.lead": "Change one word, and see which other words' vectors move.",
   "edit.choose": "Choose the word to change.",
   "edit.instead": "Instead of “{word}”",

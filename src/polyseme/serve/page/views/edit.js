@@ -9,7 +9,7 @@ import {number, t} from "../strings.js";
 import {chips, words as wordRow} from "./words.js";
 
 const FIRST = {en: {text: "They walked along the bank until it was dark.", word: 4, to: "street"},
-  zh: {text: "他送给妈妈一束花。", word: 5, to: "信"}};
+  zh: {text: "他送给妈妈一束花。", word: 4, to: "信"}};
 
 export function show(root, {model, values, signal, note}) {
   const first = FIRST[model.language] ?? FIRST.en;

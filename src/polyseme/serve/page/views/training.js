@@ -33,9 +33,10 @@ export function show(root, {values, signal, note}) {
     const runs = found.runs.map((run, at) => ({...run, shade: `c${at % MOST}`}));
     const shown = runs.filter((run) => !hidden.has(run.name));
     const charts = CURVES.flatMap((curve) => {
-      const lines = shown.filter((run) => run[curve].points.length).map((run) => ({name: run.name, shade: run.shade, points: run[curve].points}));
-      const names = [...new Set(shown.map((run) => run[curve].name).filter(Boolean))];
-      return lines.length ? [chart(`${t(`training.${curve}`)}${curve === "dev" && names.length ? `: ${names.join(", ")}` : ""}`, t("training.steps"), lines)] : [];
+      const drawn = shown.filter((run) => run[curve].points.length);
+      const names = [...new Set(drawn.map((run) => run[curve].name))]; // one picture for each kind of score
+      return names.map((name) => chart(`${t(`training.${curve}`)}${curve === "dev" ? `: ${name}` : ""}`, t("training.steps"),
+        drawn.filter((run) => run[curve].name === name).map((run) => ({name: run.name, shade: run.shade, points: run[curve].points}))));
     });
     picture = charts;
     return replace(place, table(runs, hidden, () => {
