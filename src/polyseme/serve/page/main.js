@@ -38,7 +38,7 @@ function modelChoice(view, model) {
 
 function switches() {
   const language = h("button", {type: "button", class: "quiet", lang: currentLanguage() === "zh" ? "en" : "zh-Hans",
-    "aria-label": t("language.label"), onclick: () => {
+    title: t("language.label"), onclick: () => {
       keepLanguage(currentLanguage() === "zh" ? "en" : "zh");
       const {view, values} = read();
       note(view, {...values, lang: undefined});
