@@ -26,6 +26,7 @@ AXE = Path(__file__).parent / "axe" / "axe.min.js"
 RUNS = Path(__file__).parents[1] / "old_folders" / "runs"
 TEXT = "They sat on the bank of the river ."
 EVIL = "<img src=x onerror=alert(1)> <script>alert(2)</script> bank"
+PHONE = {"viewport": {"width": 390, "height": 800}, "locale": "zh-CN", "color_scheme": "dark"}
 VIEWS = {
     "sentence": (f"text={TEXT}&word=4", ".details .panel"),
     "map": ("word=bank", ".map-place canvas"),
@@ -109,7 +110,7 @@ def test_views_open_from_a_link(open_page: Any, view: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{}, {"viewport": {"width": 390, "height": 800}, "locale": "zh-CN", "color_scheme": "dark"}])
+@pytest.mark.parametrize("settings", [{}, PHONE])
 @pytest.mark.parametrize("view", VIEWS)
 def test_all_views_wide_and_narrow(open_page: Any, view: str, settings: dict[str, Any]) -> None:
     page = open_page(f"#/{view}?{VIEWS[view][0]}", **settings)
