@@ -49,7 +49,5 @@ class ServeConfig(Config):
     shutdown_timeout: int = setting(
         30, "Seconds to finish open requests in when the service is stopped.", min=0, metavar="SECONDS", group=_COMPUTING
     )
-    runs: str | None = setting(
-        None, "Folder of training runs whose curves the page shows.", metavar="FOLDER", group=_LOGS
-    )
+    runs: str | None = setting(None, "Folder of training runs whose curves the page shows.", metavar="FOLDER", group=_LOGS)
     log_json: bool = setting(False, "Write the log as JSON lines.", group=_LOGS)
