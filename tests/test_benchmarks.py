@@ -46,3 +46,17 @@ def test_sentence_vectors_are_those_of_encode() -> None:
     for name, found in sentence_vectors.pooled(model, texts).items():
         np.testing.assert_allclose(found, model.encode(texts, pooling=name), atol=1e-6)
     assert sentence_vectors.similarity(np.eye(4, dtype=np.float32)[[0, 1, 2, 0, 2, 3]], [5.0, 0.0, 0.0]) == pytest.approx(1)
+
+def test_small_draws_are_judged_by_their_own_scores() -> None:
+    from benchmarks import small_draws
+
+    assert small_draws.spans(["B-PER", "I-PER", "O", "S-LOC", "B-LOC", "E-LOC", "I-LOC"]) == {
+        *{(0, 2, "-PER"), (3, 4, "-LOC"), (4, 6, "-LOC"), (6, 7, "-LOC")},
+    }
+    good = {"score": 0.7, "prior": 0.5, "reported": 0.7, "learned": True, "restarts": 1, "restart_lines": 1, "failure_lines": 0}
+    bad = {**good, "score": 0.5, "reported": 0.5, "learned": False, "restarts": 2, "restart_lines": 2, "failure_lines": 1}
+    assert small_draws.violation(good) == small_draws.violation(bad) == ""
+    assert small_draws.violation({**good, "failure_lines": 1}) == "beats the prior and says that it learned nothing"
+    assert small_draws.violation({**bad, "failure_lines": 0}) == "no better than the prior and does not say so"
+    silent = {**bad, "restarts": 0, "restart_lines": 0}
+    assert small_draws.violation(silent) == "no better than the prior and did not restart"
