@@ -4,11 +4,14 @@
     python -m benchmarks.small_draws --table draws.jsonl
 
 A draw takes a set, a number of examples and the examples at random by its number, half of the draws with a dev file of 60
-examples and half without one. So that a run takes seconds on a CPU, texts are cut to 30 words (60 characters of Chinese), and
-sentences to tag have at most 25. Two things must hold: every run that ends no better than the prior on its dev data has
-restarted and says that it learned nothing; no run that beats the prior says so. Here the prior and the score are computed anew
-from the labels and the predictions, and "says" means a line that a user sees. A finished draw is not repeated: results are
-appended to the file, one JSON line each.
+examples and half without one. So that a run takes seconds on a CPU, texts are cut to 30 words (60 characters of Chinese), those
+of pairs to 12 (24), sentences to tag have at most 12, and both have half as many dev and test examples. Runs on pairs take a
+minute nevertheless: `--tasks classification,tagging` leaves their draws out.
+
+Two things must hold: every run that ends no better than the prior on its dev data has restarted and says that it learned
+nothing; no run that beats the prior says so. Here the prior and the score are computed anew from the labels and the
+predictions, and "says" means a line that a user sees. A finished draw is not repeated: results are appended to the file, one
+JSON line each.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ LEFT_OUT = {"sst5": "the sentences of sst5-sentences, with all their phrases", "
 FEWEST, MOST = 30, 300
 DEV, TEST = 60, 100
 WORDS, CHARACTERS = 30, 60
-TAGGED = 25  # words or characters of a sentence to tag, and half as many sentences in the dev and test data
+SHORT = 12  # words of each text of a pair (twice as many characters), and of a sentence to tag
 RESTART, FAILURE = "restarting with", "has learned nothing"
 HAN = re.compile("[\u3400-\u9fff]")
 
@@ -51,13 +54,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, help="number of the first draw")
+    parser.add_argument("--tasks", default=",".join(TASKS), help="tasks whose draws are trained, separated by commas")
     parser.add_argument("--out", type=Path, default=Path("draws.jsonl"), help="results, one per line")
     parser.add_argument("--table", type=Path, default=None, help="print the tables of a file of results")
     given = parser.parse_args()
     if given.table is None:
         done = {each["draw"] for each in read_results(given.out)}
         for number in range(given.first, given.first + given.draws):
-            if number not in done:
+            if number not in done and SETS[drawn(number)[0]].task in given.tasks.split(","):
                 result = run(number)
                 append(given.out, result)
                 print(result["draw"], result["set"], result.get("error") or violation(result) or "as it must be", flush=True)
@@ -69,10 +73,9 @@ def main() -> None:
 
 def run(number: int) -> dict[str, Any]:
     """Train on a draw with defaults, and record its scores, those of the prior, and what the user sees."""
-    chance = random.Random(number)
-    name = chance.choice([each for each in SETS if SETS[each].task in TASKS and each not in LEFT_OUT])
+    name, chance = drawn(number)
     size = round(math.exp(chance.uniform(math.log(FEWEST), math.log(MOST))))
-    share = 0.5 if SETS[name].task == "tagging" else 1.0
+    share = 1.0 if SETS[name].task == "classification" else 0.5
     dev, test = (round(share * DEV) if chance.random() < 0.5 else 0), round(share * TEST)
     found: dict[str, Any] = {"draw": number, "set": name, "size": size, "dev_file": bool(dev)}
     rows = chance.sample(pool(name), size + dev + test)
@@ -99,6 +102,12 @@ def run(number: int) -> dict[str, Any]:
         **{"restart_lines": _count(lines, RESTART), "failure_lines": _count(lines, FAILURE)},
         "seconds": round(time.monotonic() - began, 1),
     }
+
+
+def drawn(number: int) -> tuple[str, random.Random]:
+    """The set of a draw, and the source of its other choices."""
+    chance = random.Random(number)
+    return chance.choice([each for each in SETS if SETS[each].task in TASKS and each not in LEFT_OUT]), chance
 
 
 @contextmanager
@@ -142,12 +151,12 @@ def pool(name: str) -> list[Any]:
     task = task_class(labelled.task)
     examples = task.read(path, configure_task(labelled.task, {**task.guessed_options(path, config), **labelled.options})[0])
     if labelled.task == "tagging":
-        return [each for each in examples if len(each.words) <= TAGGED]
+        return [each for each in examples if len(each.words) <= SHORT]
     return [each for each in examples if each.label]
 
 
-def cut(text: str) -> str:
-    return text[:CHARACTERS] if len(HAN.findall(text)) > 0.3 * len(text) else " ".join(text.split()[:WORDS])
+def cut(text: str, words: int, characters: int) -> str:
+    return text[:characters] if len(HAN.findall(text)) > 0.3 * len(text) else " ".join(text.split()[:words])
 
 
 def write(path: Path, examples: Sequence[Any]) -> str:
@@ -157,8 +166,8 @@ def write(path: Path, examples: Sequence[Any]) -> str:
         path = path.with_suffix(".conll")
     else:
         names = ("first", "second") if hasattr(examples[0], "second") else ("text",)
-        keys = ("sentence1", "sentence2") if len(names) == 2 else names
-        rows = ({key: cut(getattr(each, name)) for key, name in zip(keys, names, strict=True)} for each in examples)
+        keys, length = (("sentence1", "sentence2"), (SHORT, 2 * SHORT)) if len(names) == 2 else (names, (WORDS, CHARACTERS))
+        rows = ({key: cut(getattr(each, name), *length) for key, name in zip(keys, names, strict=True)} for each in examples)
         pairs = zip(rows, examples, strict=True)
         texts = (json.dumps({**row, "label": each.label}, ensure_ascii=False) for row, each in pairs)
         path = path.with_suffix(".jsonl")
