@@ -47,6 +47,7 @@ def test_sentence_vectors_are_those_of_encode() -> None:
         np.testing.assert_allclose(found, model.encode(texts, pooling=name), atol=1e-6)
     assert sentence_vectors.similarity(np.eye(4, dtype=np.float32)[[0, 1, 2, 0, 2, 3]], [5.0, 0.0, 0.0]) == pytest.approx(1)
 
+
 def test_small_draws_are_judged_by_their_own_scores() -> None:
     from benchmarks import small_draws
 
