@@ -71,7 +71,8 @@ def surprise_of(encoder: Encoder, words: list[str]) -> dict[str, Any]:
     sides: dict[str, Any] = {"left": scores.forward[: len(words)], "right": None, "both": None}
     if scores.backward is not None:
         sides["right"] = scores.backward[: len(words)]
-        sides["both"] = encoder.cloze_log_probs(words) if hasattr(encoder, "cloze_log_probs") else None
+        from_both: Any = getattr(encoder, "cloze_log_probs", None)
+        sides["both"] = None if from_both is None else from_both(words)
     return {name: None if side is None else _bits(side, scores.known) for name, side in sides.items()}
 
 
