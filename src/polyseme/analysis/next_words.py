@@ -46,4 +46,4 @@ def _log_probs(encoder: Encoder, words: list[str]) -> NDArray[np.float64]:
             assert isinstance(encoder, BidirectionalLanguageModel)
             states, _ = encoder.read([words], start=None)
             state = states[-1, 0, len(words), : encoder.config.output]
-        return torch.log_softmax(encoder.output(state[None])[0].float(), dim=0).cpu().double().numpy()  # type: ignore[operator]
+        return torch.log_softmax(encoder.output(state[None])[0].float(), dim=0).cpu().double().numpy()  # type: ignore[misc]
