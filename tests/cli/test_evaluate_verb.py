@@ -120,11 +120,13 @@ def test_many_labels_are_shown_by_pairs(run, runs, tmp_path, monkeypatch):
 
 def test_a_table_with_another_layout(run, runs, tmp_path):
     file, rows = tmp_path / "a.tsv", "a good film\t7\tpos\na bad film\t8\tneg\n" * 2
-    file.write_text(rows)
     call = ("evaluate", runs / "classifier", file, "--errors", "0")
+    file.write_text("a good film\tit is\tpos\tx\na bad film\tit was\tneg\ty\n" * 2)
     assert "give columns by number, or by name if it is a header: --text 0 --label 1" in one_sentence(run(*call), 2)
+    file.write_text(rows)
     result = run(*call, "--text", "0", "--label", "-1")
     assert result.code == 0 and "4 examples" in result.out
+    assert run(*call).out == result.out  # found by their content
     file.write_text("what\tnumber\thow\n" + rows)
     assert "the first row names the columns" in run(*call, "--text", "0", "--label", "-1").err
     assert "--header or --no-header" in one_sentence(run(*call, "--text", "0", "--label", "-1", "--strict"))

@@ -154,10 +154,10 @@ def test_labels_that_the_training_data_lacks(run, files):
     call = ["train", "ner", "--data", files / "train.conll", "--dev", files / "dev.conll", "--test", files / "new.conll"]
     result = run(*call, *SMALL, "--out", files / "run")
     assert result.code == 0
-    assert [line for line in result.err.splitlines() if line.startswith("polyseme: ")] == [
-        f"polyseme: {files}/new.conll:1: has the label 'ORG' (2 times); the training data has no such label, "
-        "so it counts as wrong"
-    ]
+    unknown, learned = (line for line in result.err.splitlines() if line.startswith("polyseme: "))
+    has = "has the label 'ORG' (2 times); the training data has no such label, so it counts as wrong"
+    assert unknown == f"polyseme: {files}/new.conll:1: {has}"
+    assert "has learned nothing" in learned and "1 step is too few to learn from" in learned
     (files / "plain.conll").write_text("Ann NOUN\n")
     call[call.index(files / "new.conll")] = files / "plain.conll"
     assert "plain.conll:1: has the tag 'NOUN'" in one_sentence(run(*call, *SMALL, "--out", files / "other"))
@@ -168,7 +168,7 @@ def test_folds(run, files):
     result = run(*command, "--folds", "2", "--json")
     (reported,) = result.json
     assert reported["folds"] == 2 and len(reported["fold_scores"]) == 2 and "accuracy" in reported["scores"]["test"]
-    assert "fold 2 of 2: 8 examples for training, 10 for the test" in result.err
+    assert "fold 2 of 2: test accuracy " in result.err and result.err.count("classes ") == 1
     assert "pooled" in run(*command, "--folds", "2").out
     assert "--folds 2 divides the data itself: leave out --dev" in one_sentence(run(*command, "--folds", "2", "--dev", "x"), 2)
     assert "--folds is 1; allowed: 2 or more" in one_sentence(run(*command, "--folds", "1"), 2)

@@ -91,7 +91,8 @@ def no_restart(steps: int, world_size: int) -> str:
     """Return why a run that failed does not restart; empty: it may."""
     if world_size > 1:
         return "runs of several processes do not restart"
-    return f"{steps} steps are too few to learn from, or to restart" if steps < MIN_STEPS else ""
+    few = f"{count(steps, 'step')} {'is' if steps == 1 else 'are'} too few to learn from, or to restart"
+    return few if steps < MIN_STEPS else ""
 
 
 def no_better(metric: str, score: float, examples: int) -> str:
