@@ -28,8 +28,8 @@ def principal(vectors: NDArray[np.floating], dims: int = 2) -> NDArray[np.float6
 
     An axis points to the side of its largest absolute value.
 
-    >>> principal(np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 0.0]]), 1).ravel().tolist()
-    [1.0, -1.0, 0.0]
+    >>> principal(np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 0.0]]), 1).ravel().tolist()
+    [-1.0, 2.0, -1.0]
     """
     rows = np.asarray(vectors, dtype=np.float64)
     centred = rows - rows.mean(0)
