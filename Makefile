@@ -23,11 +23,13 @@ setup: $(VENV)/ready
 # the second distribution, which a copy without the large files may lack
 MODELS := $(wildcard models/pyproject.toml)
 
+# Playwright is for tests of the page, where the system has a browser
 # torch first and pinned: a newer version would install gigabytes of CUDA packages
 $(VENV)/ready: pyproject.toml constraints.txt $(MODELS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt torch hatchling editables
 	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[dev]' $(MODELS:%/pyproject.toml=-e ./%)
+	if command -v chromium chromium-browser >/dev/null; then $(BIN)/python -m pip install --quiet 'playwright>=1.49'; fi
 	touch $@
 
 demo: setup

@@ -4,7 +4,7 @@
 
 The scale is the largest absolute weight of the channel / 127. Clipping the largest weights, as is done for fewer bits, gains
 nothing here: with the clip that has the least squared error in each channel, the error of the matrices of the model `en` is at
-most 0.3 % smaller (one matrix 7 %). Whether rows or columns lose less differs between matrices, up to a third of the error, so
+most about 1 % smaller. Whether rows or columns lose less differs between matrices, up to a third of the error, so
 that is tried for each. Scales have 16 significant bits, so that `number * scale` is exact in float32 and weights that were read
 are written again as they were.
 """
