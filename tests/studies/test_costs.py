@@ -50,6 +50,7 @@ class Done:
         return 0
 
 
+@pytest.mark.slow
 def test_rows_by_short_names_with_what_they_cost(desk: Path) -> None:
     pytest.importorskip("matplotlib")
     call = "compare --tasks ner --model bert=my-bert --model elmo=my-elmo --model other=published --seeds 1 --plot --out study"

@@ -289,9 +289,8 @@ def turned_pairs(count: int, seed: int) -> list[TextPair]:
 OTHERWISE = {"input_feeding": True, "attention": "additive", "tied": True, "label_smoothing": 0.1}
 
 
-@pytest.mark.parametrize(
-    "changes", [pytest.param({}, id="usual"), pytest.param(OTHERWISE, id="otherwise", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [pytest.param({}, id="usual"), pytest.param(OTHERWISE, id="otherwise")])
 def test_it_learns_to_turn_texts_around_and_to_copy_names(changes: dict[str, Any], tmp_path: Path) -> None:
     train, dev = turned_pairs(800, 0), turned_pairs(60, 1)
     fitting = FitConfig(batch_size=32, epochs=10, optim=OptimConfig(learning_rate=1e-2, weight_decay=0.0, clip_norm=5.0))

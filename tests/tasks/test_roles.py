@@ -79,6 +79,7 @@ def test_tags_are_always_legal(crf: bool) -> None:
     assert any(tag[0] == "I" for one in found for tag in one.tags)
 
 
+@pytest.mark.slow
 def test_moves_are_learned_only_with_a_crf(tmp_path: Path) -> None:
     for crf in (False, True):
         task = fit(

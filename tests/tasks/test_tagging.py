@@ -162,6 +162,7 @@ def test_frozen_encoders_read_sentences_in_their_document(tmp_path: Path, cached
     assert not torch.allclose(inputs[:, 1, :2], torch.from_numpy(encoder.embed([examples[1].words])[0]), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_what_stands_before_a_sentence_is_learned_from(tmp_path: Path) -> None:
     """Alone, no tagger can tell the town from the club."""
     file = documents(tmp_path)
