@@ -10,12 +10,14 @@ import pytest
 import torch
 
 import polyseme
+from polyseme.analysis.next_words import predicts_next
 from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
 from polyseme.encoders.config import UlmfitConfig
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.config import AwdDropout
+from polyseme.serve.explorer import surprise_of
 from polyseme.text.vocabulary import Vocabulary
 
 WORDS = ["<s>", "</s>", "<unk>", "the", "bank", "of", "river", "a"]
@@ -188,3 +190,10 @@ def test_long_sequences_are_read_in_chunks_with_gradients(monkeypatch: pytest.Mo
     last = parts.vectors[0, : model.config.dim].sum()  # the state of the last word, which the last chunk has read
     rows = torch.autograd.grad(last, model.table.weight)[0].abs().sum(dim=1).nonzero()[:, 0].tolist()
     assert rows == sorted({WORDS.index(word) for word in ("bank", "of", "a", "river")})  # 16 tokens are read, 12 to 15 last
+
+
+def test_a_backward_model_does_not_tell_the_next_word() -> None:
+    assert predicts_next(small()) and not predicts_next(small(backward=True))
+    assert surprise_of(small(), ["the"])["right"] is None
+    backward = surprise_of(small(backward=True), ["the"])
+    assert backward["left"] is None and len(backward["right"]) == 1

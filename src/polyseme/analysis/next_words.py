@@ -14,7 +14,9 @@ from polyseme.encoders.ngram import NgramModel
 
 
 def predicts_next(encoder: Encoder) -> bool:
-    """Whether `next_words` works: for n-grams, NNLM, ULMFiT and ELMo with its output layer."""
+    """Whether `next_words` works: for n-grams, NNLM, ULMFiT and ELMo with its output layer, if they read from left to right."""
+    if getattr(encoder.config, "backward", False):
+        return False
     return encoder.predicts_words and isinstance(encoder, NgramModel | LeftToRight | BidirectionalLanguageModel)
 
 
@@ -25,7 +27,9 @@ def next_words(encoder: Encoder, words: list[str], count: int = 10) -> list[tupl
     [('the', 0.41)]
     """
     if not predicts_next(encoder) or encoder.vocabulary is None:
-        raise PolysemeError(f"a model of kind {encoder.kind} does not tell the next word: use n-grams, nnlm, ulmfit or elmo")
+        raise PolysemeError(
+            f"a model of kind {encoder.kind} does not tell the next word: use n-grams, nnlm, a forward ulmfit or elmo"
+        )
     values = _log_probs(encoder, words)
     unknown = getattr(encoder.config, "unknown", None)
     special = [token for token in (encoder.config.begin, unknown) if token is not None and token in encoder.vocabulary]

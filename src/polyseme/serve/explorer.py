@@ -68,7 +68,8 @@ def surprise_of(encoder: Encoder, words: list[str]) -> dict[str, Any]:
     A side that the model cannot read is None, and so is a word that is not in its vocabulary.
     """
     (scores,) = encoder.log_probs([words])
-    sides: dict[str, Any] = {"left": scores.forward[: len(words)], "right": None, "both": None}
+    read_from = "right" if getattr(encoder.config, "backward", False) else "left"
+    sides: dict[str, Any] = {"left": None, "right": None, "both": None, read_from: scores.forward[: len(words)]}
     if scores.backward is not None:
         sides["right"] = scores.backward[: len(words)]
         from_both: Any = getattr(encoder, "cloze_log_probs", None)

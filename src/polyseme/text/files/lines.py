@@ -40,12 +40,21 @@ def lines_of(texts: Sequence[str] | None, path: str | Path | None) -> Lines:
     if texts and path is not None:
         raise UsageError(f"the text is given twice, as TEXT and as {arg('input')}: give one of them")
     if texts:
+        if len(texts) == 1 and _is_file(texts[0]):
+            _log.warning("%s is read as a text; to read the file of this name, give %s", texts[0], arg("input", texts[0]))
         return TextLines(texts)
     if path is not None:
         return file_lines(path)
     if sys.stdin is not None and sys.stdin.isatty():
         raise UsageError(f"no text given: add TEXT or {arg('input', 'FILE')}, or pipe text in")
     return file_lines("-")
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long for a name, or with a null character
+        return False
 
 
 def file_lines(path: str | Path) -> Lines:

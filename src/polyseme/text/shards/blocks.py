@@ -90,6 +90,8 @@ def _mixed(split: Callable[[str], list[str]], limit: int, sentence: str) -> list
 def split_documents(text: str) -> list[list[str]]:
     """Return the documents of a text, each a list of paragraphs. Blank lines separate them; without any, a line is a document.
 
+    Files are read in blocks of a quarter of a megabyte; a document across the edge of two blocks counts as two.
+
     >>> split_documents("one\\ntwo\\n\\nthree\\n"), split_documents("one\\ntwo\\n")
     ([['one', 'two'], ['three']], [['one'], ['two']])
     """
