@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 
 import torch
@@ -12,7 +13,11 @@ from torch import Tensor
 from polyseme.base import format1
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.batch import Sentence
+from polyseme.nn.weight_version import WeightVersion, weight_version
 from polyseme.text.corpus import Corpus
+from polyseme.text.words import Splitter
+
+_known: weakref.WeakKeyDictionary[Encoder, tuple[tuple[WeightVersion, Splitter, str], str]] = weakref.WeakKeyDictionary()
 
 
 def model_fingerprint(encoder: Encoder) -> str:
@@ -35,6 +40,14 @@ def model_fingerprint(encoder: Encoder) -> str:
     digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
     hash_weights(digest, {name: value for name, value in encoder.state_dict().items() if not name.startswith("output.")})
     return digest.hexdigest()
+
+
+def known_fingerprint(encoder: Encoder) -> str:
+    """Return the fingerprint of an encoder, computed once until it changes."""
+    now = (weight_version(encoder), encoder.splitter, getattr(encoder, "precision", "fp32"))
+    if encoder not in _known or _known[encoder][0] != now:
+        _known[encoder] = (now, model_fingerprint(encoder))
+    return _known[encoder][1]
 
 
 def _header(name: str, value: Tensor) -> str:

@@ -70,6 +70,8 @@ class TaskJob:
     data: Splits | None = None
     """Examples that are read and divided already; None: those of the files."""
     display: RunDisplay = "all"
+    in_memory: bool = False
+    """Whether there are no files, only `data`: no columns are guessed."""
 
     def train(self, run: Run, *, accept_changes: bool = False, notify: Notify = _log.info) -> FitResult:
         """Train the task; `notify` gets what the user should know."""
@@ -110,7 +112,8 @@ class TaskJob:
         `recorded`: the configs of the run that is resumed.
         """
         config, _ = configure_task(self.task, self.options, recorded)
-        guessed = {} if recorded else task_class(self.task).guessed_options(self.files.train, config, self.options)
+        known = recorded is not None or self.in_memory
+        guessed = {} if known else task_class(self.task).guessed_options(self.files.train, config, self.options)
         options = {**guessed, **self.options}
         return options, *configure_task(self.task, options, recorded)
 

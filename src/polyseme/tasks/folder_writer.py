@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,9 @@ import polyseme
 from polyseme.base.files import atomic_folder, write_text
 from polyseme.base.tensor_files import write_tensors
 from polyseme.encoders.base import Encoder
-from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.encoders.fingerprint import known_fingerprint, model_fingerprint
 from polyseme.encoders.folder import FORMAT, write_splitter
 from polyseme.encoders.shipped import HASH, NAMES
-from polyseme.nn.weight_version import WeightVersion, weight_version
 from polyseme.tasks.config import TaskConfig
 from polyseme.tasks.features import Features
 from polyseme.text.vocabulary import Vocabulary
@@ -76,7 +74,7 @@ def write_task_folder(task: TaskFiles, folder: Path) -> None:
 
 def _copied(encoder: Encoder, name: str, folder: Path) -> dict[str, Any]:
     """A frozen encoder: named where it comes with the package, else copied once."""
-    content = _fingerprint(encoder)
+    content = known_fingerprint(encoder)
     if encoder.source in NAMES and content == _shipped_fingerprint(encoder.source):  # and not with another splitter
         return {"shipped": encoder.source, "sha256": content}
     note = folder / name / COPIED
@@ -84,17 +82,6 @@ def _copied(encoder: Encoder, name: str, folder: Path) -> dict[str, Any]:
         encoder.save_pretrained(folder / name)
         write_text(note, content)
     return {"folder": name, "sha256": content}
-
-
-_known: weakref.WeakKeyDictionary[Encoder, tuple[tuple[WeightVersion, Splitter, str], str]] = weakref.WeakKeyDictionary()
-
-
-def _fingerprint(encoder: Encoder) -> str:
-    """The fingerprint of a frozen encoder, computed once until it changes: a run saves often."""
-    now = (weight_version(encoder), encoder.splitter, getattr(encoder, "precision", "fp32"))
-    if encoder not in _known or _known[encoder][0] != now:
-        _known[encoder] = (now, model_fingerprint(encoder))
-    return _known[encoder][1]
 
 
 @functools.cache
