@@ -194,9 +194,7 @@ class _TaskEstimator(_TextInput):
         temporary = tempfile.TemporaryDirectory(prefix="polyseme-") if self.out is None else nullcontext(self.out)
         with temporary as folder:
             files = DataFiles("the data")
-            job = TaskJob(
-                self._task, files, folder, self._encoders, options=options, data=data, display="none", in_memory=True
-            )
+            job = TaskJob(self._task, files, folder, self._encoders, options=options, data=data, display="none", in_memory=True)
             return job.train(RunConfig(seed=self.random_state, device=self.device).run(), notify=_log.info).task
 
     def __sklearn_is_fitted__(self) -> bool:
