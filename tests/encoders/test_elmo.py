@@ -324,7 +324,7 @@ def test_a_full_device_goes_on_with_half_the_batch(monkeypatch: pytest.MonkeyPat
         (lambda m: m.embed(["cat"], start=3), r"unknown start 3 \(known: .*zero"),
         (lambda m: m.encode(["cat"], pooling=5), r"unknown pooling 5 \(known: .*mean"),
         (lambda m: m.embed(["cat"], start="learned"), "no learned state\\); allowed: zero, warm, carry"),
-        (lambda m: m(m.prepare(["cat"]), start="carry"), "start='carry' applies only to embed"),
+        (lambda m: m.start_state("carry", 1), "start='carry' is no fixed state"),
         (lambda m: m.embed(["cat"], batch_words=0), "batch_words is 0"),
         (lambda m: m.embed(["cat"], batch_words="x"), "batch_words is 'x' and batch_size is 128; allowed: whole numbers"),
         (lambda m: m.embed(["cat"], batch_size=1.5), "batch_size is 1.5; allowed: whole numbers of 1 or more"),

@@ -22,6 +22,8 @@ class CarriedState:
         zero = lstm.zero_state(0)
         state = self._state or zero
         state = LstmState(state.hidden.to(zero.hidden), state.cell.to(zero.cell))
+        if state.cell.is_inference() and not torch.is_inference_mode_enabled():  # left by `embed`: gradients need a copy
+            state = LstmState(state.hidden.clone(), state.cell.clone())
         have = state.cell.shape[2]
         if have < rows:
             more = lstm.zero_state(rows - have)
@@ -30,8 +32,9 @@ class CarriedState:
         return LstmState(state.hidden[:, :, :rows], state.cell[:, :, :rows])
 
     def keep(self, state: LstmState) -> None:
-        """Replace the state of the first rows by that at the end of their sentences; further rows stay."""
+        """Replace the state of the first rows by that at the end of their sentences, without gradients; further rows stay."""
         assert self._state is not None
+        state = LstmState(state.hidden.detach(), state.cell.detach())
         rows = state.cell.shape[2]
         self._state = LstmState(
             torch.cat([state.hidden, self._state.hidden[:, :, rows:]], 2),

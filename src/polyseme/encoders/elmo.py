@@ -28,7 +28,7 @@ from polyseme.encoders.batch import Batch, Layers, Sentence
 from polyseme.encoders.bidirectional import BidirectionalLanguageModel
 from polyseme.encoders.carried_state import CarriedState
 from polyseme.encoders.elmo_config import ElmoConfig, Start
-from polyseme.encoders.elmo_words import ElmoInputs, WordEncoder, WordInputs, character_encoder
+from polyseme.encoders.elmo_words import ElmoInputs, WordEncoder, WordInputs, character_encoder, number_words
 from polyseme.encoders.layer_choice import LayerSelection, to_arrays
 from polyseme.encoders.word_cache import WordCache
 from polyseme.nn.config import Precision
@@ -336,25 +336,15 @@ class Elmo(BidirectionalLanguageModel, Encoder):
 
     def prepare(self, sentences: Sequence[Sentence]) -> Batch:
         texts = self._some_texts(sentences)
-        words, index, lengths = self._number(texts)
+        words, index, lengths = number_words(texts, self.config)
         mask = torch.arange(index.shape[1] - 2) < (lengths - 2)[:, None]
         inputs = ElmoInputs(self.word_inputs(words), index)
         return Batch(inputs, mask.to(self.device), (lengths - 2).to(self.device))
 
-    def _number(self, texts: list[list[str]]) -> tuple[list[str], Tensor, Tensor]:
-        """Return distinct words, their numbers (batch, words + 2) with begin and end tokens, and lengths with these."""
-        numbers: dict[str, int] = {self.config.begin: 0, self.config.end: 1}
-        lengths = np.array([len(text) + 2 for text in texts], dtype=np.int64)
-        index = np.zeros((len(texts), int(lengths.max(initial=2))), dtype=np.int64)
-        for row, text in enumerate(texts):
-            index[row, 1 : len(text) + 1] = [numbers.setdefault(word, len(numbers)) for word in text]
-            index[row, len(text) + 1] = 1
-        return list(numbers), torch.from_numpy(index), torch.from_numpy(lengths)
-
     # ---- tensors -> layers
 
     def forward(self, batch: Batch, *, start: Start | None = None) -> Layers:
-        """Run a prepared batch; `start` as in `embed`, except "carry"."""
+        """Run a prepared batch; `start` as in `embed`: with "carry", each row reads on from that row of the batch before."""
         full = self._full(batch, start)[self.shown]
         lengths = batch.lengths.cpu() + 2
         states = full[:, :, 1:-1].masked_fill(~batch.mask[..., None], 0.0)
@@ -377,8 +367,11 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         inputs: ElmoInputs = batch.inputs
         distinct = self.tokens(inputs.distinct)
         lengths = batch.lengths.cpu() + 2
-        state = self.start_state(start, len(lengths))
-        return self._run(lambda rows: distinct.index_select(0, rows.to(distinct.device)), inputs.index, lengths, state)[0]
+        state = self._begin(start, len(lengths))
+        full, end = self._run(lambda rows: distinct.index_select(0, rows.to(distinct.device)), inputs.index, lengths, state)
+        if start == "carry":
+            self._carried.keep(end)
+        return full
 
     def _run(
         self,
@@ -430,11 +423,18 @@ class Elmo(BidirectionalLanguageModel, Encoder):
             return self.contextualizer.zero_state(rows)
         self._check_start(start)
         if start == "carry":
-            raise UsageError(f"{arg('start', 'carry')} applies only to embed and log_probs, which keep the order of sentences")
+            raise UsageError(f"{arg('start', 'carry')} is no fixed state: the batch before decides")
         if start == "warm":
             return self.warm_state().expand(rows)
         assert self.learned is not None
         return LstmState(self.learned["hidden"], self.learned["cell"]).expand(rows)
+
+    def _begin(self, start: Start | None, rows: int) -> LstmState:
+        """As `start_state`, and for "carry" the state at the end of the batch before."""
+        if start != "carry":
+            return self.start_state(start, rows)
+        self._check_start(start)
+        return self._carried.take(self.lstm, rows)
 
     def _check_start(self, start: Start) -> None:
         if start not in get_args(Start):
@@ -450,7 +450,7 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         now = weight_version(self)
         if self._warm is None or self._warm[0] != now:
             with torch.no_grad():
-                words, index, lengths = self._number([["."]])
+                words, index, lengths = number_words([["."]], self.config)
                 distinct = self.tokens(self.word_inputs(words))
                 state = self.lstm.zero_state(1)
                 for _ in range(WARM_UP):
@@ -484,19 +484,14 @@ class Elmo(BidirectionalLanguageModel, Encoder):
 
         Words that were read before come from the cache.
         """
-        words, index, lengths = self._number(texts)
+        words, index, lengths = number_words(texts, self.config)
         now = weight_version(self.tokens)
 
         def vectors(numbers: Tensor) -> Tensor:
             wanted = [self._read_part(words[number]) for number in numbers.tolist()]
             return self.cache.lookup(wanted, now, lambda missing: self.tokens(self.word_inputs(missing)))
 
-        if start == "carry":
-            self._check_start(start)
-            state = self._carried.take(self.lstm, len(texts))
-        else:
-            state = self.start_state(start, len(texts))
-        states, end = self._run(vectors, index, lengths, state, chunk)
+        states, end = self._run(vectors, index, lengths, self._begin(start, len(texts)), chunk)
         if start == "carry":
             self._carried.keep(end)
         return states, lengths

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -53,6 +54,17 @@ class WordEncoder(nn.Module):
             vectors.append(self.characters(inputs.characters, inputs.lengths))
         concatenated = torch.cat(vectors, dim=1)
         return self.projection(concatenated) if self.projection is not None else concatenated
+
+
+def number_words(texts: Sequence[Sequence[str]], config: ElmoConfig) -> tuple[list[str], Tensor, Tensor]:
+    """Return distinct words, their numbers (batch, words + 2) with begin and end tokens, and lengths with these."""
+    numbers: dict[str, int] = {config.begin: 0, config.end: 1}
+    lengths = np.array([len(text) + 2 for text in texts], dtype=np.int64)
+    index = np.zeros((len(texts), int(lengths.max(initial=2))), dtype=np.int64)
+    for row, text in enumerate(texts):
+        index[row, 1 : len(text) + 1] = [numbers.setdefault(word, len(numbers)) for word in text]
+        index[row, len(text) + 1] = 1
+    return list(numbers), torch.from_numpy(index), torch.from_numpy(lengths)
 
 
 def character_encoder(config: ElmoConfig, alphabet: Sequence[str] | None) -> Utf8Characters | CodePointCharacters | None:

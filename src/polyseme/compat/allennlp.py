@@ -1,0 +1,149 @@
+"""AllenNLP's ELMo: `Elmo`, `batch_to_ids` and `ScalarMix` as in 2.10, `ElmoEmbedder` as in 0.9.
+
+`Elmo` and `ElmoEmbedder` are stateful, as they were: row k of a batch reads on from row k of the batch before. `stateful=False`
+(new here) starts every sentence from the same state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from polyseme.base.errors import UsageError
+from polyseme.compat.elmo_embedder import ElmoEmbedder
+from polyseme.compat.weights import load_elmo
+from polyseme.encoders.batch import Batch
+from polyseme.encoders.id_batch import add_sentence_ends, batch_of_ids
+from polyseme.text.characters import Utf8Characters
+
+__all__ = ["Elmo", "ElmoEmbedder", "ScalarMix", "batch_to_ids"]
+_EPSILON = 1e-13
+
+
+def batch_to_ids(batch: Sequence[Sequence[str]]) -> Tensor:
+    """Spell sentences of words as character ids, (sentences, longest, 50), with zeros on padding."""
+    characters = Utf8Characters()
+    ids = torch.zeros(len(batch), max(map(len, batch), default=0), characters.max_length, dtype=torch.int64)
+    for row, words in enumerate(batch):
+        ids[row, : len(words)] = torch.from_numpy(characters.encode(list(words))[0])
+    return ids
+
+
+class ScalarMix(nn.Module):
+    """A weighted sum of tensors of one shape: gamma * sum of softmax(w)_k * tensor_k."""
+
+    def __init__(
+        self,
+        mixture_size: int,
+        do_layer_norm: bool = False,
+        initial_scalar_parameters: Sequence[float] | None = None,
+        trainable: bool = True,
+    ) -> None:
+        super().__init__()
+        start = [0.0] * mixture_size if initial_scalar_parameters is None else list(initial_scalar_parameters)
+        if len(start) != mixture_size:
+            raise UsageError(f"got {len(start)} initial_scalar_parameters for a mixture_size of {mixture_size}")
+        self.mixture_size, self.do_layer_norm = mixture_size, do_layer_norm
+        weights = [nn.Parameter(torch.tensor([float(each)]), requires_grad=trainable) for each in start]
+        self.scalar_parameters = nn.ParameterList(weights)
+        self.gamma = nn.Parameter(torch.ones(1), requires_grad=trainable)
+
+    def forward(self, tensors: Sequence[Tensor], mask: Tensor | None = None) -> Tensor:
+        """Mix tensors (..., dim); the layer norm takes one mean and variance over all that `mask` (...) leaves."""
+        if len(tensors) != self.mixture_size:
+            raise UsageError(f"got {len(tensors)} tensors for a mixture_size of {self.mixture_size}")
+        if self.do_layer_norm:
+            if mask is None:
+                raise UsageError("do_layer_norm needs the mask of the tensors")
+            tensors = [_layer_norm(tensor, mask.bool()) for tensor in tensors]
+        shares = torch.softmax(torch.cat(list(self.scalar_parameters)), dim=0)
+        return self.gamma * sum(share * tensor for share, tensor in zip(shares, tensors, strict=True))
+
+
+def _layer_norm(tensor: Tensor, mask: Tensor) -> Tensor:
+    kept = tensor[mask]
+    return (tensor - kept.mean()) / torch.sqrt(kept.var(correction=0) + _EPSILON)
+
+
+class _ElmoBiLm(nn.Module):
+    """The language model inside `Elmo`: all layers, with the sentence ends."""
+
+    def __init__(self, options: Any, weights: Any, requires_grad: bool, words: list[str] | None, stateful: bool) -> None:
+        super().__init__()
+        self.model = load_elmo(weights, options).requires_grad_(requires_grad)
+        self.num_layers, self.words, self.stateful = self.model.layers, words, stateful
+
+    def get_output_dim(self) -> int:
+        return self.model.dim
+
+    def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Any]:
+        """Return `activations`, a list of (batch, words + 2, dim), and their `mask`."""
+        batch = self._listed(word_inputs) or batch_of_ids(self.model, add_sentence_ends(self.model, inputs))
+        layers = self.model(batch, start="carry" if self.stateful else None)
+        steps = (inputs if word_inputs is None else word_inputs).shape[1] + 2
+        full = F.pad(layers.states, (0, 0, 1, steps - 1 - layers.states.shape[2]))
+        ends, rows = batch.lengths + 1, torch.arange(len(batch.lengths), device=full.device)
+        full[:, :, 0], full[:, rows, ends] = layers.ends.unbind(2)
+        return {"activations": list(full), "mask": torch.arange(steps, device=full.device) <= ends[:, None]}
+
+    def _listed(self, ids: Tensor | None) -> Batch | None:
+        """The batch of words by their places in `vocab_to_cache`, where 0 is padding; None: a word is not listed."""
+        if ids is None or self.words is None or not ids.numel() or int(ids.max()) >= len(self.words) or int(ids.min()) < 0:
+            return None
+        return self.model.prepare([[self.words[place] for place in row if place] for row in ids.tolist()])
+
+
+class Elmo(nn.Module):
+    """ELMo representations for a network: mixes of the layers, with a dropout behind them.
+
+    Cached words are looked up by their spelling, so `vocab_to_cache` only says what `word_inputs` mean: gradients and vectors
+    are those of the characters.
+    """
+
+    def __init__(
+        self,
+        options_file: str | Path | None,
+        weight_file: str | Path | None,
+        num_output_representations: int,
+        requires_grad: bool = False,
+        do_layer_norm: bool = False,
+        dropout: float = 0.5,
+        vocab_to_cache: list[str] | None = None,
+        keep_sentence_boundaries: bool = False,
+        scalar_mix_parameters: list[float] | None = None,
+        module: nn.Module | None = None,
+        *,
+        stateful: bool = True,
+    ) -> None:
+        super().__init__()
+        if module is not None and (options_file is not None or weight_file is not None):
+            raise UsageError("give either options_file and weight_file, or module")
+        made = module or _ElmoBiLm(options_file, weight_file, requires_grad, vocab_to_cache, stateful)
+        self._elmo_lstm: Any = made
+        self._keep_sentence_boundaries, self._dropout = keep_sentence_boundaries, nn.Dropout(dropout)
+        self._count = num_output_representations
+        for number in range(num_output_representations):
+            trainable = scalar_mix_parameters is None
+            mix = ScalarMix(made.num_layers, do_layer_norm, scalar_mix_parameters, trainable)  # type: ignore[arg-type]
+            self.add_module(f"scalar_mix_{number}", mix)
+
+    def get_output_dim(self) -> int:
+        return int(self._elmo_lstm.get_output_dim())
+
+    def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Any]:
+        """Character ids (..., words, 50) -> `elmo_representations`, a list of (..., words, dim), and `mask` (..., words)."""
+        shape = tuple(inputs.shape[:-1] if word_inputs is None else word_inputs.shape)
+        flat = inputs.reshape(-1, *inputs.shape[-2:])
+        found = self._elmo_lstm(flat, None if word_inputs is None else word_inputs.reshape(-1, shape[-1]))
+        layers, mask = found["activations"], found["mask"].bool()
+        mixed = [getattr(self, f"scalar_mix_{number}")(layers, mask) for number in range(self._count)]
+        if not self._keep_sentence_boundaries:
+            mask = mask[:, 2:]
+            mixed = [each[:, 1:-1].masked_fill(~mask[..., None], 0.0) for each in mixed]
+        shape = (*shape[:-1], mask.shape[1])
+        return {"elmo_representations": [self._dropout(each).view(*shape, -1) for each in mixed], "mask": mask.view(shape)}
