@@ -187,9 +187,9 @@ def test_embedder_writes_files(small: SmallModel, tmp_path) -> None:
 
 def test_mistakes(small: SmallModel) -> None:
     elmo = Elmo(small.options, small.weights, 1)
-    with pytest.raises(UsageError, match="12 characters per word; .* reads 50"):
+    with pytest.raises(UsageError, match=r"12 characters per word; .* reads 50"):
         elmo(torch.ones(1, 2, 12, dtype=torch.int64))
-    with pytest.raises(UsageError, match="padding .* between words"):
+    with pytest.raises(UsageError, match=r"padding .* between words"):
         elmo(torch.cat([batch_to_ids([["a"]]), torch.zeros(1, 1, 50, dtype=torch.int64), batch_to_ids([["b"]])], 1))
     with pytest.raises(UsageError, match="ids run from 300 to 300; allowed: 0 to 261"):
         elmo(torch.full((1, 2, 50), 300))

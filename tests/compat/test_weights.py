@@ -49,7 +49,7 @@ def test_an_address_is_downloaded_once(small: SmallModel, address: str, monkeypa
 
 
 def test_what_is_missing_leaves_nothing_behind(address: str, tmp_path: Path) -> None:
-    with pytest.raises(PolysemeError, match="cannot be downloaded .*404"):
+    with pytest.raises(PolysemeError, match=r"cannot be downloaded .*404"):
         local_file(f"{address}/nothing.hdf5")
     assert not [path for path in (tmp_path / "ours").rglob("*") if path.is_file()]
 
