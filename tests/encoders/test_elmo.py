@@ -17,7 +17,7 @@ from polyseme.base.config import ConfigError
 from polyseme.base.errors import UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES, ElmoConfig
-from polyseme.nn.config import LstmConfig
+from polyseme.nn.config import LstmConfig, TransformerConfig
 from polyseme.nn.lstm.layers import plain_only
 from tests.encoders.small import CHARACTERS, WARM_UP, WORDS, elmo, sentences
 
@@ -255,6 +255,22 @@ def test_odd_words() -> None:
     odd = ["", " ", "\x00", "\ud800", "x" * 1_000_000, "\n", "<S>", "</S>", "👩‍👩‍👧", "ß" * 49]
     vectors = elmo().embed([odd])[0]
     assert vectors.shape == (3, len(odd), 16) and np.isfinite(vectors).all()
+
+
+@pytest.mark.parametrize("form", ["characters", "words", "both"])
+@pytest.mark.parametrize("architecture", ["narrow", "wide", "transformer"])
+def test_layer_0_alone_is_layer_0_of_all(form: str, architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = LstmConfig(cell_size=6, projection_size=4, layers=1, residual=False)
+    transformer = TransformerConfig(layers=1, heads=2, feedforward_size=8) if architecture == "transformer" else None
+    model = elmo(form=form, transformer=transformer, **({"lstm": narrow} if architecture == "narrow" else {}))
+    texts = [["the", "cat", "sat"], ["cat"], []]
+    expected = [array[0] for array in model.embed(texts)]
+    monkeypatch.setattr(model, "read", None)  # the network above is not run
+    for found, listed, layer in zip(model.embed(texts, layers=0), model.embed(texts, layers=[0]), expected, strict=True):
+        np.testing.assert_array_equal(found, layer)
+        np.testing.assert_array_equal(listed[0], layer)
+    with pytest.raises(UsageError, match="unknown start"):
+        model.embed(texts, layers=0, start="cold")
 
 
 def test_long_words_are_remembered_by_what_is_read_of_them() -> None:

@@ -164,6 +164,26 @@ def test_a_full_queue_refuses_and_names_the_limit() -> None:
     run(test)
 
 
+def test_background_work_takes_its_turn_and_takes_no_room() -> None:
+    recorder = Recorder()
+
+    async def test() -> None:
+        async with batcher(max_queue_words=3) as queue:
+            first = await blocked(queue, recorder)
+            behind = Operation("behind", recorder.compute, background=True)
+            quiet = asyncio.create_task(queue.run(behind, items(7, words=100)))
+            await asyncio.sleep(0)
+            assert queue.queue_words == 0
+            second = asyncio.create_task(queue.run(recorder.operation(), items(1, 2, 3)))
+            await until(lambda: queue.queue_words == 3)
+            also = asyncio.create_task(queue.run(behind, items(8)))  # not refused
+            recorder.free.set()
+            assert await asyncio.gather(first, quiet, second, also) == [[0], [14], [2, 4, 6], [16]]
+            assert queue.queue_words == 0
+
+    run(test)
+
+
 def test_a_cancelled_request_is_dropped() -> None:
     recorder = Recorder()
 

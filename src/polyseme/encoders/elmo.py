@@ -28,7 +28,7 @@ from polyseme.encoders.batch import Batch, Layers, Sentence
 from polyseme.encoders.bidirectional import BidirectionalLanguageModel
 from polyseme.encoders.carried_state import CarriedState
 from polyseme.encoders.elmo_config import ElmoConfig, Start
-from polyseme.encoders.elmo_words import ElmoInputs, WordEncoder, WordInputs, character_encoder, number_words
+from polyseme.encoders.elmo_words import ElmoInputs, WordEncoder, WordInputs, character_encoder, first_layer, number_words
 from polyseme.encoders.layer_choice import LayerSelection, to_arrays
 from polyseme.encoders.word_cache import WordCache
 from polyseme.nn.config import Precision
@@ -475,23 +475,27 @@ class Elmo(BidirectionalLanguageModel, Encoder):
     def _embed_batch(
         self, texts: list[list[str]], selection: LayerSelection, start: str | None, batch_words: int
     ) -> Callable[[], list[np.ndarray]]:
-        states, _ = self.read(texts, start=start, chunk=batch_words)  # type: ignore[arg-type]
-        return to_arrays(selection.stack(states[self.shown]), [slice(1, len(text) + 1) for text in texts])
+        if selection.only_first and start != "carry" and self.shown == slice(None):  # the LSTMs need not run
+            words, index, _ = number_words(texts, self.config)
+            kind = self.start_state(start, 1).cell.dtype  # type: ignore[arg-type]
+            states = first_layer(self._word_vectors(words).to(kind), index, self.config.half)
+        else:
+            states = self.read(texts, start=start, chunk=batch_words)[0][self.shown]  # type: ignore[arg-type]
+        return to_arrays(selection.stack(states), [slice(1, len(text) + 1) for text in texts])
+
+    def _word_vectors(self, words: list[str]) -> Tensor:
+        """The words' own vectors, (words, dim); those that were read before come from the cache."""
+        parts = [self._read_part(word) for word in words]
+        return self.cache.lookup(parts, weight_version(self.tokens), lambda some: self.tokens(self.word_inputs(some)))
 
     @torch.no_grad()
     def read(self, texts: list[list[str]], *, start: Start | None, chunk: int = 4096) -> tuple[Tensor, Tensor]:
-        """Run texts with begin and end tokens, without gradients: (layers, batch, words + 2, dim), and their lengths.
-
-        Words that were read before come from the cache.
-        """
+        """Run texts with begin and end tokens, without gradients: (layers, batch, words + 2, dim), and their lengths."""
         words, index, lengths = number_words(texts, self.config)
-        now = weight_version(self.tokens)
-
-        def vectors(numbers: Tensor) -> Tensor:
-            wanted = [self._read_part(words[number]) for number in numbers.tolist()]
-            return self.cache.lookup(wanted, now, lambda missing: self.tokens(self.word_inputs(missing)))
-
-        states, end = self._run(vectors, index, lengths, self._begin(start, len(texts)), chunk)
+        begin = self._begin(start, len(texts))
+        states, end = self._run(
+            lambda numbers: self._word_vectors([words[row] for row in numbers.tolist()]), index, lengths, begin, chunk
+        )
         if start == "carry":
             self._carried.keep(end)
         return states, lengths

@@ -67,6 +67,12 @@ def number_words(texts: Sequence[Sequence[str]], config: ElmoConfig) -> tuple[li
     return list(numbers), torch.from_numpy(index), torch.from_numpy(lengths)
 
 
+def first_layer(vectors: Tensor, index: Tensor, half: int) -> Tensor:
+    """Vectors of distinct words (distinct, dim) at the positions of a batch: layer 0, (1, batch, words + 2, 2 * half)."""
+    padded = nn.functional.pad(vectors, (0, half - vectors.shape[1]))  # both directions begin with the same vector
+    return torch.cat([padded, padded], dim=1)[index.to(vectors.device)][None]
+
+
 def character_encoder(config: ElmoConfig, alphabet: Sequence[str] | None) -> Utf8Characters | CodePointCharacters | None:
     """Return what turns words into character ids; None: the model has no characters."""
     if config.characters is None:

@@ -25,6 +25,11 @@ class LayerSelection:
     single: bool
     """Whether the result is one layer, whose arrays have no axis of layers."""
 
+    @property
+    def only_first(self) -> bool:
+        """Whether no layer but layer 0 is chosen."""
+        return self.index in (slice(0, 1), [0])
+
     def stack(self, states: Tensor) -> Tensor:
         """Return the chosen layers of (layers, ...) as a stack; the mean is a stack of one."""
         return states.mean(0, keepdim=True) if self.index is None else states[self.index]

@@ -50,6 +50,8 @@ class Operation:
     """Operations with the same key are equal."""
     compute: Callable[[list[Any]], Sequence[Any]]
     """Gives one result for each text."""
+    background: bool = False
+    """Whether no request waits for it: then it takes its turn, but fills neither the queue nor the metrics."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,8 @@ class Batcher:
         try:
             for number, some in enumerate(parts):
                 if number == 0:
-                    self._check_room(some)
+                    if not operation.background:
+                        self._check_room(some)
                 else:
                     while waiting and (waiting[0].future.done() or not self._is_short(some)):
                         yield await waiting[0].future
@@ -205,7 +208,7 @@ class Batcher:
     def _put(self, operation: Operation, items: list[Item]) -> _Part:
         part = _Part(self._loop.create_future(), [None] * len(items), len(items))
         entries = [_Entry(next(self._numbers), part, position, item) for position, item in enumerate(items)]
-        part.queued_words = sum(entry.words for entry in entries)
+        part.queued_words = 0 if operation.background else sum(entry.words for entry in entries)
         with self._arrived:
             self._operations[operation.key] = operation
             self._queues.setdefault(operation.key, deque()).extend(entries)
@@ -243,7 +246,8 @@ class Batcher:
                 operation, batch = taken
                 begin = time.monotonic()
                 results = compute_alone(operation, [entry.item.content for entry in batch])
-                self._measure(batch, begin, time.monotonic())
+                if not operation.background:
+                    self._measure(batch, begin, time.monotonic())
                 with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                     self._loop.call_soon_threadsafe(self._deliver, batch, results)
 
@@ -276,8 +280,10 @@ class Batcher:
                 continue
             batch.append(entry)
             words += entry.words
-            entry.part.queued_words -= entry.words
-        self._count(-words)
+            if not operation.background:
+                entry.part.queued_words -= entry.words
+        if not operation.background:
+            self._count(-words)
         if not queue:
             del self._queues[key], self._operations[key]
         return operation, batch

@@ -51,13 +51,19 @@ class ServedModel:
         except UsageError:
             return None
 
+    @property
+    def has_word_space(self) -> bool:
+        """Whether its words can be compared out of context."""
+        encoder = self.encoder
+        return encoder.has_static_vectors and (encoder.vocabulary is not None or encoder.static)
+
     def to_json(self) -> dict[str, Any]:
         from polyseme.analysis.next_words import predicts_next
 
         encoder = self.encoder
         able = {
             "neighbours": self.index is not None,
-            "similar": encoder.has_static_vectors and (encoder.vocabulary is not None or encoder.static),
+            "similar": self.has_word_space,
             "score": encoder.predicts_words,
             "substitutes": encoder.predicts_words and encoder.bidirectional,
             "fill": encoder.can_fill,

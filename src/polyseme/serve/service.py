@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Loader = Callable[[], ServedModels]
-_WORDS_PER_ROW = 64  # of a vocabulary whose static vectors are computed; the sentence does not matter
+_WORDS_AT_ONCE = 512  # of a vocabulary whose static vectors are computed: other requests go in between
 _LONGEST_WORD = 50  # characters; a text of longer words on average is refused as if it had words of this length
 _LONG_INPUT = 20_000  # characters; more are split in a thread, so that other requests go on
 _log = logging.getLogger(__name__)
@@ -55,6 +55,7 @@ class Service:
         self._spaces: dict[str, asyncio.Task[WordSpace]] = {}
         self._loaded: ServedModels | None = None
         self._batcher: Batcher | None = None
+        self._preparing: asyncio.Task[None] | None = None
         self.failure: Exception | None = None
         """Why the models could not be loaded."""
 
@@ -79,8 +80,13 @@ class Service:
         except Exception as error:
             self.failure = error
             raise
+        self._preparing = asyncio.create_task(self._prepare(loaded))
 
     async def stop(self) -> None:
+        if self._preparing is not None:
+            self._preparing.cancel()
+        for task in self._spaces.values():
+            task.cancel()
         if self._batcher is not None:
             await self._batcher.close()
 
@@ -129,8 +135,14 @@ class Service:
             message = f"item {number} has {words:,} words or more; the limit is {limit:,} (--max-text-words)"
             raise unreadable(f"{message}: send it in parts", f"{param}[{number}]")
 
+    async def _prepare(self, loaded: ServedModels) -> None:
+        """Compute what the first `similar` of each model would otherwise wait for."""
+        for model in loaded.models.values():
+            if model.has_word_space:
+                await self.word_space(model)
+
     async def word_space(self, model: ServedModel) -> WordSpace:
-        """The vocabulary of a model as static vectors: computed when it is first asked for, between other requests."""
+        """The vocabulary of a model as static vectors: computed once, between other requests."""
         if model.name not in self._spaces:
             self._spaces[model.name] = asyncio.create_task(self._make_space(model))
         task = self._spaces[model.name]
@@ -144,17 +156,20 @@ class Service:
         from polyseme.analysis.words import WordSpace
 
         encoder = model.encoder
-        if encoder.static or not encoder.has_static_vectors or encoder.vocabulary is None:  # a table, or the reason why not
-            operation = Operation(("space", model.name), lambda some: [WordSpace(encoder) for _ in some])
-            space = (await self.batcher.run(operation, [Item(None, 1)]))[0]
-            if isinstance(space, BaseException):
-                raise space
-            return space
-        words = vocabulary_words(encoder)
-        rows = [words[begin : begin + _WORDS_PER_ROW] for begin in range(0, len(words), _WORDS_PER_ROW)]
-        operation = Operation(("embed", model.name, 0), lambda texts: encoder.embed(texts, layers=0))
-        arrays = await self.batcher.run(operation, [Item(row, len(row)) for row in rows])
+        if encoder.static or not model.has_word_space:  # a table, or the reason why not
+            return await self._in_background(("space", model.name), lambda _: [WordSpace(encoder)], Item(None, 1))
+        words, arrays = vocabulary_words(encoder), list[np.ndarray]()
+        for begin in range(0, len(words), _WORDS_AT_ONCE):
+            some = words[begin : begin + _WORDS_AT_ONCE]  # the sentence does not matter
+            embed = partial(encoder.embed, layers=0)
+            arrays.append(await self._in_background(("space", model.name), embed, Item(some, len(some))))
         return WordSpace(encoder, WordVectors(words, np.concatenate(arrays), len(words)))
+
+    async def _in_background(self, key: tuple[str, str], compute: Callable[[list[Any]], Sequence[Any]], item: Item) -> Any:
+        (result,) = await self.batcher.run(Operation(key, compute, background=True), [item])
+        if isinstance(result, BaseException):
+            raise result
+        return result
 
     async def ask(self, request: Request, operation: Operation, content: Any, words: int) -> Any:
         """Compute one answer while the client waits for it."""
