@@ -23,6 +23,7 @@ from polyseme.analysis.analogies import AnalogyScores
 from polyseme.analysis.neighbours import Neighbours
 from polyseme.analysis.probe_result import ProbeResult
 from polyseme.api.embedding import ModelForText
+from polyseme.api.embedding import Sequence
 from polyseme.api.models import LinesFile
 from polyseme.api.models import ModelArgument
 from polyseme.api.models import OptionsFile
@@ -84,6 +85,7 @@ from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.formats.embed_file import EmbeddedFile
 from polyseme.formats.verify import Verification
+from polyseme.scale.dataset import EmbeddedDataset
 from polyseme.studies.folds import CrossValidation
 from polyseme.studies.report import ComparisonResult
 from polyseme.tasks.choices import Choices
@@ -170,6 +172,30 @@ def compare(
     baseline: str | None = None,
     train_fractions: str | Sequence[float] = (1.0,),
 ) -> ComparisonResult: ...
+
+def embed_dataset(
+    input: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    model: ModelForText = None,
+    layers: Literal['all', 'top', 'mean'] | int | str | Sequence[int] = 'all',
+    start: Literal['learned', 'zero', 'warm', 'carry'] | None = None,
+    fp16: bool = False,
+    split_on_spaces: bool = False,
+    batch_words: int | None = None,
+    batch_size: int | None = None,
+    save_every: float = 2.0,
+    engine: Literal['local', 'ray'] | None = None,
+    workers: int | None = None,
+    threads: int = 1,
+    address: str | None = None,
+    pooling: Literal['sif+mean', 'sif', 'mean', 'max', 'first', 'last', 'ends'] | None = None,
+    mix: str | str | Sequence[float] | None = None,
+    normalize_layers: bool = False,
+    field: str | None = None,
+    shard_size: int = 1000000,
+    max_failures: int = 10,
+) -> EmbeddedDataset: ...
 
 def embed_file(
     input: str | Path | Iterable[str],

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import logging
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +14,10 @@ from polyseme.api.arguments import AnyModel, FilePath, Texts
 from polyseme.api.models import ModelRequest, loaded
 from polyseme.api.settings import with_settings
 from polyseme.api.texts import peek
-from polyseme.base.config import Setting
+from polyseme.base.config import Config, Setting
 from polyseme.base.errors import UsageError, arg
-from polyseme.text.files.lines import file_lines
+from polyseme.scale.config import DatasetConfig, is_dataset
+from polyseme.text.files.lines import file_lines, lines_of
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from polyseme.encoders.embedding_stream import EmbeddedLine
     from polyseme.formats.embed_file import EmbeddedFile
     from polyseme.formats.encode_file import EncodedFile, EncodedText
+    from polyseme.scale.dataset import EmbeddedDataset, ModelSource
 
 ModelForText = Annotated[
     AnyModel | None,
@@ -32,10 +37,25 @@ ModelForText = Annotated[
         flags=("-m",),
     ),
 ]
-VectorsOut = Annotated[
-    FilePath | None,
-    Setting(help="File for the vectors: .hdf5, .npz, .parquet, .jsonl or .jsonl.gz.", metavar="FILE", flags=("-o",)),
+Inputs = Annotated[
+    list[str] | None,
+    Setting(
+        help="Text file with one sentence per line, plain or compressed; - is standard input. For a dataset (may be repeated): "
+        "files, folders, globs or addresses (s3://, gs://, hf://, https://) of text, JSON lines, CSV or Parquet.",
+        metavar="FILE",
+        repeat=True,
+        flags=("-i",),
+    ),
 ]
+VectorsOut = Annotated[
+    str | None,
+    Setting(
+        help="File for the vectors: .hdf5, .npz, .parquet, .jsonl or .jsonl.gz. A folder or bucket, without suffix: a dataset.",
+        metavar="FILE|FOLDER",
+        flags=("-o",),
+    ),
+]
+DatasetOut = Annotated[FilePath, Setting(help="Folder or bucket (s3://...) for the dataset.", metavar="FOLDER", flags=("-o",))]
 TextVectorsOut = Annotated[
     FilePath | None,
     Setting(help="File for the vectors, one row per line: .npy (for numpy.load).", metavar="FILE", flags=("-o",)),
@@ -65,10 +85,44 @@ def embed_file(
     return write(lines, out, model=encoder, config=config)
 
 
-@with_settings(config="polyseme.encoders.embed_config:EmbedConfig")
+@with_settings(config="polyseme.encoders.embed_config:EmbedConfig", dataset="polyseme.scale.config:DatasetConfig")
+def embed_dataset(
+    input: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    model: ModelForText = None,
+    config: EmbedConfig,
+    dataset: DatasetConfig,
+) -> EmbeddedDataset:
+    """Write the vectors of large texts as a Parquet dataset, with processes of this machine or a Ray cluster.
+
+    Input: files, folders, globs or addresses of text, JSON lines, CSV and Parquet, plain or compressed. Each line gives one
+    row, blank lines too, in order. The parts are the same bytes whatever the engine, the number of workers or the
+    interruptions; after a stop the same call resumes. See docs/scale.md.
+
+    >>> import polyseme                                                                    # doctest: +SKIP
+    >>> polyseme.embed_dataset("texts/*.txt.gz", "vectors", layers="top", workers=8)       # doctest: +SKIP
+    >>> polyseme.embed_dataset("s3://bucket/texts", "s3://bucket/vectors", engine="ray")   # doctest: +SKIP
+    """
+    from polyseme.scale import dataset as scale
+
+    dataset = _with_learned_mix(dataset)
+    shards = scale.shards_of([input] if isinstance(input, str | Path) else input, dataset)
+    first = scale.first_texts(shards, dataset.field or "text")
+    with _named_model(first, model, config, dataset) as source:
+        return scale.embed_dataset(shards, out, model=source, embed=config, config=dataset)
+
+
+@with_settings(config="polyseme.encoders.embed_config:EmbedConfig", dataset="polyseme.scale.config:DatasetConfig")
 def embed(
-    texts: Texts, *, model: ModelForText = None, out: VectorsOut = None, config: EmbedConfig
-) -> EmbeddedFile | Iterator[EmbeddedLine]:
+    texts: Texts | None = None,
+    *,
+    input: Inputs = None,
+    model: ModelForText = None,
+    out: VectorsOut = None,
+    config: EmbedConfig,
+    dataset: DatasetConfig,
+) -> EmbeddedFile | EmbeddedDataset | Iterator[EmbeddedLine]:
     """Compute a vector for each word that depends on its sentence.
 
     Each input line gives one result, empty lines too: an array of (words, dim) for one layer, (layers, words, dim) for
@@ -76,14 +130,22 @@ def embed(
 
     A file is complete or absent: work is kept in FILE.part, and after a stop (Ctrl-C, a crash, a power cut) the same command
     resumes it. Parquet and JSON lines have the words too; HDF5 (as bilm-tf writes it) and npz have the arrays only.
+
+    A folder as output, or `--engine`, makes a dataset of Parquet parts from texts of any size, with many processes or
+    machines; the same command resumes it, too (docs/scale.md).
     """
     from polyseme.encoders.embedding_stream import embed_lines
     from polyseme.formats.embed_file import embed_file as write
     from polyseme.formats.vectors.writer import writer_for
 
+    if out is not None and is_dataset(out, dataset):
+        if texts or not input:
+            raise UsageError(f"a dataset is made from files: give {arg('input')}, and no TEXT")
+        return embed_dataset(input, out, model=model, **_given(config), **_given(dataset))
+    _refuse_dataset_options(input, dataset)
     if out is not None:
         writer_for(out)  # report a wrong suffix or a missing package before the model is loaded
-    encoder, lines = _model_for(texts, model, config)
+    encoder, lines = _model_for(lines_of(texts, input[0] if input else None), model, config)  # type: ignore[arg-type]
     if out is None:
         return (line for some in embed_lines(encoder, lines, config) for line in some)
     return write(lines, out, model=encoder, config=config)
@@ -106,6 +168,69 @@ def encode(
     if out is None:
         return encode_lines(encoder, lines, config)
     return encode_file(encoder, lines, out, config)
+
+
+def _given(config: Config) -> dict[str, Any]:
+    """The settings of a config as keyword arguments."""
+    return {item.name: getattr(config, item.name) for item in dataclasses.fields(config)}
+
+
+def _refuse_dataset_options(input: Sequence[str] | None, dataset: DatasetConfig) -> None:
+    default = DatasetConfig()
+    given = [name for name, value in _given(dataset).items() if value != getattr(default, name)]
+    if input is not None and len(input) > 1:
+        given.append("input")
+    if given:
+        names = " and ".join("several " + arg(name) if name == "input" else arg(name) for name in given)
+        raise UsageError(f"{names}: only for a dataset; give a folder as {arg('out')}")
+
+
+def _with_learned_mix(config: DatasetConfig) -> DatasetConfig:
+    """The config with the weights of a mix; those of a trained task are read."""
+    if not isinstance(config.mix, str):
+        return config
+    from polyseme.tasks.folder import load as load_task
+
+    folder = Path(config.mix).expanduser()
+    if not folder.is_dir():
+        raise UsageError(f"{arg('mix')} is {config.mix!r}; allowed: a weight for each layer, or the folder of a trained task")
+    positions: Any = load_task(folder).features.mixes
+    mixes = [each for position in positions.values() for each in position]
+    if len(mixes) != 1 or len(mixes[0].weights) == 1:
+        raise UsageError(f"{config.mix} has not learned one mix of layers: give the weights themselves ({arg('mix')})")
+    if mixes[0].norm not in (None, "words"):
+        raise UsageError(f"{config.mix} normalizes layers over whole batches ({mixes[0].norm}): a dataset cannot do the same")
+    weights = tuple((mixes[0].weights.softmax(0) * mixes[0].gamma).tolist())
+    return config.replace(mix=weights, normalize_layers=mixes[0].norm == "words")
+
+
+@contextlib.contextmanager
+def _named_model(
+    first: Iterable[str], model: AnyModel | ModelRequest | None, config: EmbedConfig, dataset: DatasetConfig
+) -> Iterator[ModelSource]:
+    """The model under a name that other processes can load; one that is only in memory is written to a temporary folder."""
+    from polyseme.encoders.fingerprint import model_fingerprint
+    from polyseme.scale.dataset import ModelSource
+    from polyseme.scale.embedding import columns_of
+
+    encoder, _ = _model_for(first, model, config)
+    columns_of(encoder, config, dataset)  # reports layers and poolings that the model lacks
+    if dataset.mix is not None and len(dataset.mix) != encoder.layers:
+        raise UsageError(f"{arg('mix')} has {len(dataset.mix)} weights; allowed: {encoder.layers}, one for each layer")
+    fingerprint = model_fingerprint(encoder)
+    options = dict(model.options) if isinstance(model, ModelRequest) else {}
+    if model is not None and not isinstance(model, str | Path | ModelRequest):
+        with tempfile.TemporaryDirectory(prefix="polyseme-") as scratch:
+            encoder.save_pretrained(Path(scratch) / "model")
+            yield ModelSource(name=str(Path(scratch) / "model"), fingerprint=fingerprint)
+        return
+    if model is None or (isinstance(model, ModelRequest) and not model.given):
+        name = encoder.source or "en"
+    else:
+        name = str(model.name if isinstance(model, ModelRequest) else model)
+    yield ModelSource(
+        name=str(Path(name).absolute()) if Path(name).exists() else name, options=options, fingerprint=fingerprint
+    )
 
 
 def _model_for(

@@ -21,6 +21,7 @@ HOMES = {
     "analogy": "polyseme.api.words:analogy",
     "compare": "polyseme.api.studies:compare",
     "convert": "polyseme.api.models:convert",
+    "embed_dataset": "polyseme.api.embedding:embed_dataset",
     "embed_file": "polyseme.api.embedding:embed_file",
     "evaluate": "polyseme.api.tasks:evaluate",
     "info": "polyseme.api.models:info",
@@ -69,6 +70,7 @@ def overloads() -> dict[str, list[Variant]]:
     return {
         "adapt": [Variant(function=training.adapt, options=training.adaptation_options(), returns=encoder)],
         "compare": [Variant(function=studies.compare, options=options_of(studies.compare_configs()), returns=table)],
+        "embed_dataset": [_own(embedding.embed_dataset, "polyseme.scale.dataset:EmbeddedDataset")],
         "embed_file": [_own(embedding.embed_file, "polyseme.formats.embed_file:EmbeddedFile")],
         "evaluate": [
             Variant(

@@ -55,8 +55,12 @@ VERBS = (
         function=embedding.embed,
         name="embed",
         loads=True,
-        lines=lines_of,
-        examples=[f"polyseme embed {RIVER}", "polyseme embed --input corpus.txt --out vectors.hdf5 --layers top"],
+        examples=[
+            f"polyseme embed {RIVER}",
+            "polyseme embed --input corpus.txt --out vectors.hdf5 --layers top",
+            "polyseme embed --input 'texts/*.jsonl.gz' --out vectors --layers mean --fp16 --workers 8",
+            "polyseme embed --input s3://bucket/texts --out s3://bucket/vectors --engine ray --address auto",
+        ],
     ),
     Verb(
         function=embedding.encode,

@@ -28,7 +28,7 @@ from polyseme.cli.show import show_result
 
 PANELS = (
     *(None, "Data", "Text", "Model", "Encoders", "Word features", "Subwords", "Masking", "Budget", "Training", "Decoding"),
-    *("Architecture", "Forecast", "Network", "Limits", "Computing", "Logs"),
+    *("Architecture", "Forecast", "Network", "Limits", "Dataset", "Many machines", "Computing", "Logs"),
 )
 """Panels of a help page, from top to bottom."""
 

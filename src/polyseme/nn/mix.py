@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from polyseme.base.errors import UsageError
 from polyseme.nn.config import MixNorm
 
-_EPSILON = {"words": 1e-5, "bilm": 1e-12, "allennlp": 1e-13}
+EPSILON = {"words": 1e-5, "bilm": 1e-12, "allennlp": 1e-13}
 
 
 class Mix(nn.Module):
@@ -71,7 +71,7 @@ class Mix(nn.Module):
     def _normalise(self, layers: Tensor, mask: Tensor, ends: Tensor | None) -> Tensor:
         assert self.norm is not None
         if self.norm == "words":
-            return F.layer_norm(layers, layers.shape[-1:], eps=_EPSILON[self.norm])
+            return F.layer_norm(layers, layers.shape[-1:], eps=EPSILON[self.norm])
         words = layers.masked_fill(~mask.unsqueeze(-1), 0.0)
         count = mask.sum() * layers.shape[-1]
         total = words.sum((1, 2, 3))
@@ -86,4 +86,4 @@ class Mix(nn.Module):
         if ends is not None:
             squares = squares + (ends - mean).square().sum((1, 2, 3))
         variance = (squares / count).view(-1, 1, 1, 1)
-        return (layers - mean) / torch.sqrt(variance + _EPSILON[self.norm])
+        return (layers - mean) / torch.sqrt(variance + EPSILON[self.norm])

@@ -68,7 +68,7 @@ def _table(rows: Sequence[EmbeddedLine], schema: Any) -> Any:
     number = schema.field("vectors").type.value_type
     columns = [
         pa.array([row.line for row in rows], pa.int64()),
-        pa.array([list(_valid(row.words)) for row in rows], pa.list_(pa.string())),
+        pa.array([list(valid_utf8(row.words)) for row in rows], pa.list_(pa.string())),
         pa.array([row.stack.shape[0] for row in rows], pa.int32()),
         pa.array([row.vectors.shape[-1] for row in rows], pa.int32()),
         pa.LargeListArray.from_arrays(pa.array(np.cumsum(sizes)), pa.array(values, number)),
@@ -76,6 +76,6 @@ def _table(rows: Sequence[EmbeddedLine], schema: Any) -> Any:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _valid(words: Iterable[str]) -> Iterator[str]:
+def valid_utf8(words: Iterable[str]) -> Iterator[str]:
     """Replace lone surrogates, which have no UTF-8, by question marks."""
     return (word.encode("utf-8", "replace").decode("utf-8") for word in words)

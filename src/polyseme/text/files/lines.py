@@ -126,8 +126,11 @@ class PipedLines:
         return None
 
 
-def decoded(file: BinaryIO, name: str) -> Iterator[str]:
-    """Decode the lines of a binary file, without line ends; an error names the line whose encoding is not known."""
+def decoded(file: BinaryIO, name: str, *, first: int = 0) -> Iterator[str]:
+    """Decode the lines of a binary file, without line ends; an error names the line whose encoding is not known.
+
+    `first`: number of the first line, from 0, where the file is part of a larger one.
+    """
     head = cast(io.BufferedReader, file).peek(_MAGIC)
     magic = head[:_MAGIC]
     reject_unsupported(name, magic)
@@ -135,7 +138,7 @@ def decoded(file: BinaryIO, name: str) -> Iterator[str]:
     if is_compressed(magic) or wide_encoding(head):
         lines = _unpacked_lines(file, name, magic)
     good = 0
-    for number, data in enumerate(lines):
+    for number, data in enumerate(lines, first):
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:

@@ -1,0 +1,1 @@
+"""What runs work on many shards: processes of one machine, or a Ray cluster. Results are the same."""
