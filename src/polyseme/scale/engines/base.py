@@ -17,6 +17,8 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 TaskIn = TypeVar("TaskIn", contravariant=True)
 ResultOut = TypeVar("ResultOut", covariant=True)
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""Of the environment: only these limit the threads of all libraries."""
 MAX_DEATHS = 3
 """A task that was being worked on when so many workers died has failed."""
 

@@ -17,10 +17,9 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from polyseme.base.errors import PolysemeError
-from polyseme.scale.engines.base import MAX_DEATHS, Outcome, Result, Task, Work, attempt
+from polyseme.scale.engines.base import MAX_DEATHS, THREAD_VARIABLES, Outcome, Result, Task, Work, attempt
 from polyseme.text.files.parallel_map import cpu_count, end_with_parent
 
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class LocalEngine:
@@ -174,8 +173,8 @@ def _serve(connection: Connection, work: Any, threads: int) -> None:
 @contextlib.contextmanager
 def _environment(threads: int) -> Iterator[None]:
     """Let the processes that are started in this block have so many threads: only the environment limits all libraries."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, str(threads)))
+    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
     try:
         yield
     finally:

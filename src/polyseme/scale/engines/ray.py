@@ -7,6 +7,7 @@ are done. Errors of a task are returned as values, since Ray would stop or silen
 
 from __future__ import annotations
 
+import importlib
 import logging
 import pickle
 from collections.abc import Iterable, Iterator
@@ -14,14 +15,7 @@ from typing import Any
 
 from polyseme.base.errors import MissingExtraError, PolysemeError
 from polyseme.scale.config import EngineConfig
-from polyseme.scale.engines.base import Outcome, Result, Task, Work, attempt
-
-try:
-    import ray
-    import ray.data
-    import ray.exceptions
-except ImportError as error:
-    raise MissingExtraError("the engine ray needs Ray", "ray") from error
+from polyseme.scale.engines.base import THREAD_VARIABLES, Outcome, Result, Task, Work, attempt
 
 _BLOCKS_PER_WORKER = 64  # a lost worker repeats no more than a block, and blocks cost time each
 
@@ -31,7 +25,11 @@ class RayEngine:
 
     def __init__(self, config: EngineConfig) -> None:
         self._config = config
-        self._device_gpus = 0.0
+        try:
+            self._ray: Any = importlib.import_module("ray")
+            self._data: Any = importlib.import_module("ray.data")
+        except ImportError as error:
+            raise MissingExtraError("the engine ray needs Ray", "ray") from error
 
     def map(self, work: Work[Task, Result], tasks: Iterable[Task]) -> Iterator[Outcome[Result]]:
         """Yield the outcome of each task as soon as it is known."""
@@ -40,47 +38,40 @@ class RayEngine:
             return
         self._connect()
         workers = self._workers(len(rows))
-        context = ray.data.DataContext.get_current()
+        context = self._data.DataContext.get_current()
         context.enable_progress_bars = False
-        context.print_on_execution_start = False
-        blocks = min(len(rows), _BLOCKS_PER_WORKER * workers)
-        variables = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(self._config.threads))
-        outcomes = ray.data.from_items(rows, override_num_blocks=blocks).map_batches(
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
+        device = str(getattr(work, "load_options", {}).get("device") or "")
+        outcomes = self._data.from_items(rows, override_num_blocks=min(len(rows), _BLOCKS_PER_WORKER * workers)).map_batches(
             _Actor,
             fn_constructor_args=(pickle.dumps(work),),
             batch_size=1,
             batch_format="numpy",
-            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=workers),
+            compute=self._data.ActorPoolStrategy(min_size=1, max_size=workers),
             num_cpus=self._config.threads,
-            num_gpus=1 if str(getattr(work, "load_options", {}).get("device", "")).startswith("cuda") else 0,
-            runtime_env={"env_vars": variables},
+            num_gpus=1 if device.startswith("cuda") else 0,
+            runtime_env={"env_vars": dict.fromkeys(THREAD_VARIABLES, str(self._config.threads))},
         )
         try:
             for row in outcomes.iter_rows():
                 yield pickle.loads(row["outcome"])
-        except ray.exceptions.RayError as error:
+        except self._ray.exceptions.RayError as error:
             raise PolysemeError(f"Ray stopped: {_cause(error)}; the same command resumes the run") from error
 
     def _connect(self) -> None:
-        if ray.is_initialized():
+        if self._ray.is_initialized():
             return
-        started = {} if self._config.address else {"num_cpus": self._started_cpus()}
+        options: dict[str, Any] = {"address": self._config.address, "log_to_driver": False, "logging_level": logging.ERROR}
+        if not self._config.address:
+            cpus = None if self._config.workers is None else self._config.workers * self._config.threads
+            options |= {"num_cpus": cpus, "include_dashboard": False}
         try:
-            ray.init(
-                address=self._config.address,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                include_dashboard=False if not self._config.address else None,
-                **started,
-            )
+            self._ray.init(**options)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise PolysemeError(f"cannot reach the Ray cluster at {self._config.address}: {error}") from error
 
-    def _started_cpus(self) -> int | None:
-        return None if self._config.workers is None else self._config.workers * self._config.threads
-
     def _workers(self, tasks: int) -> int:
-        cpus = int(ray.cluster_resources().get("CPU", 1))
+        cpus = int(self._ray.cluster_resources().get("CPU", 1))
         return max(min(self._config.workers or cpus // self._config.threads, tasks), 1)
 
 
