@@ -21,7 +21,6 @@ from polyseme.scale.engines.base import MAX_DEATHS, THREAD_VARIABLES, Outcome, R
 from polyseme.text.files.parallel_map import cpu_count, end_with_parent
 
 
-
 class LocalEngine:
     """`workers` processes of `threads` threads each; 0: this process itself."""
 
