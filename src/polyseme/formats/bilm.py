@@ -1,5 +1,7 @@
 """bilm-tf models, read and written: `options.json` beside HDF5 weights, the form in which most ELMos were published.
 
+The checkpoints of its training are read the same way (`weight_files`).
+
 Peters et al. 2018 (github.com/allenai/bilm-tf); AllenNLP, SeqVec and the NLPL repository use the same files. Where the options
 are silent, the weights decide: there is a projection if its dataset exists. The vocabulary is read only for word embeddings or
 an output layer, or if the user gives it; a character model needs none.
@@ -22,7 +24,7 @@ from polyseme.base.tensor_files import load_weights
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.encoders.folder import is_folder
-from polyseme.formats import hdf5, weight_names
+from polyseme.formats import hdf5, weight_files, weight_names
 from polyseme.formats.options import BilmOptions, bilm_options
 from polyseme.formats.weight_layout import Shape, WeightMapping, check_shapes, to_foreign, to_polyseme
 from polyseme.nn.config import CharactersConfig, LstmConfig
@@ -49,7 +51,7 @@ def read(
     words, used instead of the characters.
     """
     settings = bilm_options(options, where)
-    found = hdf5.shapes(weights)
+    found = weight_files.shapes(weights)
     if any(name.startswith("RNN/") for name in found):
         raise FormatError(weights, "has a unidirectional language model; an ELMo has RNN_0 and RNN_1")
     table = token_embeddings or (weights if settings.char_cnn is None else None)
@@ -105,8 +107,8 @@ def elmo_config(options: BilmOptions, found: Mapping[str, Shape], words: int | N
 
 
 def _tensors(mappings: list[WeightMapping], path: Path) -> dict[str, Tensor]:
-    check_shapes(mappings, hdf5.shapes(path), path)
-    with hdf5.reading(path) as get:
+    check_shapes(mappings, weight_files.shapes(path), path)
+    with weight_files.reading(path) as get:
         return to_polyseme(mappings, get)
 
 
@@ -124,7 +126,7 @@ def _check_rest(mappings: list[WeightMapping], found: Mapping[str, Shape], weigh
 
 
 def _word_table(table: Path, vocabulary: Path | None) -> Vocabulary:
-    shape = hdf5.shapes(table).get("embedding")
+    shape = weight_files.shapes(table).get("embedding")
     if shape is None:
         raise FormatError(table, "lacks the dataset embedding, which a model without char_cnn in its options needs")
     if vocabulary is None:
@@ -146,7 +148,7 @@ def _output(
     softmax: Path, words: Vocabulary | None, vocabulary: Path | None, dim: int
 ) -> tuple[Vocabulary | None, FullSoftmax | None]:
     """Read the output layer and its vocabulary; warn if the model cannot use it."""
-    rows = hdf5.shapes(softmax).get("softmax/W", (0,))[0]
+    rows = weight_files.shapes(softmax).get("softmax/W", (0,))[0]
     if words is not None and len(words) != rows:
         log.warning("%s: ignored, because its %d rows are not the %d words of the vocabulary", softmax.name, rows, len(words))
         return words, None

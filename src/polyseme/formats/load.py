@@ -3,6 +3,8 @@
     our folder                config.json with polyseme_format
     ELMoForManyLangs          encoder.pkl and token_embedder.pkl
     bilm-tf, AllenNLP, NLPL   HDF5 weights with options.json; a folder, or the weights file itself
+    bilm-tf's training        a TensorFlow checkpoint with options.json: the folder, model.ckpt-1000.index, or model.ckpt-1000
+    TensorFlow Hub            the folder of google/elmo (saved_model.pb and variables)
     AllenNLP model archive    a tar file or folder with weights.th
     word vectors              word2vec text and binary, GloVe: the file, or a folder with one such file
     n-gram model              an ARPA file, or a folder with one
@@ -34,7 +36,7 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.gpt import Gpt
 from polyseme.encoders.subword_library import family_of
 from polyseme.encoders.subword_model import SubwordModel
-from polyseme.formats import allennlp, arpa, bilm, hdf5, manylangs, model_files
+from polyseme.formats import allennlp, arpa, bilm, hdf5, manylangs, model_files, tf_checkpoint, tf_hub, weight_files
 from polyseme.formats.pickles import is_torch_file
 from polyseme.formats.word_vectors import is_vectors, read_vectors
 from polyseme.text.splitting.unigram import UNIGRAM
@@ -42,7 +44,8 @@ from polyseme.text.words import get_splitter
 
 EXPECTED = (
     "a polyseme folder, HDF5 weights with options.json (bilm-tf, AllenNLP, NLPL), encoder.pkl with token_embedder.pkl "
-    "(ELMoForManyLangs), an AllenNLP model.tar.gz, a transformers folder (BERT, GPT), a zip of one of these, an ARPA file "
+    "(ELMoForManyLangs), a TensorFlow checkpoint with options.json (bilm-tf's training), the folder of TensorFlow Hub's "
+    "google/elmo, an AllenNLP model.tar.gz, a transformers folder (BERT, GPT), a zip of one of these, an ARPA file "
     "(n-grams), or word vectors (word2vec, GloVe: a word and its numbers on each line, or word2vec's binary form)"
 )
 _ALL_FILES = ("options", "vocabulary", "token_embeddings")
@@ -103,7 +106,7 @@ def load(
     chosen = None if splitter in (None, UNIGRAM) else get_splitter(str(splitter))
     given = GivenFiles.of(options=options, vocabulary=vocabulary, token_embeddings=token_embeddings)
     with wrap_os_errors(model, "read"):
-        path = shipped.resolve_path(model)
+        path = model_files.checkpoint_of(model) or shipped.resolve_path(model)
     with torch.inference_mode(False):  # weights made in inference mode could never be trained
         encoder = (_read_folder(path, given) if path.is_dir() else _read_file(path, given)).to(target).eval()
     encoder.source = f"{model} ({encoder.source})" if encoder.source == allennlp.ASSUMED else str(model)
@@ -158,6 +161,11 @@ def _read_folder(folder: Path, given: GivenFiles) -> Encoder:
     found = model_files.hdf5_files(folder)
     if found.weights:
         return _read_bilm(model_files.single(found.weights, "weights"), folder, given, found)
+    if (variables := tf_hub.variables_of(folder)) is not None:
+        given.refuse(*_ALL_FILES, kind="a module of TensorFlow Hub")
+        return tf_hub.read(variables)
+    if (checkpoint := model_files.latest_checkpoint(folder)) is not None:
+        return _read_bilm(checkpoint, folder, given, model_files.Hdf5Files())
     for name in allennlp.WEIGHTS:
         if name in inside:
             given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP archive")
@@ -189,6 +197,8 @@ def _read_file(path: Path, given: GivenFiles) -> Encoder:
         if model_files.hdf5_content(path) != "weights":
             raise FormatError(path, f"has no LSTM weights (found: {model_files.join_names(sorted(hdf5.shapes(path)))})")
         return _read_bilm(path, path.parent, given, model_files.softmax_beside(path))
+    if tf_checkpoint.is_checkpoint(path):
+        return _read_bilm(path, path.parent, given, model_files.Hdf5Files())
     if is_torch_file(path):
         given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP state dict")
         return allennlp.read(path, options=given.options)
@@ -206,7 +216,7 @@ def _read_bilm(weights: Path, folder: Path, given: GivenFiles, beside: model_fil
     """Read weights with the other files of their folder; `beside`: the HDF5 files that belong to them."""
     options = given.options or model_files.options_file(folder)
     values = read_json(options)
-    names = hdf5.shapes(weights)
+    names = weight_files.shapes(weights)
     cached = given.token_embeddings
     if cached is None and "char_embed" not in names and "embedding" not in names and beside.token_embeddings:
         cached = model_files.single(beside.token_embeddings, "token embeddings")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 
 from polyseme.base.errors import FormatError, PolysemeError, arg
 from polyseme.base.files import read_bytes, read_json, wrap_os_errors
-from polyseme.formats import hdf5
+from polyseme.formats import hdf5, tf_checkpoint
 
 log = logging.getLogger(__name__)
 _MAX_JSON = 1 << 20  # bytes; options have a few hundred
@@ -61,6 +62,33 @@ def softmax_beside(weights: Path) -> Hdf5Files:
         names = join_names(path.name for path in found.softmax)
         log.warning("%s: ignored %s, which may belong to other weights in the folder", weights.name, names)
     return Hdf5Files()
+
+
+def checkpoint_of(name: str | Path) -> Path | None:
+    """Return the index of a TensorFlow checkpoint by its name (model.ckpt-1000) or another of its files; None: it is none."""
+    path = Path(name).expanduser()
+    if path.is_dir() or path.suffix == tf_checkpoint.INDEX:
+        return None
+    base = re.sub(r"\.(?:data-\d+-of-\d+|meta)\Z", "", path.name)
+    index = path.with_name(base + tf_checkpoint.INDEX)
+    return index if index.is_file() and (base != path.name or not path.exists()) else None
+
+
+def latest_checkpoint(folder: Path) -> Path | None:
+    """Return the index of the checkpoint that a folder's file `checkpoint` names, else of that with the largest number."""
+    found = [path for path in files(folder) if tf_checkpoint.is_checkpoint(path)]
+    if not found:
+        return None
+    note = folder / "checkpoint"
+    named = (
+        re.search(rb'^model_checkpoint_path:\s*"([^"]*)"', read_bytes(note, limit=_MAX_JSON), re.M) if note.is_file() else None
+    )
+    base = re.split(r"[/\\]", named[1].decode("utf-8", "replace"))[-1] + tf_checkpoint.INDEX if named else None
+    numbers = {path: int(match[1]) if (match := re.search(r"(\d+)\.index\Z", path.name)) else -1 for path in found}
+    latest = next((path for path in found if path.name == base), max(found, key=numbers.__getitem__))
+    if len(found) > 1:
+        log.warning("%s has %d checkpoints: read %s", folder, len(found), latest.name)
+    return latest
 
 
 def hdf5_content(path: Path) -> str | None:

@@ -2,12 +2,14 @@
 
 No other file knows them. Each function returns the mappings of one module for a model of the given sizes:
 
-- bilm-tf, also AllenNLP's weights, SeqVec and the NLPL repository: HDF5 datasets (github.com/allenai/bilm-tf).
+- bilm-tf, also AllenNLP's weights, SeqVec and the NLPL repository: HDF5 datasets (github.com/allenai/bilm-tf). The variables of
+  its checkpoints and of TF-Hub's module are renamed to these.
 - AllenNLP archives and ELMoForManyLangs: PyTorch state dicts that differ only in the names of the word encoder.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -29,6 +31,10 @@ from polyseme.formats.weight_layout import (
 from polyseme.nn.config import CharactersConfig
 
 BYTES = 261  # rows of a bilm-tf character table: 256 bytes and five special symbols
+_LSTM_VARIABLE = re.compile(
+    r"RNN_(?P<direction>[01])/(?P<scopes>.*/)?(?:lstm_cell|LSTMCell)/(?P<projection>projection/)?(?P<leaf>kernel|weights|bias(?:es)?)"
+)
+_CELL = re.compile(r"(?<![^/])(?:cell_|Cell)(\d+)/")
 CNN = "tokens.characters"
 PROJECTION, WORDS = "tokens.projection", "tokens.words.weight"
 
@@ -83,6 +89,21 @@ def bilm_lstm(config: ElmoConfig, *, flat: bool = False) -> list[WeightMapping]:
             shape = (lstm.cell_size, lstm.projection_size)
             mappings.append(_mapping(f"{base}W_P_0", shape, f"{ours}.projection_weight", TRANSPOSED))
     return mappings
+
+
+def from_tensorflow(name: str) -> str:
+    """Return bilm-tf's name in HDF5 files for a variable of its graphs, of training or of inference; others are unchanged.
+
+    >>> from_tensorflow("RNN_1/rnn/multi_rnn_cell/cell_0/lstm_cell/projection/kernel")
+    'RNN_1/RNN/MultiRNNCell/Cell0/LSTMCell/W_P_0'
+    """
+    match = _LSTM_VARIABLE.fullmatch(name)
+    if match is None:
+        return name
+    number = _CELL.search(match["scopes"] or "")
+    cell = "" if number is None else f"MultiRNNCell/Cell{number[1]}/"
+    leaf = "B" if match["leaf"].startswith("bias") else "W_P_0" if match["projection"] else "W_0"
+    return f"RNN_{match['direction']}/RNN/{cell}LSTMCell/{leaf}"
 
 
 def bilm_words(rows: int, dim: int) -> list[WeightMapping]:
