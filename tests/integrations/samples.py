@@ -27,12 +27,6 @@ def questions(part: str, count: int) -> tuple[list[str], list[str]]:
     return list(texts), list(labels)
 
 
-def tagged(part: str, count: int) -> list[TaggedSentence]:
-    """Sentences of CoNLL-2003 (eng.train, eng.testa) with names."""
-    sentences = read_conll(data_file(f"ner_conll2003_en/eng.{part}"), strict=False)
-    return [each for each in sentences if len(each.words) > 4][:count]
-
-
 def parts_of_speech(part: str, count: int) -> list[TaggedSentence]:
     """Sentences of the English Web Treebank with universal parts of speech."""
     return read_conll(data_file(f"pos_ud_english_ewt/en_ewt-ud-{part}.conllu.gz"), strict=False)[:count]
