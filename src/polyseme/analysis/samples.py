@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import importlib.resources
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
 from polyseme.encoders.base import Encoder
+
+if TYPE_CHECKING:
+    from polyseme.tasks.base import Task
 
 Language = Literal["en", "zh"]
 _HEAD = ["word", "sense", "sentence"]
@@ -30,9 +33,9 @@ class Sample:
     """Offset of the word, in characters."""
 
 
-def language_of(encoder: Encoder) -> Language:
-    """Return the language of an encoder, known by its splitter, if there are samples for it."""
-    name = encoder.splitter.name
+def language_of(reader: Encoder | Task) -> Language:
+    """Return the language of an encoder or a task, known by its splitter, if there are samples for it."""
+    name = reader.splitter.name
     if name not in _SPLITTERS:
         raise UsageError(
             f"the language of this model is unknown (its splitter is {name}), so there are no sample sentences for it: choose "

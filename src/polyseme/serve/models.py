@@ -44,12 +44,7 @@ class ServedModel:
     @property
     def language(self) -> str | None:
         """The language of its sample sentences, if it has any."""
-        from polyseme.analysis.samples import language_of
-
-        try:
-            return language_of(self.encoder)
-        except UsageError:
-            return None
+        return _language(self.encoder)
 
     @property
     def has_word_space(self) -> bool:
@@ -114,6 +109,7 @@ class ServedModels:
                 "id": name,
                 "object": "task",
                 "kind": task.kind,
+                "language": _language(task),
                 "labels": list(task.labels),
                 "layer_weights": {place: list(each.values()) for place, each in task.layer_weights().weights.items()},
             }
@@ -125,6 +121,16 @@ class ServedModels:
         """Compute once with each, so that the first request is not slower than the others."""
         for model in self.models.values():
             model.encoder.embed([["."]])
+
+
+def _language(reader: Encoder | Task) -> str | None:
+    """The language of what a splitter splits, if it tells."""
+    from polyseme.analysis.samples import language_of
+
+    try:
+        return language_of(reader)
+    except UsageError:
+        return None
 
 
 def names_of(given: Iterable[str], what: str) -> dict[str, str]:

@@ -183,6 +183,7 @@ class TaskEntry(BaseModel):
     id: str
     object: str
     kind: str
+    language: str | None = Field(description="`en`, `zh`, or null if the splitter does not tell.")
     labels: list[str]
     layer_weights: dict[str, list[float]] = Field(description="What its mixes of layers have learned.")
 

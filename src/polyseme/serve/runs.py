@@ -65,7 +65,10 @@ def _is_number(value: Any) -> bool:
 def _score(lines: Sequence[dict[str, Any]]) -> str | None:
     """Which number of an evaluation is shown: perplexity, or else the first that is a score."""
     names = dict.fromkeys(name for line in lines if line.get("kind") == "dev" for name in line if name not in _NOT_SCORES)
-    wanted = ("perplexity", "f1", "accuracy", "spearman", "loss")
+    wanted = (
+        *("perplexity", "word_perplexity", "piece_perplexity", "masked_perplexity"),
+        *("f1", "accuracy", "spearman", "loss"),
+    )
     return next((name for name in (*wanted, *names) if name in names), None)
 
 

@@ -3,9 +3,9 @@
 import {color, svg} from "./dom.js";
 import {number} from "./strings.js";
 
-function ticks(low, high, count = 4) {
+function ticks(low, high, count = 4, least = 0) {
   const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw || 1));
-  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= raw) ?? power;
+  const step = Math.max([1, 2, 5, 10].map((each) => each * power).find((each) => each >= raw) ?? power, least);
   const found = [];
   for (let value = Math.ceil(low / step) * step; value <= high + 1e-9 * step; value += step) found.push(Math.abs(value) < 1e-9 * step ? 0 : value);
   return found;
@@ -15,7 +15,7 @@ const short = (value) => (Math.abs(value) >= 10000 ? `${number(value / 1000, 0)}
 
 // lines: [{name, shade, points: [[x, y], ...]}]
 export function chart(title, unit, lines) {
-  const width = 560, height = 300, box = {left: 62, right: 16, top: 40, bottom: 40};
+  const width = Math.min(560, Math.max(innerWidth - 40, 320)), height = 300, box = {left: 62, right: 16, top: 40, bottom: 40};
   const all = lines.flatMap(({points}) => points), xs = all.map(([x]) => x), ys = all.map(([, y]) => y);
   const x0 = Math.min(...xs), x1 = Math.max(...xs, x0 + 1), low = Math.min(...ys), high = Math.max(...ys);
   const margin = (high - low || Math.abs(high) || 1) * 0.06, y0 = low - margin, y1 = high + margin;
@@ -27,7 +27,7 @@ export function chart(title, unit, lines) {
     parts.push(svg("line", {x1: box.left, x2: width - box.right, y1: y(value), y2: y(value), stroke: color("line")}));
     parts.push(text(box.left - 8, y(value) + 4, short(value), {"text-anchor": "end"}));
   });
-  ticks(x0, x1, 5).forEach((value) => parts.push(text(x(value), height - box.bottom + 18, short(value), {"text-anchor": "middle"})));
+  ticks(x0, x1, 5, 1).forEach((value) => parts.push(text(x(value), height - box.bottom + 18, short(value), {"text-anchor": "middle"})));
   parts.push(text(width - box.right, height - 6, unit, {"text-anchor": "end"}));
   lines.forEach(({points, shade, name}) => {
     parts.push(svg("polyline", {points: points.map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" "), fill: "none",

@@ -53,6 +53,8 @@ export class Cloud {
     this.circle = circle;
     this.layers = [];
     this.groups = [];
+    this.labels = new Map(); // of groups
+    this.placed = {key: null, at: new Float32Array(0)};
     this.depth = 0;
     this.view = {x: 0, y: 0, zoom: 1};
     this.only = null; // a group that is set off
@@ -66,10 +68,13 @@ export class Cloud {
     this.observer.observe(this.canvas);
   }
 
-  show(layers, groups) {
+  show(layers, groups, labels = new Map()) {
     this.layers = layers;
     this.groups = groups;
+    this.labels = labels;
     this.names = [...new Set(groups)].sort((one, two) => one - two);
+    this.rows = Uint8Array.from(groups, (group) => this.names.indexOf(group));
+    this.placed.key = null;
     this.at = this.marked = null;
     this.draw();
   }
@@ -86,14 +91,19 @@ export class Cloud {
     return [x1 + (x2 - x1) * part, y1 + (y2 - y1) * part];
   }
 
-  scale() {
-    const {clientWidth, clientHeight} = this.canvas;
-    return 0.46 * Math.min(clientWidth, clientHeight) * this.view.zoom;
-  }
-
-  pixels(number) {
-    const [x, y] = this.place(number), scale = this.scale();
-    return [this.canvas.clientWidth / 2 + this.view.x + x * scale, this.canvas.clientHeight / 2 + this.view.y - y * scale];
+  // where all points are on the canvas, [x, y, x, y, ...]; kept until something moves
+  pixels() {
+    const {clientWidth: width, clientHeight: height} = this.canvas, {x, y, zoom} = this.view;
+    const key = [this.depth, x, y, zoom, width, height].join();
+    if (key === this.placed.key) return this.placed.at;
+    const scale = 0.46 * Math.min(width, height) * zoom, at = new Float32Array(2 * this.groups.length);
+    for (let number = 0; number < this.groups.length; number += 1) {
+      const [px, py] = this.place(number);
+      at[2 * number] = width / 2 + x + px * scale;
+      at[2 * number + 1] = height / 2 + y - py * scale;
+    }
+    this.placed = {key, at};
+    return at;
   }
 
   radius() {
@@ -120,12 +130,13 @@ export class Cloud {
     pen.clearRect(0, 0, width, height);
     const paths = this.names.map(() => ({strong: new Path2D(), weak: new Path2D()})), radius = this.radius();
     const outlines = this.names.map((group) => corners(group, radius));
-    this.groups.forEach((group, number) => {
-      const [x, y] = this.pixels(number), row = this.names.indexOf(group);
-      if (x < -20 || y < -20 || x > width + 20 || y > height + 20) return;
-      const far = (this.only !== null && this.only !== group) || (this.marked && !this.marked.has(number));
+    const at = this.pixels();
+    for (let number = 0; number < this.groups.length; number += 1) {
+      const x = at[2 * number], y = at[2 * number + 1], row = this.rows[number];
+      if (x < -20 || y < -20 || x > width + 20 || y > height + 20) continue;
+      const far = (this.only !== null && this.only !== this.groups[number]) || (this.marked && !this.marked.has(number));
       trace(far ? paths[row].weak : paths[row].strong, x, y, outlines[row], radius);
-    });
+    }
     this.names.forEach((group, row) => {
       pen.fillStyle = groupColor(group);
       pen.globalAlpha = 0.14;
@@ -134,8 +145,39 @@ export class Cloud {
       pen.fill(paths[row].strong);
     });
     pen.globalAlpha = 1;
-    if (this.at !== null) this.ring(pen, ...this.pixels(this.at), radius + 5);
+    this.name(pen, at);
+    if (this.at !== null) this.ring(pen, at[2 * this.at], at[2 * this.at + 1], radius + 5);
     if (this.lasso) this.loop(pen);
+  }
+
+  // the middle of each group that has a label, on the canvas
+  middles(at) {
+    const sums = this.names.map((group) => ({group, x: 0, y: 0, count: 0}));
+    for (let number = 0; number < this.groups.length; number += 1) {
+      const sum = sums[this.rows[number]];
+      sum.x += at[2 * number];
+      sum.y += at[2 * number + 1];
+      sum.count += 1;
+    }
+    return sums.filter(({group}) => this.labels.get(group)).map(({group, x, y, count}) => ({group, x: x / count, y: y / count}));
+  }
+
+  // Labels of the groups; where the groups are not yet apart there are none.
+  name(pen, at) {
+    const middles = this.middles(at);
+    const nearest = Math.min(...middles.flatMap((one, place) => middles.slice(place + 1).map((two) => Math.hypot(one.x - two.x, one.y - two.y))));
+    pen.font = "600 15px system-ui, sans-serif";
+    pen.textAlign = "center";
+    pen.lineJoin = "round";
+    pen.lineWidth = 5;
+    middles.forEach(({group, x, y}) => {
+      pen.globalAlpha = Math.min(Math.max((nearest - 30) / 40, 0), this.only === null || this.only === group ? 1 : 0.14);
+      pen.strokeStyle = color("card");
+      pen.strokeText(this.labels.get(group), x, y + 5);
+      pen.fillStyle = color("ink");
+      pen.fillText(this.labels.get(group), x, y + 5);
+    });
+    pen.globalAlpha = 1;
   }
 
   ring(pen, x, y, radius) {
@@ -158,9 +200,10 @@ export class Cloud {
 
   nearest(x, y, reach) {
     let best = null, least = reach * reach;
+    const at = this.pixels();
     this.groups.forEach((group, number) => {
       if (this.only !== null && this.only !== group) return;
-      const [px, py] = this.pixels(number), distance = (px - x) ** 2 + (py - y) ** 2;
+      const distance = (at[2 * number] - x) ** 2 + (at[2 * number + 1] - y) ** 2;
       if (distance < least) [best, least] = [number, distance];
     });
     return best;
@@ -241,17 +284,20 @@ export class Cloud {
   }
 
   close() {
-    const loop = this.lasso;
-    this.circle(this.groups.map((_, number) => number).filter((number) => inside(...this.pixels(number), loop)));
+    const loop = this.lasso, at = this.pixels();
+    this.circle(this.groups.map((_, number) => number).filter((number) => inside(at[2 * number], at[2 * number + 1], loop)));
   }
 
   picture() {
     const width = 900, height = 700, scale = 0.46 * height;
-    const marks = this.groups.map((group, number) => {
+    const at = this.groups.flatMap((_, number) => {
       const [x, y] = this.place(number);
-      return mark(group, width / 2 + x * scale, height / 2 - y * scale, Math.min(this.radius(), 6));
+      return [width / 2 + x * scale, height / 2 - y * scale];
     });
-    return svg("svg", {viewBox: `0 0 ${width} ${height}`, width, height}, svg("rect", {width, height, fill: color("paper")}), marks);
+    const marks = this.groups.map((group, number) => mark(group, at[2 * number], at[2 * number + 1], Math.min(this.radius(), 6)));
+    const names = this.middles(at).map(({group, x, y}) => svg("text", {x, y: y + 5, "font-size": 16, "font-weight": 600, "font-family": "sans-serif",
+      "text-anchor": "middle", fill: color("ink"), stroke: color("paper"), "stroke-width": 5, "stroke-linejoin": "round", "paint-order": "stroke"}, this.labels.get(group)));
+    return svg("svg", {viewBox: `0 0 ${width} ${height}`, width, height}, svg("rect", {width, height, fill: color("paper")}), marks, names);
   }
 
   leave() {

@@ -63,7 +63,7 @@ export function context(words, position, reach = 9) {
   const begin = Math.max(position - reach, 0), end = Math.min(position + reach + 1, words.length);
   const before = joined(words.slice(begin, position)), after = joined(words.slice(position + 1, end));
   return h("span", {class: "context"},
-    (begin > 0 ? "… " : "") + before + gap(words[position - 1], words[position]),
+    (begin > 0 ? "…\u00a0" : "") + before + gap(words[position - 1], words[position]),
     h("b", null, words[position]),
-    gap(words[position], words[position + 1]) + after + (end < words.length ? " …" : ""));
+    gap(words[position], words[position + 1]) + after + (end < words.length ? "\u00a0…" : ""));
 }

@@ -54,9 +54,13 @@ export function exportBar(name, {picture, rows}) {
     link.textContent = copied ? t("export.copied") : t("export.address");
     setTimeout(() => (link.textContent = t("export.link")), 2000);
   });
+  const drawn = (use) => {
+    const made = picture(); // null: there is none yet
+    if (made) use(made);
+  };
   return h("div", {class: "export", role: "group", "aria-label": t("export.title")},
     link,
-    picture && button("SVG", () => save(new Blob([source(picture())], {type: "image/svg+xml"}), `${name}.svg`)),
-    picture && button("PNG", async () => save(await png(picture()), `${name}.png`)),
+    picture && button("SVG", () => drawn((made) => save(new Blob([source(made)], {type: "image/svg+xml"}), `${name}.svg`))),
+    picture && button("PNG", () => drawn(async (made) => save(await png(made), `${name}.png`))),
     rows && button("CSV", () => save(new Blob([csv(rows())], {type: "text/csv;charset=utf-8"}), `${name}.csv`)));
 }

@@ -30,7 +30,8 @@ export function t(name, values = {}) {
 }
 
 export function number(value, digits = 0) {
-  return new Intl.NumberFormat(language, {minimumFractionDigits: digits, maximumFractionDigits: digits}).format(value);
+  const options = {minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: "negative"}; // no "-0.00"
+  return new Intl.NumberFormat(language, options).format(value);
 }
 
 export function percent(share) {

@@ -4,8 +4,10 @@ import {ask} from "../api.js";
 import {context, h, replace} from "../dom.js";
 import {empty, failure} from "../notices.js";
 import {exportBar} from "../saving.js";
+import {snapshot} from "../snapshot.js";
 import {currentLanguage, number, percent, t} from "../strings.js";
 
+const HISTORY = ["ngram", "nnlm", "word2vec", "fasttext", "glove", "taglm", "elmo", "ulmfit", "gpt", "bert"];
 const QUESTIONS = ["similar", "neighbours", "gap", "next", "score"];
 const FIRST = {
   en: {similar: "bank", neighbours: "They sat on the [bank] of the river.", gap: "They sat on the [ ] of the river.", next: "They sat on the", score: "They sat on the bank of the river."},
@@ -14,7 +16,13 @@ const FIRST = {
 // which endpoint answers a question; a model needs one of them
 const NEEDS = {similar: ["similar"], neighbours: ["neighbours"], gap: ["substitutes", "fill"], next: ["next"], score: ["score"]};
 
-export function show(root, {models, values, signal, note}) {
+const byHistory = (one, two) => (HISTORY.indexOf(one.kind) + 1 || 99) - (HISTORY.indexOf(two.kind) + 1 || 99);
+const isChinese = (text) => /[\u3400-\u9fff]/.test(text);
+// Whether a model is of another language than the text.
+const isForeign = (model, text) => model.language !== null && (model.language === "zh") !== isChinese(text);
+
+export function show(root, {models: loaded, values, signal, note}) {
+  const models = [...loaded].sort(byHistory);
   const examples = FIRST[currentLanguage()];
   const state = {question: QUESTIONS.includes(values.question) ? values.question : "gap", text: values.text};
   state.text ??= examples[state.question];
@@ -33,23 +41,35 @@ export function show(root, {models, values, signal, note}) {
     help.textContent = t(`line.help.${state.question}`);
     latest += 1;
     const mine = latest, rows = [];
+    replace(bar);
     if (!state.text.trim()) return replace(columns, empty(t("line.empty")));
-    const panels = models.map((model) => h("section", {class: "panel", "aria-busy": "true"}, h("h2", null, model.id), h("p", {class: "help"}, model.kind), h("p", {class: "waiting"}, t("working"))));
-    replace(columns, panels);
-    replace(bar, exportBar(`line-${state.question}`, {rows: () => [["model", "kind", "answer", "value"], ...rows]}));
-    return models.forEach(async (model, at) => {
-      let content;
-      try {
-        const able = NEEDS[state.question].some((name) => model.endpoints.includes(name));
-        const found = able ? await answers(model, state, signal) : null;
-        content = found ? found.content : h("p", {class: "help"}, t(`line.no.${state.question}`));
-        found?.rows.forEach((row) => rows.push([model.id, model.kind, ...row]));
-      } catch (error) {
-        if (error.name === "AbortError") return;
-        content = failure(error);
-      }
-      if (mine === latest) replace(panels[at], h("h2", null, model.id), h("p", {class: "help"}, model.kind), content).removeAttribute("aria-busy");
-    });
+    replace(columns, models.map((model) => {
+      const panel = h("section", {class: "panel"}), place = h("div");
+      replace(panel, h("h2", null, model.id), h("p", {class: "help"}, model.kind), place);
+      const put = async () => {
+        panel.setAttribute("aria-busy", "true");
+        replace(place, h("p", {class: "waiting"}, t("working")));
+        const content = await answered(model, rows);
+        if (content === null || mine !== latest) return;
+        replace(place, content);
+        panel.removeAttribute("aria-busy");
+      };
+      if (NEEDS[state.question].every((name) => !model.endpoints.includes(name))) replace(place, h("p", {class: "help"}, t(`line.no.${state.question}`)));
+      else if (!isForeign(model, state.text)) put();
+      else replace(place, h("p", {class: "help"}, t(`line.foreign.${model.language}`)), h("button", {type: "button", onclick: put}, t("line.anyway")));
+      return panel;
+    }));
+    return replace(bar, exportBar(`line-${state.question}`, {picture: () => snapshot(columns), rows: () => [["model", "kind", "answer", "value"], ...rows]}));
+  }
+
+  async function answered(model, rows) {
+    try {
+      const found = await answers(model, state, signal);
+      found.rows.forEach((row) => rows.push([model.id, model.kind, ...row]));
+      return found.content;
+    } catch (error) {
+      return error.name === "AbortError" ? null : failure(error);
+    }
   }
 
   root.append(h("p", {class: "lead"}, t("line.lead")), h("div", {class: "chips", role: "group", "aria-label": t("line.question")}, tabs),

@@ -62,7 +62,7 @@ export function show(root, {model, values, signal, note}) {
     state.groups = "";
     look();
   }}, h("label", {for: "word"}, t("map.word")), field, h("button", {class: "main"}, t("show")));
-  root.append(h("p", {class: "lead"}, t("map.lead")), form, suggestions, ownText(kept.text, (text) => {
+  root.append(h("p", {class: "lead"}, t("map.lead")), form, suggestions, ownText(root, kept.text, (text) => {
     kept.text = text;
     state.word = null;
     field.value = "";
@@ -105,7 +105,7 @@ function mapBoard(found, state, {remember, regroup}) {
   }
 
   cloud.set({depth: Math.min(state.layer ?? last, last)});
-  cloud.show(found.points, found.clusters);
+  cloud.show(found.points, found.clusters, new Map(found.groups.map((group) => [group.number, group.label.slice(0, 2).join(" · ")])));
   listed(null);
   const shown = found.total > found.uses.length ? "map.some" : "map.all";
   return {leave: () => {

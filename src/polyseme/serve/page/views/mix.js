@@ -76,7 +76,7 @@ export function show(root, {model, values, tasks, signal, note}) {
 
   root.append(h("p", {class: "lead"}, t("mix.lead")), h("label", {class: "hidden", for: "text"}, t("sentence.input")), input, row,
     sliders(state, model, tasks, follow), h("div", {class: "two"}, near, plane),
-    exportBar("mix", {picture: () => cloud.picture(), rows: () => [["word", "cosine", "sentence"],
+    exportBar("mix", {picture: () => (cloud ? cloud.picture() : null), rows: () => [["word", "cosine", "sentence"],
       ...(found?.in_context ?? []).map((each) => [each.word, each.cosine, each.words.join(" ")])]}));
   start();
   return () => cloud?.leave();
@@ -84,17 +84,18 @@ export function show(root, {model, values, tasks, signal, note}) {
 
 function sliders(state, model, tasks, follow) {
   const learned = tasks.flatMap((task) => Object.entries(task.layer_weights ?? {}).filter(([, weights]) => weights.length === model.layers)
-    .map(([place, weights]) => ({name: `${task.id} (${place})`, weights})));
+    .map(([place, weights], _, all) => ({name: all.length > 1 ? `${task.id} (${place})` : task.id, weights})));
   const rows = state.weights.map((weight, layer) => {
     const output = h("output", {for: `w${layer}`}, number(weight, 2));
-    const range = h("input", {type: "range", id: `w${layer}`, min: 0, max: 1, step: 0.01, value: weight, list: learned.length ? `marks${layer}` : null});
+    const range = h("input", {type: "range", id: `w${layer}`, min: 0, max: 1, step: 0.01, value: weight});
     range.addEventListener("input", () => {
       state.weights[layer] = Number(range.value);
       output.textContent = number(state.weights[layer], 2);
       follow();
     });
-    const marks = learned.length ? h("datalist", {id: `marks${layer}`}, learned.map(({weights}) => h("option", {value: weights[layer].toFixed(2)}))) : null;
-    return {range, output, line: h("div", {class: "slider"}, h("label", {for: `w${layer}`}, layer === 0 ? t("layer.static") : t("layer", {number: layer})), range, output, marks)};
+    const marks = h("span", {class: "marks"}, range, learned.map(({name, weights}, at) => h("span", {class: "learned", title: `${t("mix.learned", {name})}: ${number(weights[layer], 2)}`,
+      vars: {at: weights[layer].toFixed(3), hue: `var(--c${at % 8})`}})));
+    return {range, output, line: h("div", {class: "slider"}, h("label", {for: `w${layer}`}, layer === 0 ? t("layer.static") : t("layer", {number: layer})), marks, output)};
   });
   const scaled = h("output", {for: "scale"}, number(state.scale, 2));
   const scale = h("input", {type: "range", id: "scale", min: 0.1, max: 3, step: 0.05, value: state.scale});
@@ -113,7 +114,9 @@ function sliders(state, model, tasks, follow) {
   };
   const alone = rows.map((_, layer) => ({name: t("mix.only", {number: layer}), weights: rows.map((_, at) => (at === layer ? 1 : 0))}));
   const all = [...alone, {name: t("mix.mean"), weights: rows.map(() => 1 / rows.length)}, ...learned.map((each) => ({...each, name: t("mix.learned", each)}))];
+  const choices = chips(all.map(({name}) => name), (_, at) => set(all[at].weights));
+  learned.forEach((_, at) => choices.children[alone.length + 1 + at].prepend(h("span", {class: "learned", vars: {hue: `var(--c${at % 8})`}})));
   return h("section", {class: "panel sliders"}, rows.map(({line}) => line),
     h("div", {class: "slider"}, h("label", {for: "scale"}, t("mix.scale")), scale, scaled), h("p", {class: "help"}, t("mix.help")),
-    chips(all.map(({name}) => name), (_, at) => set(all[at].weights)));
+    choices);
 }

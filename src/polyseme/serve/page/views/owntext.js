@@ -5,7 +5,8 @@ import {number, t} from "../strings.js";
 
 const MOST = 4 << 20; // letters
 
-export function ownText(now, use) {
+// `target`: where a file may be dropped
+export function ownText(target, now, use) {
   const area = h("textarea", {class: "small", id: "own", rows: 4, value: now ?? "", placeholder: t("own.placeholder")});
   const said = h("p", {class: "help", role: "status"});
   const file = h("input", {type: "file", accept: ".txt,text/plain", id: "own-file", onchange: () => take(file.files)});
@@ -27,14 +28,15 @@ export function ownText(now, use) {
         use(null);
       }}, t("own.back")),
       h("label", {class: "field", for: "own-file"}, t("own.file"), file)), said);
-  box.addEventListener("dragover", (event) => {
+  target.addEventListener("dragover", (event) => {
     event.preventDefault();
     box.classList.add("over");
   });
-  box.addEventListener("dragleave", () => box.classList.remove("over"));
-  box.addEventListener("drop", (event) => {
+  target.addEventListener("dragleave", () => box.classList.remove("over"));
+  target.addEventListener("drop", (event) => {
     event.preventDefault();
     box.classList.remove("over");
+    box.open = true;
     const {files} = event.dataTransfer;
     if (files.length) take(files);
     else {

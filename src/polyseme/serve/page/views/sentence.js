@@ -50,7 +50,9 @@ export function show(root, {model, values, signal, note}) {
     const last = found.words.length - 1;
     if (!Number.isInteger(state.word) || state.word < 0 || state.word > last) state.word = null;
     const sides = SIDES.filter((side) => found[side]);
-    const row = wordRow(found.words, {chosen: state.word, choose, below: (at) => sides.map((side) =>
+    const key = sides.length > 0 && h("div", {class: "word sides", "aria-hidden": "true"}, h("span", {class: "said"}, "\u00a0"),
+      sides.map((side) => h("span", {class: "bits"}, t(`sentence.${side}`))));
+    const row = wordRow(found.words, {chosen: state.word, choose, key, below: (at) => sides.map((side) =>
       h("span", {class: "bits", vars: {shade: shade(found[side][at])}, title: t(`sentence.${side}`)},
         found[side][at] === null ? "–" : number(found[side][at], 1)))});
     const bar = exportBar("sentence", {
@@ -59,7 +61,7 @@ export function show(root, {model, values, signal, note}) {
         ...found.words.map((word, at) => [at, word, ...sides.map((side) => found[side][at])])],
     });
     if (!sides.length) return [row, h("p", {class: "help"}, t("sentence.no.score")), bar];
-    return [row, legend(sides), bar];
+    return [row, legend(), bar];
   }
 
   function read() {
@@ -104,12 +106,11 @@ export function show(root, {model, values, signal, note}) {
   read();
 }
 
-function legend(sides) {
+function legend() {
   const scale = [0, 4, 8, 12, 16].map((bits) => h("span", {class: "bits", vars: {shade: shade(bits)}}, bits));
   return h("div", {class: "legend"},
     h("h2", null, t("sentence.surprise")),
     h("p", {class: "help"}, t("sentence.surprise.help")),
-    h("ol", {class: "sides"}, sides.map((side) => h("li", null, t(`sentence.${side}`)))),
     h("p", {class: "scale"}, t("sentence.expected"), h("span", {class: "ramp"}, scale), t("sentence.surprising")));
 }
 

@@ -68,13 +68,14 @@ function table(runs, hidden, changed) {
 }
 
 function joinedPicture(charts) {
+  const width = Number(charts[0].getAttribute("viewBox").split(" ")[2]);
   const copies = charts.map((each, at) => {
     const copy = each.cloneNode(true);
-    for (const [name, value] of Object.entries({x: 0, y: 310 * at, width: 560, height: 300})) copy.setAttribute(name, value);
+    for (const [name, value] of Object.entries({x: 0, y: 310 * at, width, height: 300})) copy.setAttribute(name, value);
     return copy;
   });
   const height = 310 * charts.length;
-  return svg("svg", {viewBox: `0 0 560 ${height}`, width: 560, height}, copies);
+  return svg("svg", {viewBox: `0 0 ${width} ${height}`, width, height}, copies);
 }
 
 function csvRows(runs) {

@@ -1,9 +1,10 @@
-// A sentence as a row of words to choose from, by mouse, finger or keyboard (arrows, Home, End).
+// A sentence as a row of words to choose from, by mouse, finger or keyboard (arrows, Home, End). `below` gives what stands
+// under a word, and `key` says before the first one what that is.
 
 import {h} from "../dom.js";
 import {t} from "../strings.js";
 
-export function words(list, {chosen, choose, below, label}) {
+export function words(list, {chosen, choose, below, key, label}) {
   const buttons = list.map((word, at) => h("button", {type: "button", class: "word", tabindex: at === (chosen ?? 0) ? 0 : -1,
     "aria-pressed": at === chosen ? "true" : "false", onclick: () => press(at)}, h("span", {class: "said"}, word), below?.(at)));
   function press(at) {
@@ -21,7 +22,7 @@ export function words(list, {chosen, choose, below, label}) {
     const next = Math.min(Math.max(now + steps[event.key], 0), buttons.length - 1);
     buttons.forEach((button, place) => (button.tabIndex = place === next ? 0 : -1));
     buttons[next].focus();
-  }}, buttons);
+  }}, key, buttons);
 }
 
 export function chips(texts, choose) {
