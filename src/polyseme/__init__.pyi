@@ -15,6 +15,7 @@ from polyseme.api.words import analogy as analogy
 from polyseme.api.models import convert as convert
 from polyseme.api.models import info as info
 from polyseme.api.tasks import load_task as load_task
+from polyseme.compat.migrate import migrate as migrate
 from polyseme.api.language import perplexity as perplexity
 from polyseme.api.language import score as score
 from polyseme.api.words import similar as similar

@@ -28,6 +28,7 @@ HOMES = {
     "lineage": "polyseme.api.studies:lineage",
     "load": "polyseme.api.models:load",
     "load_task": "polyseme.api.tasks:load_task",
+    "migrate": "polyseme.compat.migrate:migrate",
     "neighbors": "polyseme.api.words:neighbours",
     "neighbours": "polyseme.api.words:neighbours",
     "perplexity": "polyseme.api.language:perplexity",

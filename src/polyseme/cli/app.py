@@ -16,6 +16,7 @@ from polyseme.api import corpora, embedding, language, models, probing, studies,
 from polyseme.base.config import Config
 from polyseme.base.options import Option, options_of
 from polyseme.cli.generate import Verb
+from polyseme.compat.migrate import migrate
 from polyseme.serve.server import serve
 from polyseme.tasks.registry import ALIASES
 from polyseme.text.files.lines import lines_of
@@ -268,6 +269,8 @@ SERVE = Verb(
     ],
 )
 
+MIGRATE = Verb(function=migrate, name="migrate", examples=["polyseme migrate train.py", "polyseme migrate train.py --write"])
+
 PROBE_EXAMPLES = {
     "tags": "--train train.conllu --test test.conllu --column upos",
     "senses": '--train "semcor*.jsonl.gz" --test senseval2.jsonl.gz',
@@ -304,7 +307,7 @@ def command_line(arguments: Sequence[str] | None = None) -> typer.Typer:
 def verbs_by_group() -> dict[str, tuple[str, list[Verb]]]:
     """The verbs by their group; those without a group stand by themselves."""
     return {
-        "": ("", [*VERBS, ADAPT, PREDICT, EVALUATE, COMPARE, LINEAGE, SERVE]),
+        "": ("", [*VERBS, ADAPT, PREDICT, EVALUATE, COMPARE, LINEAGE, SERVE, MIGRATE]),
         "corpus": ("Check a text before training on it, and make its vocabulary.", list(CORPUS)),
         "pretrain": ("Pre-train a model on your own text.", [_pretrain(name, help) for name, help in METHODS.items()]),
         "probe": ("Measure what each layer of a model knows, on labelled data.", [_probe(name) for name in probing.PROBES]),

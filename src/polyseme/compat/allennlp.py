@@ -15,13 +15,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from polyseme.base.errors import UsageError
-from polyseme.compat.elmo_embedder import ElmoEmbedder
+from polyseme.compat.elmo_embedder import DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE, ElmoEmbedder
 from polyseme.compat.weights import load_elmo
 from polyseme.encoders.batch import Batch
 from polyseme.encoders.id_batch import add_sentence_ends, batch_of_ids
 from polyseme.text.characters import Utf8Characters
 
-__all__ = ["Elmo", "ElmoEmbedder", "ScalarMix", "batch_to_ids"]
+__all__ = ["DEFAULT_OPTIONS_FILE", "DEFAULT_WEIGHT_FILE", "Elmo", "ElmoEmbedder", "ScalarMix", "batch_to_ids"]
 _EPSILON = 1e-13
 
 

@@ -1,0 +1,45 @@
+"""Where the names of old ELMo libraries are now: the tables of `polyseme migrate`."""
+
+from __future__ import annotations
+
+_FILES = {"DEFAULT_OPTIONS_FILE", "DEFAULT_WEIGHT_FILE"}
+_ALLENNLP = ("allennlp", frozenset({"Elmo", "ElmoEmbedder", "ScalarMix", "batch_to_ids"} | _FILES))
+_BILM_NAMES = {"Batcher", "TokenBatcher", "BidirectionalLanguageModel", "weight_layers"}
+_BILM = ("bilm", frozenset(_BILM_NAMES | {"dump_bilm_embeddings", "dump_token_embeddings"}))
+_MANYLANGS, _SIMPLE = ("elmoformanylangs", frozenset({"Embedder"})), ("simple_elmo", frozenset({"ElmoModel"}))
+_FLAIR, _SEQVEC = ("flair", frozenset({"ELMoEmbeddings"})), ("bio_embeddings", frozenset({"SeqVecEmbedder"}))
+
+HUB = "tensorflow_hub"
+MODULES: dict[str, tuple[str, frozenset[str]]] = {
+    "allennlp.commands.elmo": _ALLENNLP,
+    "allennlp.modules": _ALLENNLP,
+    "allennlp.modules.elmo": _ALLENNLP,
+    "allennlp.modules.scalar_mix": _ALLENNLP,
+    "bilm": _BILM,
+    "bilm.data": _BILM,
+    "bilm.elmo": _BILM,
+    "bilm.model": _BILM,
+    "bio_embeddings": _SEQVEC,
+    "bio_embeddings.embed": _SEQVEC,
+    "bio_embeddings.embed.seqvec_embedder": _SEQVEC,
+    "elmoformanylangs": _MANYLANGS,
+    "elmoformanylangs.elmo": _MANYLANGS,
+    "flair.embeddings": _FLAIR,
+    "flair.embeddings.legacy": _FLAIR,
+    "flair.embeddings.token": _FLAIR,
+    "simple_elmo": _SIMPLE,
+    "simple_elmo.elmo_helpers": _SIMPLE,
+}
+"""By old module: the module of `polyseme.compat`, and the names that it has."""
+WHOLE = {"bilm": "bilm", "elmoformanylangs": "elmoformanylangs", "simple_elmo": "simple_elmo", HUB: "tfhub"}
+"""Modules that are imported as a whole (`import bilm`)."""
+SESSIONS = {
+    "placeholder": "there are no placeholders: call the model with the ids or texts themselves",
+    "Session": "there is no session: the model computes at once",
+    "InteractiveSession": "there is no session: the model computes at once",
+    "MonitoredSession": "there is no session: the model computes at once",
+    "global_variables_initializer": "nothing is initialised: remove it",
+    "tables_initializer": "nothing is initialised: remove it",
+    "reset_default_graph": "there is no graph: remove it",
+}
+"""Calls of TensorFlow 1 around bilm-tf and TensorFlow Hub, and what to do with them."""
