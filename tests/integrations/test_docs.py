@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "integrations.md"
-LIBRARIES = {"scikit-learn": "sklearn", "transformers": "accelerate"}
+LIBRARIES = {"scikit-learn": "sklearn", "transformers": "accelerate", "spaCy": "spacy"}
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text("utf-8"), re.M | re.S))
 
 

@@ -8,9 +8,9 @@
 The architecture `polyseme.Tok2Vec.v1` gives the same vectors, frozen, to components that spaCy trains. Tokens are spaCy's own:
 they are read as words, sentence by sentence if the document has sentences. White space is no word, and has zeros.
 
-Saved pipelines have the name and the hash of a model, or with `store_weights` its weights; a task is saved as a whole. Processes
-that `nlp.pipe(n_process=2)` forks compute with one thread each: the threads of OpenMP do not survive a fork, and waiting for
-them would never end.
+Saved pipelines have the name and the hash of a model, or with `store_weights` its weights; a task is saved as a whole.
+Processes that `nlp.pipe(n_process=2)` forks compute with one thread each: the threads of OpenMP do not survive a fork, and
+waiting for them would never end.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ except ImportError as error:
     raise MissingExtraError("polyseme.integrations.spacy needs spaCy", "spacy") from error
 
 REFERENCE, MODEL, TASK = "model.json", "model", "task"
-UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
+_OPEN, _CLOSED = ("ADJ", "ADV", "INTJ", "NOUN", "PROPN", "VERB"), ("ADP", "AUX", "CCONJ", "DET", "NUM", "PART", "PRON", "SCONJ")
+UPOS = frozenset([*_OPEN, *_CLOSED, "PUNCT", "SYM", "X"])
 _loaded_in = os.getpid()
 
-for _name in ("elmo",):
-    if not Doc.has_extension(_name):
-        Doc.set_extension(_name, default=None)
+if not Doc.has_extension("elmo"):
+    Doc.set_extension("elmo", default=None)
 
 
 def doc_words(doc: Doc) -> list[list[Any]]:
@@ -146,10 +146,10 @@ class PolysemeVectors(_Component):
             doc.tensor = _chosen(stack, self.layers)
             if self.keep_layers:
                 doc._.elmo = stack
-            doc.user_token_hooks["vector"] = _token_vector  # of use where the vocabulary has vectors, which come first
-            doc.user_token_hooks["has_vector"] = _has_vector
-            doc.user_span_hooks["vector"] = _span_vector
-            doc.user_hooks["vector"] = _doc_vector
+            if doc.vocab.vectors.size:  # which come first; without any, spaCy's own vectors are those of the tensor
+                doc.user_token_hooks |= {"vector": _token_vector, "has_vector": _has_vector}
+                doc.user_span_hooks["vector"] = _span_vector
+                doc.user_hooks["vector"] = _doc_vector
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Write the name and the hash of the model, and its weights if `store_weights` says so."""
