@@ -136,3 +136,19 @@ def test_cutoffs() -> None:
         AdaptiveSoftmax(9, 6, (3, 3, 9))
     with pytest.raises(ConfigError, match="for 9 words"):
         AdaptiveSoftmax(9, 6, (3, 8))
+
+
+def test_a_vocabulary_of_no_round_size_in_16_bits() -> None:
+    """The rows that alignment adds have no probability and no gradient."""
+    torch.manual_seed(3)
+    layer = FullSoftmax(53, 16)
+    states, targets = torch.randn(40, 16).bfloat16().requires_grad_(), torch.randint(53, (40,))
+    total, each = layer.loss(states, targets)
+    exact = states.detach().float().requires_grad_()
+    plain = F.cross_entropy(F.linear(exact, layer.weight, layer.bias), targets, reduction="none")
+    torch.testing.assert_close(each, plain.detach(), rtol=2e-2, atol=2e-2)
+    found = torch.autograd.grad(total, [layer.weight, layer.bias, states])
+    expected = torch.autograd.grad(plain.sum(), [layer.weight, layer.bias, exact])
+    for one, other in zip(found, expected, strict=True):
+        assert one.shape == other.shape
+        assert F.cosine_similarity(one.float().flatten(), other.flatten(), dim=0).item() > 0.999

@@ -20,6 +20,8 @@ from torch import Tensor, nn
 from polyseme.nn.output.inplace_softmax import softmax_
 
 SCORES = 1 << 24  # scores in memory at a time
+SCORES_CUDA = 1 << 27  # in training on a GPU, which small products leave idle
+ALIGNED = 8  # words: 16-bit products whose rows are no multiple of 16 bytes take three times as long on a GPU
 WIDEST = 128  # widest states for the fused loss on a GPU: shared memory must hold them and their gradients
 Losses = tuple[Tensor, Tensor]
 """The sum of all losses, with gradients, and each loss, without."""
@@ -121,10 +123,11 @@ class _SlicedLoss(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Losses:
         each = torch.empty(len(states), device=states.device, dtype=weight.dtype)
-        grad_states, grad_weight, grad_bias = torch.empty_like(states), torch.zeros_like(weight), torch.zeros_like(bias)
+        grad_states = torch.empty_like(states)
         with torch.autocast(states.device.type, enabled=False):
-            rows, offset = weight.to(states.dtype), bias.to(states.dtype)
-            step = max(1, SCORES // len(weight))
+            rows, offset = _aligned(weight, bias, states.dtype)
+            grad_weight, grad_bias = torch.zeros_like(rows, dtype=weight.dtype), torch.zeros_like(offset, dtype=bias.dtype)
+            step = max(1, (SCORES_CUDA if states.is_cuda else SCORES) // len(rows))
             for i in range(0, len(states), step):
                 x, wanted = states[i : i + step], targets[i : i + step, None]
                 scores = torch.addmm(offset, x, rows.t())
@@ -134,7 +137,7 @@ class _SlicedLoss(torch.autograd.Function):
                 torch.mm(scores, rows, out=grad_states[i : i + step])
                 grad_weight += scores.t() @ x
                 grad_bias += scores.sum(0, dtype=bias.dtype)
-        ctx.save_for_backward(grad_states, grad_weight, grad_bias)
+        ctx.save_for_backward(grad_states, grad_weight[: len(weight)], grad_bias[: len(weight)])
         ctx.mark_non_differentiable(each)
         return each.sum(), each
 
@@ -143,3 +146,10 @@ class _SlicedLoss(torch.autograd.Function):
         grad_states, grad_weight, grad_bias = ctx.saved_tensors
         scale = grads[0]
         return (scale * grad_states).to(grad_states.dtype), scale * grad_weight, scale * grad_bias, None
+
+
+def _aligned(weight: Tensor, bias: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Return weight and bias in a type; in 16 bits with more rows, of words that have no probability, if alignment needs them."""
+    rows, offset = weight.to(dtype), bias.to(dtype)
+    more = -len(weight) % ALIGNED if dtype.itemsize == 2 else 0
+    return (F.pad(rows, (0, 0, 0, more)), F.pad(offset, (0, more), value=-torch.inf)) if more else (rows, offset)
