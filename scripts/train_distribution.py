@@ -76,7 +76,7 @@ RECIPES = {
         "word2vec",
         f"similar words, analogies, features of words without context, {_COMPARE}",
         "not run yet; about 15 on 16 cores",
-        {"dim": 100, "architecture": "skip-gram", "min_count": 20, "epochs": 5, "threads": 16},
+        {"dim": 100, "architecture": "skip-gram", "min_count": 20, "epochs": 5, "threads": 2},
         vectors=True,
     ),
     "en-fasttext": Recipe(
@@ -85,7 +85,7 @@ RECIPES = {
         "fasttext",
         f"similar words, also of misspelt and rare ones, {_COMPARE}",
         "not run yet; about 25 on 16 cores",
-        {"dim": 100, "architecture": "skip-gram", "min_count": 40, "epochs": 5, "threads": 16, "buckets": 45_000},
+        {"dim": 100, "architecture": "skip-gram", "min_count": 40, "epochs": 5, "threads": 2, "buckets": 45_000},
         vectors=True,
     ),
     "en-glove": Recipe(
@@ -103,7 +103,7 @@ RECIPES = {
         "word2vec",
         f"similar words, features of words without context, {_COMPARE}",
         "not run yet; about 15 on 16 cores",
-        {"dim": 100, "architecture": "skip-gram", "min_count": 15, "epochs": 5, "threads": 16},
+        {"dim": 100, "architecture": "skip-gram", "min_count": 15, "epochs": 5, "threads": 2},
         vectors=True,
     ),
 }
