@@ -149,7 +149,7 @@ class _SlicedLoss(torch.autograd.Function):
 
 
 def _aligned(weight: Tensor, bias: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Return weight and bias in a type; in 16 bits with more rows, of words that have no probability, if alignment needs them."""
+    """Return weight and bias in a type; in 16 bits, rows without probability fill the last eight."""
     rows, offset = weight.to(dtype), bias.to(dtype)
     more = -len(weight) % ALIGNED if dtype.itemsize == 2 else 0
     return (F.pad(rows, (0, 0, 0, more)), F.pad(offset, (0, more), value=-torch.inf)) if more else (rows, offset)
