@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "integrations.md"
-LIBRARIES = {"scikit-learn": "sklearn", "transformers": "accelerate", "spaCy": "spacy"}
+LIBRARIES = {
+    "scikit-learn": "sklearn",
+    "transformers": "accelerate",
+    "spaCy": "spacy",
+    "sentence-transformers": "sentence_transformers",
+    "gensim": "gensim",
+}
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text("utf-8"), re.M | re.S))
 
 

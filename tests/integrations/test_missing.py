@@ -12,7 +12,13 @@ import polyseme.integrations
 from polyseme.base.errors import MissingExtraError
 
 LIBRARIES = ("sklearn", "transformers", "spacy", "sentence_transformers", "gensim", "datasets", "pandas", "polars", "flair")
-EXTRAS = {"sklearn": "sklearn", "transformers": "transformers", "spacy": "spacy"}
+EXTRAS = {
+    "sklearn": "sklearn",
+    "transformers": "transformers",
+    "spacy": "spacy",
+    "sentence_transformers": "sentence-transformers",
+    "gensim": "vectors",
+}
 """Modules that need a library: the extra that installs it."""
 MODULES = sorted(path.stem for path in Path(polyseme.integrations.__file__).parent.glob("*.py") if path.stem != "__init__")
 
