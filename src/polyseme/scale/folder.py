@@ -113,7 +113,7 @@ class DatasetFolder:
                 system.put_file(str(Path(scratch, unique)), path)
 
     def open_part(self, name: str) -> BinaryIO:
-        """Open a part for reading."""
+        """Open a part for reading; a `FileNotFoundError` if it is not there."""
         if not self.remote:
             return Path(self.address, name).open("rb")
         with self._errors("read"):
@@ -130,7 +130,7 @@ class DatasetFolder:
     def _errors(self, action: str) -> Iterator[None]:
         try:
             yield
-        except PolysemeError:
+        except (PolysemeError, FileNotFoundError):
             raise
         except Exception as error:
             reason = without_secrets(str(error) or type(error).__name__, self.address)

@@ -7,9 +7,11 @@ are done. Errors of a task are returned as values, since Ray would stop or silen
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import pickle
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -53,8 +55,9 @@ class RayEngine:
             runtime_env={"env_vars": dict.fromkeys(THREAD_VARIABLES, str(self._config.threads))},
         )
         try:
-            for row in outcomes.iter_rows():
-                yield pickle.loads(row["outcome"])
+            with contextlib.redirect_stdout(sys.stderr):  # Ray prints there that workers died; stdout is for results
+                for row in outcomes.iter_rows():
+                    yield pickle.loads(row["outcome"])
         except self._ray.exceptions.RayError as error:
             raise PolysemeError(f"Ray stopped: {_cause(error)}; the same command resumes the run") from error
 
