@@ -1,8 +1,8 @@
 """Datasets under SIGKILL: `python -m benchmarks.scale_kills [--engine ray] [--kills 20] [--lines 60000] [--longest 12]`.
 
 A tiny model embeds a text, once undisturbed with local processes, then again and again while workers, a node of the cluster and
-the command itself are killed at random moments. After each death of the command the same command is run again. Every dataset must
-equal the undisturbed one, byte for byte. The cluster has two nodes on this machine (`ray.cluster_utils.Cluster`); the engine
+the command itself are killed at random moments. A command that was killed is run again. Every dataset must equal the
+undisturbed one, byte for byte. The cluster has two nodes on this machine (`ray.cluster_utils.Cluster`); the engine
 `local` has no nodes.
 """
 
@@ -23,23 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-WORDS = [
-    "the",
-    "bank",
-    "of",
-    "river",
-    "money",
-    "a",
-    "The",
-    "to",
-    ".",
-    ",",
-    "isn't",
-    "naïve",
-    "河岸",
-    "\u2028",
-    "antidisestablishmentarianism",
-]
+WORDS = ["the", "bank", "of", "river", "money", "a", "The", "to", ".", ",", "isn't", "naïve", "河岸", "\u2028"]
 
 
 def write_model(folder: Path) -> Path:

@@ -16,8 +16,11 @@ from polyseme.base.options import Option, options_of
 
 if TYPE_CHECKING:
     from polyseme.pretraining.forecast import Forecast
+    from polyseme.scale.cleaning import CleanedCorpus
+    from polyseme.scale.config import CleaningConfig
     from polyseme.text.config import TextConfig
     from polyseme.text.corpus_report import CorpusReport
+    from polyseme.text.filtering.quality import FilterConfig
 
 Sources = Annotated[
     AnyCorpus,
@@ -39,6 +42,24 @@ ForecastDevice = Annotated[
 VocabularyOut = Annotated[FilePath, Setting(help="File for the vocabulary: one word per line.", metavar="FILE", flags=("-o",))]
 VocabularySize = Annotated[
     int | None, Setting(help="Lines of the vocabulary, with the 3 special tokens.", default_text="50,000", min=4)
+]
+Documents = Annotated[
+    list[str],
+    Setting(
+        help="Files, folders, quoted globs or addresses (s3://, gs://, hf://, https://): text, whose lines are documents, JSON "
+        "lines, CSV or Parquet; plain or compressed.",
+        metavar="SOURCE",
+    ),
+]
+CleanedOut = Annotated[
+    FilePath,
+    Setting(help="Folder for the documents that are kept. A run that is there is resumed.", metavar="FOLDER", flags=("-o",)),
+]
+Threshold = Annotated[
+    float,
+    Setting(
+        help="Drop documents whose similarity to an earlier one (Jaccard, of runs of three words) is as high.", above=0, max=1
+    ),
 ]
 MinCount = Annotated[int | None, Setting(help="Keep words that occur at least this often.", min=1)]
 
@@ -167,3 +188,28 @@ def write_vocabulary(
         vocabulary, words = build_vocabulary(corpus, size=size, min_count=min_count or 1, progress=advance)
     write_text(Path(out), vocabulary.to_text())
     return WrittenVocabulary(Path(out), len(vocabulary), words)
+
+
+@with_settings(filters="polyseme.text.filtering.quality:FilterConfig", config="polyseme.scale.config:CleaningConfig")
+def filter_corpus(source: Documents, *, out: CleanedOut, filters: FilterConfig, config: CleaningConfig) -> CleanedCorpus:
+    """Keep the documents of a crawl that are prose in the wanted languages, and say why the others were dropped.
+
+    A document is a line of text, or a row. OUT gets one part per shard, and beside it `_dropped-*.jsonl`: file, line and reason
+    of each document that was dropped. With many processes or a Ray cluster; the same command resumes (docs/scale.md).
+    """
+    from polyseme.scale.cleaning import filter_corpus as write
+
+    return write(source, out, filters, config)
+
+
+@with_settings(config="polyseme.scale.config:CleaningConfig")
+def dedupe_corpus(source: Documents, *, out: CleanedOut, threshold: Threshold = 0.4, config: CleaningConfig) -> CleanedCorpus:
+    """Drop documents that are nearly equal to an earlier one (MinHash), and say which.
+
+    A document is a line of text, or a row. The default threshold finds copies of which a tenth of the words was changed. OUT
+    gets one part per shard, and beside it `_dropped-*.jsonl`: file and line of each document that was dropped, and of the
+    earlier one that it is similar to. With many processes or a Ray cluster; the same command resumes (docs/scale.md).
+    """
+    from polyseme.scale.cleaning import dedupe_corpus as write
+
+    return write(source, out, threshold, config)

@@ -107,7 +107,7 @@ def embed_dataset(
     from polyseme.scale import dataset as scale
 
     dataset = _with_learned_mix(dataset)
-    shards = scale.shards_of([input] if isinstance(input, str | Path) else input, dataset)
+    shards = scale.shards_of([input] if isinstance(input, str | Path) else input, dataset.shard_size, dataset.field)
     first = scale.first_texts(shards, dataset.field or "text")
     with _named_model(first, model, config, dataset) as source:
         return scale.embed_dataset(shards, out, model=source, embed=config, config=dataset)

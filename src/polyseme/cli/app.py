@@ -146,6 +146,16 @@ CORPUS = (
         options=corpora.text_options,
         examples=["polyseme corpus vocab my-texts/ --out vocabulary.txt --size 50000"],
     ),
+    Verb(
+        function=corpora.filter_corpus,
+        name="filter",
+        examples=["polyseme corpus filter 'crawl/*.jsonl.zst' --out english --language en --workers 8"],
+    ),
+    Verb(
+        function=corpora.dedupe_corpus,
+        name="dedupe",
+        examples=["polyseme corpus dedupe english --out unique --workers 8"],
+    ),
 )
 
 METHODS = {
@@ -308,7 +318,7 @@ def verbs_by_group() -> dict[str, tuple[str, list[Verb]]]:
     """The verbs by their group; those without a group stand by themselves."""
     return {
         "": ("", [*VERBS, ADAPT, PREDICT, EVALUATE, COMPARE, LINEAGE, SERVE, MIGRATE]),
-        "corpus": ("Check a text before training on it, and make its vocabulary.", list(CORPUS)),
+        "corpus": ("Check and clean a text before training on it, and make its vocabulary.", list(CORPUS)),
         "pretrain": ("Pre-train a model on your own text.", [_pretrain(name, help) for name, help in METHODS.items()]),
         "probe": ("Measure what each layer of a model knows, on labelled data.", [_probe(name) for name in probing.PROBES]),
         "train": (

@@ -27,7 +27,20 @@ from polyseme.base.options import Option, options_of, parsed
 from polyseme.cli.show import show_result
 
 PANELS = (
-    *(None, "Data", "Text", "Model", "Encoders", "Word features", "Subwords", "Masking", "Budget", "Training", "Decoding"),
+    *(
+        None,
+        "Data",
+        "Text",
+        "Filters",
+        "Model",
+        "Encoders",
+        "Word features",
+        "Subwords",
+        "Masking",
+        "Budget",
+        "Training",
+        "Decoding",
+    ),
     *("Architecture", "Forecast", "Network", "Limits", "Dataset", "Many machines", "Computing", "Logs"),
 )
 """Panels of a help page, from top to bottom."""

@@ -74,6 +74,22 @@ class EngineConfig(Config):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CleaningConfig(EngineConfig):
+    """How a corpus is read that is cleaned."""
+
+    field: str | None = setting(
+        None,
+        "Field of JSON lines, or column of CSV and Parquet, that has the text.",
+        metavar="NAME",
+        default_text="text",
+        group="Text",
+    )
+    shard_size: int = setting(
+        4_000_000, "Bytes of text per part, such as 64MB.", min=1, metavar="SIZE", parse=parse_size, group="Text"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class DatasetConfig(EngineConfig):
     """How a dataset of vectors is made, besides the settings of `EmbedConfig`."""
 

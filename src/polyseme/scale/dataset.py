@@ -89,12 +89,9 @@ class ModelSource:
     fingerprint: str
 
 
-def shards_of(inputs: Sequence[str | Path], config: DatasetConfig) -> list[Shard]:
-    """Return the shards of inputs, not scanned yet."""
-    shards = cut(find_inputs(inputs), config.shard_size, config.field is not None)
-    if not shards:
-        raise PolysemeError("the input has no bytes: nothing to embed")
-    return shards
+def shards_of(inputs: Sequence[str | Path], shard_size: int, column: str | None) -> list[Shard]:
+    """Return the shards of inputs, not scanned yet; `column`: the field that the user gave."""
+    return cut(find_inputs(inputs), shard_size, column is not None)
 
 
 def embed_dataset(

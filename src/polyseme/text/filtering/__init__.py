@@ -1,0 +1,1 @@
+"""Which documents of a crawl are worth reading: near-duplicates, languages, quality."""

@@ -1,0 +1,97 @@
+"""Filters and near-duplicates: what is dropped, and why."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.dedupe import write_documents
+from polyseme.api.corpora import dedupe_corpus, filter_corpus
+from polyseme.base.errors import PolysemeError
+from polyseme.text.filtering.language import language_of
+from polyseme.text.filtering.minhash import plain_words, signature, similarity
+from tests.scale.contents import contents
+
+
+def dropped(out: Path) -> list[dict]:
+    return [json.loads(line) for path in sorted(out.glob("_dropped-*")) for line in path.read_text().splitlines()]
+
+
+def test_similarity_is_near_the_jaccard_index() -> None:
+    draw = random.Random(0)
+    words = [f"w{number}" for number in range(50)]
+    for changed in (0, 5, 20, 60):
+        one = draw.choices(words, k=100)
+        other = list(one)
+        for place in draw.sample(range(100), changed):
+            other[place] = draw.choice(words)
+        sets = [{tuple(text[i : i + 3]) for i in range(98)} for text in (one, other)]
+        exact = len(sets[0] & sets[1]) / len(sets[0] | sets[1])
+        assert abs(similarity(signature(" ".join(one)), signature(" ".join(other))) - exact) < 0.13
+    assert np.array_equal(signature("The bank!"), signature("the  BANK"))
+
+
+def test_planted_near_duplicates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.dedupe.SOURCE", Path("none"))
+    planted = write_documents(tmp_path / "a.txt", 300)
+    result = dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0, shard_size=20_000)
+    found = {each["line"]: each for each in dropped(tmp_path / "out")}
+    pairs = {tuple(sorted((copy, original))): share for copy, (original, share) in planted.items()}
+    assert all(later in found for (_, later), share in pairs.items() if share <= 0.1)
+    assert set(found) <= {later for _, later in pairs}
+    assert all(found[later]["of"] == f"{tmp_path / 'a.txt'}:{earlier + 1}" for earlier, later in pairs if later in found)
+    lines = (tmp_path / "a.txt").read_text().splitlines()
+    kept = [line for path in sorted((tmp_path / "out").glob("part-*.txt")) for line in path.read_text().splitlines()]
+    assert kept == [line for number, line in enumerate(lines) if number not in found]
+    assert result.kept == len(kept) and result.reasons == {"near-duplicate": len(found)}
+    before = contents(tmp_path / "out")
+    (tmp_path / "out" / "_dropped-000001.jsonl").unlink()
+    dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0, shard_size=20_000)
+    assert contents(tmp_path / "out") == before
+    with pytest.raises(PolysemeError, match="another threshold"):
+        dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0, shard_size=20_000, threshold=0.9)
+
+
+def test_blank_lines_stay(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two three four\n\n\none two three four\n\n", encoding="utf-8")
+    dedupe_corpus([str(tmp_path / "a.txt")], out=tmp_path / "out", workers=0)
+    assert (tmp_path / "out" / "part-000000.txt").read_text() == "one two three four\n\n\n\n"
+
+
+def test_filters(tmp_path: Path) -> None:
+    texts = {
+        "It was late when we left the house on the hill.": None,
+        "Home | News | Contact": "too few words",
+        "Der Hund ist nicht auf dem Sofa, er ist im Garten.": "language de",
+        "zig zag zug zog zeg zyg": "language not known",
+        "the #one #two and #three is on it": "too many symbols",
+        "the 111 222 333 444 of 555": "too few letters",
+        "the bank " * 20: "too repetitive",
+        "the antidisestablishmentarianism of incomprehensibilities is counterrevolutionaries": "words too long",
+    }
+    rows = [json.dumps({"body": text}) for text in texts]
+    (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    result = filter_corpus([str(tmp_path / "a.jsonl")], out=tmp_path / "out", workers=0, field="body", language=("en",))
+    assert {each["line"]: each["reason"] for each in dropped(tmp_path / "out")} == {
+        number: reason for number, reason in enumerate(texts.values()) if reason is not None
+    }
+    assert json.loads((tmp_path / "out" / "part-000000.jsonl").read_text()) == {"text": next(iter(texts))}
+    assert result.kept == 1 and result.documents == len(texts)
+
+
+def test_languages() -> None:
+    texts = {
+        "en": "We saw that the man and his dog were in the garden.",
+        "fr": "Nous avons vu que le chien est dans le jardin avec les enfants.",
+        "es": "El perro está en el jardín con los niños y no quiere salir.",
+        "ru": "Мы не знали, что он был в доме и что это было так.",
+        "ja": "私は本を読むのが好きです。",
+        "zh": "我们在河边看见了他的狗。",
+        "ko": "나는 책을 읽는 것을 좋아한다.",
+    }
+    assert {name: language_of(text) for name, text in texts.items()} == {name: name for name in texts}
+    assert plain_words("It's 河岸") == ["it", "s", "河", "岸"]
