@@ -1,7 +1,7 @@
 """Near-duplicates that were planted: `python -m benchmarks.dedupe [--documents 5000] [--scale 10]`.
 
 Documents of 50 to 300 words of real text (POLYSEME_DATA, else random words); a third of them get a copy of which 1 to 20 % of
-the words are replaced by other words of the text. Recall is the share of the copies that were dropped, by how much was replaced;
+the words are replaced by other words of the text. Recall is the share of the copies that were dropped, by what was replaced;
 precision is the share of the dropped documents that are copies, or originals behind their copy. `--scale` repeats the run with
 so many times the documents, and compares the peak memory of the largest process.
 """
