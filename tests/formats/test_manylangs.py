@@ -1,6 +1,7 @@
 """ELMoForManyLangs folders, against the oracle."""
 
 import json
+import pickle
 import zipfile
 
 import numpy as np
@@ -10,9 +11,9 @@ import torch
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.formats.load import load
 from polyseme.formats.manylangs import BUILT_IN, read_dictionary
-from tests.formats.compare import SENTENCES, same_vectors
+from tests.formats.compare import SENTENCES, same_log_probs, same_vectors
 from tests.oracle.elmo import OracleElmo
-from tests.oracle.make import write_manylangs
+from tests.oracle.make import WORDS, draw, write_manylangs
 
 INPUTS = {"both": (6, 5), "characters": (0, 5), "words": (6, 0)}
 AUTHOR = "/users/author/configs/cnn_small.json"
@@ -162,3 +163,50 @@ def test_arguments_without_a_use_are_refused(tmp_path):
     folder = write_manylangs(tmp_path, word_dim=6, char_dim=5)
     with pytest.raises(UsageError, match="options does not apply to an ELMoForManyLangs model"):
         load(folder, options=folder / "cnn.json")
+
+
+def write_classifier(folder, rows: int, kind: str = "sampled") -> tuple[np.ndarray, np.ndarray]:
+    """`classifier.pkl` as the trainer writes it; weight and bias."""
+    weight, bias = draw(0, "column_emb", (rows, 8), 0.7), draw(0, "column_bias", (rows,), 0.5)
+    tensors = {"column_emb.weight": weight, "column_bias.weight": bias[:, None], "oov_column": np.ones((8, 1))}
+    if kind == "full":
+        tensors = {"hidden2tag.weight": weight, "hidden2tag.bias": bias}
+    if kind == "cnn":
+        tensors = {"M": np.ones((8, 4)), "corr.weight": np.ones((rows, 4)), "oov_column": np.ones((8, 1))}
+    torch.save({name: torch.from_numpy(array) for name, array in tensors.items()}, folder / "classifier.pkl")
+    return weight, bias
+
+
+@pytest.mark.parametrize("kind", ["sampled", "full"])
+@pytest.mark.parametrize("inputs", ["both", "characters"])
+def test_the_output_layer(inputs, kind, tmp_path):
+    """Log-probabilities of the oracle, whose names of the special words are bilm-tf's."""
+    word_dim, char_dim = INPUTS[inputs]
+    write_manylangs(tmp_path, word_dim=word_dim, char_dim=char_dim, scale=CALM)
+    special = ["<oov>", "<bos>", "<eos>", "<pad>"]
+    words = [*special, *WORDS]
+    (tmp_path / "word.dic").write_text("".join(f"{word}\t{row}\n" for row, word in enumerate(words)), encoding="utf-8")
+    oracle = OracleElmo.from_manylangs(tmp_path)
+    weight, bias = write_classifier(tmp_path, len(words), kind)
+    oracle.softmax = weight.astype(np.float64), bias.astype(np.float64)
+    oracle.ids = {word: row for row, word in enumerate(words)} | {"<UNK>": 0, "<S>": 1, "</S>": 2}
+    same_log_probs(load(tmp_path), oracle, [["the", "bank", "nowhere"], ["今天", "."]])
+
+
+def test_output_layers_that_are_of_no_use(tmp_path, caplog):
+    write_manylangs(tmp_path, word_dim=0, char_dim=5)
+    write_classifier(tmp_path, 9)
+    assert not load(tmp_path).predicts_words
+    assert "ignored its output layer of 9 words, because there is no word.dic" in caplog.text
+    write_classifier(tmp_path, 9, "cnn")
+    assert not load(tmp_path).predicts_words
+    assert "cnn_softmax, which is not supported" in caplog.text
+    torch.save({"other": torch.ones(2)}, tmp_path / "classifier.pkl")
+    with pytest.raises(FormatError, match=r"classifier.pkl: has no output layer: it lacks the tensor column_emb.weight or"):
+        load(tmp_path)
+    torch.save({"column_emb.weight": torch.ones(9, 7), "column_bias.weight": torch.ones(9, 1)}, tmp_path / "classifier.pkl")
+    with pytest.raises(FormatError, match=r"column_emb.weight has shape \[9, 7\], expected \[9, 8\]"):
+        load(tmp_path)
+    (tmp_path / "classifier.pkl").write_bytes(pickle.dumps({"x": print}))
+    with pytest.raises(FormatError, match=r"classifier.pkl: .*"):
+        load(tmp_path)

@@ -2,7 +2,7 @@
 
 Words are read by code points, by word embeddings, or by both, concatenated. The architecture is a JSON file that `config.json`
 points to, mostly by a path on its author's machine; it is searched in the folder, and that of all published models is built
-in. The `classifier.pkl` of a model is ignored: it is a sampled output layer, not one over the vocabulary.
+in. `manylangs_output` reads the output layer, where a folder has one.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ from polyseme.base.files import read_bytes, read_json
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.formats import weight_names
+from polyseme.formats.manylangs_output import read_output
 from polyseme.formats.options import ManyLangsOptions, parse
 from polyseme.formats.pickles import read_tensors
 from polyseme.formats.weight_layout import Shape, WeightMapping, check_shapes, to_polyseme
 from polyseme.nn.config import ORIGINAL_FILTERS, CharactersConfig, LstmConfig
+from polyseme.nn.output.full import FullSoftmax
 from polyseme.text.vocabulary import Vocabulary
 
 log = logging.getLogger(__name__)
 TOKENS, ENCODER = "token_embedder.pkl", "encoder.pkl"
 _WORD_TOKENS = ("<oov>", "<bos>", "<eos>")
+_TOKENS = {"unknown": "<oov>", "begin": "<bos>", "end": "<eos>"}
 _FEW = 3  # rows that may lack a symbol
 _CHARACTER_TOKENS = ("<bow>", "<eow>", "<oov>", "<pad>", "<bos>", "<eos>")
 _ENCODER = {"name": "elmo", "projection_dim": 512, "cell_clip": 3, "proj_clip": 3, "dim": 4096, "n_layers": 2}
@@ -50,7 +53,7 @@ def read(folder: Path) -> Elmo:
     if options.token_embedder.word_dim:
         rows = _rows(shapes, weight_names.MANYLANGS_WORDS, folder / TOKENS)
         word_list = read_dictionary(folder / "word.dic", rows, _WORD_TOKENS)
-        words = Vocabulary(word_list, unknown="<oov>", begin="<bos>", end="<eos>")
+        words = Vocabulary(word_list, **_TOKENS)
     if options.token_embedder.char_dim:
         rows = _rows(shapes, weight_names.MANYLANGS.table, folder / TOKENS)
         characters = read_dictionary(folder / "char.dic", rows, _CHARACTER_TOKENS)
@@ -63,7 +66,21 @@ def read(folder: Path) -> Elmo:
     for mappings, state, file in parts:
         check_shapes(mappings, {name: tuple(value.shape) for name, value in state.items()}, folder / file, thing="tensor")
         tensors |= to_polyseme(mappings, state.__getitem__)
-    return Elmo.from_weights(config, tensors, where=folder, vocabulary=words, alphabet=characters)
+    output = read_output(folder, config.lstm.output_size)
+    if output is not None:
+        words, output = _with_words(folder, words, output)
+    return Elmo.from_weights(config, tensors, where=folder, vocabulary=words, alphabet=characters, output=output)
+
+
+def _with_words(folder: Path, words: Vocabulary | None, output: FullSoftmax) -> tuple[Vocabulary | None, FullSoftmax | None]:
+    """The words of an output layer, which a model of characters has for it alone; without them it is of no use."""
+    if words is None and (folder / "word.dic").exists():
+        words = Vocabulary(read_dictionary(folder / "word.dic", output.size, _WORD_TOKENS), **_TOKENS)
+    if words is None or len(words) != output.size:
+        have = "there is no word.dic" if words is None else f"word.dic has {len(words)} words"
+        log.warning("%s: ignored its output layer of %d words, because %s", folder.name, output.size, have)
+        return words, None
+    return words, output
 
 
 def read_dictionary(path: Path, rows: int, special: Sequence[str]) -> list[str]:

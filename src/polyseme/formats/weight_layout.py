@@ -102,6 +102,7 @@ def _negate_gate(rows: Tensor) -> Tensor:
 
 
 IDENTITY = LayoutTransform(lambda array: (array,), lambda tensor: (tensor,))
+COLUMN = LayoutTransform(lambda table: (table[:, 0],), lambda tensor: (tensor[:, None],))
 TRANSPOSED = LayoutTransform(lambda matrix: (matrix.T,), lambda tensor: (tensor.T,))
 WITHOUT_PADDING_ROW = LayoutTransform(  # our character table has a first row of zeros, for padding
     lambda table: (torch.cat([table.new_zeros(1, table.shape[1]), table]),), lambda tensor: (tensor[1:],)

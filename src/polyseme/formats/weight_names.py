@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from polyseme.encoders.elmo_config import ElmoConfig
 from polyseme.formats.weight_layout import (
     CARRY_GATE,
+    COLUMN,
     FILTER,
     FORGET_BIAS,
     IDENTITY,
@@ -52,6 +53,22 @@ class TorchNames:
 ALLENNLP = TorchNames("_char_embedding_weights", "char_conv_{}", "_highways._layers.{}", "_projection")
 MANYLANGS = TorchNames("char_emb_layer.embedding.weight", "convolutions.{}", "highways._layers.{}", "projection")
 MANYLANGS_WORDS = "word_emb_layer.embedding.weight"
+
+
+@dataclass(frozen=True)
+class OutputNames:
+    """The names of an output layer of ELMoForManyLangs; `column`: its biases are a table with one column."""
+
+    weight: str
+    bias: str
+    column: bool = False
+
+
+MANYLANGS_OUTPUTS = (
+    OutputNames("column_emb.weight", "column_bias.weight", column=True),
+    OutputNames("hidden2tag.weight", "hidden2tag.bias"),
+)
+"""Sampled and full softmax."""
 
 
 def bilm_characters(config: ElmoConfig) -> list[WeightMapping]:
@@ -114,6 +131,12 @@ def bilm_words(rows: int, dim: int) -> list[WeightMapping]:
 def bilm_output(rows: int, dim: int) -> list[WeightMapping]:
     """The output layer, in the weights file or in a separate one."""
     return [_mapping("softmax/W", (rows, dim), "weight"), _mapping("softmax/b", (rows,), "bias")]
+
+
+def manylangs_output(names: OutputNames, rows: int, dim: int) -> list[WeightMapping]:
+    """The output layer of an ELMoForManyLangs model."""
+    shape, transform = ((rows, 1), COLUMN) if names.column else ((rows,), IDENTITY)
+    return [_mapping(names.weight, (rows, dim), "weight"), _mapping(names.bias, shape, "bias", transform)]
 
 
 def torch_words(names: TorchNames, config: ElmoConfig, prefix: str = "") -> list[WeightMapping]:
