@@ -23,6 +23,7 @@ from polyseme.api.language import substitutes as substitutes
 from polyseme.analysis.analogies import AnalogyScores
 from polyseme.analysis.neighbours import Neighbours
 from polyseme.analysis.probe_result import ProbeResult
+from polyseme.analysis.sense_vectors import SenseVectors
 from polyseme.api.embedding import ModelForText
 from polyseme.api.embedding import Sequence
 from polyseme.api.models import LinesFile
@@ -39,7 +40,6 @@ from polyseme.api.models import WriteReference
 from polyseme.api.probing import Column
 from polyseme.api.probing import DevPairs
 from polyseme.api.probing import GoldFile
-from polyseme.api.probing import Model
 from polyseme.api.probing import PairsFile
 from polyseme.api.probing import Plot
 from polyseme.api.probing import QuestionsFile
@@ -72,8 +72,11 @@ from polyseme.api.training import CorpusOption
 from polyseme.api.training import InitialVectors
 from polyseme.api.training import OutModel
 from polyseme.api.words import IndexFolder
+from polyseme.api.words import Model
 from polyseme.api.words import Position
 from polyseme.api.words import SearchedText
+from polyseme.api.words import SenseFile
+from polyseme.api.words import SenseWords
 from polyseme.api.words import SentenceArgument
 from polyseme.api.words import Word
 from polyseme.encoders.bert import Bert
@@ -289,12 +292,12 @@ def neighbors(
     model: Model = 'en',
     corpus: SearchedText = None,
     index: IndexFolder = None,
-    count: int = 5,
     layer: Literal['top', 'mean'] | int | None = None,
-    same_word: bool = False,
-    other_words: bool = False,
     sentences: Literal['english', 'chinese', 'lines'] | None = None,
     field: str | None = None,
+    count: int = 5,
+    same_word: bool = False,
+    other_words: bool = False,
 ) -> Neighbours: ...
 
 def neighbours(
@@ -305,12 +308,12 @@ def neighbours(
     model: Model = 'en',
     corpus: SearchedText = None,
     index: IndexFolder = None,
-    count: int = 5,
     layer: Literal['top', 'mean'] | int | None = None,
-    same_word: bool = False,
-    other_words: bool = False,
     sentences: Literal['english', 'chinese', 'lines'] | None = None,
     field: str | None = None,
+    count: int = 5,
+    same_word: bool = False,
+    other_words: bool = False,
 ) -> Neighbours: ...
 
 def predict(
@@ -1400,6 +1403,20 @@ def train(
     plot: CurvePlot = None,
     **settings: Any,
 ) -> CrossValidation: ...
+
+def senses(
+    words: SenseWords = None,
+    *,
+    model: Model = 'en',
+    corpus: SearchedText = None,
+    out: SenseFile = None,
+    layer: Literal['top', 'mean'] | int | None = None,
+    sentences: Literal['english', 'chinese', 'lines'] | None = None,
+    field: str | None = None,
+    groups: int | None = None,
+    min_uses: int = 10,
+    max_uses: int = 1000,
+) -> SenseVectors: ...
 
 def verify(
     model: ModelArgument,

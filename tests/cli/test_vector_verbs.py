@@ -103,7 +103,7 @@ def test_convert(run, vectors, model, tmp_path, name):
 
 
 def test_convert_mistakes(run, vectors, tmp_path):
-    assert ".txt or .vec (text), or .bin" in one_sentence(run("convert", vectors, tmp_path / "v", "--to", "vectors"), 2)
+    assert ".txt or .vec (word2vec text), .bin" in one_sentence(run("convert", vectors, tmp_path / "v", "--to", "vectors"), 2)
     assert "fp32 only" in one_sentence(run("convert", vectors, tmp_path / "v.bin", "--precision", "fp16"), 2)
 
 

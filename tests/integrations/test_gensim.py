@@ -12,7 +12,7 @@ pytest.importorskip("gensim", reason="needs gensim (extra vectors)")
 from gensim.models import KeyedVectors
 
 import polyseme
-from polyseme.base.errors import UsageError
+from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.integrations.gensim import from_keyed_vectors, keyed_vectors
 from tests.integrations.samples import SENTENCES
@@ -34,17 +34,17 @@ def test_static_vectors_there_and_back(folder: Path, model: Elmo, tmp_path: Path
 
 def test_sense_vectors_are_centres_of_uses(folder: Path, model: Elmo) -> None:
     sentences = [each.split() for each in SENTENCES]
-    senses = keyed_vectors(folder, sentences, ["bank", "cat"], senses=2, layers="top")
+    senses = keyed_vectors(folder, sentences, ["bank", "cat"], groups=2, layer="top")
     assert sorted(senses.index_to_key) == ["bank#1", "bank#2", "cat#1"]
     uses = [model.embed([sentence], layers="top")[0][sentence.index("bank")] for sentence in sentences[:2]]
     found = sorted([senses["bank#1"].tolist(), senses["bank#2"].tolist()])
     np.testing.assert_allclose(found, sorted(each.tolist() for each in uses), atol=1e-5)
-    one = keyed_vectors(folder, sentences, ["BANK"], senses=1, layers="top")
+    one = keyed_vectors(folder, sentences, ["BANK"], groups=1, layer="top")
     np.testing.assert_allclose(one["bank#1"], np.mean(uses, axis=0), atol=1e-5)
 
 
 def test_wrong_calls_are_refused(folder: Path) -> None:
     with pytest.raises(UsageError, match="both"):
         keyed_vectors(folder, SENTENCES)
-    with pytest.raises(UsageError, match="none of the words"):
+    with pytest.raises(PolysemeError, match="none of the words"):
         keyed_vectors(folder, SENTENCES, ["zebra"])

@@ -20,6 +20,7 @@ def use_models() -> None:
     print(polyseme.convert(model, "my-copy", to="polyseme", precision="fp16").largest_difference)
     print(polyseme.verify("my-copy", tolerance=1e-3).good)
     print(polyseme.migrate("old.py", write=True).notes)
+    print(polyseme.senses(["bank"], corpus="news.txt", out="senses.vec", groups=2, min_uses=5).word_vectors().dim)
     print(polyseme.embed_file("corpus.txt", "vectors.hdf5", model=model, layers="top", fp16=True).lines)
     print(polyseme.embed_dataset(["a.txt", "s3://bucket/b"], "vectors", engine="local", shard_size=10**6, mix=(0.5, 0.5)).parts)
 

@@ -1,4 +1,4 @@
-"""The settings of `polyseme neighbours` and of linear probes. Imports no PyTorch."""
+"""The settings of `polyseme neighbours`, `polyseme senses` and linear probes. Imports no PyTorch."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ def parse_layer(text: str) -> Literal["top", "mean"] | int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeighboursConfig(Config):
-    """Which neighbours are searched, and where."""
+class SearchedTextConfig(Config):
+    """What `neighbours` and `senses` share: the text, and the layer whose vectors are compared."""
 
-    count: int = setting(5, "Number of results.", min=1, flags=("-n",))
     layer: Literal["top", "mean"] | int | None = setting(
         None,
         "Layer to compare, or the mean of all but layer 0.",
@@ -37,8 +36,6 @@ class NeighboursConfig(Config):
         default_text="top",
         parse=parse_layer,
     )
-    same_word: bool = setting(False, "Search only other occurrences of the same word: shows its senses.")
-    other_words: bool = setting(False, "Search only other words.")
     sentences: SentencesName | None = setting(
         None,
         "How to split the text into sentences; lines: one sentence per line.",
@@ -54,6 +51,15 @@ class NeighboursConfig(Config):
         group="Text",
     )
 
+
+@dataclass(frozen=True, kw_only=True)
+class NeighboursConfig(SearchedTextConfig):
+    """Which neighbours are searched, and where."""
+
+    count: int = setting(5, "Number of results.", min=1, flags=("-n",))
+    same_word: bool = setting(False, "Search only other occurrences of the same word: shows its senses.")
+    other_words: bool = setting(False, "Search only other words.")
+
     def problems(self) -> Iterable[str]:
         if self.same_word and self.other_words:
             both = f"{arg('same_word', True)} and {arg('other_words', True)}"
@@ -63,6 +69,17 @@ class NeighboursConfig(Config):
     def restrict_to_same_word(self) -> bool | None:
         """True: the same word only; False: other words only; None: all."""
         return True if self.same_word else False if self.other_words else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensesConfig(SearchedTextConfig):
+    """How the uses of a word are grouped into senses."""
+
+    groups: int | None = setting(
+        None, "Senses per word.", min=1, default_text="2 to 8, as many as are clear, or 1 if none are", metavar="N"
+    )
+    min_uses: int = setting(10, "Uses that a word needs to be included, if no words are given.", min=1)
+    max_uses: int = setting(1000, "Uses of a word that are compared: the first in the text.", min=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rich.cells import cell_len
 
 from polyseme.analysis.concordance import concordance, join_words
-from polyseme.analysis.config import NeighboursConfig
+from polyseme.analysis.config import NeighboursConfig, SearchedTextConfig
 from polyseme.analysis.index import DEFAULT_LAYER, Index, layer_slice
 from polyseme.analysis.samples import language_of, samples
 from polyseme.base.display import count as counted
@@ -168,7 +168,7 @@ def neighbours(
     chosen = find_position(sentence, words, word, position)
     if not isinstance(index, Index):
         with progress("embedding", unit="sentences") as advance:
-            index = Index.build(encoder, _sentences(encoder, corpus, config), index, advance, layer=layer)
+            index = Index.build(encoder, searched_sentences(encoder, corpus, config), index, advance, layer=layer)
     result = nearest_words(encoder, index, words, chosen, config.count, same_word=config.restrict_to_same_word)
     if contextual:
         return result
@@ -220,7 +220,7 @@ def same_words(types: list[str], word: str) -> NDArray[np.bool_]:
     return np.array([each.casefold() == folded for each in types], dtype=bool)
 
 
-def _sentences(encoder: Encoder, corpus: Text | None, config: NeighboursConfig) -> Iterable[Sentence]:
+def searched_sentences(encoder: Encoder, corpus: Text | None, config: SearchedTextConfig) -> Iterable[Sentence]:
     """Return the sentences to search: the user's, split as the model splits, or our samples."""
     if corpus is None:
         return [sample.sentence for sample in samples(language_of(encoder))]

@@ -1,57 +1,163 @@
-"""Sense vectors: the uses of a word in a text, clustered; the centre of each cluster is a vector, named bank#1, bank#2 ...
+"""Sense vectors: several vectors per word, `bank#1` and `bank#2`, in files that every program for word vectors reads.
 
-Programs that know one vector for each word (gensim, files of word2vec) can so read what a contextual model tells apart. The
-first sense has the most uses. The number of senses follows from the uses (`polyseme.analysis.plane.clusters`), or is given.
+The uses of a word in a text are grouped by their vectors in context (`plane.clusters`), and a sense is the centroid of a group.
+The senses of a word are numbered by falling frequency; the words that stand around its uses say what it means.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from polyseme.analysis.plane import clusters
-from polyseme.base.errors import UsageError
+from polyseme.analysis.config import SensesConfig
+from polyseme.analysis.index import DEFAULT_LAYER, layer_slice
+from polyseme.analysis.neighbours import Text, searched_sentences
+from polyseme.analysis.plane import clusters, common_words, labels
+from polyseme.base.display import columns, html_table
+from polyseme.base.display import count as counted
+from polyseme.base.errors import PolysemeError, UsageError, arg
+from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.batch import Sentence
-from polyseme.encoders.layer_choice import LayerChoice
+from polyseme.formats.word_vectors import form_of, write_vectors
 from polyseme.text.word_vectors import WordVectors
 
-_SENTENCES = 256  # in memory at a time
+log = logging.getLogger(__name__)
+_SENTENCES = 256  # whose vectors are in memory at a time
+_SHOWN = 40  # rows on a screen
+_SAMPLED = 20_000  # sentences that say which words are common
+
+
+@dataclass(frozen=True)
+class Sense:
+    """One sense of a word."""
+
+    name: str
+    """The word and the number of the sense: `bank#1`."""
+    uses: int
+    label: list[str]
+    """Words that stand around its uses."""
+    vector: NDArray[np.float32]
+    """(dim,): the mean of the vectors of its uses."""
+
+
+@dataclass(frozen=True)
+class _Use:
+    """A word in a sentence."""
+
+    text: list[str]
+    position: int
+    vector: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class SenseVectors:
+    """The senses of words in a text."""
+
+    senses: list[Sense]
+    layer: str
+    out: Path | None = None
+
+    def word_vectors(self) -> WordVectors:
+        """The vectors by name, as a table of word vectors."""
+        names = [each.name for each in self.senses]
+        return WordVectors(names, np.stack([each.vector for each in self.senses]), len(names))
+
+    def to_json(self) -> dict[str, Any]:
+        rows = [{"name": each.name, "uses": each.uses, "label": each.label} for each in self.senses]
+        return {"senses": rows, "layer": self.layer, "out": None if self.out is None else str(self.out)}
+
+    def __str__(self) -> str:
+        rows = [(each.name, counted(each.uses, "use"), " ".join(each.label)) for each in self.senses[:_SHOWN]]
+        more = [f"  ... and {len(self.senses) - _SHOWN} more"] if len(self.senses) > _SHOWN else []
+        written = [] if self.out is None else [f"{self.out}: {counted(len(self.senses), 'vector')} ({self.layer})"]
+        return "\n".join([columns(rows, right=[1]), *more, *written])
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            ["sense", "uses", "around it"], [[each.name, each.uses, " ".join(each.label)] for each in self.senses]
+        )
 
 
 def sense_vectors(
-    model: Encoder,
-    sentences: Sequence[Sentence],
-    words: Iterable[str],
+    encoder: Encoder,
+    words: Iterable[str] | None = None,
     *,
-    senses: int | None = None,
-    layers: LayerChoice = "mean",
-    max_uses: int = 1000,
-) -> WordVectors:
-    """Return a vector for each sense of the given words in a text; a word that it has once has one sense.
+    corpus: Text | None = None,
+    out: str | Path | None = None,
+    config: SensesConfig | None = None,
+) -> SenseVectors:
+    """Find the senses of words in a text; write their vectors to `out`, whose suffix selects the form.
 
-    `senses`: so many for each word; None: by its uses. Of each word the first `max_uses` count. Case does not.
+    `words` None: all words of the text with a letter and at least `min_uses` uses. Case does not count, and of a repeated
+    sentence only one.
     """
-    wanted = {word.lower() for word in words}
-    if isinstance(layers, list | tuple) or layers == "all":
-        raise UsageError(f"layers is {layers!r}; a sense has one vector: give top, mean or a number")
-    uses: dict[str, list[np.ndarray]] = {}
-    for begin in range(0, len(sentences), _SENTENCES):
-        texts = [model.words(each) for each in sentences[begin : begin + _SENTENCES]]
-        texts = [text for text in texts if wanted & {word.lower() for word in text}]
-        for text, vectors in zip(texts, model.embed(texts, layers=layers), strict=True):
-            for word, vector in zip(text, vectors, strict=True):
-                found = uses.setdefault(word.lower(), []) if word.lower() in wanted else None
-                if found is not None and len(found) < max_uses:
-                    found.append(vector)
+    config = config or SensesConfig()
+    form = {} if out is None else form_of(out)
+    if encoder.layers == 1 and encoder.has_static_vectors:
+        reason = f"a {encoder.kind} has one vector per word, so its senses cannot be told apart"
+        raise UsageError(f"{reason}: choose a contextual model")
+    layers = layer_slice(DEFAULT_LAYER if config.layer is None else config.layer, encoder.layers)
+    texts = _distinct(encoder, searched_sentences(encoder, corpus, config))
+    wanted = _frequent(texts, config.min_uses) if words is None else {word.lower() for word in words}
+    uses = _collect(encoder, texts, wanted, layers, config.max_uses)
     if not uses:
-        raise UsageError(f"the text has none of the words {', '.join(sorted(wanted)[:5])}: give words that it has")
-    names, centres = [], []
-    for word in sorted(uses):
-        stack = np.stack(uses[word])
-        groups = clusters(stack, senses)
-        for number in range(int(groups.max()) + 1):
-            names.append(f"{word}#{number + 1}")
-            centres.append(stack[groups == number].mean(0))
-    return WordVectors(names, np.stack(centres).astype(np.float32), len(names))
+        raise PolysemeError(f"the text has none of the words {', '.join(sorted(wanted)[:5])}: give words that it has")
+    if words is not None and len(uses) < len(wanted):
+        log.warning("the text does not have %s", ", ".join(sorted(wanted - uses.keys())[:8]))
+    common = common_words(texts[:: max(len(texts) // _SAMPLED, 1)])
+    senses: list[Sense] = []
+    with progress("grouping", len(uses), "words") as advance:
+        for name, found in uses.items():
+            senses += _senses(name, found, common, config.groups)
+            advance(1)
+    first, last = layers.start, layers.stop - 1
+    layer = f"layer {last}" if first == last else f"mean of layers {first} to {last}"
+    result = SenseVectors(senses, layer, None if out is None else Path(out))
+    if out is not None:
+        write_vectors(result.word_vectors(), out, **form)
+    return result
+
+
+def _distinct(encoder: Encoder, sentences: Iterable[Sentence]) -> list[list[str]]:
+    return [list(words) for words in dict.fromkeys(tuple(encoder.words(sentence)) for sentence in sentences)]
+
+
+def _frequent(texts: list[list[str]], least: int) -> set[str]:
+    counts = Counter(word.lower() for text in texts for word in text)
+    found = {word for word, number in counts.items() if number >= least and any(map(str.isalpha, word))}
+    if not found:
+        raise PolysemeError(f"no word of the text has {counted(least, 'use')}: lower {arg('min_uses')}, or give more text")
+    return found
+
+
+def _collect(encoder: Encoder, texts: list[list[str]], wanted: set[str], layers: slice, most: int) -> dict[str, list[_Use]]:
+    """The first `most` uses of each word, the most used word first."""
+    uses: dict[str, list[_Use]] = {}
+    chosen = [text for text in texts if not wanted.isdisjoint(word.lower() for word in text)]
+    with progress("embedding", len(chosen), "sentences") as advance:
+        for begin in range(0, len(chosen), _SENTENCES):
+            some = chosen[begin : begin + _SENTENCES]
+            for text, stack in zip(some, encoder.embed(some), strict=True):
+                for place, word in enumerate(text):
+                    found = uses.setdefault(word.lower(), []) if word.lower() in wanted else None
+                    if found is not None and len(found) < most:
+                        found.append(_Use(text, place, stack[layers, place].mean(0)))
+            advance(len(some))
+    return dict(sorted(uses.items(), key=lambda each: -len(each[1])))
+
+
+def _senses(name: str, uses: list[_Use], common: set[str], groups: int | None) -> Iterator[Sense]:
+    vectors = np.stack([use.vector for use in uses])
+    found = clusters(vectors, groups)
+    around = labels([use.text for use in uses], [use.position for use in uses], found, common=common)
+    for number, label in enumerate(around):
+        members = found == number
+        yield Sense(f"{name}#{number + 1}", int(members.sum()), label, vectors[members].mean(0))

@@ -36,7 +36,8 @@ ShowCard = Annotated[bool, Setting(help="Show the model card (README.md) too.")]
 ConvertedOut = Annotated[
     FilePath,
     Setting(
-        help="Folder to write; for arpa a file (compressed if it ends in .gz or .xz); or a .txt, .vec or .bin file of vectors.",
+        help="Folder to write; for arpa a file (compressed if it ends in .gz or .xz); or a file of vectors: .txt, .vec, .bin "
+        "or .glove.",
         metavar="OUT",
     ),
 ]
@@ -44,8 +45,8 @@ TargetFormat = Annotated[
     Literal["polyseme", "bilm", "arpa", "vectors"] | None,
     Setting(
         help="polyseme: our folder. bilm: options.json and weights.hdf5, as bilm-tf and AllenNLP read them. arpa: n-grams. "
-        "vectors: a file of word vectors in word2vec's format.",
-        default_text="polyseme, or vectors if OUT ends in .txt, .vec or .bin",
+        "vectors: a file of word vectors in word2vec's format, or GloVe's (.glove).",
+        default_text="polyseme, or vectors if OUT ends in .txt, .vec, .bin or .glove",
     ),
 ]
 StoredPrecision = Annotated[

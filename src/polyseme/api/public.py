@@ -36,6 +36,7 @@ HOMES = {
     "pretrain": "polyseme.api.training:pretrain",
     "probe": "polyseme.api.probing:probe",
     "score": "polyseme.api.language:score",
+    "senses": "polyseme.api.words:senses",
     "similar": "polyseme.api.words:similar",
     "substitutes": "polyseme.api.language:substitutes",
     "train": "polyseme.api.tasks:train",
@@ -95,6 +96,7 @@ def overloads() -> dict[str, list[Variant]]:
         "pretrain": _pretrain(),
         "probe": _probe(),
         "train": _train(),
+        "senses": [_own(words.senses, "polyseme.analysis.sense_vectors:SenseVectors")],
         "verify": [_own(models.verify, "polyseme.formats.verify:Verification")],
     }
 

@@ -1,7 +1,8 @@
-"""Nearest words: by a word's vector alone, or by its vector in a sentence."""
+"""Nearest words, by a word's vector alone or by its vector in a sentence, and the senses of words."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from polyseme.api.arguments import AnyCorpus, Count, FilePath, Model, Position, SentenceArgument, Word
@@ -10,8 +11,9 @@ from polyseme.api.settings import with_settings
 from polyseme.base.config import Setting
 
 if TYPE_CHECKING:
-    from polyseme.analysis.config import NeighboursConfig
+    from polyseme.analysis.config import NeighboursConfig, SensesConfig
     from polyseme.analysis.neighbours import Neighbours
+    from polyseme.analysis.sense_vectors import SenseVectors
     from polyseme.analysis.words import SimilarWords
 
 WordArgument = Annotated[str, Setting(help="The word to look at.", metavar="WORD")]
@@ -87,3 +89,39 @@ def neighbours(
     from polyseme.analysis.neighbours import neighbours as search
 
     return search(loaded(model), sentence, word=word, position=position, corpus=corpus, index=index, config=config)
+
+
+SenseWords = Annotated[
+    Sequence[str] | None,
+    Setting(help="Words to look at.", metavar="[WORD]", default_text="all with at least --min-uses uses"),
+]
+SenseFile = Annotated[
+    FilePath | None,
+    Setting(
+        help="File for the vectors: .txt or .vec (word2vec text), .bin (word2vec binary) or .glove (GloVe text).",
+        metavar="FILE",
+        flags=("-o",),
+    ),
+]
+
+
+@with_settings(config="polyseme.analysis.config:SensesConfig")
+def senses(
+    words: SenseWords = None,
+    *,
+    model: Model = "en",
+    corpus: SearchedText = None,
+    out: SenseFile = None,
+    config: SensesConfig,
+) -> SenseVectors:
+    """Find the senses of words in a text, and write a vector for each: bank#1, bank#2.
+
+    The uses of a word are grouped by their vectors in context; a sense is the mean of a group. The largest group is #1.
+    Programs for word2vec and GloVe read the file.
+
+    >>> import polyseme                                                       # doctest: +SKIP
+    >>> polyseme.senses(["bank"], corpus="news.txt", out="senses.vec")        # doctest: +SKIP
+    """
+    from polyseme.analysis.sense_vectors import sense_vectors
+
+    return sense_vectors(loaded(model), words, corpus=corpus, out=out, config=config)

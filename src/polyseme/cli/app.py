@@ -104,6 +104,12 @@ VERBS = (
             f"polyseme neighbours {RIVER} --word bank --corpus news.txt --index my-index",
         ],
     ),
+    Verb(
+        function=words.senses,
+        name="senses",
+        loads=True,
+        examples=["polyseme senses bank spring --corpus news.txt", "polyseme senses --corpus news.txt --out senses.vec"],
+    ),
     Verb(function=words.similar, name="similar", loads=True, examples=["polyseme similar river --model my-vectors"]),
     Verb(
         function=words.analogy,

@@ -1,4 +1,4 @@
-"""Convert any model to our folder or to bilm-tf's files, n-gram models to ARPA files, word vectors to word2vec's files.
+"""Convert any model to our folder or bilm-tf's files, n-gram models to ARPA files, word vectors to word2vec's or GloVe's.
 
 The result is read back and compared with the source.
 """
@@ -22,13 +22,12 @@ from polyseme.encoders.static_vectors import static_vectors
 from polyseme.formats import arpa, bilm
 from polyseme.formats.load import as_encoder, load
 from polyseme.formats.verify import difference, write_reference
-from polyseme.formats.word_vectors import read_vectors, write_vectors
+from polyseme.formats.word_vectors import SUFFIXES, form_of, read_vectors, write_vectors
 from polyseme.text.splitting.unigram import UNIGRAM
 
 log = logging.getLogger(__name__)
 Target = Literal["polyseme", "bilm", "arpa", "vectors"]
 _NAMES: dict[Target, str] = {"bilm": "bilm-tf", "arpa": "ARPA", "vectors": "word2vec"}
-_BINARY = {".txt": False, ".vec": False, ".bin": True}  # whether word2vec's binary form
 
 
 @dataclass(frozen=True)
@@ -69,12 +68,13 @@ def convert(
 ) -> Conversion:
     """Write a model as our folder ("polyseme"), for bilm-tf and AllenNLP ("bilm"), as an ARPA file or as word vectors.
 
-    Without `to`, the result is our folder, or word vectors where `out` ends in .txt, .vec (text) or .bin (binary).
+    Without `to`, the result is our folder, or word vectors where `out` ends in .txt, .vec (word2vec text), .bin (binary) or
+    .glove (GloVe text).
 
     >>> polyseme.convert("weights.hdf5", "my-model", precision="fp16")   # doctest: +SKIP
     """
     out = Path(out)
-    target: Target = to or ("vectors" if out.suffix in _BINARY and not out.is_dir() else "polyseme")
+    target: Target = to or ("vectors" if out.suffix in SUFFIXES and not out.is_dir() else "polyseme")
     if target != "polyseme" and precision != "fp32":
         other = arg("to", "polyseme")
         raise UsageError(f"{_NAMES[target]} files have fp32 only: leave {arg('precision')} out, or use {other}")
@@ -116,12 +116,11 @@ def _to_arpa(model: Any, out: Path) -> Conversion:
 
 
 def _to_vectors(model: Encoder, out: Path) -> Conversion:
-    if out.suffix not in _BINARY:
-        raise UsageError(f"{out}: the suffix selects the form: .txt or .vec (text), or .bin (binary)")
+    form = form_of(out)
     if model.kind == "fasttext":
         log.warning("%s has the words only: other programs cannot compute vectors from our subwords", out)
     vectors = static_vectors(model)
-    write_vectors(vectors, out, binary=_BINARY[out.suffix])
+    write_vectors(vectors, out, **form)
     largest = float(np.abs(read_vectors(out).vectors - vectors.vectors).max())
     _warn_of_splitter(model, out, "vectors")
     return Conversion(out, "vectors", out.stat().st_size, [out.name], largest, str(model.source))

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from polyseme.base.errors import FormatError, PolysemeError
+from polyseme.base.errors import FormatError, PolysemeError, UsageError
 from polyseme.base.files import ZIP, atomic, starts_with, wrap_os_errors
 from polyseme.text.files.decompression import decompress
 from polyseme.text.word_vectors import WordVectors
@@ -71,8 +71,29 @@ def read_vectors(path: str | Path, wanted: Collection[str] | None = None) -> Wor
     return rows.result()
 
 
-def write_vectors(vectors: WordVectors, path: str | Path, *, binary: bool = False) -> Path:
-    """Write word2vec's text or binary form, complete or absent; reading it gives the same numbers exactly."""
+SUFFIXES: dict[str, dict[str, bool]] = {
+    ".txt": {},
+    ".vec": {},
+    ".bin": {"binary": True},
+    ".glove": {"header": False},
+}
+"""The form of a file to write, by its suffix: word2vec text (twice), word2vec binary, GloVe text."""
+
+
+def form_of(path: str | Path) -> dict[str, bool]:
+    """Return the arguments of `write_vectors` for a file, by its suffix."""
+    suffix = Path(path).suffix
+    if suffix not in SUFFIXES:
+        forms = ".txt or .vec (word2vec text), .bin (word2vec binary), or .glove (GloVe text)"
+        raise UsageError(f"{path}: the suffix selects the form: {forms}")
+    return SUFFIXES[suffix]
+
+
+def write_vectors(vectors: WordVectors, path: str | Path, *, binary: bool = False, header: bool = True) -> Path:
+    """Write word2vec's text or binary form, or GloVe's (text without a header), complete or absent.
+
+    Reading it gives the same numbers exactly.
+    """
     path = Path(path)
     for word in vectors.words:
         if not word or _BLANK.search(word):
@@ -80,7 +101,8 @@ def write_vectors(vectors: WordVectors, path: str | Path, *, binary: bool = Fals
                 f"the word {word!r} is empty, or has a space or a line end: it cannot be in a file of word vectors"
             )
     with atomic(path) as part, part.open("wb") as file:
-        file.write(f"{len(vectors.words)} {vectors.dim}\n".encode())
+        if header:
+            file.write(f"{len(vectors.words)} {vectors.dim}\n".encode())
         form = " ".join(["%.9g"] * vectors.dim)  # nine digits are exact for float32
         for word, row in zip(vectors.words, vectors.vectors, strict=True):
             data = row.astype("<f4").tobytes() if binary else (form % tuple(row.tolist())).encode()

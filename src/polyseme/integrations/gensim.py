@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from polyseme.analysis.config import SensesConfig
 from polyseme.analysis.sense_vectors import sense_vectors
 from polyseme.base.errors import MissingExtraError, UsageError
 from polyseme.encoders.batch import Sentence
@@ -34,7 +35,7 @@ def keyed_vectors(
 ) -> KeyedVectors:
     """Return the static vectors of a model, or of the senses of `words` in `sentences`.
 
-    `options`: those of `polyseme.analysis.sense_vectors` (`senses`, `layers`, `max_uses`).
+    `options`: those of `polyseme.senses` (`groups`, `layer`, `max_uses`).
     """
     if (sentences is None) != (words is None) or (options and sentences is None):
         raise UsageError("sense vectors need both sentences and words; static vectors need neither, and no options")
@@ -42,7 +43,8 @@ def keyed_vectors(
     if sentences is None or words is None:
         found = static_vectors(encoder)
     else:
-        found = sense_vectors(encoder, sentences, words, **options)
+        texts = [encoder.words(sentence) for sentence in sentences]
+        found = sense_vectors(encoder, words, corpus=texts, config=SensesConfig(**options)).word_vectors()
     vectors = KeyedVectors(vector_size=found.dim)
     vectors.add_vectors(found.words, found.vectors)
     return vectors

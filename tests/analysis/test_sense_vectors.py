@@ -1,0 +1,97 @@
+"""Sense vectors: groups of uses, their means, and files that other readers understand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyseme
+from polyseme.analysis.samples import samples
+from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.encoders.base import Encoder
+from polyseme.formats.word_vectors import read_vectors
+
+BANK = [sample for sample in samples("en") if sample.word == "bank"]
+
+
+@pytest.fixture(scope="module")
+def model() -> Encoder:
+    return polyseme.load("en")
+
+
+@pytest.fixture(scope="module")
+def texts(model: Encoder) -> list[list[str]]:
+    return [model.words(sample.sentence) for sample in BANK]
+
+
+@pytest.fixture(scope="module")
+def uses(model: Encoder, texts: list[list[str]]) -> np.ndarray:
+    """The top vectors of all uses of "bank"."""
+    arrays = model.embed(texts, layers="top")
+    found = [array[at] for text, array in zip(texts, arrays, strict=True) for at, w in enumerate(text) if w.lower() == "bank"]
+    return np.stack(found)
+
+
+def test_a_sense_is_the_mean_of_its_uses(model: Encoder, texts: list[list[str]], uses: np.ndarray) -> None:
+    one = polyseme.senses(["bank"], model=model, corpus=texts, groups=1).senses
+    assert [each.name for each in one] == ["bank#1"]
+    np.testing.assert_allclose(one[0].vector, uses.mean(0), atol=1e-5)
+    two = polyseme.senses(["bank"], model=model, corpus=texts, groups=2).senses
+    assert [each.name for each in two] == ["bank#1", "bank#2"]
+    assert two[0].uses >= two[1].uses
+    assert sum(each.uses for each in two) == len(uses)
+    np.testing.assert_allclose(sum(each.uses * each.vector for each in two), uses.sum(0), atol=1e-4)
+
+
+def test_the_senses_are_those_of_the_samples(model: Encoder, texts: list[list[str]], uses: np.ndarray) -> None:
+    """The uses that are nearest to a centroid are of one sense, for most uses."""
+    found = polyseme.senses(["Bank"], model=model, corpus=texts, groups=2).word_vectors()
+    assert found.words == ["bank#1", "bank#2"]
+    nearest = (uses @ (found.vectors / np.linalg.norm(found.vectors, axis=1, keepdims=True)).T).argmax(1)
+    kinds = np.unique([sample.sense for sample in BANK], return_inverse=True)[1]
+    assert len(kinds) == len(nearest)
+    right = np.mean(nearest == kinds)
+    assert max(right, 1 - right) >= 0.8
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".vec", ".bin", ".glove"])
+def test_files_that_readers_of_word_vectors_understand(
+    model: Encoder, texts: list[list[str]], suffix: str, tmp_path: Path
+) -> None:
+    out = tmp_path / f"senses{suffix}"
+    made = polyseme.senses(["bank"], model=model, corpus=texts, groups=2, out=out)
+    assert str(out) in str(made)
+    first = out.read_bytes().split(b"\n")[0]
+    assert first.startswith(b"bank#1 ") if suffix == ".glove" else first == f"2 {model.dim}".encode()
+    expected = made.word_vectors()
+    back = read_vectors(out)
+    assert back.words == ["bank#1", "bank#2"]
+    np.testing.assert_array_equal(back.vectors, expected.vectors)
+    if suffix in (".txt", ".bin"):
+        gensim = pytest.importorskip("gensim.models")
+        theirs = gensim.KeyedVectors.load_word2vec_format(str(out), binary=suffix == ".bin")
+        np.testing.assert_allclose(theirs["bank#2"], expected.vectors[1], rtol=1e-6)
+    table = polyseme.load(out)
+    assert table.embed([["bank#1"]])[0].shape == (1, 1, model.dim)
+
+
+def test_all_words_with_enough_uses(model: Encoder) -> None:
+    found = polyseme.senses(
+        model=model, corpus=[["A", "b", "."], ["a", "b", "."], ["A", "c", "."], ["A", "c", "."]], min_uses=3, groups=1
+    )
+    assert [(each.name, each.uses) for each in found.senses] == [("a#1", 3)]
+    with pytest.raises(PolysemeError, match="no word of the text has 9 uses"):
+        polyseme.senses(model=model, corpus=[["a", "b"]], min_uses=9)
+
+
+def test_mistakes(model: Encoder, texts: list[list[str]], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the suffix selects the form"):
+        polyseme.senses(["bank"], model=model, corpus=texts, out=tmp_path / "senses.npz")
+    with pytest.raises(PolysemeError, match="the text has none of the words zebra"):
+        polyseme.senses(["zebra"], model=model, corpus=texts)
+    vectors = tmp_path / "v.txt"
+    vectors.write_text("2 2\na 1 2\nb 2 1\n")
+    with pytest.raises(UsageError, match="has one vector per word"):
+        polyseme.senses(["a"], model=str(vectors), corpus=texts)
