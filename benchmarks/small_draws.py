@@ -260,7 +260,7 @@ def violation(result: dict[str, Any]) -> str:
         "no better than the prior and did not restart": not beats and not result["restarts"],
         "no better than the prior and does not say so": not beats and not result["failure_lines"],
         "restarts and does not say so": result["restarts"] != result["restart_lines"],
-        "another dev score than reported": abs(result["score"] - result["reported"]) > 1e-3,
+        "another dev score than reported": abs(result["score"] - result["reported"]) > 1 / result["dev"] + 1e-3,
     }
     return "; ".join(problem for problem, holds in problems.items() if holds)
 
