@@ -1035,7 +1035,7 @@ def train(
     header: bool | None = None,
     format: Literal['tsv', 'csv', 'jsonl', 'lines'] | None = None,
     wide: bool | None = None,
-    wide_dropout: float = 0.0,
+    wide_dropout: float = 0.3,
     second: str | None = None,
     goal: Literal['classes', 'score'] = 'classes',
     positive_label: str | None = None,

@@ -42,6 +42,9 @@ class PairsConfig(TableTaskConfig):
     layers: int = setting(1, "LSTM layers of siamese; 0: pool word vectors.", min=0, option="network_layers", group="Training")
     pooling: TextPooling = setting("both", "Pooling of siamese: mean, maximum, or both concatenated.", group="Training")
     dropout: float = setting(0.4, "Dropout probability.", min=0, below=1, group="Training")
+    wide_dropout: float = setting(
+        0.3, "Probability with which a pair is learned without the scores of the n-grams.", min=0, below=1, group="Training"
+    )
     metric: Literal["accuracy", "macro_f1", "f1", "pearson", "spearman"] | None = setting(
         None, "Metric that chooses the best network.", default_text="accuracy, or pearson for scores", group="Training"
     )
