@@ -117,6 +117,13 @@ def test_an_interrupted_run_resumes_to_the_same_model(corpus: Corpus, tmp_path: 
     np.testing.assert_array_equal(whole, parts)
 
 
+def test_rows_of_a_batch_by_text_and_machine() -> None:
+    method, cpu, gpu = UlmfitPretraining(), Run(), Run(device=torch.device("cuda"))
+    assert [method.resolved_batch_size(words, cpu) for words in (1_000, 1_000_000, 70_000_000)] == [7, 40, 40]
+    assert [method.resolved_batch_size(words, gpu) for words in (1_000, 1_000_000, 8_000_000, 70_000_000)] == [7, 40, 80, 256]
+    assert UlmfitPretraining(batch_size=12).resolved_batch_size(70_000_000, gpu) == 12
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -19,6 +19,11 @@ from polyseme.training.optim_config import OptimConfig
 if TYPE_CHECKING:
     from polyseme.base.run import Run
 
+ROWS, ROWS_CUDA = 40, 256
+"""Rows per batch: as published for a million words, and those that fill a GPU."""
+WORDS_PER_ROW = 100_000
+"""On a GPU: the words of text for one row more, so that an epoch keeps more than a thousand steps."""
+
 
 def default_optim(learning_rate: float = 3e-3, weight_decay: float = 0.1) -> OptimConfig:
     """Return AdamW with a short momentum, as in fast.ai's recipe for these networks."""
@@ -68,7 +73,13 @@ class UlmfitTraining(NeuralMethod):
         min=0,
         group="Training",
     )
-    batch_size: int | None = setting(None, "Rows per batch.", min=1, default_text="40; fewer for little text", group="Training")
+    batch_size: int | None = setting(
+        None,
+        "Rows per batch.",
+        min=1,
+        default_text=f"{ROWS}; fewer for little text; on a GPU up to {ROWS_CUDA} for much",
+        group="Training",
+    )
     bptt: int = setting(70, "Mean number of words through which gradients flow.", min=1, group="Training")
 
     def problems(self) -> Iterable[str]:
@@ -81,7 +92,8 @@ class UlmfitTraining(NeuralMethod):
 
     def resolved_batch_size(self, words: int, run: Run) -> int:
         """Return the rows of a batch for a text of so many words."""
-        return self.batch_size or max(1, min(40, words // (2 * self.bptt * run.world_size)))
+        rows = min(ROWS_CUDA, max(ROWS, words // WORDS_PER_ROW)) if run.device.type == "cuda" else ROWS
+        return self.batch_size or max(1, min(rows, words // (2 * self.bptt * run.world_size)))
 
     @property
     def scaled_dropout(self) -> AwdDropout:
