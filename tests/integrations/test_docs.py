@@ -14,6 +14,8 @@ LIBRARIES = {
     "spaCy": "spacy",
     "sentence-transformers": "sentence_transformers",
     "gensim": "gensim",
+    "Hugging Face datasets": "datasets",
+    "pandas and Polars": "pandas",
 }
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text("utf-8"), re.M | re.S))
 

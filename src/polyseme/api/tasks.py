@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import logging
 import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -18,6 +19,7 @@ from polyseme.base.options import Option, build, options_of
 from polyseme.base.run_config import RunConfig
 from polyseme.text.config import SplitterName
 from polyseme.text.files.lines import TextLines
+from polyseme.text.labelled.dataset_files import is_dataset, write_dataset
 
 if TYPE_CHECKING:
     from polyseme.encoders.base import Encoder
@@ -215,6 +217,11 @@ def run_training(
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # large pages; on a CPU small ones cost a fifth of a step
     from polyseme.studies.train import DataFiles, TaskJob
 
+    if any(map(is_dataset, (data, dev, test))):
+        names, given = {"data": data, "dev": dev, "test": test}, {"out": out, "folds": folds, "encoder": encoder, "plot": plot}
+        given |= {"splitter": splitter, "word_list": word_list, "cache": cache, **settings}
+        with tempfile.TemporaryDirectory(prefix="polyseme-") as folder:
+            return run_training(task, **_files(task, names, given, Path(folder)))
     run, options = _split_run(settings)
     chosen = _splitter(splitter, word_list)
     job = TaskJob(task, DataFiles(data, dev, test), out, encoder, splitter=chosen, cache=cache, options=options)
@@ -234,6 +241,15 @@ def run_training(
     if plot is not None:
         trained.plot(plot)
     return trained
+
+
+def _files(task: str, data: Mapping[str, Any], given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The arguments of a call whose tables (datasets, data frames) are written as files of the task."""
+    from polyseme.tasks.registry import task_name
+
+    column, kind = given.get("column"), task_name(task)
+    files = {name: write_dataset(each, kind, folder, name, column) if is_dataset(each) else each for name, each in data.items()}
+    return {**files, **{name: value for name, value in given.items() if kind != "tagging" or name != "column"}}
 
 
 def training_configs(task: str) -> dict[str, Config]:
@@ -384,6 +400,10 @@ def evaluate(
     if unknown := [name for name in settings if name not in evaluation_options()]:
         raise UsageError(f"evaluate has no option {arg(unknown[0])}{nearest(unknown[0], evaluation_options())}")
     trained = loaded_task(task, device)
+    if is_dataset(data):
+        with tempfile.TemporaryDirectory(prefix="polyseme-") as folder:
+            given = _files(trained.kind, {"data": data}, settings, Path(folder))
+            return evaluate(trained, errors=errors, **given)
     trained.set_data_options({name: value for name, value in settings.items() if name in LAYOUT})
     trained.set_decoding({name: value for name, value in settings.items() if name not in LAYOUT})
     report = trained.error_report(data, errors=errors)

@@ -10,8 +10,11 @@ weights. So do not train a model that you get from here.
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass
 from pathlib import Path
+
+import torch
 
 from polyseme.api.models import load
 from polyseme.base.errors import PolysemeError, UsageError
@@ -21,6 +24,7 @@ from polyseme.encoders.shipped import resolve_path
 
 AnyModel = str | Path | Encoder
 _KEPT = 4  # models that stay loaded
+_process = os.getpid()
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,14 @@ class ModelReference:
                 "trained it further, save it with save_pretrained and give that folder"
             )
         return model
+
+
+def one_thread_after_fork() -> None:
+    """Use one thread in a forked process: it has the state of its parent's OpenMP, and none of its threads."""
+    global _process
+    if os.getpid() != _process:
+        torch.set_num_threads(1)
+        _process = os.getpid()
 
 
 def shared_model(model: AnyModel, device: str | None = None) -> Encoder:

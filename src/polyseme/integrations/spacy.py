@@ -16,7 +16,6 @@ waiting for them would never end.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from polyseme.base.errors import MissingExtraError, UsageError
 from polyseme.base.files import read_json, write_text
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.layer_choice import LayerChoice, select_layers
-from polyseme.integrations.model_reference import ModelReference, shared_model
+from polyseme.integrations.model_reference import ModelReference, one_thread_after_fork, shared_model
 from polyseme.integrations.packed_task import PackedTask
 from polyseme.tasks.base import Task
 from polyseme.tasks.tagging import Tagging
@@ -49,7 +48,6 @@ except ImportError as error:
 REFERENCE, MODEL, TASK = "model.json", "model", "task"
 _OPEN, _CLOSED = ("ADJ", "ADV", "INTJ", "NOUN", "PROPN", "VERB"), ("ADP", "AUX", "CCONJ", "DET", "NUM", "PART", "PRON", "SCONJ")
 UPOS = frozenset([*_OPEN, *_CLOSED, "PUNCT", "SYM", "X"])
-_loaded_in = os.getpid()
 
 if not Doc.has_extension("elmo"):
     Doc.set_extension("elmo", default=None)
@@ -64,7 +62,7 @@ def doc_words(doc: Doc) -> list[list[Any]]:
 
 def embed_docs(model: Encoder, docs: Sequence[Doc]) -> list[NDArray[np.float32]]:
     """Return all layers of the tokens of each document, (layers, tokens, dim), with zeros for white space."""
-    _after_fork()
+    one_thread_after_fork()
     sentences = [doc_words(doc) for doc in docs]
     flat = list(itertools.chain.from_iterable(sentences))
     arrays = iter(model.embed([[token.text for token in tokens] for tokens in flat]))
@@ -75,14 +73,6 @@ def embed_docs(model: Encoder, docs: Sequence[Doc]) -> list[NDArray[np.float32]]
             out[:, [token.i for token in tokens]] = next(arrays)
         results.append(out)
     return results
-
-
-def _after_fork() -> None:
-    """Use one thread in a forked process: it has OpenMP's state, and none of its threads."""
-    global _loaded_in
-    if os.getpid() != _loaded_in:
-        torch.set_num_threads(1)
-        _loaded_in = os.getpid()
 
 
 def _chosen(stack: NDArray[np.float32], layers: LayerChoice) -> NDArray[np.float32]:
@@ -210,7 +200,7 @@ class PolysemeTask(_Component):
         return tuple(self.loaded.labels)
 
     def annotate(self, docs: Sequence[Doc]) -> None:
-        _after_fork()
+        one_thread_after_fork()
         if isinstance(self.loaded, Tagging):
             self._tag(docs, self.loaded)
             return

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from polyseme.base.errors import FormatError, MissingExtraError, nearest
 from polyseme.base.files import wrap_os_errors
+from polyseme.text.files.data_tables import read_arrow
 from polyseme.text.files.decompression import ENCODING_ADVICE, decompress, line_blocks, reject_unsupported
 from polyseme.text.files.encodings import Narrow, as_utf8, decode_narrow, is_utf8, narrow_encoding, report_encoding
 
@@ -69,7 +70,11 @@ def read_chunks(file: TextFile, number: int = 0, *, field: str = "text", skip_ba
     """Yield the lines of a file in chunks of about a quarter of a megabyte; memory does not grow with the file."""
     with wrap_os_errors(file.name, "read"), file.path.open("rb") as opened:
         magic = opened.read(8)
-    if magic.startswith(PARQUET):
+    if file.path.suffix.lower() == ".arrow":
+        for rows in read_arrow(file.path, [field]):
+            texts = [row[field] for row in rows if isinstance(row[field], str)]
+            yield Chunk("\n".join(texts), len(rows), 0, number)
+    elif magic.startswith(PARQUET):
         yield from _parquet(file, number, field)
     elif file.path.suffix.lower() == ".parquet" and magic:
         raise FormatError(file.name, "is not a Parquet file: it does not begin with PAR1")

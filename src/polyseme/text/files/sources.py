@@ -1,5 +1,6 @@
 """Sources of text: a file, a folder, a glob, several of these, or standard input.
 
+A table in memory (a dataset, a data frame) and the folder of a saved dataset are sources too: their column of text is read.
 A folder is walked in sorted order, so that the same files give the same corpus on every machine; hidden files and folders
 (`.git`, `.DS_Store`) are skipped. A file that is named twice counts once. Standard input and other pipes are first copied to a
 temporary file, because a corpus is read more than once.
@@ -20,6 +21,7 @@ from typing import BinaryIO, Literal
 
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.files import is_pipe, wrap_os_errors
+from polyseme.text.files.data_tables import data_files, is_dataset_folder, is_table, table_rows, to_json_line
 from polyseme.text.files.reader import Chunk, TextFile, read_chunks
 
 AnyPath = str | os.PathLike[str]
@@ -74,6 +76,9 @@ class Source:
         if not several:
             raise UsageError("no text given: give a file, a folder, a glob, or - for standard input")
         for given in several:
+            if is_table(given):
+                yield self._written(given)
+                continue
             path = Path(given).expanduser()
             if str(given) == "-":
                 yield self._copied("standard input", None)
@@ -81,6 +86,15 @@ class Source:
                 yield self._copied(str(given), path)
             else:
                 yield from (TextFile(file, json=file.suffix.lower() in self._json) for file in _files_of(os.fspath(given)))
+
+    def _written(self, table: object) -> TextFile:
+        """Write a table in memory as JSON lines."""
+        if self._spool is None:
+            self._spool = tempfile.TemporaryDirectory(prefix="polyseme-")
+        path = Path(self._spool.name, f"{type(table).__name__}-{len(list(Path(self._spool.name).iterdir()))}.jsonl")
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(f"{to_json_line(row)}\n" for row in table_rows(table))
+        return TextFile(path, type(table).__name__)
 
     def _copied(self, name: str, pipe: Path | None) -> TextFile:
         """Copy what can be read only once: a pipe, or standard input."""
@@ -100,11 +114,13 @@ def _opened(pipe: Path | None) -> AbstractContextManager[BinaryIO]:
 
 
 def _several(paths: TextPaths) -> list[AnyPath]:
-    return [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    return [paths] if isinstance(paths, str | os.PathLike) or is_table(paths) else list(paths)  # type: ignore[list-item]
 
 
 def _name(path: AnyPath) -> str:
-    """Return the last part of a path; for `.` and `..` the folder's real name."""
+    """Return the last part of a path; for `.` and `..` the folder's real name; for a table its kind."""
+    if is_table(path):
+        return type(path).__name__
     full = Path(path).expanduser()
     name = full.name if full.name not in ("", "..") else full.resolve().name
     return "standard input" if str(path) == "-" else name
@@ -123,7 +139,7 @@ def _files_of(given: str) -> list[Path]:
     """Return the files of a path or glob; it is an error if there are none, so that a typo does not train on nothing."""
     path = Path(given).expanduser()
     if path.is_dir():
-        found = _walk(path)
+        found = data_files(path) if is_dataset_folder(path) else _walk(path)
         if not found:
             raise PolysemeError(f"{given}: the folder holds no files")
         return found

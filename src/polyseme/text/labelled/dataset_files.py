@@ -1,0 +1,81 @@
+"""Labelled tables as files in the format of a task: Hugging Face datasets, data frames, and folders of saved datasets.
+
+The readers of files check and repair what they read, so a table goes the same way: texts become JSON lines with the columns of
+the table, words and tags become CoNLL columns, questions become SQuAD's JSON. Roles and coreference have no common columns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from polyseme.base.errors import UsageError, arg, nearest
+from polyseme.base.files import write_text
+from polyseme.text.files.data_tables import Row, is_dataset_folder, is_table, table_rows, to_json_line
+
+WORDS = ("tokens", "words", "form", "token")
+TAGS = ("ner_tags", "tags", "labels", "upos", "pos_tags", "xpos", "chunk_tags", "pos", "label")
+_TABLES = ("classification", "pairs", "choices", "generation")
+
+
+def is_dataset(data: object) -> bool:
+    """Whether data is a table in memory, or the folder of a saved dataset."""
+    if isinstance(data, str | Path):
+        return is_dataset_folder(Path(data).expanduser())
+    return is_table(data)
+
+
+def write_dataset(data: Any, task: str, folder: Path, name: str, column: str | None = None) -> Path:
+    """Write a table as a file of a task, by its name in the registry; `column`: that of the tags."""
+    rows = table_rows(data)
+    if task in _TABLES:
+        path, text = folder / f"{name}.jsonl", "".join(f"{to_json_line(row)}\n" for row in rows)
+    elif task == "tagging":
+        path, text = folder / f"{name}.conll", _conll(list(rows), column)
+    elif task == "reading":
+        path, text = folder / f"{name}.json", _squad(rows)
+    else:
+        known = ", ".join((*_TABLES, "tagging", "reading"))
+        raise UsageError(f"{task} is trained from files, because tables have no common columns for it; allowed: {known}")
+    write_text(path, text)
+    return path
+
+
+def _conll(rows: list[Row], column: str | None) -> str:
+    if not rows:
+        raise UsageError("the table has no rows")
+    words, tags = _column(rows[0], WORDS, None, "words"), _column(rows[0], TAGS, column, "tags")
+    sentences = []
+    for number, row in enumerate(rows):
+        if len(row[words]) != len(row[tags]):
+            raise UsageError(f"row {number} has {len(row[words])} {words} and {len(row[tags])} {tags}; each word needs a tag")
+        pairs = zip(row[words], row[tags], strict=True)
+        sentences.append("".join(f"{'_'.join(str(word).split()) or '_'}\t{tag}\n" for word, tag in pairs))
+    return "\n".join(sentences)
+
+
+def _column(row: Row, usual: Iterable[str], given: str | None, what: str) -> str:
+    lists = [name for name, value in row.items() if isinstance(value, list | tuple) or hasattr(value, "tolist")]
+    if given is not None and given not in lists:
+        raise UsageError(f"the table has no list of {what} in column {given!r}{nearest(given, lists)}")
+    found = given or next((name for name in usual if name in lists), None)
+    if found is None:
+        hint = f": give {arg('column')}" if what == "tags" else f": name it {next(iter(usual))}"
+        raise UsageError(f"no column of the table is known to have {what} (lists: {', '.join(lists) or 'none'}){hint}")
+    return found
+
+
+def _squad(rows: Iterable[Row]) -> str:
+    paragraphs: dict[str, list[Mapping[str, Any]]] = {}
+    for number, row in enumerate(rows):
+        if missing := [name for name in ("context", "question", "answers") if name not in row]:
+            raise UsageError(f"row {number} lacks {', '.join(missing)}; questions have the columns of SQuAD")
+        answers = row["answers"] or {"text": [], "answer_start": []}
+        both = zip(answers["text"], answers["answer_start"], strict=True)
+        found = [{"text": text, "answer_start": int(start)} for text, start in both]
+        question = {"id": str(row.get("id", number)), "question": row["question"], "answers": found}
+        paragraphs.setdefault(row["context"], []).append(question | {"is_impossible": not found})
+    data = [{"context": context, "qas": questions} for context, questions in paragraphs.items()]
+    return json.dumps({"version": "v2.0", "data": [{"title": "", "paragraphs": data}]}, ensure_ascii=False)

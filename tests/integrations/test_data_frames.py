@@ -1,0 +1,35 @@
+"""pandas and Polars: frames into training, columns of vectors and predictions out of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyseme
+from polyseme.base.errors import UsageError
+from polyseme.encoders.elmo import Elmo
+from polyseme.integrations.data_frames import add_predictions, add_vectors
+from tests.integrations.samples import SENTENCES
+
+ROWS = {"text": ["a cat", "the bank", "cat on a mat", "money in the bank"] * 5, "label": ["cats", "banks"] * 10}
+FAST = {"epochs": 1, "hidden_size": 8, "min_steps": 1, "device": "cpu"}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames(library: str, folder: Path, model: Elmo, tmp_path: Path) -> None:
+    frames = pytest.importorskip(library, reason=f"needs {library}")
+    frame = add_vectors(frames.DataFrame({"text": SENTENCES}), model=folder)
+    np.testing.assert_allclose(np.stack(list(frame["vector"].to_numpy())), model.encode(SENTENCES), atol=1e-6)
+    np.testing.assert_allclose(model.encode(frame["text"]), model.encode(SENTENCES), atol=1e-6)
+    data = frames.DataFrame(ROWS)
+    task = polyseme.train("classification", data, dev=data, out=tmp_path / "task", encoder=folder, **FAST)
+    assert polyseme.evaluate(task, data).examples == 20
+    found = add_predictions(data, task=tmp_path / "task")["prediction"]
+    assert list(found) == [each.label for each in task.predict(ROWS["text"])]
+    assert list(polyseme.Corpus(data)) == [text.split() for text in ROWS["text"]]
+    with pytest.raises(UsageError, match="no column"):
+        add_vectors(data, "texts", model=folder)
+    with pytest.raises(UsageError, match="row 1"):
+        add_vectors(frames.DataFrame({"text": ["a cat", None]}), model=folder)

@@ -1,0 +1,70 @@
+"""Tables of other libraries as rows: in memory, and in a folder that is written here as `save_to_disk` writes it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from polyseme.base.errors import FormatError, UsageError
+from polyseme.text.corpus import Corpus
+from polyseme.text.files.data_tables import is_dataset_folder, is_table, table_rows, to_json_line
+from polyseme.text.labelled.conll import read_conll
+from polyseme.text.labelled.dataset_files import write_dataset
+
+pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow (extra parquet)")
+TABLE = {"text": ["a cat", "the bank"], "label": [0, -1], "tokens": [["a", "cat"], ["the", "bank"]], "tags": [[0, 1], [0, 1]]}
+
+
+def saved(folder: Path) -> Path:
+    folder.mkdir()
+    table = pyarrow.table(TABLE)
+    for number in range(2):
+        path = str(folder / f"data-{number}.arrow")
+        with pyarrow.OSFile(path, "wb") as file, pyarrow.ipc.new_stream(file, table.schema) as out:
+            out.write_table(table.slice(number, 1))
+    names = [{"filename": "data-0.arrow"}, {"filename": "data-1.arrow"}]
+    (folder / "state.json").write_text(json.dumps({"_data_files": names}))
+    label = {"names": ["D", "N"], "_type": "ClassLabel"}
+    features = {"text": {"dtype": "string", "_type": "Value"}, "label": label, "tags": {"feature": label, "_type": "List"}}
+    (folder / "dataset_info.json").write_text(json.dumps({"features": features}))
+    (folder / "cache-1234.arrow").write_bytes(b"not part of it")
+    return folder
+
+
+def test_a_folder_is_read_with_names_of_labels(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "saved")
+    assert is_dataset_folder(folder) and not is_dataset_folder(tmp_path)
+    assert [row["label"] for row in table_rows(folder)] == ["D", None]
+    sentences = read_conll(write_dataset(folder, "tagging", tmp_path, "data"))
+    assert [(each.words, each.tags) for each in sentences] == [(["a", "cat"], ["D", "N"]), (["the", "bank"], ["D", "N"])]
+    assert list(Corpus(folder)) == [["a", "cat"], ["the", "bank"]]
+    with pytest.raises(FormatError, match="no column 'texts'"):
+        list(Corpus(folder, field="texts"))
+
+
+def test_a_table_in_memory(tmp_path: Path) -> None:
+    table = pyarrow.table(TABLE)
+    assert is_table(table) and not is_table(["a", "b"]) and not is_table("text") and not is_table({"a": 1})
+    assert list(Corpus(table)) == [["a", "cat"], ["the", "bank"]]
+    with pytest.raises(UsageError, match="list of tags"):
+        write_dataset(table, "tagging", tmp_path, "data", "tag")
+
+
+def test_paths_out_of_a_folder_are_refused(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "saved")
+    (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": "../secret.arrow"}]}))
+    with pytest.raises(FormatError, match="names no files"):
+        list(table_rows(folder))
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "saved")
+    (folder / "data-1.arrow").write_bytes(b"\xff\xff\xff\xff\x10\x00\x00\x00damaged")
+    with pytest.raises(FormatError, match="damaged Arrow file"):
+        list(table_rows(folder))
+
+
+def test_missing_numbers_are_no_values() -> None:
+    assert json.loads(to_json_line({"text": "a", "label": float("nan")})) == {"text": "a", "label": None}
