@@ -9,6 +9,7 @@ undisturbed one, byte for byte. The cluster has two nodes on this machine (`ray.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -61,6 +62,14 @@ class Killer:
         self.cluster, self.nodes, self.draw = cluster, nodes, random.Random(seed)
         self.done: Counter[str] = Counter()
 
+    def add_node(self) -> None:
+        """Start another node; on a busy machine its start may time out."""
+        for _ in range(5):
+            with contextlib.suppress(Exception):
+                self.nodes.append(self.cluster.add_node(num_cpus=1))
+                return
+        raise SystemExit("no node could be started")
+
     def strike(self, driver: subprocess.Popen[str]) -> str:
         """Kill a worker, a node or the command; returns what."""
         kinds = ["worker", "worker", "driver", *(["node", "node"] if self.nodes else [])]
@@ -75,7 +84,7 @@ class Killer:
             driver.wait()
         else:
             self.cluster.remove_node(self.nodes.pop(), allow_graceful=False)
-            self.nodes.append(self.cluster.add_node(num_cpus=1))
+            self.add_node()
         self.done[kind] += 1
         return kind
 

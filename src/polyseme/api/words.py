@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from polyseme.api.arguments import AnyCorpus, Count, FilePath, Model, Position, SentenceArgument, Word
 from polyseme.api.models import loaded
 from polyseme.api.settings import with_settings
 from polyseme.base.config import Setting
+from polyseme.base.errors import UsageError, arg
 
 if TYPE_CHECKING:
     from polyseme.analysis.config import NeighboursConfig, SensesConfig
@@ -63,7 +65,12 @@ SearchedText = Annotated[
 ]
 IndexFolder = Annotated[
     FilePath | None,
-    Setting(help="Folder to keep the vectors of the text in, for the next question.", metavar="FOLDER", group="Text"),
+    Setting(
+        help="Folder to keep the vectors of the text in, for the next question; or a dataset of `embed`, which is searched "
+        "approximately (extra faiss).",
+        metavar="FOLDER",
+        group="Text",
+    ),
 ]
 
 
@@ -87,7 +94,12 @@ def neighbours(
     >>> polyseme.neighbours("We sat on the bank of the river.", word="bank")  # doctest: +SKIP
     """
     from polyseme.analysis.neighbours import neighbours as search
+    from polyseme.scale.folder import MANIFEST
 
+    if index is not None and isinstance(index, str | Path) and (Path(index) / MANIFEST).is_file():
+        if corpus is not None:
+            raise UsageError(f"{arg('index')} is a dataset, which has its own text: leave {arg('corpus')} out")
+        return _in_dataset(sentence, word, position, model, Path(index), config)
     return search(loaded(model), sentence, word=word, position=position, corpus=corpus, index=index, config=config)
 
 
@@ -125,3 +137,16 @@ def senses(
     from polyseme.analysis.sense_vectors import sense_vectors
 
     return sense_vectors(loaded(model), words, corpus=corpus, out=out, config=config)
+
+
+def _in_dataset(
+    sentence: SentenceArgument, word: Word, position: Position, model: Model, folder: Path, config: NeighboursConfig
+) -> Neighbours:
+    from polyseme.encoders.language_model import find_position
+    from polyseme.scale.vector_index import DatasetIndex, Source, dataset_neighbours
+
+    encoder = loaded(model)
+    words = encoder.words(sentence)
+    chosen = find_position(sentence, words, word, position)
+    index = DatasetIndex.build(Source.of(folder, config.layer))
+    return dataset_neighbours(encoder, index, words, chosen, config.count, same_word=config.restrict_to_same_word)

@@ -13,8 +13,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import torch
-from torch.nn.functional import layer_norm
 
 from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.hashing import hash_json
@@ -25,11 +23,11 @@ from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.layer_choice import select_layers
 from polyseme.encoders.text_pooling import text_pooler
 from polyseme.formats.load import load
-from polyseme.nn.mix import EPSILON
 from polyseme.nn.threads import intra_op_threads
 from polyseme.scale.config import DatasetConfig
 from polyseme.scale.folder import DatasetFolder
 from polyseme.scale.manifest import PartInfo
+from polyseme.scale.mixing import mixed
 from polyseme.scale.part import Columns, PartWriter, read_info
 from polyseme.scale.rows import Row, rows_of
 from polyseme.scale.shards import Shard
@@ -130,12 +128,7 @@ class ShardEmbedder:
         weights = self._work.dataset.mix
         if weights is None or isinstance(weights, str):
             return stack
-        if self._work.dataset.normalize_layers:
-            stack = layer_norm(torch.from_numpy(stack), stack.shape[-1:], eps=EPSILON["words"]).numpy()
-        mixed = np.zeros(stack.shape[1:], dtype=np.float32)
-        for weight, layer in zip(weights, stack, strict=True):
-            mixed += np.float32(weight) * layer
-        return mixed[None]
+        return mixed(stack, weights, self._work.dataset.normalize_layers)[None]
 
 
 def part_hash(shard: Shard, fingerprint: str, options: Mapping[str, Any]) -> str:
