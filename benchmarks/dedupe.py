@@ -3,7 +3,7 @@
 Documents of 50 to 300 words of real text (POLYSEME_DATA, else random words); a third of them get a copy of which 1 to 20 % of
 the words are replaced by other words of the text. Recall is the share of the copies that were dropped, by what was replaced;
 precision is the share of the dropped documents that are copies, or originals behind their copy. `--scale` repeats the run with
-so many times the documents, and compares the peak memory of the largest process.
+so many times the documents, and compares the peak memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import argparse
 import json
 import lzma
 import random
-import resource
 import shutil
 import subprocess
 import sys
@@ -67,11 +66,11 @@ def write_documents(path: Path, count: int, seed: int = 0) -> dict[int, tuple[in
     return {line[n]: (line[original], share) for n, (_, original, share) in enumerate(documents) if original >= 0}
 
 
-def measure(count: int, workers: int, work: Path) -> dict[str, Any]:
+def measure(count: int, work: Path) -> dict[str, Any]:
     """Return recall, precision and peak memory of one run."""
     path, out = work / f"{count}.txt", work / f"out-{count}"
     planted = write_documents(path, count)
-    call = [sys.executable, "-m", "benchmarks.dedupe", "--run", str(path), str(out), "--workers", str(workers)]
+    call = [sys.executable, "-m", "benchmarks.dedupe", "--run", str(path), str(out)]
     peak = int(subprocess.run(call, check=True, capture_output=True, text=True).stdout.split()[-1])
     dropped = {json.loads(line)["line"] for report in out.glob("_dropped-*.jsonl") for line in report.read_text().splitlines()}
     pairs = {frozenset((copy, original)): share for copy, (original, share) in planted.items()}
@@ -91,28 +90,32 @@ def measure(count: int, workers: int, work: Path) -> dict[str, Any]:
     }
 
 
-def run(path: str, out: str, workers: int) -> None:
-    """Dedupe, and print the peak memory of this process or the largest of its children."""
+def run(path: str, out: str) -> None:
+    """Dedupe, and print the peak memory of this process."""
     from polyseme.api.corpora import dedupe_corpus
 
-    dedupe_corpus([path], out=out, workers=workers)
-    peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    print(max(peaks) * 1024)
+    dedupe_corpus([path], out=out, workers=0)
+    print(peak_memory())
+
+
+def peak_memory() -> int:
+    """Return the peak memory of this process in bytes; `getrusage` would count that of the process which started it."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
 
 
 def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     parser = argparse.ArgumentParser()
     parser.add_argument("--documents", type=int, default=5000)
     parser.add_argument("--scale", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--run", nargs=2)
     given = parser.parse_args(arguments)
     if given.run:
-        run(*given.run, given.workers)
+        run(*given.run)
         return []
     work = Path(tempfile.mkdtemp(prefix="polyseme-dedupe-"))
     try:
-        results = [measure(given.documents * factor, given.workers, work) for factor in sorted({1, given.scale})]
+        results = [measure(given.documents * factor, work) for factor in sorted({1, given.scale})]
         for result in results:
             print(json.dumps(result), flush=True)
         return results

@@ -233,7 +233,7 @@ class CompareBuckets:
         order = np.lexsort((documents, hashes))
         hashes, documents = hashes[order], documents[order]
         starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])) if len(hashes) else np.zeros(0, np.int64)
-        firsts = np.repeat(documents[starts], np.diff([*starts, len(hashes)])) if len(hashes) else documents
+        firsts = np.repeat(documents[starts], np.diff(starts, append=len(hashes))) if len(hashes) else documents
         same = hashes[1:] == hashes[:-1]
         pairs = np.concatenate(
             [np.stack([documents[1:][same], firsts[1:][same]], 1), np.stack([documents[1:][same], documents[:-1][same]], 1)]

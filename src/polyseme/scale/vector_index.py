@@ -164,8 +164,8 @@ def _train(source: Source, folder: Path) -> None:
     wanted = _SAMPLE * lists
     step = max(source.words // wanted, 1)
     sample, have = [], 0
-    for part in source.parts[:: max(min(step, len(source.parts) // 64), 1)]:
-        for vectors in source.vectors(part):
+    for name in source.parts[:: max(min(step, len(source.parts) // 64), 1)]:
+        for vectors in source.vectors(name):
             sample.append(vectors[:: max(step // 8, 1)] if step > 8 else vectors)
             have += len(sample[-1])
         if have >= 2 * wanted:
