@@ -69,12 +69,19 @@ def test_files_that_readers_of_word_vectors_understand(
     back = read_vectors(out)
     assert back.words == ["bank#1", "bank#2"]
     np.testing.assert_array_equal(back.vectors, expected.vectors)
-    if suffix in (".txt", ".bin"):
-        gensim = pytest.importorskip("gensim.models")
-        theirs = gensim.KeyedVectors.load_word2vec_format(str(out), binary=suffix == ".bin")
-        np.testing.assert_allclose(theirs["bank#2"], expected.vectors[1], rtol=1e-6)
     table = polyseme.load(out)
     assert table.embed([["bank#1"]])[0].shape == (1, 1, model.dim)
+
+
+@pytest.mark.slow  # gensim takes seconds to import
+@pytest.mark.parametrize("suffix", [".txt", ".bin", ".glove"])
+def test_gensim_reads_the_files(model: Encoder, texts: list[list[str]], suffix: str, tmp_path: Path) -> None:
+    gensim = pytest.importorskip("gensim.models", reason="gensim is not installed")
+    out = tmp_path / f"senses{suffix}"
+    made = polyseme.senses(["bank"], model=model, corpus=texts, groups=2, out=out).word_vectors()
+    form = {"binary": suffix == ".bin", "no_header": suffix == ".glove"}
+    theirs = gensim.KeyedVectors.load_word2vec_format(str(out), **form)
+    np.testing.assert_allclose(theirs["bank#2"], made.vectors[1], rtol=1e-6)
 
 
 def test_all_words_with_enough_uses(model: Encoder) -> None:

@@ -11,8 +11,9 @@ import torch
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.compat.allennlp import Elmo, ElmoEmbedder, ScalarMix, batch_to_ids
-from tests.compat.small_models import MORE, SENTENCES, SmallModel, close, padded
+from tests.compat.small_models import MORE, SENTENCES, SmallModel, bilm_model, close, padded
 from tests.golden_path import golden
+from tests.oracle.make import BilmSettings, allennlp_state
 from tests.oracle.mix import layer_norm_mix, pad_batch
 from tests.oracle.parts import byte_ids
 
@@ -183,6 +184,26 @@ def test_embedder_writes_files(small: SmallModel, tmp_path) -> None:
     with pytest.raises(PolysemeError, match="line 2 of the input is empty"):
         embedder.embed_file(["a", " "], tmp_path / "none.hdf5")
     assert not (tmp_path / "none.hdf5").exists()
+
+
+def test_weights_that_allennlp_saved(small: SmallModel, tmp_path) -> None:
+    """A network with an `Elmo` inside: its old file loads, with the fine-tuned weights, and so does its new one."""
+    tuned = bilm_model(tmp_path, seed=7)
+    state = {f"elmo.{name}": torch.from_numpy(array.copy()) for name, array in allennlp_state(BilmSettings(seed=7), 1).items()}
+    network = torch.nn.ModuleDict({"elmo": Elmo(small.options, small.weights, 1, dropout=0.0)})
+    assert str(network.load_state_dict(state)) == "<All keys matched successfully>"
+    layers = padded(tuned.oracle.embed_carry([SENTENCES])[0])
+    weights = np.array([float(state[f"elmo.scalar_mix_0.scalar_parameters.{layer}"]) for layer in range(3)])
+    expected = float(state["elmo.scalar_mix_0.gamma"]) * np.einsum(
+        "l,blwd->bwd", np.exp(weights) / np.exp(weights).sum(), layers
+    )
+    close(network["elmo"](batch_to_ids(SENTENCES))["elmo_representations"][0], expected)
+    again = torch.nn.ModuleDict({"elmo": Elmo(small.options, small.weights, 1, dropout=0.0)})
+    again.load_state_dict(network.state_dict())
+    close(again["elmo"](batch_to_ids(SENTENCES))["elmo_representations"][0], expected)
+    del state["elmo._elmo_lstm._token_embedder._projection.bias"]
+    with pytest.raises(PolysemeError, match=r"the state dict: lacks the tensor _token_embedder\._projection\.bias"):
+        network.load_state_dict(state)
 
 
 def test_mistakes(small: SmallModel) -> None:

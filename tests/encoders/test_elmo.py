@@ -378,3 +378,17 @@ def test_layers_of_different_width_are_padded() -> None:
     vectors = model.embed([WORDS])[0]
     assert vectors.shape[2] == 16
     assert vectors[0].all(axis=0).any() and not vectors[1:, :, 6:8].any() and not vectors[1:, :, 14:].any()
+
+
+def test_a_call_with_carried_state_equals_embed_and_has_gradients() -> None:
+    model, other = elmo(), elmo()
+    batches = [TEXTS[:3], TEXTS[3:4], TEXTS[:3]]
+    for batch in batches:
+        expected = other.embed(batch, start="carry", batch_size=len(batch))
+        states = model(model.prepare(batch), start="carry").states
+        for row, array in enumerate(expected):
+            torch.testing.assert_close(states[:, row, : array.shape[1]].detach().numpy(), array, atol=1e-5, rtol=1e-5)
+    states.sum().backward()  # of the last batch alone
+    assert all(p.grad is not None for p in model.lstm.parameters())
+    model.embed([["cat"]], start="carry")  # a state without gradients, from inference mode
+    model(model.prepare([["cat"]]), start="carry").states.sum().backward()

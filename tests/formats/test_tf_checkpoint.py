@@ -60,16 +60,16 @@ def test_a_checkpoint_that_tensorflow_wrote(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_by_any_of_its_names(tmp_path: Path) -> None:
-    folder = write_training(tmp_path)
+    folder = write_training(tmp_path, **TINY)
     expected = polyseme.load(folder / "hdf5").embed([["bank"]])[0]
     for name in ("model.ckpt-12", "model.ckpt-12.index", "model.ckpt-12.data-00000-of-00001"):
         np.testing.assert_array_equal(polyseme.load(folder / name).embed([["bank"]])[0], expected)
 
 
 def test_the_latest_of_several(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    folder = write_training(tmp_path)
+    folder = write_training(tmp_path, **TINY)
     for number in (9, 100):
-        arrays = tf_writer.training_names(bilm_arrays(BilmSettings(seed=number)))
+        arrays = tf_writer.training_names(bilm_arrays(BilmSettings(seed=number, **TINY)))  # type: ignore[arg-type]
         tf_writer.write_checkpoint(folder / f"model.ckpt-{number}", arrays)
 
     def found() -> np.ndarray:
@@ -90,9 +90,10 @@ def test_shared_embeddings_are_the_output_layer(tmp_path: Path) -> None:
     assert torch.equal(model.output.weight, torch.from_numpy(arrays["embedding"]))  # type: ignore[attr-defined]
 
 
-@pytest.fixture
-def hub(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """TensorFlow Hub's module, unpacked, with the weights of `hdf5/`."""
+    tmp_path = tmp_path_factory.mktemp("hub")
     write_bilm(tmp_path / "hdf5")
     (tmp_path / "elmo" / "variables").mkdir(parents=True)
     (tmp_path / "elmo" / "saved_model.pb").write_bytes(b"\x08\x01")
@@ -134,13 +135,12 @@ def test_the_mix_of_a_module_can_be_trained(hub: Path) -> None:
     assert {name for name, p in module.named_parameters() if p.grad is not None} == {"mix.weights", "mix.gamma"}
 
 
-def test_modules_in_the_cache_of_tensorflow_hub(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = hub.parent / "cache"
+def test_modules_in_the_cache_of_tensorflow_hub(hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = tmp_path / "cache"
     monkeypatch.setenv("TFHUB_CACHE_DIR", str(cache))
     with pytest.raises(polyseme.PolysemeError, match="is not in TensorFlow Hub's cache"):
         tfhub.load("https://tfhub.dev/google/elmo/1")
-    cache.mkdir()
-    hub.rename(cache / "0eadd30f548cbfd3065119697ded6bb381668285")  # as seen in the logs of version 1
+    shutil.copytree(hub, cache / "0eadd30f548cbfd3065119697ded6bb381668285")  # as seen in the logs of version 1
     assert tfhub.load("https://tfhub.dev/google/elmo/1")(["bank"]).shape == (1, 16)
 
 

@@ -14,13 +14,20 @@ import numpy as np
 TYPES = {"float32": 1, "float64": 2, "int32": 3, "int64": 9, "float16": 19}
 
 
+def _bits(state: int) -> int:
+    for _ in range(8):
+        state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
+    return state
+
+
+TABLE = [_bits(byte) for byte in range(256)]
+
+
 def crc32c(data: bytes) -> int:
-    """Bit by bit."""
+    """Byte by byte."""
     state = 0xFFFFFFFF
     for byte in data:
-        state ^= byte
-        for _ in range(8):
-            state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
+        state = state >> 8 ^ TABLE[(state ^ byte) & 255]
     return state ^ 0xFFFFFFFF
 
 

@@ -11,14 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from polyseme.base.errors import UsageError
+from polyseme.compat.allennlp_bilm import ElmoBiLm
 from polyseme.compat.elmo_embedder import DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE, ElmoEmbedder
-from polyseme.compat.weights import load_elmo
-from polyseme.encoders.batch import Batch
-from polyseme.encoders.id_batch import add_sentence_ends, batch_of_ids
 from polyseme.text.characters import Utf8Characters
 
 __all__ = ["DEFAULT_OPTIONS_FILE", "DEFAULT_WEIGHT_FILE", "Elmo", "ElmoEmbedder", "ScalarMix", "batch_to_ids"]
@@ -70,34 +67,6 @@ def _layer_norm(tensor: Tensor, mask: Tensor) -> Tensor:
     return (tensor - kept.mean()) / torch.sqrt(kept.var(correction=0) + _EPSILON)
 
 
-class _ElmoBiLm(nn.Module):
-    """The language model inside `Elmo`: all layers, with the sentence ends."""
-
-    def __init__(self, options: Any, weights: Any, requires_grad: bool, words: list[str] | None, stateful: bool) -> None:
-        super().__init__()
-        self.model = load_elmo(weights, options).requires_grad_(requires_grad)
-        self.num_layers, self.words, self.stateful = self.model.layers, words, stateful
-
-    def get_output_dim(self) -> int:
-        return self.model.dim
-
-    def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Any]:
-        """Return `activations`, a list of (batch, words + 2, dim), and their `mask`."""
-        batch = self._listed(word_inputs) or batch_of_ids(self.model, add_sentence_ends(self.model, inputs))
-        layers = self.model(batch, start="carry" if self.stateful else None)
-        steps = (inputs if word_inputs is None else word_inputs).shape[1] + 2
-        full = F.pad(layers.states, (0, 0, 1, steps - 1 - layers.states.shape[2]))
-        ends, rows = batch.lengths + 1, torch.arange(len(batch.lengths), device=full.device)
-        full[:, :, 0], full[:, rows, ends] = layers.ends.unbind(2)
-        return {"activations": list(full), "mask": torch.arange(steps, device=full.device) <= ends[:, None]}
-
-    def _listed(self, ids: Tensor | None) -> Batch | None:
-        """The batch of words by their places in `vocab_to_cache`, where 0 is padding; None: a word is not listed."""
-        if ids is None or self.words is None or not ids.numel() or int(ids.max()) >= len(self.words) or int(ids.min()) < 0:
-            return None
-        return self.model.prepare([[self.words[place] for place in row if place] for row in ids.tolist()])
-
-
 class Elmo(nn.Module):
     """ELMo representations for a network: mixes of the layers, with a dropout behind them.
 
@@ -123,7 +92,7 @@ class Elmo(nn.Module):
         super().__init__()
         if module is not None and (options_file is not None or weight_file is not None):
             raise UsageError("give either options_file and weight_file, or module")
-        made = module or _ElmoBiLm(options_file, weight_file, requires_grad, vocab_to_cache, stateful)
+        made = module or ElmoBiLm(options_file, weight_file, requires_grad, vocab_to_cache, stateful)
         self._elmo_lstm: Any = made
         self._keep_sentence_boundaries, self._dropout = keep_sentence_boundaries, nn.Dropout(dropout)
         self._count = num_output_representations
