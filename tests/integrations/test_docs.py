@@ -16,6 +16,7 @@ LIBRARIES = {
     "gensim": "gensim",
     "Hugging Face datasets": "datasets",
     "pandas and Polars": "pandas",
+    "Flair": "flair",
 }
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text("utf-8"), re.M | re.S))
 

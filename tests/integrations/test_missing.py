@@ -19,6 +19,7 @@ EXTRAS = {
     "sentence_transformers": "sentence-transformers",
     "gensim": "vectors",
     "datasets": "datasets",
+    "flair": "flair",
 }
 """Modules that need a library: the extra that installs it."""
 MODULES = sorted(path.stem for path in Path(polyseme.integrations.__file__).parent.glob("*.py") if path.stem != "__init__")
