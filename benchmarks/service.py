@@ -8,13 +8,15 @@ All on this machine, over loopback. What is measured, and its bar:
 - rate: 80 % of the capacity at a constant arrival rate (default: five minutes with `--seconds 300`). Bar: no failure.
 - overload: three times the capacity. Bar: 429, and answers as before within two seconds after it.
 - memory: private memory after requests for a minute, and after as many requests as an hour at 80 % has. Bar: 5 % more.
-- peer: requests/s of one sentence each at 1, 8 and 64 clients, beside the same model behind FastAPI, one `encode` a request
+- peer: requests/s of one sentence each at 1, 8 and 64 clients, beside `benchmarks.service_peer`: FastAPI as people write it,
+  one `encode` a request, with the same model, and with one of sentence-transformers of the same size (where it is installed)
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib.util
 import json
 import sys
 import time
@@ -24,6 +26,7 @@ import torch
 
 import polyseme
 from benchmarks.service_client import Connection, Request, ServiceProcess, closed_loop, constant_rate, polyseme_serve
+from benchmarks.service_peer import OTHER
 from benchmarks.workload import sentences
 
 PARTS = ("ratio", "capacity", "rate", "overload", "memory", "peer")
@@ -130,11 +133,19 @@ def peer(model: str, service: ServiceProcess, texts: list[list[str]], seconds: f
     ours = [Request.post("/v1/embeddings", {"input": [line]}, 1, "application/json") for line in lines]
     theirs = [Request.post("/embed", {"input": [line]}, 1, "application/json") for line in lines]
     found: dict[str, Any] = {}
-    with ServiceProcess([sys.executable, "-m", "benchmarks.service_peer", model]) as other:
-        for clients in (1, 8, 64):
-            for name, port, requests in (("polyseme", service.port, ours), ("peer", other.port, theirs)):
-                asyncio.run(closed_loop(port, requests, clients, 1))
-                found[f"{name}_{clients}"] = asyncio.run(closed_loop(port, requests, clients, seconds)).to_json()
+    names = {"same_model": model}
+    if importlib.util.find_spec("sentence_transformers") is not None:
+        names["sentence_transformers"] = f"{OTHER}{model}"
+    for peer_name, given in names.items():
+        with ServiceProcess([sys.executable, "-m", "benchmarks.service_peer", given]) as other:
+            for clients in (1, 8, 64):
+                for name, process, requests in (("polyseme", service, ours), (peer_name, other, theirs)):
+                    asyncio.run(closed_loop(process.port, requests, clients, 1))
+                    cpu = process.cpu_seconds()
+                    outcome = asyncio.run(closed_loop(process.port, requests, clients, seconds))
+                    each = len(outcome.seconds) / max(process.cpu_seconds() - cpu, 0.01)
+                    told = outcome.to_json() | {"requests_per_cpu_s": round(each, 1)}
+                    found[f"{peer_name}: {name}, {clients} clients"] = told
     return found
 
 

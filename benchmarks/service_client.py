@@ -119,7 +119,11 @@ class Connection:
         self._port, self._streams = port, None
 
     async def ask(self, request: Request) -> int:
-        """Send a request, read the answer to its end, and return the status; 0: the connection broke."""
+        """Send a request, read the answer to its end, and return the status; 0: the connection broke.
+
+        A connection that was closed while nobody used it is opened again, as HTTP clients do.
+        """
+        kept = self._streams is not None
         try:
             if self._streams is None:
                 self._streams = await asyncio.open_connection("127.0.0.1", self._port, limit=1 << 20)
@@ -136,9 +140,10 @@ class Connection:
             if b"connection: close" in head.lower():
                 self.close()
             return status
-        except (OSError, asyncio.IncompleteReadError):
+        except (OSError, asyncio.IncompleteReadError) as error:
             self.close()
-            return 0
+            unread = isinstance(error, ConnectionError) or not getattr(error, "partial", b"x")
+            return await self.ask(request) if kept and unread else 0
 
     def close(self) -> None:
         if self._streams is not None:

@@ -77,7 +77,7 @@ def test_labels_are_words_of_one_group() -> None:
     sentences = ["the river bank was green", "a river bank", "the money bank was open", "a money bank"]
     words = [each.split() for each in sentences]
     positions = [each.index("bank") for each in words]
-    found = labels(words, positions, np.array([0, 0, 1, 1]), common=common_words(words, 0.6), count=1)
+    found = labels(words, positions, np.array([0, 0, 1, 1]), common=common_words(words, 0.6, least=1), count=1)
     assert found == [["river"], ["money"]]
 
 

@@ -188,10 +188,10 @@ def _distinct(near: Sequence[dict[str, list[int]]], sizes: Sequence[int], name: 
     return [word for *_, word in sorted(scores)[:count]]
 
 
-def common_words(sentences: Iterable[Sequence[str]], share: float = 0.02) -> set[str]:
-    """Return the words, in lower case, that are in more than a share of all sentences.
+def common_words(sentences: Iterable[Sequence[str]], share: float = 0.02, least: int = 6) -> set[str]:
+    """Return the words, in lower case, that are in more than a share of all sentences, and in more than `least`.
 
-    >>> common_words([["The", "cat"], ["the", "dog"], ["a", "bird"]], share=0.5)
+    >>> common_words([["The", "cat"], ["the", "dog"], ["a", "bird"]], share=0.5, least=1)
     {'the'}
     """
     counts, number = dict[str, int](), 0
@@ -199,4 +199,4 @@ def common_words(sentences: Iterable[Sequence[str]], share: float = 0.02) -> set
         number += 1
         for word in {word.casefold() for word in words}:
             counts[word] = counts.get(word, 0) + 1
-    return {word for word, found in counts.items() if found > share * number}
+    return {word for word, found in counts.items() if found > max(share * number, least)}

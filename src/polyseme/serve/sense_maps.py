@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -32,6 +33,8 @@ from polyseme.text.sentences import SentenceSplitter
 MAX_GIVEN_WORDS = 200_000
 """Of a text that comes with a request."""
 MIN_USES, FREQUENT = 4, 60
+SHORT_TEXT, FUNCTION_WORDS = 1000, 150
+"""Sentences of a text that is too short to tell which words are common; then they are the first of the model's vocabulary."""
 _KEPT = 16  # results that are kept
 T = TypeVar("T")
 
@@ -216,6 +219,8 @@ def _text_words(model: ServedModel, sentences: list[list[str]] | None, common: s
     if sentences is None and model.source == "samples":
         wanted = list(dict.fromkeys(sample.word for sample in samples(model.language)))  # type: ignore[arg-type]
     else:
+        if size["sentences"] < SHORT_TEXT and model.encoder.vocabulary is not None:  # where most words are in many sentences
+            common = {word.casefold() for word in itertools.islice(model.encoder.vocabulary, FUNCTION_WORDS)}
         able = (word for word in counts if word not in common and any(map(str.isalpha, word)))
         wanted = sorted(able, key=lambda word: (-counts[word], word))
     found = [{"word": word, "uses": counts[word]} for word in wanted if counts.get(word, 0) >= MIN_USES]

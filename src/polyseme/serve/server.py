@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "POLYSEME_API_KEY"
 _BACKLOG = 2048
-_KEEP_ALIVE = 30  # seconds; longer than load balancers wait between requests is not needed
+_KEEP_ALIVE = 75  # seconds; longer than the 60 of nginx and of cloud load balancers, so that they close a connection first
 _RESTART_PAUSE = 1.0  # seconds until a worker that died is replaced
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 

@@ -34,6 +34,7 @@ export function show(root, {model, values, signal, note}) {
       field.value = state.word;
       look();
     }
+    if (state.word === null) replace(place, empty(t("map.empty")));
     const size = t(`map.source.${found.source}`, {sentences: number(found.sentences), words: number(found.words)});
     return [h("p", {class: "help"}, size), ...found.frequent.slice(0, 24).map(({word, uses}) =>
       h("button", {type: "button", class: "chip", onclick: () => {
