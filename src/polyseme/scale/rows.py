@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import itertools
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -197,17 +196,3 @@ def is_parquet(piece: Piece, raw: BinaryIO) -> bool:
     found = raw.read(len(PARQUET)) == PARQUET
     raw.seek(place)
     return found
-
-
-def line_start(file: BinaryIO, near: int) -> int:
-    """Return where the first line begins at or after a byte; the end of the file if none does."""
-    if near == 0:
-        return 0
-    file.seek(near - 1)
-    position = near - 1
-    for block in itertools.takewhile(bool, iter(lambda: file.read(1 << 16), None)):
-        found = block.find(b"\n")
-        if found >= 0:
-            return position + found + 1
-        position += len(block)
-    return position

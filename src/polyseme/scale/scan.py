@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from polyseme.scale.addresses import open_input, remote_errors
-from polyseme.scale.rows import PieceReader, line_start
+from polyseme.scale.rows import PieceReader
 from polyseme.scale.shards import Piece, Shard
+from polyseme.text.files.windows import line_start
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from polyseme.base.errors import arg
 from polyseme.base.progress import Advance
 from polyseme.text.counting.distinct_count import DistinctCount, Hashes, hashes_of
 from polyseme.text.files.decompression import ENCODING_ADVICE
-from polyseme.text.files.parallel_map import parallel_map
-from polyseme.text.files.reader import chunk_text
+from polyseme.text.files.reader import ChunkMap
 from polyseme.text.files.sources import Source
 from polyseme.text.shards.blocks import TextSplitter
 
@@ -148,12 +147,12 @@ class _CountChunk:
         return _ChunkCounts(sums, int(block.lengths.max(initial=0)), examples, hashes)
 
 
-def check_corpus(source: Source, splitter: TextSplitter, workers: int, progress: Advance | None = None) -> CorpusReport:
-    """Read the source once; bad lines are counted, whatever its `errors`."""
+def check_corpus(source: Source, splitter: TextSplitter, chunk_map: ChunkMap, progress: Advance | None = None) -> CorpusReport:
+    """Read the source once; bad lines are counted, whatever its `errors`. `chunk_map` does the work of all chunks."""
     sums: Counter[str] = Counter()
     seen: dict[str, DistinctCount] = defaultdict(DistinctCount)
     longest, examples, with_text = 0, dict[str, None](), set[int]()
-    for chunk, part in parallel_map(_CountChunk(splitter), source.tolerant().chunks(), chunk_text, workers):
+    for chunk, part in chunk_map(_CountChunk(splitter), source.tolerant()):
         sums.update(part.sums, lines=chunk.lines, bad=chunk.bad)
         longest = max(longest, part.longest)
         examples |= dict.fromkeys(part.examples)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from polyseme.base.errors import FormatError, MissingExtraError, nearest
 from polyseme.base.files import wrap_os_errors
@@ -61,13 +61,28 @@ class Chunk(NamedTuple):
     """The number of the file in its source."""
 
 
+ChunkMap = Callable[[Callable[[str], Any], Any], Iterator[tuple[Chunk, Any]]]
+"""Applies a function to the texts of all chunks of a source, in order; the chunks that it gives back may lack their text."""
+
+
 def chunk_text(chunk: Chunk) -> str:
     """Return what a worker needs of a chunk."""
     return chunk.text
 
 
-def read_chunks(file: TextFile, number: int = 0, *, field: str = "text", skip_bad: bool = False) -> Iterator[Chunk]:
-    """Yield the lines of a file in chunks of about a quarter of a megabyte; memory does not grow with the file."""
+def read_chunks(
+    file: TextFile,
+    number: int = 0,
+    *,
+    field: str = "text",
+    skip_bad: bool = False,
+    blocks: Iterator[bytes] | None = None,
+    begun: bool = False,
+) -> Iterator[Chunk]:
+    """Yield the lines of a file in chunks of about a quarter of a megabyte; memory does not grow with the file.
+
+    `blocks`: whole lines of the file, to read only these; `begun`: they are not its first ones.
+    """
     with wrap_os_errors(file.name, "read"), file.path.open("rb") as opened:
         magic = opened.read(8)
     if file.path.suffix.lower() == ".arrow":
@@ -81,8 +96,9 @@ def read_chunks(file: TextFile, number: int = 0, *, field: str = "text", skip_ba
     else:
         reject_unsupported(file.name, magic)
         reader = _Lines(file, number, field, skip_bad)
+        reader.started = begun
         read = reader.json if file.holds_json else reader.plain
-        blocks = as_utf8(decompress(file.path, file.name, magic), file.name)
+        blocks = as_utf8(decompress(file.path, file.name, magic), file.name) if blocks is None else blocks
         for data in line_blocks(blocks, None if file.holds_json else MAX_LINE_BYTES):
             yield read(data)
 
