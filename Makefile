@@ -1,10 +1,11 @@
 # make demo        neighbours of ambiguous words, on a fresh machine
 # make test        style, types and quick tests, at the same time
 # make test-all    all tests, the slow ones too
+# make test-integrations  tests with other libraries, oldest and newest, in environments of their own
 # make bench       measure the speed table of the README
 # make stub        write the type stub of the public functions, after a setting has changed
 .DEFAULT_GOAL := help
-.PHONY: help setup demo stub lint types tests test test-all bench clean
+.PHONY: help setup demo stub lint types tests test test-all test-integrations bench clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -58,8 +59,21 @@ test: setup
 test-all: lint types
 	$(BIN)/python -m pytest $(PARALLEL) -q
 
+# libraries that exclude each other, or whose oldest and newest versions are tested; torch first, as above
+INTEGRATIONS := newest oldest flair
+
+.venv-integrations/%/ready: tests/integrations/environments/%.txt pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet -c constraints.txt torch hatchling editables
+	$(@D)/bin/python -m pip install --quiet -r $<
+	$(@D)/bin/python -m pip install --quiet --no-build-isolation -e .
+	touch $@
+
+test-integrations: $(INTEGRATIONS:%=.venv-integrations/%/ready)
+	set -e; for name in $(INTEGRATIONS); do .venv-integrations/$$name/bin/python -m pytest -q tests/integrations; done
+
 bench: setup
 	$(BIN)/python -m benchmarks.cpu
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) .venv-integrations build dist

@@ -54,7 +54,7 @@ def test_vectors_are_those_of_encode(folder: Path, model: Elmo) -> None:
 def test_texts_in_wrong_containers_are_refused(folder: Path) -> None:
     with pytest.raises(UsageError, match="put it into a list"):
         Embedder(folder).transform("one text")
-    with pytest.raises(UsageError, match="give its column"):
+    with pytest.raises(UsageError, match="give a column"):
         Embedder(folder).transform(np.array([["a"], ["b"]]))
 
 

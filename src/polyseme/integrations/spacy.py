@@ -16,9 +16,9 @@ waiting for them would never end.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import torch
@@ -281,11 +281,18 @@ def _doc_vector(doc: Doc) -> NDArray[np.float32]:
 # ---- what config files name
 
 
+def _with_types(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn annotations that are strings into types: spaCy 3.8.2 checks configs by them, and cannot read strings."""
+    function.__annotations__ = get_type_hints(function)
+    return function
+
+
 @Language.factory(
     "polyseme",
     assigns=["doc.tensor", "doc._.elmo"],
     default_config={"model": "en", "layers": "mean", "keep_layers": True, "store_weights": False, "device": None},
 )
+@_with_types
 def make_vectors(
     nlp: Language, name: str, model: str, layers: Any, keep_layers: bool, store_weights: bool, device: str | None
 ) -> PolysemeVectors:
@@ -295,12 +302,14 @@ def make_vectors(
 
 
 @Language.factory("polyseme_task", default_config={"device": None})
+@_with_types
 def make_task(nlp: Language, name: str, task: str, device: str | None) -> PolysemeTask:
     """Make the component `polyseme_task`."""
     return PolysemeTask(name, task=task, device=device)
 
 
 @registry.architectures("polyseme.Tok2Vec.v1")
+@_with_types
 def make_tok2vec(model: str = "en", layers: Any = "mean", device: str | None = None) -> Model[list[Doc], list[Any]]:
     """Frozen vectors of tokens for networks that spaCy trains: Model[List[Doc], List[Floats2d]]."""
     encoder = shared_model(model, device)
