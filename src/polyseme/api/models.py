@@ -42,9 +42,10 @@ ConvertedOut = Annotated[
     ),
 ]
 TargetFormat = Annotated[
-    Literal["polyseme", "bilm", "arpa", "vectors"] | None,
+    Literal["polyseme", "bilm", "onnx", "arpa", "vectors"] | None,
     Setting(
-        help="polyseme: our folder. bilm: options.json and weights.hdf5, as bilm-tf and AllenNLP read them. arpa: n-grams. "
+        help="polyseme: our folder. bilm: options.json and weights.hdf5, as bilm-tf and AllenNLP read them. onnx: "
+        "graphs for ONNX Runtime, fp32 or int8 (extra onnx). arpa: n-grams. "
         "vectors: a file of word vectors in word2vec's format, or GloVe's (.glove).",
         default_text="polyseme, or vectors if OUT ends in .txt, .vec, .bin or .glove",
     ),
@@ -137,7 +138,7 @@ def convert(
     precision: StoredPrecision = "fp32",
     force: Force = False,
 ) -> Conversion:
-    """Convert a model to our folder, to bilm-tf's files, to an ARPA file or to word vectors.
+    """Convert a model to our folder, to bilm-tf's files, to ONNX, to an ARPA file or to word vectors.
 
     Our folder has no code and no pickle: config.json, safetensors, plain text, a model card, and reference vectors for
     `polyseme verify`. The result is read back and compared with the source.

@@ -1,4 +1,4 @@
-"""Convert any model to our folder or bilm-tf's files, n-gram models to ARPA files, word vectors to word2vec's or GloVe's.
+"""Convert any model to our folder, ELMos to bilm-tf's files or ONNX, n-grams to ARPA, word vectors to word2vec's or GloVe's.
 
 The result is read back and compared with the source.
 """
@@ -19,15 +19,16 @@ from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.folder import REFERENCE
 from polyseme.encoders.static_vectors import static_vectors
-from polyseme.formats import arpa, bilm
+from polyseme.formats import arpa, bilm, onnx_files
 from polyseme.formats.load import as_encoder, load
-from polyseme.formats.verify import difference, write_reference
+from polyseme.formats.verify import SENTENCES, difference, write_reference
 from polyseme.formats.word_vectors import SUFFIXES, form_of, read_vectors, write_vectors
 from polyseme.text.splitting.unigram import UNIGRAM
 
 log = logging.getLogger(__name__)
-Target = Literal["polyseme", "bilm", "arpa", "vectors"]
-_NAMES: dict[Target, str] = {"bilm": "bilm-tf", "arpa": "ARPA", "vectors": "word2vec"}
+Target = Literal["polyseme", "bilm", "onnx", "arpa", "vectors"]
+_NAMES: dict[Target, str] = {"bilm": "bilm-tf", "onnx": "ONNX", "arpa": "ARPA", "vectors": "word2vec"}
+_PRECISIONS: dict[Target, tuple[str, ...]] = {"polyseme": ("fp32", "fp16", "int8"), "onnx": ("fp32", "int8")}
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def convert(
     precision: Literal["fp32", "fp16", "int8"] = "fp32",
     force: bool = False,
 ) -> Conversion:
-    """Write a model as our folder ("polyseme"), for bilm-tf and AllenNLP ("bilm"), as an ARPA file or as word vectors.
+    """Write a model as our folder ("polyseme"), for bilm-tf and AllenNLP ("bilm"), as ONNX graphs, an ARPA file or word vectors.
 
     Without `to`, the result is our folder, or word vectors where `out` ends in .txt, .vec (word2vec text), .bin (binary) or
     .glove (GloVe text).
@@ -75,9 +76,10 @@ def convert(
     """
     out = Path(out)
     target: Target = to or ("vectors" if out.suffix in SUFFIXES and not out.is_dir() else "polyseme")
-    if target != "polyseme" and precision != "fp32":
+    allowed = _PRECISIONS.get(target, ("fp32",))
+    if precision not in allowed:
         other = arg("to", "polyseme")
-        raise UsageError(f"{_NAMES[target]} files have fp32 only: leave {arg('precision')} out, or use {other}")
+        raise UsageError(f"{_NAMES[target]} files have {' or '.join(allowed)} only, not {precision}; {other} has it")
     not_empty = _check_out(out, target, force)
     encoder = as_encoder(model)
     if target == "arpa":
@@ -85,7 +87,7 @@ def convert(
     if target == "vectors":
         return _to_vectors(encoder, out)
     try:
-        return _to_folder(encoder, out, target, precision)
+        return _to_onnx(encoder, out, precision) if target == "onnx" else _to_folder(encoder, out, target, precision)
     except BaseException:
         if not not_empty:  # everything in it is ours
             shutil.rmtree(out, ignore_errors=True)
@@ -126,6 +128,19 @@ def _to_vectors(model: Encoder, out: Path) -> Conversion:
     return Conversion(out, "vectors", out.stat().st_size, [out.name], largest, str(model.source))
 
 
+def _to_onnx(model: Encoder, out: Path, precision: str) -> Conversion:
+    onnx_files.write(model, out, int8=precision == "int8")
+    largest = max(np.abs(one - other).max(initial=0.0) for one, other in zip(*_both(model, out), strict=True))
+    return _of_folder(model, out, "onnx", precision, float(largest))
+
+
+def _both(model: Encoder, out: Path) -> tuple[list[Any], list[Any]]:
+    """The vectors of the reference sentences by a model and by its ONNX graphs."""
+    from polyseme.formats.onnx_runtime import OnnxElmo
+
+    return model.embed(SENTENCES), OnnxElmo(out).embed(SENTENCES)
+
+
 def _warn_of_splitter(model: Encoder, out: Path, target: Target) -> None:
     name = model.splitter.name
     if name == UNIGRAM:
@@ -151,5 +166,9 @@ def _to_folder(model: Any, out: Path, target: Target, precision: str) -> Convers
         raise PolysemeError(f"{out} is unusable: its vectors, or those of the source, are not finite{cause}")
     if target == "polyseme":
         write_reference(written, out)
+    return _of_folder(model, out, target, precision, largest)
+
+
+def _of_folder(model: Encoder, out: Path, target: Target, precision: str, largest: float) -> Conversion:
     files = {path.name: path.stat().st_size for path in sorted(out.iterdir()) if path.is_file()}
     return Conversion(out, target, sum(files.values()), list(files), largest, str(model.source), precision)

@@ -1,0 +1,113 @@
+"""ONNX graphs give the vectors of the model, for every kind of input and start, at all lengths, alone and in batches."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import polyseme
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
+from polyseme.nn.config import CharactersConfig, LstmConfig
+from polyseme.text.vocabulary import Vocabulary
+
+pytest.importorskip("onnx", reason="needs the extra onnx")
+pytest.importorskip("onnxruntime", reason="needs the extra onnx")
+
+from polyseme.integrations.onnx import OnnxElmo
+
+WORDS = "the bank of river money is 河 岸 a very long sentence , with many words in it .".split()
+CHARACTERS = CharactersConfig(dim=4, filters=((1, 6), (3, 10)), highway_layers=1, max_length=12)
+LSTM = LstmConfig(cell_size=12, projection_size=8)
+KINDS = {
+    "characters": ElmoConfig(characters=CHARACTERS, dim=8, lstm=LSTM, start="learned", normalize_quotes=True),
+    "narrow input": ElmoConfig(characters=CHARACTERS.replace(highway_layers=2), dim=5, lstm=LSTM, start="warm"),
+    "no projection": ElmoConfig(characters=CHARACTERS, dim=8, lstm=LstmConfig(cell_size=8, projection_size=None, residual=False)),
+    "clips": ElmoConfig(characters=CHARACTERS, dim=8, lstm=LSTM.replace(cell_clip=0.2, projection_clip=0.1)),
+    "words": ElmoConfig(characters=None, words=WordTableConfig(size=20, dim=7), dim=8, lstm=LSTM),
+    "both": ElmoConfig(characters=CHARACTERS, words=WordTableConfig(size=20, dim=3, max_characters=4), dim=8, lstm=LSTM),
+}
+
+
+def model_of(kind: str) -> Elmo:
+    torch.manual_seed(4)
+    config = KINDS[kind]
+    vocabulary = Vocabulary(["<S>", "</S>", "<UNK>", *WORDS[:17]]) if config.words is not None else None
+    model = Elmo(config, vocabulary=vocabulary)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    return model.eval()
+
+
+def largest(model: Elmo, written: OnnxElmo, sentences: list[list[str]]) -> float:
+    pairs = zip(model.embed(sentences), written.embed(sentences), strict=True)
+    return max(float(np.abs(one - other).max(initial=0.0)) for one, other in pairs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_vectors(kind: str, tmp_path: Path) -> None:
+    model = model_of(kind)
+    done = polyseme.convert(model, tmp_path / "out", to="onnx")
+    assert done.largest_difference < 1e-5 and set(done.files) >= {"forward.onnx", "backward.onnx", "onnx.json"}
+    written = OnnxElmo(tmp_path / "out", threads=1)
+    assert (written.layers, written.dim) == (model.layers, model.dim)
+    for length in (1, 7, 100):
+        sentence = [WORDS[(3 * at + length) % len(WORDS)] for at in range(length)]
+        assert largest(model, written, [sentence]) < 1e-5
+        assert largest(model, written, [sentence[: 1 + row % length] for row in range(32)]) < 1e-5
+
+
+def test_raw_text_layers_and_empty_sentences(tmp_path: Path) -> None:
+    model = model_of("characters")
+    polyseme.convert(model, tmp_path / "out", to="onnx")
+    written = OnnxElmo(tmp_path / "out")
+    sentences = ["“The bank”", "", "a"]
+    for found, expected in zip(written.embed(sentences), model.embed(sentences), strict=True):
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(written.embed(["a b"], layers="top")[0], model.embed(["a b"])[0][-1], atol=1e-5)
+    np.testing.assert_allclose(written.embed(["a b"], layers=1)[0], model.embed(["a b"])[0][1], atol=1e-5)
+    assert written.embed([]) == []
+
+
+def test_int8_is_small_and_near(tmp_path: Path) -> None:
+    model = model_of("characters")
+    polyseme.convert(model, tmp_path / "out", to="onnx", precision="int8")
+    weights = json.loads((tmp_path / "out" / "onnx.json").read_text())
+    assert weights["polyseme_onnx"] == 1
+    sentence = WORDS[:9]
+    found, expected = OnnxElmo(tmp_path / "out").embed([sentence])[0], model.embed([sentence])[0]
+    cosines = (found * expected).sum(-1) / np.linalg.norm(found, axis=-1) / np.linalg.norm(expected, axis=-1)
+    assert cosines.min() > 0.99 and np.abs(found - expected).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"precision": "fp16"}, "ONNX files have fp32 or int8 only, not fp16"),
+        ({"model": "taglm"}, "applies only to ELMo models with LSTMs"),
+    ],
+)
+def test_what_cannot_be_written(options: dict[str, str], said: str, tmp_path: Path) -> None:
+    model = model_of("characters")
+    if options.pop("model", None):
+        model.kind = "taglm"  # type: ignore[misc]
+    with pytest.raises(polyseme.PolysemeError, match=said):
+        polyseme.convert(model, tmp_path / "out", to="onnx", **options)  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(polyseme.PolysemeError, match="has no onnx.json: write it with polyseme convert"):
+        OnnxElmo(tmp_path)
+    polyseme.convert(model_of("words"), tmp_path / "out", to="onnx")
+    written = OnnxElmo(tmp_path / "out")
+    with pytest.raises(polyseme.PolysemeError, match="'all', 'top', or 0 to 2"):
+        written.embed([["a"]], layers=3)
+    with pytest.raises(polyseme.PolysemeError, match="give a list of sentences"):
+        written.embed("a")
