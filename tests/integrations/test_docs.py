@@ -17,6 +17,7 @@ LIBRARIES = {
     "Hugging Face datasets": "datasets",
     "pandas and Polars": "pandas",
     "Flair": "flair",
+    "ONNX": "onnxruntime",
 }
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text("utf-8"), re.M | re.S))
 

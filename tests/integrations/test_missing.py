@@ -11,7 +11,10 @@ import pytest
 import polyseme.integrations
 from polyseme.base.errors import MissingExtraError
 
-LIBRARIES = ("sklearn", "transformers", "spacy", "sentence_transformers", "gensim", "datasets", "pandas", "polars", "flair")
+LIBRARIES = (
+    *("sklearn", "transformers", "spacy", "sentence_transformers", "gensim", "datasets", "pandas", "polars", "flair"),
+    "onnxruntime",
+)
 EXTRAS = {
     "sklearn": "sklearn",
     "transformers": "transformers",
@@ -20,6 +23,7 @@ EXTRAS = {
     "gensim": "vectors",
     "datasets": "datasets",
     "flair": "flair",
+    "onnx": "onnx",
 }
 """Modules that need a library: the extra that installs it."""
 MODULES = sorted(path.stem for path in Path(polyseme.integrations.__file__).parent.glob("*.py") if path.stem != "__init__")
@@ -34,6 +38,7 @@ def test_a_missing_library_is_named(name: str, monkeypatch: pytest.MonkeyPatch) 
     if name not in EXTRAS:
         importlib.import_module(module)
         return
-    monkeypatch.delitem(sys.modules, module, raising=False)
+    for each in (module, "polyseme.formats.onnx_runtime"):
+        monkeypatch.delitem(sys.modules, each, raising=False)
     with pytest.raises(MissingExtraError, match=rf"polyseme\[{EXTRAS[name]}\]"):
         importlib.import_module(module)

@@ -21,13 +21,36 @@ pytest.importorskip("onnxruntime", reason="needs the extra onnx")
 
 from polyseme.integrations.onnx import OnnxElmo
 
-WORDS = "the bank of river money is 河 岸 a very long sentence , with many words in it .".split()
+WORDS = [
+    *[
+        "the",
+        "bank",
+        "of",
+        "river",
+        "money",
+        "is",
+        "河",
+        "岸",
+        "a",
+        "very",
+        "long",
+        "sentence",
+        ",",
+        "with",
+        "many",
+        "words",
+        "in",
+        "it",
+        ".",
+    ]
+]
 CHARACTERS = CharactersConfig(dim=4, filters=((1, 6), (3, 10)), highway_layers=1, max_length=12)
 LSTM = LstmConfig(cell_size=12, projection_size=8)
 KINDS = {
     "characters": ElmoConfig(characters=CHARACTERS, dim=8, lstm=LSTM, start="learned", normalize_quotes=True),
     "narrow input": ElmoConfig(characters=CHARACTERS.replace(highway_layers=2), dim=5, lstm=LSTM, start="warm"),
-    "no projection": ElmoConfig(characters=CHARACTERS, dim=8, lstm=LstmConfig(cell_size=8, projection_size=None, residual=False)),
+    "no projection": ElmoConfig(characters=CHARACTERS, dim=8, lstm=LSTM.replace(cell_size=8, projection_size=None)),
+    "no residual": ElmoConfig(characters=CHARACTERS, dim=8, lstm=LSTM.replace(residual=False)),
     "clips": ElmoConfig(characters=CHARACTERS, dim=8, lstm=LSTM.replace(cell_clip=0.2, projection_clip=0.1)),
     "words": ElmoConfig(characters=None, words=WordTableConfig(size=20, dim=7), dim=8, lstm=LSTM),
     "both": ElmoConfig(characters=CHARACTERS, words=WordTableConfig(size=20, dim=3, max_characters=4), dim=8, lstm=LSTM),
@@ -103,7 +126,7 @@ def test_what_cannot_be_written(options: dict[str, str], said: str, tmp_path: Pa
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(polyseme.PolysemeError, match="has no onnx.json: write it with polyseme convert"):
+    with pytest.raises(polyseme.PolysemeError, match=r"has no onnx\.json: write it with polyseme convert"):
         OnnxElmo(tmp_path)
     polyseme.convert(model_of("words"), tmp_path / "out", to="onnx")
     written = OnnxElmo(tmp_path / "out")

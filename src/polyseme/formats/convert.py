@@ -67,7 +67,7 @@ def convert(
     precision: Literal["fp32", "fp16", "int8"] = "fp32",
     force: bool = False,
 ) -> Conversion:
-    """Write a model as our folder ("polyseme"), for bilm-tf and AllenNLP ("bilm"), as ONNX graphs, an ARPA file or word vectors.
+    """Write a model as our folder ("polyseme"), for bilm-tf and AllenNLP ("bilm"), as ONNX, as ARPA or as word vectors.
 
     Without `to`, the result is our folder, or word vectors where `out` ends in .txt, .vec (word2vec text), .bin (binary) or
     .glove (GloVe text).

@@ -24,7 +24,8 @@ HEAD, FORMAT = "onnx.json", 1
 def write(model: Encoder, folder: Path, *, int8: bool = False) -> None:
     """Write the graphs of both directions and what turns text into their inputs."""
     if not isinstance(model, Elmo) or model.kind != Elmo.kind or model.config.architecture != "lstm":
-        raise PolysemeError(f"{arg('to', 'onnx')} applies only to ELMo models with LSTMs; {model.source} is of kind {model.kind}")
+        only = f"{arg('to', 'onnx')} applies only to ELMo models with LSTMs"
+        raise PolysemeError(f"{only}; {model.source} is of kind {model.kind}")
     try:
         from polyseme.formats.onnx_graph import DIRECTIONS, direction_graph
     except ImportError as error:
