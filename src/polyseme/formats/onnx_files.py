@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from polyseme.base.errors import MissingExtraError, PolysemeError, arg
+from polyseme.base.errors import PolysemeError, arg
 from polyseme.base.files import atomic_folder, write_text
 from polyseme.encoders import elmo_files
 from polyseme.encoders.base import Encoder
@@ -26,10 +26,8 @@ def write(model: Encoder, folder: Path, *, int8: bool = False) -> None:
     if not isinstance(model, Elmo) or model.kind != Elmo.kind or model.config.architecture != "lstm":
         only = f"{arg('to', 'onnx')} applies only to ELMo models with LSTMs"
         raise PolysemeError(f"{only}; {model.source} is of kind {model.kind}")
-    try:
-        from polyseme.formats.onnx_graph import DIRECTIONS, direction_graph
-    except ImportError as error:
-        raise MissingExtraError("ONNX graphs are written by onnx", "onnx") from error
+    from polyseme.formats.onnx_graph import DIRECTIONS, direction_graph
+
     with atomic_folder(folder, last=HEAD, remove=(WORDS, elmo_files.VOCABULARY, elmo_files.CHARACTERS)) as part:
         for number, name in enumerate(DIRECTIONS):
             (part / f"{name}.onnx").write_bytes(direction_graph(model, number, int8=int8).SerializeToString())

@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor
 
+from polyseme.base.errors import MissingExtraError
 from polyseme.nn.char_cnn import CharCnn
 from polyseme.nn.lstm.layers import LstmLayer
+
+try:
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError as error:
+    raise MissingExtraError("ONNX graphs are written by onnx", "onnx") from error
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
