@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def embed(text: Path, out: Path, model: str, *options: object) -> dict[str, Any]
     return result
 
 
-def ratio(work: Path, model: str, megabytes: float, rounds: int = 3) -> dict[str, Any]:
+def ratio(work: Path, model: str, megabytes: float, rounds: int) -> dict[str, Any]:
     text = write_lines(work / "text.txt", megabytes)
     rates: dict[int, list[float]] = {1: [], 2: []}
     for number in range(rounds):
@@ -141,13 +142,14 @@ def main() -> None:
     parser.add_argument("--model", default="en")
     parser.add_argument("--megabytes", type=float, default=1)
     parser.add_argument("--given", nargs=2)
+    parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     if given.what == "alone":
         alone(*given.given, given.model)
         return
     work = Path(tempfile.mkdtemp(prefix="polyseme-scale-"))
     try:
-        sized = {"ratio": ratio, "memory": memory}
+        sized = {"ratio": partial(ratio, rounds=given.rounds), "memory": memory}
         if given.what in sized:
             result = sized[given.what](work, given.model, given.megabytes)
         else:
