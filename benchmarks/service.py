@@ -120,6 +120,8 @@ def memory(service: ServiceProcess, requests: list[Request], per_second: float, 
 
         await asyncio.gather(*(client() for _ in range(CLIENTS)))
 
+    similar = Request.post("/v1/similar", {"word": "river"}, 1, "application/json")
+    asyncio.run(Connection(service.port).ask(similar))  # what is computed after loading is there
     minute = int(per_second * seconds)
     asyncio.run(replay(minute))
     first = service.rss_anon()

@@ -2,6 +2,7 @@
 
 import {color, h, svg} from "./dom.js";
 
+const MANY = 1500; // points
 const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "hexagon", "pentagon", "bar"];
 const SIDES = {square: [4, Math.PI / 4], triangle: [3, -Math.PI / 2], diamond: [4, 0], hexagon: [6, 0], pentagon: [5, -Math.PI / 2]};
 
@@ -128,26 +129,46 @@ export class Cloud {
     const pen = canvas.getContext("2d");
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
-    const paths = this.names.map(() => ({strong: new Path2D(), weak: new Path2D()})), radius = this.radius();
-    const outlines = this.names.map((group) => corners(group, radius));
-    const at = this.pixels();
-    for (let number = 0; number < this.groups.length; number += 1) {
-      const x = at[2 * number], y = at[2 * number + 1], row = this.rows[number];
-      if (x < -20 || y < -20 || x > width + 20 || y > height + 20) continue;
-      const far = (this.only !== null && this.only !== this.groups[number]) || (this.marked && !this.marked.has(number));
-      trace(far ? paths[row].weak : paths[row].strong, x, y, outlines[row], radius);
+    const radius = this.radius(), at = this.pixels(), size = Math.ceil(2.8 * radius) + 2, half = size / 2;
+    const stamps = this.names.map((group) => stamp(group, radius, size, ratio)); // one picture for each group: paths are slow
+    const strong = this.groups.length > 800 ? 0.6 : 0.85;
+    if (this.groups.length > MANY) this.dots(pen, stamps, strong, ratio);
+    else for (const weakly of [true, false]) {
+      pen.globalAlpha = weakly ? 0.14 : strong;
+      for (let number = 0; number < this.groups.length; number += 1) {
+        const x = at[2 * number], y = at[2 * number + 1];
+        if (x < -20 || y < -20 || x > width + 20 || y > height + 20 || this.isWeak(number) !== weakly) continue;
+        pen.drawImage(stamps[this.rows[number]], x - half, y - half, size, size);
+      }
     }
-    this.names.forEach((group, row) => {
-      pen.fillStyle = groupColor(group);
-      pen.globalAlpha = 0.14;
-      pen.fill(paths[row].weak);
-      pen.globalAlpha = this.groups.length > 800 ? 0.6 : 0.85;
-      pen.fill(paths[row].strong);
-    });
     pen.globalAlpha = 1;
     this.name(pen, at);
     if (this.at !== null) this.ring(pen, at[2 * this.at], at[2 * this.at + 1], radius + 5);
     if (this.lasso) this.loop(pen);
+  }
+
+  // Very many points, pixel by pixel: ten times as fast as drawing each. What is in front replaces what is behind it.
+  dots(pen, stamps, strong, ratio) {
+    const {width, height} = pen.canvas, picture = pen.createImageData(width, height), at = this.pixels();
+    const cells = new Uint32Array(picture.data.buffer), masks = stamps.map(mask);
+    for (const weakly of [true, false]) {
+      const alpha = Math.round(255 * (weakly ? 0.14 : strong)) << 24;
+      for (let number = 0; number < this.groups.length; number += 1) {
+        if (this.isWeak(number) !== weakly) continue;
+        const {places, paint} = masks[this.rows[number]], cell = (paint & 0xffffff) | alpha;
+        const left = Math.round(at[2 * number] * ratio), top = Math.round(at[2 * number + 1] * ratio);
+        for (let place = 0; place < places.length; place += 2) {
+          const x = left + places[place], y = top + places[place + 1];
+          if (x >= 0 && y >= 0 && x < width && y < height) cells[y * width + x] = cell;
+        }
+      }
+    }
+    pen.putImageData(picture, 0, 0);
+  }
+
+  // whether a point steps back behind a chosen group or circled points
+  isWeak(number) {
+    return (this.only !== null && this.only !== this.groups[number]) || (this.marked !== null && !this.marked.has(number));
   }
 
   // the middle of each group that has a label, on the canvas
@@ -305,12 +326,26 @@ export class Cloud {
   }
 }
 
-function trace(path, x, y, outline, radius) {
-  if (!outline) {
-    path.moveTo(x + radius, y);
-    path.arc(x, y, radius, 0, 7);
-    return;
+// A group's sign as a small picture, to be put at every point.
+function stamp(group, radius, size, ratio) {
+  const canvas = h("canvas", {width: Math.ceil(size * ratio), height: Math.ceil(size * ratio)}), pen = canvas.getContext("2d");
+  const outline = corners(group, radius);
+  pen.scale(canvas.width / size, canvas.height / size);
+  pen.translate(size / 2, size / 2);
+  pen.fillStyle = groupColor(group);
+  pen.beginPath();
+  if (outline) outline.forEach(([x, y], corner) => (corner ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+  else pen.arc(0, 0, radius, 0, 7);
+  pen.fill();
+  return canvas;
+}
+
+// Where a small picture has colour, [x, y, x, y, ...] from its middle, and which.
+function mask(canvas) {
+  const {width, height} = canvas, {data} = canvas.getContext("2d").getImageData(0, 0, width, height), places = [];
+  const cells = new Uint32Array(data.buffer);
+  for (let cell = 0; cell < cells.length; cell += 1) {
+    if (data[4 * cell + 3] > 110) places.push(cell % width - (width >> 1), Math.floor(cell / width) - (height >> 1));
   }
-  outline.forEach(([dx, dy], corner) => (corner ? path.lineTo(x + dx, y + dy) : path.moveTo(x + dx, y + dy)));
-  path.closePath();
+  return {places, paint: cells[(height >> 1) * width + (width >> 1)]};
 }
