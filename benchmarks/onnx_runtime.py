@@ -1,6 +1,6 @@
 """Words per second of ONNX Runtime beside `model.embed`, on the same sentences and cores, in turns.
 
-    python -m benchmarks.onnx_runtime en --threads 1
+python -m benchmarks.onnx_runtime en --threads 1
 """
 
 from __future__ import annotations
