@@ -41,11 +41,12 @@ class ELMoEmbeddings(_Base):
         *,
         stateful: bool = True,
     ) -> None:
-        super().__init__()
         if embedding_mode not in _MODES:
             raise UsageError(f"embedding_mode is {embedding_mode!r}; allowed: {', '.join(_MODES)}")
+        self.name, self.static_embeddings = f"elmo-{model}-{embedding_mode}", True  # the base class asks for them
+        super().__init__()
+        self.embedding_mode = embedding_mode
         options, weights = (options_file, weight_file) if options_file and weight_file else published(model)
-        self.name, self.static_embeddings, self.embedding_mode = f"elmo-{model}-{embedding_mode}", True, embedding_mode
         device = _device()
         self.ee = ElmoEmbedder(options, weights, -1 if device.type != "cuda" else device.index or 0, stateful=stateful)
         layers = self.ee.embed_sentence(["hello"])
