@@ -65,6 +65,7 @@ def test_a_mix_is_the_weighted_sum(text: Path, model: str, tmp_path: Path) -> No
         make(text, tmp_path / "other", model, mix=(0.2, 0.3))
 
 
+@pytest.mark.slow
 def test_the_same_bytes_by_any_number_of_workers(text: Path, model: str, tmp_path: Path) -> None:
     make(text, tmp_path / "alone", model)
     result = make(text, tmp_path / "two", model, workers=2)
