@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from polyseme.base.errors import MissingExtraError
-from polyseme.nn.char_cnn import CharCnn
+from polyseme.nn.char_cnn import CharCnn, Highway
 from polyseme.nn.lstm.layers import LstmLayer
 
 try:
@@ -41,7 +41,7 @@ def direction_graph(model: Elmo, direction: int, *, int8: bool = False) -> Model
     config = model.config
     inputs = [helper.make_tensor_value_info("lengths", TensorProto.INT64, [BATCH])]
     if config.characters is not None:
-        shape = [BATCH, WORDS, config.characters.max_length]
+        shape: list[str | int | None] = [BATCH, WORDS, config.characters.max_length]
         inputs.insert(0, helper.make_tensor_value_info("characters", TensorProto.INT64, shape))
     if config.words is not None:
         inputs.insert(0, helper.make_tensor_value_info("words", TensorProto.INT64, [BATCH, WORDS]))
@@ -157,9 +157,10 @@ def _characters(graph: _Graph, network: CharCnn, ids: str) -> str:
     x = graph.add("Add", graph.add("Concat", *pooled, axis=1), graph.constant(torch.cat([f.bias for f in network.filters])))
     x = graph.add("Relu" if network.config.activation == "relu" else "Tanh", x)
     for highway in network.highways:
-        size = highway.weight.shape[1]
-        candidate = graph.add("Relu", graph.linear(x, highway.weight[:size], highway.bias[:size]))
-        gate = graph.add("Sigmoid", graph.linear(x, highway.weight[size:], highway.bias[size:]))
+        assert isinstance(highway, Highway)
+        weights, biases = highway.weight.chunk(2), highway.bias.chunk(2)
+        candidate = graph.add("Relu", graph.linear(x, weights[0], biases[0]))
+        gate = graph.add("Sigmoid", graph.linear(x, weights[1], biases[1]))
         x = graph.add("Add", x, graph.add("Mul", gate, graph.add("Sub", candidate, x)))
     return x
 
