@@ -54,7 +54,16 @@ def test_small_draws_are_judged_by_their_own_scores() -> None:
     assert small_draws.spans(["B-PER", "I-PER", "O", "S-LOC", "B-LOC", "E-LOC", "I-LOC"]) == {
         *{(0, 2, "-PER"), (3, 4, "-LOC"), (4, 6, "-LOC"), (6, 7, "-LOC")},
     }
-    good = {"score": 0.7, "prior": 0.5, "reported": 0.7, "learned": True, "restarts": 1, "restart_lines": 1, "failure_lines": 0}
+    good = {
+        "score": 0.7,
+        "prior": 0.5,
+        "reported": 0.7,
+        "dev": 60,
+        "learned": True,
+        "restarts": 1,
+        "restart_lines": 1,
+        "failure_lines": 0,
+    }
     bad = {**good, "score": 0.5, "reported": 0.5, "learned": False, "restarts": 2, "restart_lines": 2, "failure_lines": 1}
     assert small_draws.violation(good) == small_draws.violation(bad) == ""
     assert small_draws.violation({**good, "failure_lines": 1}) == "beats the prior and says that it learned nothing"

@@ -26,6 +26,8 @@ SLOW = {
     "training.md-bash": "has the commands of the README",
 }
 """Pages left to `make test-all`, and why."""
+ELSEWHERE = ["integrations.md-python"]
+"""Pages that have a test of their own: `tests/integrations/test_docs.py`."""
 SHELL = re.compile(r"[|><$;&`]")
 TAGS = "Ann B-PER\nsaw O\nthe O\nSeine B-LOC\n\nMoney O\nhelps O\nAnn B-PER\n"
 TEXTS = ["sentence\tlabel", *["a good bank\tgood"] * 3, *["a bad bank\tbad"] * 3]
@@ -52,6 +54,7 @@ def blocks(page: Path, language: str) -> list[tuple[int, str]]:
 def pages(language: str) -> list:
     """The pages that have blocks of a language, as parameters of a test."""
     names = {f"{page.name}-{language}": page for page in PAGES if blocks(page, language)}
+    names = {name: page for name, page in names.items() if name not in ELSEWHERE}
     return [pytest.param(page, id=name, marks=[pytest.mark.slow] if name in SLOW else []) for name, page in names.items()]
 
 

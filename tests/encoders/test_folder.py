@@ -44,7 +44,7 @@ def test_the_warm_state_is_kept_in_the_folder(tmp_path: Path, monkeypatch: pytes
     elmo().save_pretrained(tmp_path / "m")
     again = Elmo.from_pretrained(tmp_path / "m")
     expected = elmo().embed(TEXTS, start="warm")
-    monkeypatch.setattr(again, "_number", None)  # computing it anew would need this
+    monkeypatch.setattr(again, "_run", None)  # computing it anew would need this
     state = again.warm_state()
     np.testing.assert_array_equal(state.cell.numpy(), elmo().warm_state().cell.numpy())
     monkeypatch.undo()

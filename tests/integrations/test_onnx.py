@@ -112,7 +112,7 @@ def test_int8_is_small_and_near(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"precision": "fp16"}, "ONNX files have fp32 or int8 only, not fp16"),
+        ({"precision": "fp16"}, "ONNX files have fp32 or int8 only: leave precision out"),
         ({"model": "taglm"}, "applies only to ELMo models with LSTMs"),
     ],
 )

@@ -79,7 +79,8 @@ def convert(
     allowed = _PRECISIONS.get(target, ("fp32",))
     if precision not in allowed:
         other = arg("to", "polyseme")
-        raise UsageError(f"{_NAMES[target]} files have {' or '.join(allowed)} only, not {precision}; {other} has it")
+        have = f"{_NAMES[target]} files have {' or '.join(allowed)} only"
+        raise UsageError(f"{have}: leave {arg('precision')} out, or use {other}")
     not_empty = _check_out(out, target, force)
     encoder = as_encoder(model)
     if target == "arpa":

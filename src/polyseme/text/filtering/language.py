@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from typing import Literal
 
-from polyseme.text.filtering.minhash import plain_words
+from polyseme.text.filtering.plain_words import plain_words
 
 Language = Literal[
     "en", "de", "fr", "es", "it", "pt", "nl", "sv", "pl", "ru", "uk", "zh", "ja", "ko", "ar", "he", "el", "hi", "th"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from polyseme.base.config import Config, setting
 from polyseme.text.filtering.language import Language, language_of
-from polyseme.text.filtering.minhash import plain_words
+from polyseme.text.filtering.plain_words import plain_words
 
 _GROUP = "Filters"
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
