@@ -63,7 +63,7 @@ def bare_address() -> Iterator[str]:
         yield found
 
 
-@pytest.fixture(scope="module")  # not longer: Playwright's event loop runs all the while, and other files start one of their own
+@pytest.fixture(scope="module")  # while Playwright runs, other files cannot start an event loop
 def browser() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     if CHROMIUM is None:
