@@ -24,6 +24,8 @@ SLOW = {
     "lineage.md-bash": "trains all ten methods and a task on most of them",
     "lineage.md-python": "trains six of the methods again",
     "training.md-bash": "has the commands of the README",
+    "scale.md-bash": "starts processes of its own",
+    "scale.md-python": "starts processes of its own",
 }
 """Pages left to `make test-all`, and why."""
 ELSEWHERE = ["integrations.md-python"]

@@ -152,6 +152,7 @@ def test_classifiers_are_saved_and_loaded(kind: type, exported: Path, tmp_path: 
     torch.testing.assert_close(after, before)
 
 
+@pytest.mark.slow
 def test_losses(exported: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(exported)
     inputs = tokenizer(["the cat sat", "a bank"], padding=True, return_tensors="pt")

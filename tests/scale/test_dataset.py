@@ -112,6 +112,7 @@ def test_folders_of_others_are_refused(text: Path, model: str, tmp_path: Path) -
         make(text, tmp_path / "out", model)
 
 
+@pytest.mark.slow
 def test_all_kinds_of_files_give_the_same_rows(model: str, tmp_path: Path) -> None:
     texts = ["The bank, of", "", 'the "river"', "two\nlines"]
     plain = "".join(f"{text}\n" for text in texts[:3]).encode()
