@@ -131,15 +131,11 @@ def _to_vectors(model: Encoder, out: Path) -> Conversion:
 
 def _to_onnx(model: Encoder, out: Path, precision: str) -> Conversion:
     onnx_files.write(model, out, int8=precision == "int8")
-    largest = max(np.abs(one - other).max(initial=0.0) for one, other in zip(*_both(model, out), strict=True))
-    return _of_folder(model, out, "onnx", precision, float(largest))
-
-
-def _both(model: Encoder, out: Path) -> tuple[list[Any], list[Any]]:
-    """The vectors of the reference sentences by a model and by its ONNX graphs."""
     from polyseme.formats.onnx_runtime import OnnxElmo
 
-    return model.embed(SENTENCES), OnnxElmo(out).embed(SENTENCES)
+    pairs = zip(model.embed(SENTENCES), OnnxElmo(out).embed(SENTENCES), strict=True)
+    largest = max(float(np.abs(one - other).max(initial=0.0)) for one, other in pairs)
+    return _of_folder(model, out, "onnx", precision, largest)
 
 
 def _warn_of_splitter(model: Encoder, out: Path, target: Target) -> None:
