@@ -59,7 +59,7 @@ class Recipe:
     """Whether it is a table of word vectors, which is measured by word pairs; else by its perplexity."""
 
 
-_COMPARE = "to compare with what comes after it (`docs/lineage.md` of the project), and to teach"
+_COMPARE = "to compare with what comes after it (`docs/en/concepts/lineage.md` of the project), and to teach"
 RECIPES = {
     "en-ngram": Recipe(
         "English 4-grams",

@@ -1,4 +1,4 @@
-"""Write `docs/openapi.json`, the description of the HTTP service; run it after an endpoint or a schema has changed."""
+"""Write `docs/en/reference/openapi.json`, the description of the HTTP service; run it after an endpoint or a schema has changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from polyseme.serve.app import create_app
 from polyseme.serve.config import ServeConfig
 from polyseme.serve.models import ServedModels
 
-OUT = Path(__file__).parents[1] / "docs" / "openapi.json"
+OUT = Path(__file__).parents[1] / "docs" / "en" / "reference" / "openapi.json"
 
 
 def main() -> None:

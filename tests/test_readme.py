@@ -21,14 +21,14 @@ from tests.oracle.make import VOCABULARY, write_bilm
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SLOW = {
-    "lineage.md-bash": "trains all ten methods and a task on most of them",
-    "lineage.md-python": "trains six of the methods again",
-    "training.md-bash": "has the commands of the README",
-    "scale.md-bash": "starts processes of its own",
-    "scale.md-python": "starts processes of its own",
+    "en/concepts/lineage-bash": "trains all ten methods and a task on most of them",
+    "en/concepts/lineage-python": "trains six of the methods again",
+    "en/how-to/train-bash": "has the commands of the README",
+    "en/how-to/scale-bash": "starts processes of its own",
+    "en/how-to/scale-python": "starts processes of its own",
 }
 """Pages left to `make test-all`, and why."""
-ELSEWHERE = ["integrations.md-python"]
+ELSEWHERE = ["en/how-to/integrations-python"]
 """Pages that have a test of their own: `tests/integrations/test_docs.py`."""
 SHELL = re.compile(r"[|><$;&`]")
 TAGS = "Ann B-PER\nsaw O\nthe O\nSeine B-LOC\n\nMoney O\nhelps O\nAnn B-PER\n"
@@ -46,6 +46,11 @@ PRIVATE = re.compile(r"/(work|tmp|home|root|mnt)/|localhost(?!:8000|`)|\d+\.\d+\
 """Paths and hosts of a machine; the address of `polyseme serve` is everyone's."""
 
 
+def name_of(page: Path) -> str:
+    """`README`, or the path below `docs` without its suffix."""
+    return str(page.relative_to(ROOT).with_suffix("")).removeprefix("docs/")
+
+
 def blocks(page: Path, language: str) -> list[tuple[int, str]]:
     """The fenced blocks of a language, each with the line where it begins."""
     text = page.read_text(encoding="utf-8")
@@ -55,7 +60,7 @@ def blocks(page: Path, language: str) -> list[tuple[int, str]]:
 
 def pages(language: str) -> list:
     """The pages that have blocks of a language, as parameters of a test."""
-    names = {f"{page.name}-{language}": page for page in PAGES if blocks(page, language)}
+    names = {f"{name_of(page)}-{language}": page for page in PAGES if blocks(page, language)}
     names = {name: page for name, page in names.items() if name not in ELSEWHERE}
     return [pytest.param(page, id=name, marks=[pytest.mark.slow] if name in SLOW else []) for name, page in names.items()]
 
@@ -114,13 +119,13 @@ def test_first_script_is_short() -> None:
     assert all(call in "\n".join(lines) for call in calls)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=name_of)
 def test_pages_name_no_machine(page: Path) -> None:
     found = PRIVATE.search(page.read_text(encoding="utf-8"))
     assert found is None, found
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", page.read_text(encoding="utf-8")):
         path = (page.parent / target).resolve() if target else page

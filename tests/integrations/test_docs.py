@@ -1,4 +1,4 @@
-"""The code of docs/integrations.md runs, section by section, where the library of the section is installed."""
+"""The code of docs/en/how-to/integrations.md runs, section by section, where the library of the section is installed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "integrations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "en" / "how-to" / "integrations.md"
 LIBRARIES = {
     "scikit-learn": "sklearn",
     "transformers": "accelerate",

@@ -1,4 +1,4 @@
-"""The commands of docs/serve.md run, and those of the Dockerfile, in a fresh virtual environment."""
+"""The commands of docs/en/how-to/serve.md run, and those of the Dockerfile, in a fresh virtual environment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_commands_of_the_page(tmp_path: Path) -> None:
     if shutil.which("curl") is None:
         pytest.skip("needs curl")
     write_bilm(tmp_path / "my-elmo", vocabulary=list(VOCABULARY), softmax=True)
-    text = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "en" / "how-to" / "serve.md").read_text(encoding="utf-8")
     commands = "\n".join(re.findall(r"^```sh\n(.*?)^```", text, re.S | re.M)).replace("8000", str(free_port()))
     script = f"set -em\ntrap 'kill %1 2>/dev/null || true' EXIT\n{commands}\nwait\n"
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -11,7 +11,7 @@ Each part has unit length, the means CONTEXT, so that a cosine is a weighted mea
 `SentenceStatistics`, which lies beside the weights of a model (`sentence.safetensors`): a vector never depends on the other
 texts of a call. p(word) comes from the rank of a word by Zipf's law, p = 1 / ((rank + 2.7) H), so that a list of words by
 frequency is enough: the model's vocabulary, or the words of the sample where it has none. Words outside the list count as the
-next rank. Measured in docs/results/sentence-vectors.md.
+next rank. Measured in docs/en/results/sentence-vectors.md.
 """
 
 from __future__ import annotations
