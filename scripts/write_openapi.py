@@ -1,4 +1,4 @@
-"""Write `docs/en/reference/openapi.json`, the description of the HTTP service; run it after an endpoint or a schema has changed."""
+"""Write `docs/en/reference/openapi.json`, the description of the HTTP service; run it after an endpoint or schema changes."""
 
 from __future__ import annotations
 

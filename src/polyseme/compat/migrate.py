@@ -48,7 +48,8 @@ class Migration:
 def migrate(script: Script, *, write: Write = False) -> Migration:
     """Change the imports of a script from an old ELMo library to polyseme, or show what would change.
 
-    Knows AllenNLP, bilm-tf, ELMoForManyLangs, simple_elmo, TensorFlow Hub, Flair and bio_embeddings; see docs/en/how-to/migrate.md.
+    Knows AllenNLP, bilm-tf, ELMoForManyLangs, simple_elmo, TensorFlow Hub, Flair and bio_embeddings;
+    see docs/en/how-to/migrate.md.
 
     >>> import polyseme                                     # doctest: +SKIP
     >>> print(polyseme.migrate("train.py"))                 # doctest: +SKIP

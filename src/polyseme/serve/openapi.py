@@ -1,6 +1,6 @@
 """The OpenAPI document: what responses look like, and the errors that every endpoint may give.
 
-`docs/en/reference/openapi.json` is a copy, written by `python -m scripts.write_openapi`; a test compares it with the served one.
+`docs/en/reference/openapi.json` is a copy, written by `python -m scripts.write_openapi`; a test compares the two.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ word vectors (`pooled`), and an encoder with a head (`linear`: ULMFiT, GPT, BERT
 
 Files are tables or sentiment trees (`tables` and `trees` of `polyseme.text.labelled`). Phrases of trees can be training
 examples too; scores are of whole sentences. Batch norm in bcn's maxout layers, as in McCann et al. 2017, is off by default: on
-SST-5 (three seeds) word vectors score 46.7 with it and 47.4 without, and 48.8 both ways with an ELMo (`docs/en/results/tasks.md`).
+SST-5 (three seeds) word vectors score 46.7 with it and 47.4 without, and 48.8 both ways with an ELMo
+(`docs/en/results/tasks.md`).
 """
 
 from __future__ import annotations
