@@ -2,10 +2,11 @@
 # make test        style, types and quick tests, at the same time
 # make test-all    all tests, the slow ones too
 # make test-integrations  tests with other libraries, oldest and newest, in environments of their own
+# make course      run the chapters of the course and store their output in the notebooks
 # make bench       measure the speed table of the README
 # make stub        write the type stub of the public functions, after a setting has changed
 .DEFAULT_GOAL := help
-.PHONY: help setup demo stub lint types tests test test-all test-integrations bench clean
+.PHONY: help setup demo stub course lint types tests test test-all test-integrations bench clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -38,6 +39,9 @@ demo: setup
 
 stub: setup
 	$(BIN)/python -m scripts.write_stub
+
+course: setup
+	$(BIN)/python -m scripts.course
 
 lint: setup
 	$(BIN)/ruff check .
