@@ -70,7 +70,8 @@ def test_silhouette_by_its_definition() -> None:
         }
         own = means.pop(int(groups[at]))
         values.append(0.0 if groups[at] == 3 else (min(means.values()) - own) / max(min(means.values()), own))
-    assert silhouette(points, groups) == pytest.approx(np.mean(values))
+    distances = np.linalg.norm(points[:, None] - points, axis=-1)
+    assert silhouette(distances, groups) == pytest.approx(np.mean(values))
 
 
 def test_labels_are_words_of_one_group() -> None:

@@ -11,9 +11,11 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from polyseme.analysis.search import normalised
+from polyseme.nn.threads import intra_op_threads
 
 MAX_CLUSTERS = 8
 _REDUCED = 16  # dimensions in which k-means works; more only add noise
@@ -31,16 +33,19 @@ def principal(vectors: NDArray[np.floating], dims: int = 2) -> NDArray[np.float6
     >>> principal(np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 0.0]]), 1).ravel().tolist()
     [-1.0, 2.0, -1.0]
     """
-    rows = np.asarray(vectors, dtype=np.float64)
-    centred = rows - rows.mean(0)
+    rows = torch.from_numpy(np.array(vectors, dtype=np.float64))
+    centred = rows.sub_(rows.mean(0))
     found = np.zeros((len(rows), dims))
-    if rows.shape[0] > rows.shape[1]:
-        values, axes = np.linalg.eigh(centred.T @ centred)
-        points = centred @ axes[:, ::-1][:, :dims]
-    else:
-        values, axes = np.linalg.eigh(centred @ centred.T)
-        points = (axes * np.sqrt(np.clip(values, 0.0, None)))[:, ::-1][:, :dims]
-    points = np.where(values[::-1][: points.shape[1]] > 1e-9 * max(len(rows), 1), points, 0.0)
+    # one thread: those of a BLAS spend a hundred times as long in waiting for each other, where other programs run
+    with torch.inference_mode(), intra_op_threads(1):
+        if rows.shape[0] > rows.shape[1]:
+            values, axes = torch.linalg.eigh(centred.T @ centred)
+            axes = axes[:, -dims:].flip(1)
+            points = (centred @ axes).numpy()
+        else:
+            values, axes = torch.linalg.eigh(centred @ centred.T)
+            points = (axes * values.clamp(min=0.0).sqrt())[:, -dims:].flip(1).numpy()
+    points = np.where(values.numpy()[::-1][: points.shape[1]] > 1e-9 * max(len(rows), 1), points, 0.0)
     largest = points[np.abs(points).round(9).argmax(0), np.arange(points.shape[1])]
     found[:, : points.shape[1]] = points * np.where(largest < 0, -1.0, 1.0)
     return found
@@ -74,62 +79,87 @@ def clusters(vectors: NDArray[np.floating], count: int | None = None) -> NDArray
     points = principal(normalised(np.asarray(vectors, dtype=np.float32)), min(_REDUCED, vectors.shape[1]))
     judged = np.linspace(0, len(points) - 1, min(_JUDGED, len(points))).round().astype(int)
     most = len(np.unique(points[judged].round(6), axis=0))
-    if count is not None:
-        return _by_size(_k_means(points, _ward(points[judged], [min(count, most)])[min(count, most)]))
-    best, groups = _CLEAR, np.zeros(len(points), dtype=np.int64)
-    for centres in _ward(points[judged], range(2, min(MAX_CLUSTERS, most - 1, len(points) // 3) + 1)).values():
-        found = _k_means(points, centres)
-        score = silhouette(points[judged], found[judged])
-        if score > best + _BETTER:
-            best, groups = score, found
+    with intra_op_threads(1):
+        squares = _squared_distances(points[judged], points[judged])
+        if count is not None:
+            return _by_size(_k_means(points, _ward(points[judged], squares, [min(count, most)])[min(count, most)]))
+        best, groups, distances = _CLEAR, np.zeros(len(points), dtype=np.int64), np.sqrt(squares)
+        numbers = range(2, min(MAX_CLUSTERS, most - 1, len(points) // 3) + 1)
+        for centres in _ward(points[judged], squares, numbers).values():
+            found = _k_means(points, centres)
+            score = silhouette(distances, found[judged])
+            if score > best + _BETTER:
+                best, groups = score, found
     return _by_size(groups)
 
 
-def _ward(points: NDArray[np.float64], counts: Sequence[int]) -> dict[int, NDArray[np.float64]]:
-    """Merge the two groups whose union adds least to the squared distances, again and again; return centres by number."""
+def _ward(
+    points: NDArray[np.float64], squares: NDArray[np.float64], counts: Sequence[int]
+) -> dict[int, NDArray[np.float64]]:
+    """Merge the two groups whose union adds least to the squared distances, again and again; return centres by number.
+
+    `squares`: the squared distances of the points.
+    """
+    if not counts:
+        return {}
     centres, sizes, found = points.copy(), np.ones(len(points)), dict[int, NDArray[np.float64]]()
-    costs = _distances(points, points) / 2
+    costs = squares / 2
     np.fill_diagonal(costs, np.inf)
-    for left in range(len(points), 0, -1):
+    partner = costs.argmin(1)  # of each group, the cheapest other
+    least = costs.min(1)
+    for left in range(len(points), min(counts) - 1, -1):
         if left in counts:
             found[left] = centres[sizes > 0].copy()
         if left == 1:
             break
-        one, two = sorted(divmod(int(costs.argmin()), len(points)))
+        one = int(least.argmin())
+        one, two = sorted((one, int(partner[one])))
         total = sizes[one] + sizes[two]
         centres[one] = (sizes[one] * centres[one] + sizes[two] * centres[two]) / total
         sizes[one], sizes[two] = total, 0.0
         cost = np.square(centres - centres[one]).sum(1) * sizes * total / (sizes + total)
         cost[(sizes == 0) | (np.arange(len(points)) == one)] = np.inf
         costs[one], costs[:, one], costs[two], costs[:, two] = cost, cost, np.inf, np.inf
+        changed = np.flatnonzero((partner == one) | (partner == two) | (cost < least))
+        changed = np.append(changed, (one, two))
+        partner[changed], least[changed] = costs[changed].argmin(1), costs[changed].min(1)
     return dict(sorted(found.items()))
 
 
 def _k_means(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.int64]:
     groups = np.full(len(points), -1, dtype=np.int64)
     for _ in range(_ITERATIONS):
-        now = _distances(points, centres).argmin(1)
+        now = _squared_distances(points, centres).argmin(1)
         if np.array_equal(now, groups):
             break
-        groups, names = now, range(len(centres))
-        centres = np.stack([points[now == each].mean(0) if (now == each).any() else centres[each] for each in names])
+        groups = now
+        members = (now == np.arange(len(centres))[:, None]).astype(np.float64)  # (centres, points)
+        sizes = members.sum(1, keepdims=True)
+        centres = np.where(sizes > 0, _product(members, points) / np.maximum(sizes, 1), centres)
     return groups
 
 
-def _distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared distances, (points, centres)."""
-    squares = np.square(points).sum(1)[:, None] + np.square(centres).sum(1) - 2 * points @ centres.T
+def _product(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The matrix product, by PyTorch: the threads of its BLAS can be limited, those of NumPy's cannot."""
+    return (torch.from_numpy(one) @ torch.from_numpy(two)).numpy()
+
+
+def _squared_distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(points, centres)."""
+    squares = np.square(points).sum(1)[:, None] + np.square(centres).sum(1) - 2 * _product(points, centres.T)
     return np.clip(squares, 0.0, None)
 
 
-def silhouette(points: NDArray[np.float64], groups: NDArray[np.int64]) -> float:
-    """Return the mean silhouette (Rousseeuw 1987): near 1 where groups are apart, near 0 where they touch."""
+def silhouette(distances: NDArray[np.float64], groups: NDArray[np.int64]) -> float:
+    """Return the mean silhouette (Rousseeuw 1987) by the distances of all pairs of points (points, points).
+
+    It is near 1 where groups are apart, near 0 where they touch.
+    """
     names = np.unique(groups)
     if len(names) < 2:
         return 0.0
-    distances = np.sqrt(_distances(points, points))
     members = np.stack([groups == name for name in names])  # (groups, points)
-    sums, sizes = distances @ members.T, members.sum(1)
+    sums, sizes = _product(distances, members.T.astype(np.float64)), members.sum(1)
     own = members.T
     inside = sums[own] / np.maximum(sizes[own.argmax(1)] - 1, 1)
     outside = np.where(own, np.inf, sums / sizes).min(1)
