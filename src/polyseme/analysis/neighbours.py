@@ -145,13 +145,15 @@ def neighbours(
     position: int | None = None,
     corpus: Text | None = None,
     index: str | Path | Index | None = None,
+    vectors: NDArray[np.float32] | None = None,
     config: NeighboursConfig | None = None,
 ) -> Neighbours:
     """Find the words of a text that are nearest to a word in its sentence, and those nearest to its static vector.
 
     `word` or `position` chooses the word. `corpus`: the text to search, by default the sample sentences of the package.
-    `index`: a folder that stores the vectors of the text for the next call, or an `Index`. A model with one layer (word2vec,
-    GloVe) has only static neighbours; a TagLM or n-gram model has none.
+    `index`: a folder that stores the vectors of the text for the next call, or an `Index`. `vectors`: those of the sentence,
+    (layers, words, dim), if you have them. A model with one layer (word2vec, GloVe) has only static neighbours; a TagLM or
+    n-gram model has none.
 
     >>> polyseme.neighbours("en", "We sat on the bank of the river.", word="bank")   # doctest: +SKIP
     """
@@ -169,7 +171,8 @@ def neighbours(
     if not isinstance(index, Index):
         with progress("embedding", unit="sentences") as advance:
             index = Index.build(encoder, searched_sentences(encoder, corpus, config), index, advance, layer=layer)
-    result = nearest_words(encoder, index, words, chosen, config.count, same_word=config.restrict_to_same_word)
+    same = config.restrict_to_same_word
+    result = nearest_words(encoder, index, words, chosen, config.count, same_word=same, vectors=vectors)
     if contextual:
         return result
     if not result.known:
@@ -179,19 +182,26 @@ def neighbours(
 
 
 def nearest_words(
-    encoder: Encoder, index: Index, sentence: Sentence, position: int, count: int = 5, *, same_word: bool | None = None
+    encoder: Encoder,
+    index: Index,
+    sentence: Sentence,
+    position: int,
+    count: int = 5,
+    *,
+    same_word: bool | None = None,
+    vectors: NDArray[np.float32] | None = None,
 ) -> Neighbours:
     """Search an index for the `count` nearest words in context and the `count` nearest static vectors.
 
     `same_word`: True searches other occurrences of the same word, which shows its senses; False searches other words; None
     searches all. The word itself is no neighbour: if the text has the sentence too, its occurrence there is skipped, and so is
-    its own static vector.
+    its own static vector. `vectors`: those of the sentence, (layers, words, dim), if they are there.
     """
     index.check(encoder)
     words = encoder.words(sentence)
     if not 0 <= position < len(words):
         raise UsageError(f"{arg('position')} is {position}; the sentence has {counted(len(words), 'word')}, counted from 0")
-    stack = encoder.embed([words])[0][:, position]  # (layers, dim)
+    stack = (encoder.embed([words])[0] if vectors is None else vectors)[:, position]  # (layers, dim)
     same = same_words(index.types, words[position])
     among = None if same_word is None else same[index.words] == same_word
     nearest = index.search(stack[index.layers].mean(0), count + 1, among)  # one more: the word itself may be among them

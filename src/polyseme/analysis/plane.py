@@ -93,9 +93,7 @@ def clusters(vectors: NDArray[np.floating], count: int | None = None) -> NDArray
     return _by_size(groups)
 
 
-def _ward(
-    points: NDArray[np.float64], squares: NDArray[np.float64], counts: Sequence[int]
-) -> dict[int, NDArray[np.float64]]:
+def _ward(points: NDArray[np.float64], squares: NDArray[np.float64], counts: Sequence[int]) -> dict[int, NDArray[np.float64]]:
     """Merge the two groups whose union adds least to the squared distances, again and again; return centres by number.
 
     `squares`: the squared distances of the points.

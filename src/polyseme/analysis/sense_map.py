@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from polyseme.analysis.index import Index
@@ -18,6 +19,7 @@ from polyseme.analysis.plane import clusters, glide, labels
 from polyseme.analysis.search import SearchResult, normalised
 
 MAX_USES = 10_000
+_BLOCK = 1024  # words whose layers are mixed at a time: they fit into the cache of a core
 
 
 @dataclass(frozen=True)
@@ -128,11 +130,18 @@ def search_mix(
     stack: NDArray[np.float16], weights: Sequence[float], vector: NDArray[np.float32], count: int, among: NDArray[np.bool_]
 ) -> SearchResult:
     """Find the words nearest to a vector by a weighted sum of layers (layers, occurrences, dim); `among` selects candidates."""
-    rows = np.flatnonzero(among)
-    mixed = np.zeros((len(rows), stack.shape[2]), dtype=np.float32)
-    for weight, layer in zip(weights, stack, strict=True):
-        if weight:
-            mixed += np.float32(weight) * layer[rows].astype(np.float32)
-    cosines = normalised(mixed) @ normalised(vector)
+    rows, query = np.flatnonzero(among), torch.from_numpy(normalised(vector))
+    mixed_layers = [(weight, torch.from_numpy(layer)) for weight, layer in zip(weights, stack, strict=True) if weight]
+    cosines, everything = np.zeros(len(rows), dtype=np.float32), len(rows) == stack.shape[1]
+    for begin in range(0, len(rows), _BLOCK):
+        some: Any = slice(begin, begin + _BLOCK) if everything else torch.from_numpy(rows[begin : begin + _BLOCK])
+        mixed = torch.zeros(min(_BLOCK, len(rows) - begin), stack.shape[2])
+        for weight, layer in mixed_layers:
+            mixed.add_(layer[some].float(), alpha=weight)
+        lengths = torch.linalg.vector_norm(mixed, dim=1)
+        cosines[begin : begin + _BLOCK] = (mixed @ query / torch.where(lengths > 0, lengths, 1.0)).numpy()
+    if len(rows) > count:
+        best = cosines >= np.partition(cosines, -count)[-count]
+        rows, cosines = rows[best], cosines[best]
     order = np.lexsort((rows, -cosines))[:count]
     return SearchResult(rows[order], cosines[order].clip(-1, 1))

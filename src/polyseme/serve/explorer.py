@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from polyseme.analysis.next_words import next_words
-from polyseme.encoders.base import Encoder
 from polyseme.serve.batching import Operation
 from polyseme.serve.errors import unreadable
 from polyseme.serve.explorer_schemas import NEXT, RUNS, SURPRISE, NextRequest, SurpriseRequest
+from polyseme.serve.models import ServedModel
 from polyseme.serve.responses import JsonResponse
 from polyseme.serve.runs import runs_in
 from polyseme.serve.service import Service
@@ -57,24 +57,24 @@ async def _surprise(service: Service, request: Request, body: SurpriseRequest) -
     text = (await service.split(model, [body.text], "text"))[0]
     if len(text.words) > MAX_WORDS:
         raise unreadable(f"the text has {len(text.words):,} words; the limit is {MAX_WORDS:,}: send a part of it", "text")
-    operation = Operation(("surprise", model.name), lambda some: [surprise_of(model.encoder, words) for words in some])
+    operation = Operation(("surprise", model.name), lambda some: [surprise_of(service, model, words) for words in some])
     found = await service.ask(request, operation, text.words, len(text.words))
     return JsonResponse({"model": model.name, "words": text.words, "offsets": text.offsets, **found})
 
 
-def surprise_of(encoder: Encoder, words: list[str]) -> dict[str, Any]:
+def surprise_of(service: Service, model: ServedModel, words: list[str]) -> dict[str, Any]:
     """The surprise of each word in bits, -log2 of its probability: read from the left, from the right, and from both sides.
 
     A side that the model cannot read is None, and so is a word that is not in its vocabulary.
     """
+    read = service.sentences.read(model, words)
+    if read is not None:
+        sides = read.log_probs()
+        return {name: _bits(getattr(sides, name), sides.known) for name in ("left", "right", "both")}
+    encoder = model.encoder
     (scores,) = encoder.log_probs([words])
     read_from = "right" if getattr(encoder.config, "backward", False) else "left"
-    sides: dict[str, Any] = {"left": None, "right": None, "both": None, read_from: scores.forward[: len(words)]}
-    if scores.backward is not None:
-        sides["right"] = scores.backward[: len(words)]
-        from_both: Any = getattr(encoder, "cloze_log_probs", None)
-        sides["both"] = None if from_both is None else from_both(words)
-    return {name: None if side is None else _bits(side, scores.known) for name, side in sides.items()}
+    return {"left": None, "right": None, "both": None, read_from: _bits(scores.forward[: len(words)], scores.known)}
 
 
 def _bits(log_probs: np.ndarray, known: np.ndarray) -> list[float | None]:

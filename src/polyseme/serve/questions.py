@@ -35,10 +35,11 @@ async def neighbours(service: Service, request: Request, body: NeighboursRequest
     config = NeighboursConfig(count=body.count, same_word=body.same_word is True, other_words=body.same_word is False)
 
     def compute(questions: list[tuple[list[str], int]]) -> list[Any]:
-        return [
-            search(model.encoder, words, position=place, index=model.index, config=config).to_json()
-            for words, place in questions
-        ]
+        return [answer(words, place) for words, place in questions]
+
+    def answer(words: list[str], place: int) -> Any:
+        vectors = service.sentences.vectors(model, words)
+        return search(model.encoder, words, position=place, index=model.index, vectors=vectors, config=config).to_json()
 
     operation = Operation(("neighbours", model.name, config), compute)
     return await _about_a_word(service, request, model, body, operation)
@@ -49,7 +50,13 @@ async def substitutes(service: Service, request: Request, body: SubstitutesReque
     model = service.loaded.model(body.model)
 
     def compute(questions: list[tuple[list[str], int]]) -> list[Any]:
-        return [model.encoder.substitutes(words, place, count=body.count).to_json() for words, place in questions]
+        return [answer(words, place) for words, place in questions]
+
+    def answer(words: list[str], place: int) -> Any:
+        read = service.sentences.read(model, words)
+        if read is None:  # the encoder says what it lacks
+            return model.encoder.substitutes(words, place, count=body.count).to_json()
+        return read.substitutes(place, body.count).to_json()
 
     operation = Operation(("substitutes", model.name, body.count), compute)
     return await _about_a_word(service, request, model, body, operation)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from fastapi import APIRouter
@@ -19,13 +19,14 @@ from polyseme.analysis.index import Index
 from polyseme.analysis.neighbours import same_words
 from polyseme.analysis.plane import aligned, common_words, glide
 from polyseme.analysis.samples import samples
-from polyseme.analysis.sense_map import Uses, find_uses, indexed_uses, search_mix, sense_map
+from polyseme.analysis.sense_map import SenseMap, Uses, find_uses, indexed_uses, search_mix, sense_map
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.language_model import find_position
 from polyseme.serve.batching import Item, Operation
 from polyseme.serve.errors import unreadable
 from polyseme.serve.explorer_schemas import MAP, MIX, TEXT_WORDS, MapRequest, MixRequest, TextWordsRequest
 from polyseme.serve.models import ServedModel
+from polyseme.serve.recently_used import RecentlyUsed
 from polyseme.serve.responses import JsonResponse
 from polyseme.serve.service import Service
 from polyseme.text.sentences import SentenceSplitter
@@ -35,8 +36,8 @@ MAX_GIVEN_WORDS = 200_000
 MIN_USES, FREQUENT = 4, 60
 SHORT_TEXT, FUNCTION_WORDS = 1000, 150
 """Sentences of a text that is too short to tell which words are common; then they are the first of the model's vocabulary."""
-_KEPT = 16  # results that are kept
-T = TypeVar("T")
+_KEPT = 16  # texts whose common words are known
+_MAX_TEXT_WORDS, _MAX_VECTOR_BYTES, _MAX_MAPPED_USES = 2 * MAX_GIVEN_WORDS, 64 * 1024 * 1024, 50_000  # of what is kept
 
 
 def add_routes(router: APIRouter, service: Service) -> None:
@@ -61,23 +62,26 @@ class _Maps:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._texts: OrderedDict[Any, list[list[str]]] = OrderedDict()
-        self._vectors: OrderedDict[Any, tuple[Uses, np.ndarray]] = OrderedDict()
-        self._common: OrderedDict[Any, set[str]] = OrderedDict()
+        self._texts = RecentlyUsed[list[list[str]]](_MAX_TEXT_WORDS, lambda text: sum(map(len, text)))
+        self._vectors = RecentlyUsed[tuple[Uses, np.ndarray]](_MAX_VECTOR_BYTES, lambda found: found[1].nbytes)
+        self._maps = RecentlyUsed[SenseMap](_MAX_MAPPED_USES, lambda found: len(found.uses))
+        self._common = RecentlyUsed[set[str]](_KEPT, lambda _: 1)
 
     async def map(self, request: Request, body: MapRequest) -> Response:
         model = self._service.loaded.model(body.model)
         weights = _checked_weights(body.weights, model)
-        uses, stack = await self._uses(request, model, body)
+        key = (model.name, _hash(body.text), body.word.casefold(), body.count)
+        uses, stack = await self._uses(request, model, body, key)
         common = await self._common_words(model, body.text)
 
         def compute(some: list[Any]) -> list[Any]:
-            found = sense_map(uses, stack, groups=body.groups, common=common).to_json()
+            found = self._maps.get((key, body.groups))
+            if found is None:
+                self._maps[(key, body.groups)] = found = sense_map(uses, stack, groups=body.groups, common=common)
             if weights is not None:
                 mixed = np.tensordot(np.array(weights, dtype=np.float32), stack.astype(np.float32), axes=1)
-                top = np.array(found["points"][-1]).reshape(-1, 2)
-                found["points"] = [aligned(glide(mixed[None])[0], top).round(4).tolist()]
-            return [found for _ in some]
+                found = replace(found, points=aligned(glide(mixed[None])[0], found.points[-1])[None])
+            return [found.to_json() for _ in some]
 
         answer = await self._service.ask(request, Operation(("map", id(compute)), compute), None, max(len(uses) // 20, 1))
         return JsonResponse({"model": model.name, "word": body.word, "source": _source(model, body.text), **answer})
@@ -92,7 +96,8 @@ class _Maps:
 
     async def mix(self, request: Request, body: MixRequest) -> Response:
         model = self._service.loaded.model(body.model)
-        index, stack, weights = model.index, model.stack, _checked_weights(body.weights, model)
+        index, stack = model.index, model.stack
+        _checked_weights(body.weights, model)
         if index is None or stack is None:
             reason = model.no_index if index is None else "the searched text is too large to keep all layers of it in memory"
             raise unreadable(reason, "model")
@@ -103,19 +108,19 @@ class _Maps:
             raise unreadable(str(error), "word" if body.position is None else "position") from None
 
         def compute(some: list[list[str]]) -> list[Any]:
-            return [_nearest(model, index, stack, weights or [], words, place, body) for words in some]
+            read = self._service.sentences
+            return [_nearest(read.vectors(model, words), index, stack, words, place, body) for words in some]
 
         operation = Operation(("mix", id(compute)), compute)
         found = await self._service.ask(request, operation, text.words, len(text.words))
         head = {"model": model.name, "words": text.words, "offsets": text.offsets, "position": place}
         return JsonResponse({**head, "searched": len(index), "in_context": found})
 
-    async def _uses(self, request: Request, model: ServedModel, body: MapRequest) -> tuple[Uses, np.ndarray]:
+    async def _uses(self, request: Request, model: ServedModel, body: MapRequest, key: Hashable) -> tuple[Uses, np.ndarray]:
         """The uses of a word and their vectors, (layers, uses, dim)."""
-        key = (model.name, _hash(body.text), body.word.casefold(), body.count)
-        if key in self._vectors:
-            self._vectors.move_to_end(key)
-            return self._vectors[key]
+        kept = self._vectors.get(key)
+        if kept is not None:
+            return kept
         rows: np.ndarray | None = None
         if body.text is not None:
             uses = find_uses(await self._given(model, body.text), body.word, body.count)
@@ -129,7 +134,8 @@ class _Maps:
             found = uses, model.stack[:, rows]
         else:
             found = uses, await self._embedded(request, model, uses)
-        return _keep(self._vectors, key, found)
+        self._vectors[key] = found
+        return found
 
     async def _embedded(self, request: Request, model: ServedModel, uses: Uses) -> np.ndarray:
         def compute(some: list[tuple[list[str], int]]) -> list[np.ndarray]:
@@ -144,7 +150,8 @@ class _Maps:
     async def _given(self, model: ServedModel, text: str) -> list[list[str]]:
         """The sentences of a text that came with a request."""
         key = (model.name, _hash(text))
-        if key not in self._texts:
+        found = self._texts.get(key)
+        if found is None:
             found = await asyncio.to_thread(_sentences, model, text)
             words = sum(map(len, found))
             if words > MAX_GIVEN_WORDS:
@@ -152,12 +159,13 @@ class _Maps:
                 raise unreadable(f"{message}: start the service with --corpus to search more", "text")
             if not words:
                 raise unreadable("the text has no words", "text")
-            _keep(self._texts, key, found)
-        return self._texts[key]
+            self._texts[key] = found
+        return found
 
     async def _common_words(self, model: ServedModel, text: str | None) -> set[str]:
         key = (model.name, _hash(text))
-        if key not in self._common:
+        found = self._common.get(key)
+        if found is None:
             index = model.index
             if text is not None:
                 made: Callable[[], set[str]] = partial(common_words, await self._given(model, text))
@@ -166,15 +174,8 @@ class _Maps:
             else:
                 every = max(index.manifest.sentences // 20_000, 1)  # enough to know what is common
                 made = partial(common_words, (index.sentence(each) for each in range(0, index.manifest.sentences, every)))
-            _keep(self._common, key, await asyncio.to_thread(made))
-        return self._common[key]
-
-
-def _keep(kept: OrderedDict[Any, T], key: Any, value: T) -> T:
-    kept[key] = value
-    while len(kept) > _KEPT:
-        kept.popitem(last=False)
-    return value
+            self._common[key] = found = await asyncio.to_thread(made)
+        return found
 
 
 def _hash(text: str | None) -> str | None:
@@ -228,14 +229,14 @@ def _text_words(model: ServedModel, sentences: list[list[str]] | None, common: s
 
 
 def _nearest(
-    model: ServedModel, index: Index, stack: np.ndarray, weights: list[float], words: list[str], place: int, body: MixRequest
+    vectors: np.ndarray, index: Index, stack: np.ndarray, words: list[str], place: int, body: MixRequest
 ) -> list[dict[str, Any]]:
-    own = model.encoder.embed([words])[0][:, place]  # (layers, dim)
-    vector = np.tensordot(np.array(weights, dtype=np.float32), own, axes=1)
+    """Search all layers of a text, (layers, occurrences, dim), for a word of a sentence with vectors (layers, words, dim)."""
+    vector = np.tensordot(np.array(body.weights, dtype=np.float32), vectors[:, place], axes=1)
     same = same_words(index.types, words[place])[index.words]
     among = np.ones(len(index), dtype=bool) if body.same_word is None else same == body.same_word
     found = []
-    for row, cosine in search_mix(stack, weights, vector, body.count + 1, among).pairs():
+    for row, cosine in search_mix(stack, body.weights, vector, body.count + 1, among).pairs():
         number, at = index.position(row)
         sentence = index.sentence(number)
         if (sentence, at) != (words, place):

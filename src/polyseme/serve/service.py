@@ -22,6 +22,7 @@ from polyseme.serve.config import ServeConfig
 from polyseme.serve.errors import ApiError, api_error, not_ready, unreadable
 from polyseme.serve.metrics import Metrics
 from polyseme.serve.models import ServedModel, ServedModels
+from polyseme.serve.read_sentences import ReadSentences
 from polyseme.serve.responses import while_connected
 from polyseme.text.splitting.offsets import CharSpan, word_offsets
 from polyseme.text.word_vectors import WordVectors
@@ -50,7 +51,7 @@ class Service:
     """The state of a process that answers requests; `threads`: how many compute, by default as PyTorch chooses."""
 
     def __init__(self, config: ServeConfig, load: Loader, threads: int | None = None) -> None:
-        self.config, self.metrics = config, Metrics()
+        self.config, self.metrics, self.sentences = config, Metrics(), ReadSentences()
         self._load, self._threads = load, threads
         self._spaces: dict[str, asyncio.Task[WordSpace]] = {}
         self._loaded: ServedModels | None = None

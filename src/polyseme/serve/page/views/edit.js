@@ -56,6 +56,7 @@ export function show(root, {model, values, signal, note}) {
     };
     field.addEventListener("input", later(350, changed));
     replace(editor, h("div", {class: "ask"}, h("label", {for: "to"}, t("edit.instead", {word: words[state.word]})), field), offered);
+    compare(words);
     if (model.endpoints.includes("substitutes")) {
       ask("substitutes", {model: model.id, text: words, position: state.word, count: 9}, signal).then((found) => {
         const others = found.substitutes.map((each) => each.word).filter((word) => word !== words[state.word]).slice(0, 7);
@@ -65,7 +66,6 @@ export function show(root, {model, values, signal, note}) {
         }));
       }, () => {});
     }
-    compare(words);
   }
 
   function compare(words) {

@@ -25,20 +25,21 @@ export function show(root, {model, values, tasks, signal, note}) {
   let cloud = null, found = null, words = [];
 
   const remember = () => note({text: state.text, word: state.word, weights: state.weights.join(","), scale: state.scale});
-  const follow = later(120, () => {
+  const look = () => {
     remember();
     neighbours();
     map();
-  });
+  };
+  const follow = later(120, look);
 
   const start = () => fillRow(async () => {
     if (!state.text.trim()) return empty(t("sentence.empty"));
     [{words}] = (await ask("tokenize", {model: model.id, input: [state.text]}, signal)).data;
     if (!(state.word >= 0 && state.word < words.length)) state.word = 0;
-    follow();
+    look();
     return wordRow(words, {chosen: state.word, choose: (at) => {
       state.word = at;
-      follow();
+      look();
     }});
   });
   input.addEventListener("input", later(400, () => {
