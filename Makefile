@@ -3,10 +3,11 @@
 # make test-all    all tests, the slow ones too
 # make test-integrations  tests with other libraries, oldest and newest, in environments of their own
 # make course      run the chapters of the course and store their output in the notebooks
+# make docs        build the documentation, English and Chinese, into build/docs
 # make bench       measure the speed table of the README
 # make stub        write the type stub of the public functions, after a setting has changed
 .DEFAULT_GOAL := help
-.PHONY: help setup demo stub course lint types tests test test-all test-integrations bench clean
+.PHONY: help setup demo stub course lint types tests test test-all test-integrations docs bench clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -75,6 +76,22 @@ INTEGRATIONS := newest oldest flair
 
 test-integrations: $(INTEGRATIONS:%=.venv-integrations/%/ready)
 	set -e; for name in $(INTEGRATIONS); do .venv-integrations/$$name/bin/python -m pytest -q tests/integrations; done
+
+# Sphinx and its parts, beside what the tests need
+$(VENV)/docs-ready: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[docs]'
+	touch $@
+
+# the two languages at the same time; a warning (a broken link, a page in no section) is an error
+docs: $(VENV)/docs-ready
+	$(BIN)/python -m scripts.translations
+	$(MAKE) --no-print-directory -j 2 -O build/docs/en build/docs/zh
+	cp docs/languages.html build/docs/index.html
+	@echo "the site: build/docs/index.html"
+
+.PHONY: build/docs/en build/docs/zh
+build/docs/en build/docs/zh:
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -t $(@F) -c docs -d build/docs/trees-$(@F) docs/$(@F) $@
 
 bench: setup
 	$(BIN)/python -m benchmarks.cpu

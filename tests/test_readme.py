@@ -1,47 +1,34 @@
 """Every command and every Python block of the README and the docs runs, on a tiny model called `my-elmo`.
 
-Each page has a folder of its own. Commands run in this process through `polyseme.__main__.main`, because starting Python and
-importing PyTorch takes longer than most of them; lines that need a shell (pipes, files made by `printf`) get one.
+Each page has a folder of its own. `scripts/pages.py` runs the blocks; a block marked `output` is compared with what the block
+before it prints.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from polyseme.__main__ import main
-from tests.oracle.make import VOCABULARY, write_bilm
+from scripts.pages import Block, blocks, differences, run, run_command
+from tests.page_files import make_files
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*ROOT.glob("README*.md"), *sorted(page for page in (ROOT / "docs").rglob("*.md") if "generated" not in page.parts)]
 SLOW = {
     "en/concepts/lineage-bash": "trains all ten methods and a task on most of them",
     "en/concepts/lineage-python": "trains six of the methods again",
-    "en/how-to/train-bash": "has the commands of the README",
+    "en/reference/training-bash": "has the commands of the README",
     "en/how-to/scale-bash": "starts processes of its own",
     "en/how-to/scale-python": "starts processes of its own",
 }
 """Pages left to `make test-all`, and why."""
 ELSEWHERE = ["en/how-to/integrations-python"]
 """Pages that have a test of their own: `tests/integrations/test_docs.py`."""
-SHELL = re.compile(r"[|><$;&`]")
-TAGS = "Ann B-PER\nsaw O\nthe O\nSeine B-LOC\n\nMoney O\nhelps O\nAnn B-PER\n"
-TEXTS = ["sentence\tlabel", *["a good bank\tgood"] * 3, *["a bad bank\tbad"] * 3]
-PAIRS = ["sentence1\tsentence2\tlabel", *["a good bank\ta fine bank\tyes"] * 3, *["a bad bank\ta river\tno"] * 3]
-FILES = {
-    "sentences.txt": "The bank of the river .\n\nMoney in the bank .\n",
-    "train.conll": TAGS,
-    "dev.conll": TAGS,
-    "train.tsv": "\n".join(TEXTS) + "\n",
-    "pairs.tsv": "\n".join(PAIRS) + "\n",
-}
-"""The files that the pages name."""
 PRIVATE = re.compile(r"/(work|tmp|home|root|mnt)/|localhost(?!:8000|`)|\d+\.\d+\.\d+\.\d+\b")
 """Paths and hosts of a machine; the address of `polyseme serve` is everyone's."""
 
@@ -51,16 +38,13 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT).with_suffix("")).removeprefix("docs/")
 
 
-def blocks(page: Path, language: str) -> list[tuple[int, str]]:
-    """The fenced blocks of a language, each with the line where it begins."""
-    text = page.read_text(encoding="utf-8")
-    found = re.finditer(rf"^```{language}\n(.*?)^```", text, re.S | re.M)
-    return [(text.count("\n", 0, each.start(1)) + 1, each[1]) for each in found]
+def read(page: Path) -> list[Block]:
+    return blocks(page.read_text(encoding="utf-8"))
 
 
 def pages(language: str) -> list:
     """The pages that have blocks of a language, as parameters of a test."""
-    names = {f"{name_of(page)}-{language}": page for page in PAGES if blocks(page, language)}
+    names = {f"{name_of(page)}-{language}": page for page in PAGES if any(each.language == language for each in read(page))}
     names = {name: page for name, page in names.items() if name not in ELSEWHERE}
     return [pytest.param(page, id=name, marks=[pytest.mark.slow] if name in SLOW else []) for name, page in names.items()]
 
@@ -68,55 +52,56 @@ def pages(language: str) -> list:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a model and the files that the pages name; the current one."""
-    write_bilm(tmp_path / "my-elmo", vocabulary=list(VOCABULARY), softmax=True)
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    make_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     return tmp_path
 
 
-def run(line: str, where: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Run a command; a failure shows where it stands, and its stderr."""
-    words = shlex.split(line)
-    if words[0] != "polyseme" or SHELL.search(re.sub(r'"[^"$]*"', "", line)):
-        done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
-        code, errors = done.returncode, done.stderr
-    else:
-        code = main(words[1:])
-        errors = capsys.readouterr().err
-    assert code == 0, f"{where}: {line}\n{errors}"
-
-
 @pytest.mark.parametrize("page", pages("bash"))
-def test_commands(page: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for first, block in blocks(page, "bash"):
-        for number, line in enumerate(block.splitlines(), first):
-            if line.strip() and not line.startswith("#"):
-                run(line, f"{page.name}:{number}", capsys)
+def test_commands(page: Path, folder: Path) -> None:
+    check(page, "bash")
 
 
 @pytest.mark.parametrize("page", pages("python"))
 def test_python(page: Path, folder: Path) -> None:
-    for first, block in blocks(page, "python"):
-        code = compile("\n" * (first - 1) + block, str(page), "exec", dont_inherit=True)
-        exec(code, {"__name__": "__main__"})
+    check(page, "python")
 
 
-def test_a_failing_command_fails_with_its_message(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(AssertionError, match=r"README.md:7: polyseme info no-such-model\s+polyseme: no-such-model"):
-        run("polyseme info no-such-model", "README.md:7", capsys)
-    with pytest.raises(AssertionError, match="broken"):
-        run("echo broken >&2; false", "README.md:8", capsys)
+def check(page: Path, language: str) -> None:
+    """Run the blocks of a language from top to bottom, and compare what they print with what the page shows."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in (each for each in read(page) if each.language == language):
+        printed = run(block, str(page), names)
+        if block.output is not None:
+            problem = differences(block.output, printed)
+            command = f"python -m scripts.pages {page.relative_to(ROOT)}"
+            assert problem is None, f"{page}:{block.line}: {problem}; {command} rewrites it"
 
 
-def test_first_script_is_short() -> None:
-    """The script at the top of the README has at most 12 lines and one import."""
-    lines = [line for line in blocks(ROOT / "README.md", "python")[0][1].splitlines() if line.strip()]
+def test_a_failing_command_fails_with_its_message(folder: Path) -> None:
+    with pytest.raises(RuntimeError, match=r"README.md:7: polyseme info no-such-model\s+polyseme: no-such-model"):
+        run_command("polyseme info no-such-model", "README.md:7")
+    with pytest.raises(RuntimeError, match="broken"):
+        run_command("echo broken >&2; false", "README.md:8")
+
+
+def test_an_output_that_is_not_printed_is_found() -> None:
+    (block,) = blocks("```python\nprint('a cosine of', 0.5)\n```\n\n```output\na cosine of 0.6\n```\n")
+    assert block.output is not None
+    assert differences(block.output, run(block, "page", {})) == "shown 'a cosine of 0.6', printed 'a cosine of 0.5'"
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_the_readme_is_short(name: str) -> None:
+    """About 110 lines; its first script has at most twelve, one import, and shows what it prints."""
+    page = ROOT / name
+    first = next(each for each in read(page) if each.language == "python")
+    lines = [line for line in first.code.splitlines() if line.strip()]
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= 130
     assert len(lines) <= 12 and [line for line in lines if "import" in line] == ["import polyseme"]
-    calls = ("load(", ".embed(", "neighbours(", 'pretrain("elmo"', 'train("tagging"', "evaluate(", "compare(")
-    assert all(call in "\n".join(lines) for call in calls)
+    assert first.output is not None and all(call in first.code for call in ("load(", ".embed(", "neighbours("))
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=name_of)

@@ -72,7 +72,7 @@ class Verb:
 
     def command(self, *, options: bool = True) -> Callable[..., None]:
         """The function that typer calls; without `options` only its help, for a list of verbs."""
-        parameters = {parameter.name: parameter for parameter in self._parameters()} if options else {}
+        parameters = {parameter.name: parameter for parameter in self.parameters()} if options else {}
 
         def called(**values: Any) -> None:
             as_json = values.pop("json", False)
@@ -88,7 +88,7 @@ class Verb:
                 given["model"] = ModelRequest(given.pop("model", "en"), options, named)
             show_result(self.function(**self.fixed, **given), json=as_json)
 
-        called.__name__, called.__doc__ = self.name, self._help()
+        called.__name__, called.__doc__ = self.name, self.description()
         ordered = sorted(parameters.values(), key=lambda each: PANELS.index(each.declared.group))
         signature = [parameter.typed() for parameter in ordered]
         if self.json:
@@ -96,7 +96,8 @@ class Verb:
         called.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
         return called
 
-    def _parameters(self) -> Iterable[_Parameter]:
+    def parameters(self) -> Iterable[Parameter]:
+        """Its arguments and options, for the help page and the reference of the site."""
         for parameter in _signature(self.function):
             if parameter.name not in self.fixed:
                 yield (
@@ -105,11 +106,11 @@ class Verb:
                     else dataclasses.replace(parameter, required=parameter.required and parameter.name != "texts")
                 )
         if self.lines is not None:
-            yield _Parameter("input", Path, None, _INPUT, argument=False)
+            yield Parameter("input", Path, None, _INPUT, argument=False)
         yield from self._load_parameters()
-        yield from map(_Parameter.of_option, self._options())
+        yield from map(Parameter.of_option, self._options())
 
-    def _load_parameters(self) -> list[_Parameter]:
+    def _load_parameters(self) -> list[Parameter]:
         """Those of `load`, except what the function itself has under the same name: the device to train on."""
         own = {each.name for each in _signature(self.function)} | {each.name for each in self._options()} | {"model"}
         return [each for each in _signature(load) if each.name not in own] if self.loads else []
@@ -120,7 +121,7 @@ class Verb:
         names = {each.name for each in _signature(self.function)} | set(self.fixed)
         return [each for each in options.values() if each.name not in names and not isinstance(each.default, Config)]
 
-    def _help(self) -> str:
+    def description(self) -> str:
         text = self.help or (inspect.getdoc(self.function) or "").partition("\n\n>>>")[0]
         if not self.examples:
             return text
@@ -129,7 +130,7 @@ class Verb:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Parameter:
+class Parameter:
     """One option or argument of a command."""
 
     name: str
@@ -140,7 +141,7 @@ class _Parameter:
     required: bool = False
 
     @classmethod
-    def of_option(cls, option: Option) -> _Parameter:
+    def of_option(cls, option: Option) -> Parameter:
         return cls(option.name, option.hint, option.default, option.declared, argument=False)
 
     def read(self, value: Any) -> Any:
@@ -165,7 +166,7 @@ class _Parameter:
         kind = list[str] if declared.repeat else _typer_type(hint)
         flag = self.name.replace("_", "-")
         metavar = declared.metavar if declared.metavar is not None else _metavar(hint)
-        common: dict[str, Any] = {"help": self._help(), "metavar": metavar, "show_default": False}
+        common: dict[str, Any] = {"help": self.description(), "metavar": metavar, "show_default": False}
         if self.argument:
             info: Any = typer.Argument(**{**common, "metavar": declared.metavar or self.name.upper()})
         else:
@@ -175,7 +176,7 @@ class _Parameter:
         hinted = kind if self.required else kind | None
         return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hinted, info])
 
-    def _help(self) -> str:
+    def description(self) -> str:
         notes = [self.declared.range()]
         if self.default is None and self.declared.default_text is not None:
             notes.append(f"default: {self.declared.default_text}")
@@ -198,7 +199,7 @@ _METAVARS = {bool: "", int: "N", float: "NUMBER", str: "TEXT", Path: "FILE"}
 
 
 @functools.cache
-def _signature(function: Callable[..., Any]) -> list[_Parameter]:
+def _signature(function: Callable[..., Any]) -> list[Parameter]:
     """The parameters of a function that have a declaration."""
     function = inspect.unwrap(function)
     found = []
@@ -209,7 +210,7 @@ def _signature(function: Callable[..., Any]) -> list[_Parameter]:
             continue
         required = parameter.default is inspect.Parameter.empty
         positional = parameter.kind is not inspect.Parameter.KEYWORD_ONLY
-        found.append(_Parameter(name, hint, None if required else parameter.default, declared, positional, required))
+        found.append(Parameter(name, hint, None if required else parameter.default, declared, positional, required))
     return found
 
 

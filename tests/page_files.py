@@ -1,0 +1,24 @@
+"""The files that the pages of the documentation name: a tiny model `my-elmo`, a text and labelled data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.oracle.make import VOCABULARY, write_bilm
+
+TAGS = "Ann B-PER\nsaw O\nthe O\nSeine B-LOC\n\nMoney O\nhelps O\nAnn B-PER\n"
+TEXTS = ["sentence\tlabel", *["a good bank\tgood"] * 3, *["a bad bank\tbad"] * 3]
+PAIRS = ["sentence1\tsentence2\tlabel", *["a good bank\ta fine bank\tyes"] * 3, *["a bad bank\ta river\tno"] * 3]
+FILES = {
+    "sentences.txt": "The bank of the river .\n\nMoney in the bank .\n",
+    "train.conll": TAGS,
+    "dev.conll": TAGS,
+    "train.tsv": "\n".join(TEXTS) + "\n",
+    "pairs.tsv": "\n".join(PAIRS) + "\n",
+}
+
+
+def make_files(folder: Path) -> None:
+    write_bilm(folder / "my-elmo", vocabulary=list(VOCABULARY), softmax=True)
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
