@@ -17,7 +17,8 @@ from polyseme.analysis.plane import glide
 from polyseme.analysis.samples import Language, samples
 
 matplotlib.use("svg")
-matplotlib.rcParams.update({"svg.hashsalt": "senses", "font.sans-serif": ["Noto Sans CJK SC", "WenQuanYi Zen Hei", "DejaVu Sans"]})
+FONTS = ["Noto Sans CJK SC", "WenQuanYi Zen Hei", "DejaVu Sans"]
+matplotlib.rcParams.update({"svg.hashsalt": "senses", "font.sans-serif": FONTS})
 
 from matplotlib import pyplot  # noqa: E402
 
