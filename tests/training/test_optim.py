@@ -88,7 +88,7 @@ def test_frozen_weights_are_left_out() -> None:
     assert (group["names"], group["weight_decay"]) == (["bias"], 0.0)
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "adagrad"])
+@pytest.mark.parametrize("optimizer", ["adamw", "muon", "adagrad"])
 @pytest.mark.parametrize("number", [1.0, math.inf, math.nan])
 def test_weights_that_wait_are_not_touched_by_their_gradients(optimizer: str, number: float) -> None:
     module = net()

@@ -1,6 +1,6 @@
 """Optimizers and the learning-rate schedule.
 
-AdamW is the default; Adagrad is the ELMo paper's (learning rate 0.2, accumulators from 1.0, no epsilon, as TensorFlow computes
+AdamW is the default; Muon (see `muon.py`) learns more from each step of pre-training; Adagrad is the ELMo paper's (learning rate 0.2, accumulators from 1.0, no epsilon, as TensorFlow computes
 it). The schedule is a pure function of how much of the run is done, in the unit of its budget, and not a scheduler object:
 there is no state to save, and nothing drifts when a run is resumed.
 """
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from polyseme.nn.weight_version import count_fused_steps
 from polyseme.training.base import LrMultiplier
+from polyseme.training.muon import Muon, hidden_matrices
 from polyseme.training.optim_config import OptimConfig
 
 SLANTED_RATIO = 32.0
@@ -48,32 +49,36 @@ def scheduled_learning_rate(config: OptimConfig, done: int, total: int) -> float
 def build_optimizer(
     config: OptimConfig, learner: nn.Module, lr_multipliers: Sequence[LrMultiplier] = ()
 ) -> torch.optim.Optimizer:
-    """Build the optimizer over the trainable weights: a group with and one without weight decay for each multiplier."""
+    """Build the optimizer over the trainable weights: groups with and without weight decay for each multiplier."""
     groups = _groups(config, learner, lr_multipliers)
     if config.optimizer == "adagrad":
         start = config.initial_accumulator
         return torch.optim.Adagrad(groups, lr=config.learning_rate, initial_accumulator_value=start, eps=0.0)
     fused = all(weight.device.type in ("cpu", "cuda") for group in groups for weight in group["params"])
+    if config.optimizer == "muon":
+        return Muon(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon, fused=fused)
     optimizer = torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon, fused=fused)
     count_fused_steps(optimizer)
     return optimizer
 
 
 def _groups(config: OptimConfig, learner: nn.Module, given: Sequence[LrMultiplier]) -> list[dict[str, Any]]:
-    decay = config.weight_decay if config.optimizer == "adamw" else 0.0
+    decay = config.weight_decay if config.optimizer != "adagrad" else 0.0
     default, rules = LrMultiplier(""), sorted(given, key=lambda rule: len(rule.prefix))
-    groups: dict[tuple[LrMultiplier, bool], dict[str, Any]] = {}
+    matrices = hidden_matrices(learner) if config.optimizer == "muon" else set()
+    groups: dict[tuple[LrMultiplier, bool, bool], dict[str, Any]] = {}
     for name, weight in learner.named_parameters():
         if not weight.requires_grad:
             continue
         rule = next((rule for rule in reversed(rules) if name.startswith(rule.prefix)), default)
         is_matrix = weight.dim() > 1
+        orthogonal = name in matrices
         rate = {"weight_decay": decay if is_matrix else 0.0, "lr_multiplier": rule.multiplier, "start": rule.start}
-        group = groups.setdefault((rule, is_matrix), {"params": [], "names": [], **rate})
+        group = groups.setdefault((rule, is_matrix, orthogonal), {"params": [], "names": [], "orthogonal": orthogonal, **rate})
         group["params"].append(weight)
         group["names"].append(name)
     order = [default, *rules]
-    return [groups[key] for key in sorted(groups, key=lambda key: (order.index(key[0]), not key[1]))]
+    return [groups[key] for key in sorted(groups, key=lambda key: (order.index(key[0]), not key[1], key[2]))]
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, learning_rate: float, done: float = 0.0) -> None:

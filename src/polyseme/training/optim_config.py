@@ -16,8 +16,11 @@ _GROUP = "Training"
 class OptimConfig(Config):
     """How the weights are updated."""
 
-    optimizer: Literal["adamw", "adagrad"] = setting(
-        "adamw", "adamw, or adagrad as in the ELMo paper (with learning rate 0.2 and constant decay).", group=_GROUP
+    optimizer: Literal["adamw", "muon", "adagrad"] = setting(
+        "adamw",
+        "adamw; muon, whose steps cost a little more and learn more (matrices by Muon, all else by AdamW); or adagrad as in the "
+        "ELMo paper (with learning rate 0.2 and constant decay).",
+        group=_GROUP,
     )
     learning_rate: float = setting(1e-3, "Peak learning rate.", above=0, group=_GROUP)
     weight_decay: float = setting(0.01, "Weight decay of AdamW; biases and other vectors are not decayed.", min=0, group=_GROUP)
