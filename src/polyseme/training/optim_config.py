@@ -18,8 +18,8 @@ class OptimConfig(Config):
 
     optimizer: Literal["adamw", "muon", "adagrad"] = setting(
         "adamw",
-        "adamw; muon, whose steps cost a little more and learn more (matrices by Muon, all else by AdamW); or adagrad as in the "
-        "ELMo paper (with learning rate 0.2 and constant decay).",
+        "adamw; muon, whose steps cost a little more and learn more (matrices by Muon, all else by AdamW); or adagrad as in "
+        "the ELMo paper (with learning rate 0.2 and constant decay).",
         group=_GROUP,
     )
     learning_rate: float = setting(1e-3, "Peak learning rate.", above=0, group=_GROUP)
