@@ -1,8 +1,9 @@
 """Optimizers and the learning-rate schedule.
 
-AdamW is the default; Muon (see `muon.py`) learns more from each step of pre-training; Adagrad is the ELMo paper's (learning rate
-0.2, accumulators from 1.0, no epsilon, as TensorFlow computes it). The schedule is a pure function of how much of the run is
-done, in the unit of its budget, and not a scheduler object: there is no state to save, and nothing drifts when a run is resumed.
+AdamW is the default; Muon (see `muon.py`) learns more from each step of pre-training; Adagrad is the ELMo paper's (learning
+rate 0.2, accumulators from 1.0, no epsilon, as TensorFlow computes it). The schedule is a pure function of how much of the run
+is done, in the unit of its budget, and not a scheduler object: there is no state to save, and nothing drifts when a run is
+resumed.
 """
 
 from __future__ import annotations
