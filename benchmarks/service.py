@@ -120,8 +120,6 @@ def memory(service: ServiceProcess, requests: list[Request], per_second: float, 
 
         await asyncio.gather(*(client() for _ in range(CLIENTS)))
 
-    similar = Request.post("/v1/similar", {"word": "river"}, 1, "application/json")
-    asyncio.run(Connection(service.port).ask(similar))  # what is computed after loading is there
     minute = int(per_second * seconds)
     asyncio.run(replay(minute))
     first = service.rss_anon()
@@ -164,6 +162,8 @@ def main() -> None:
     requests, seconds = single(texts), options.seconds
     result: dict[str, Any] = vars(options) | {"threads": torch.get_num_threads()}
     with polyseme_serve(options.model) as service:
+        similar = Request.post("/v1/similar", {"word": "river"}, 1, "application/json")
+        asyncio.run(Connection(service.port).ask(similar))  # what is computed after loading is there
         if "ratio" in wanted:
             result["ratio"] = ratio(options.model, service, texts, seconds, options.rounds)
         most = capacity(service, requests, min(seconds, 30))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -112,6 +113,46 @@ def test_other_operations_have_batches_of_their_own() -> None:
             recorder.free.set()
             await asyncio.gather(first, *others)
         assert recorder.batches == [[0], [1, 3], [2, 4]]
+
+    run(test)
+
+
+def test_a_request_that_would_wait_too_long_is_refused() -> None:
+    recorder = Recorder()
+
+    def slow(contents: list[Any]) -> list[Any]:
+        time.sleep(0.05)
+        return contents
+
+    async def test() -> None:
+        async with batcher(batch_words=8, max_wait=0.2) as queue:
+            await queue.run(Operation("slow", slow), items(*range(8)))  # now it is known that 8 words take 0.05 s
+            first = await blocked(queue, recorder)
+            some = [asyncio.create_task(queue.run(Operation("slow", slow), items(n))) for n in range(60)]
+            await until(lambda: sum(task.done() for task in some) > 0)
+            refused = [task for task in some if task.done()]
+            assert 20 <= len(refused) <= 45  # 0.2 s are at most 32 words; sixteen are never refused
+            with pytest.raises(QueueFullError, match=r"longer than 0.2 seconds \(--max-wait\)"):
+                await refused[0]
+            assert queue.refusal() is None or queue.expected_wait() > 0.2
+            recorder.free.set()
+            await asyncio.gather(first, *some, return_exceptions=True)
+            assert queue.refusal() is None and queue.expected_wait() == 0
+            assert await queue.run(Operation("slow", slow), items(1)) == [1]
+
+    run(test)
+
+
+def test_a_few_requests_wait_for_a_slow_model() -> None:
+    recorder = Recorder()
+
+    async def test() -> None:
+        async with batcher(batch_words=4, max_wait=0.001) as queue:
+            first = await blocked(queue, recorder)
+            others = [asyncio.create_task(queue.run(recorder.operation(), items(n, words=4))) for n in range(15)]
+            await until(lambda: queue.queue_words == 60)
+            recorder.free.set()
+            assert len(await asyncio.gather(first, *others)) == 16
 
     run(test)
 

@@ -116,6 +116,23 @@ def test_too_many_requests_answer_429(monkeypatch: pytest.MonkeyPatch) -> None:
     run(test)
 
 
+def test_bodies_that_are_too_large_together_answer_429(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked = Blocked(monkeypatch)
+
+    async def test() -> None:
+        async with blocked.running(max_body_bytes=100) as (app, _):
+            calls = [Call(app, "dog " * 15) for _ in range(30)]  # of 75 bytes each, and 1,600 are allowed together
+            await until(lambda: sum(call.task.done() for call in calls) == 9)
+            blocked.free.set()
+            await asyncio.gather(*(call.task for call in calls))
+            assert sorted(str(call.status) for call in calls) == ["200"] * 21 + ["429"] * 9
+            last = Call(app, "dog " * 15)
+            await last.task
+            assert last.status == 200
+
+    run(test)
+
+
 def test_a_client_that_has_gone_is_not_computed_for(monkeypatch: pytest.MonkeyPatch) -> None:
     blocked = Blocked(monkeypatch)
 

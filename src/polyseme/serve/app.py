@@ -81,7 +81,7 @@ def create_app(
     app.include_router(page_router())
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     _add_errors(app)
-    app.add_middleware(Gate, config=config)
+    app.add_middleware(Gate, config=config, refusal=service.refusal)
     if config.allow_origin:
         exposed = ["x-dtype", "x-dim", "x-words", "x-layers", "x-word-counts", "x-request-id", "retry-after"]
         app.add_middleware(

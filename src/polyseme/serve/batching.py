@@ -5,7 +5,9 @@ operation as fit into a batch by words; there is no fixed wait. `Encoder.embed` 
 from the model's start state, so its vectors do not depend on the texts beside it.
 
 - A large request enters the queue a part at a time, so it neither fills the queue nor the memory, and others go in between.
-- The queue has a limit in words. A request that does not fit is refused at once, with an estimate of when to try again.
+- A request is refused at once if what is before it will take longer than a limit, by the speed of the last batches, or has more
+  words than another limit. Words alone would mean a long wait on a slow machine, and on a fast one refusals without need. The
+  refusal says when to try again. A few requests may always wait: a slow model takes long for each.
 - Texts of a request that was cancelled, because its client has gone, are dropped.
 - If a batch fails, its halves are tried, and so on: the text that cannot be computed fails alone.
 """
@@ -18,17 +20,19 @@ import logging
 import math
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from polyseme.base.errors import PolysemeError
+from polyseme.serve.speed import SpeedMeter
 
-BATCH_WORDS, MAX_QUEUE_WORDS = 2048, 32768
+BATCH_WORDS, MAX_QUEUE_WORDS, MAX_WAIT = 2048, 32768, 1.5
 _PARTS = 4  # parts of a large request that make a batch: many large requests take turns in small steps
 _BATCHES_AHEAD = 2  # a large request fills the queue up to this, so that the thread never waits for it; the rest waits outside
+_FEW = 16  # requests that may always wait
 _MAX_RETRY_SECONDS = 60
 _log = logging.getLogger(__name__)
 
@@ -52,6 +56,11 @@ class Operation:
     """Gives one result for each text."""
     background: bool = False
     """Whether no request waits for it: then it takes its turn, but fills neither the queue nor the metrics."""
+
+    @property
+    def kind(self) -> Hashable:
+        """What it does and with which model, the first two of its key: operations of a kind are about equally fast."""
+        return self.key[:2] if isinstance(self.key, tuple) else self.key
 
 
 @dataclass(frozen=True)
@@ -78,11 +87,14 @@ class BatchObserver(Protocol):
 class _Part:
     """Texts of a request that are in the queue together."""
 
+    kind: Hashable
     future: asyncio.Future[list[Any]]
     results: list[Any]
     missing: int
     dropped: bool = False
     queued_words: int = 0
+    unfinished_words: int = 0
+    """Those that wait or are being computed."""
 
 
 @dataclass
@@ -111,10 +123,11 @@ class Batcher:
         *,
         batch_words: int = BATCH_WORDS,
         max_queue_words: int = MAX_QUEUE_WORDS,
+        max_wait: float = MAX_WAIT,
         observer: BatchObserver | None = None,
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        self.batch_words, self.max_queue_words = batch_words, max_queue_words
+        self.batch_words, self.max_queue_words, self.max_wait = batch_words, max_queue_words, max_wait
         self._observer, self._around, self._loop = observer, around, asyncio.get_running_loop()
         self._queues: dict[Hashable, deque[_Entry]] = {}
         self._operations: dict[Hashable, Operation] = {}
@@ -124,7 +137,9 @@ class Batcher:
         self._closed = False
         self.queue_words = 0
         """Words of the texts that wait."""
-        self._words_per_second: float | None = None
+        self._unfinished: Counter[Hashable] = Counter()  # words that wait or are being computed, by the kind of operation
+        self._parts_unfinished = 0
+        self._speed = SpeedMeter(batch_words)
         self._thread = threading.Thread(target=self._work, name="polyseme-compute", daemon=True)
         self._thread.start()
 
@@ -146,12 +161,12 @@ class Batcher:
             for number, some in enumerate(parts):
                 if number == 0:
                     if not operation.background:
-                        self._check_room(some)
+                        self._check_room(operation, some)
                 else:
-                    while waiting and (waiting[0].future.done() or not self._is_short(some)):
+                    while waiting and (waiting[0].future.done() or not self._is_short(operation, some)):
                         yield await waiting[0].future
                         waiting.popleft()
-                    await self._room(some)
+                    await self._room(operation, some)
                 waiting.append(self._put(operation, some))
             while waiting:
                 yield await waiting[0].future
@@ -167,10 +182,27 @@ class Batcher:
             self._arrived.notify()
         await asyncio.to_thread(self._thread.join)
 
-    def retry_seconds(self) -> int:
-        """Seconds until what waits now is computed, as far as the speed so far tells."""
-        speed = self._words_per_second
-        return 1 if not speed else min(max(math.ceil(self.queue_words / speed), 1), _MAX_RETRY_SECONDS)
+    def refusal(self, operation: Operation | None = None, words: int = 0) -> QueueFullError | None:
+        """Why words would be refused now; None: there is room. Without an operation: whether any would."""
+        if self._parts_unfinished == 0:
+            return None
+        if self.queue_words and self.queue_words + max(words, 1) > self.max_queue_words:
+            full = f"{self.queue_words:,} words wait to be computed, and {words:,} more do not fit"
+            return self._full(f"{full}: the limit is {self.max_queue_words:,} (--max-queue-words)")
+        if self._parts_unfinished >= _FEW and self.expected_wait(operation, words) > self.max_wait:
+            return self._full(f"a request would wait longer than {self.max_wait:g} seconds (--max-wait)")
+        return None
+
+    def expected_wait(self, operation: Operation | None = None, words: int = 0) -> float:
+        """Seconds until what waits now, and more words, would be computed, as far as the speed so far tells."""
+        waiting = self._unfinished
+        if operation is not None:
+            waiting = waiting + Counter({operation.kind: words})
+        return sum(self._speed.seconds(kind, count) for kind, count in waiting.items())
+
+    def _full(self, message: str) -> QueueFullError:
+        seconds = min(max(math.ceil(self.expected_wait()), 1), _MAX_RETRY_SECONDS)
+        return QueueFullError(f"{message}; try again later", seconds)
 
     def _parts(self, items: Sequence[Item]) -> Iterator[list[Item]]:
         """Divide a request into parts of at most a fraction of a batch."""
@@ -185,28 +217,24 @@ class Batcher:
         if some:
             yield some
 
-    def _fits(self, words: int) -> bool:
-        return self.queue_words == 0 or self.queue_words + words <= self.max_queue_words
+    def _is_short(self, operation: Operation, items: list[Item]) -> bool:
+        """Whether the queue is so short that a request with texts in it may add more; half of it is left to others."""
+        words = _words(items)
+        few = self.queue_words + words <= _BATCHES_AHEAD * self.batch_words
+        return few and self.expected_wait(operation, words) <= self.max_wait / 2
 
-    def _is_short(self, items: list[Item]) -> bool:
-        """Whether the queue is so short that a request with texts in it may add more."""
-        return self.queue_words + sum(item.words for item in items) <= _BATCHES_AHEAD * self.batch_words
+    def _check_room(self, operation: Operation, items: list[Item]) -> None:
+        refusal = self.refusal(operation, _words(items))
+        if refusal is not None:
+            raise refusal
 
-    def _check_room(self, items: list[Item]) -> None:
-        words = sum(item.words for item in items)
-        if not self._fits(words):
-            full = f"{self.queue_words:,} words wait to be computed, and {words:,} more do not fit"
-            limit = f"the limit is {self.max_queue_words:,} (--max-queue-words)"
-            raise QueueFullError(f"{full}: {limit}; try again later", self.retry_seconds())
-
-    async def _room(self, items: list[Item]) -> None:
-        words = sum(item.words for item in items)
-        while not self._fits(words):
+    async def _room(self, operation: Operation, items: list[Item]) -> None:
+        while self.refusal(operation, _words(items)) is not None:
             self._taken.clear()
             await self._taken.wait()
 
     def _put(self, operation: Operation, items: list[Item]) -> _Part:
-        part = _Part(self._loop.create_future(), [None] * len(items), len(items))
+        part = _Part(operation.kind, self._loop.create_future(), [None] * len(items), len(items))
         entries = [_Entry(next(self._numbers), part, position, item) for position, item in enumerate(items)]
         part.queued_words = 0 if operation.background else sum(entry.words for entry in entries)
         with self._arrived:
@@ -214,6 +242,9 @@ class Batcher:
             self._queues.setdefault(operation.key, deque()).extend(entries)
             self._count(part.queued_words)
             self._arrived.notify()
+        if not operation.background:
+            self._parts_unfinished += 1
+            self._unfinish(part, part.queued_words)
         return part
 
     def _drop(self, part: _Part) -> None:
@@ -222,7 +253,15 @@ class Batcher:
             self._count(-part.queued_words)
             part.queued_words = 0
         part.future.cancel()
+        self._unfinish(part, -part.unfinished_words)
         self._taken.set()
+
+    def _unfinish(self, part: _Part, words: int) -> None:
+        """Count words of a part that came, or that are done."""
+        part.unfinished_words += words
+        self._unfinished[part.kind] += words
+        if words < 0 and part.unfinished_words == 0:
+            self._parts_unfinished -= 1
 
     def _count(self, words: int) -> None:
         self.queue_words += words
@@ -234,6 +273,7 @@ class Batcher:
             part = entry.part
             part.results[entry.position] = result
             part.missing -= 1
+            self._unfinish(part, -min(entry.words, part.unfinished_words))
             if part.missing == 0 and not part.future.done():
                 part.future.set_result(part.results)
         self._taken.set()
@@ -247,7 +287,7 @@ class Batcher:
                 begin = time.monotonic()
                 results = compute_alone(operation, [entry.item.content for entry in batch])
                 if not operation.background:
-                    self._measure(batch, begin, time.monotonic())
+                    self._measure(operation, batch, begin, time.monotonic())
                 with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                     self._loop.call_soon_threadsafe(self._deliver, batch, results)
 
@@ -288,12 +328,15 @@ class Batcher:
             del self._queues[key], self._operations[key]
         return operation, batch
 
-    def _measure(self, batch: list[_Entry], begin: float, end: float) -> None:
-        words, seconds = sum(entry.words for entry in batch), max(end - begin, 1e-6)
-        speed, before = words / seconds, self._words_per_second
-        self._words_per_second = speed if before is None else 0.8 * before + 0.2 * speed
+    def _measure(self, operation: Operation, batch: list[_Entry], begin: float, end: float) -> None:
+        words = sum(entry.words for entry in batch)
+        self._speed.observe(operation.kind, words, end - begin)
         if self._observer is not None:
-            self._observer.batch_done(words, [begin - entry.arrived for entry in batch], seconds)
+            self._observer.batch_done(words, [begin - entry.arrived for entry in batch], max(end - begin, 1e-6))
+
+
+def _words(items: Sequence[Item]) -> int:
+    return sum(item.words for item in items)
 
 
 def compute_alone(operation: Operation, contents: list[Any]) -> list[Any]:

@@ -39,7 +39,14 @@ class ServeConfig(Config):
     )
     max_texts: int = setting(20_000, "Most texts of a request.", min=1, group=_LIMITS)
     max_text_words: int = setting(20_000, "Most words of one text.", min=1, group=_LIMITS)
-    max_requests: int = setting(128, "Most requests at a time.", min=1, group=_LIMITS)
+    max_requests: int = setting(1024, "Most requests at a time.", min=1, group=_LIMITS)
+    max_wait: float = setting(
+        1.5,
+        "Most seconds of work that may wait to be computed, by the speed so far, when there are more than a few requests.",
+        above=0,
+        metavar="SECONDS",
+        group=_LIMITS,
+    )
     max_queue_words: int = setting(32_768, "Most words that wait to be computed.", min=1, group=_LIMITS)
     read_timeout: float = setting(
         30.0, "Seconds in which the body of a request must arrive.", above=0, metavar="SECONDS", group=_LIMITS

@@ -14,19 +14,21 @@ import json
 import re
 import time
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polyseme.serve.config import ServeConfig
-from polyseme.serve.errors import CLIENT_CLOSED, ApiError, unreadable
+from polyseme.serve.errors import CLIENT_CLOSED, ApiError, too_many, unreadable
 from polyseme.serve.page_files import is_page
 
 MAX_DEPTH = 8
 """Brackets within brackets in JSON; our own requests have at most three."""
 PARSED = "polyseme.json"
 """Where the parsed body is in the ASGI scope."""
+_HELD, _HELD_BODIES = "polyseme.held", 16  # where the bytes of a body are counted; bodies of the largest size at a time
 OPEN_PATHS = ("/livez", "/readyz")
 """Health checks of load balancers have neither a key nor our host name."""
 _WITH_BODY = ("POST", "PUT", "PATCH")
@@ -81,10 +83,11 @@ def _is_address(name: str) -> bool:
 class Gate:
     """Checks the key, reads the body within the limits and parses it; what passes has its JSON in the scope."""
 
-    def __init__(self, app: ASGIApp, config: ServeConfig) -> None:
-        self._app, self._config = app, config
+    def __init__(self, app: ASGIApp, config: ServeConfig, refusal: Callable[[], ApiError | None]) -> None:
+        self._app, self._config, self._refusal = app, config, refusal
         self._key = config.api_key.encode() if config.api_key else None
         self._open = 0
+        self._held = 0  # bytes of bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
@@ -93,15 +96,22 @@ class Gate:
         if scope["method"] not in _WITH_BODY:  # cheap: pages, lists, metrics
             await self._pass(scope, receive, send)
             return
-        if self._open >= self._config.max_requests:
-            full = f"{self._open} requests are open, which is the limit (--max-requests): try again later"
-            await ApiError(429, full, code="overloaded", headers={"Retry-After": "1"}).send(scope, receive, send)
+        refusal = self._full()
+        if refusal is not None:
+            await refusal.send(scope, receive, send)
             return
         self._open += 1
         try:
             await self._pass(scope, receive, send)
         finally:
             self._open -= 1
+            self._held -= scope.get(_HELD, 0)
+
+    def _full(self) -> ApiError | None:
+        """Why a request is refused before it is read, which costs least; None: there is room."""
+        if self._open >= self._config.max_requests:
+            return too_many(f"{self._open} requests are open, which is the limit (--max-requests): try again later", 1)
+        return self._refusal()
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -116,7 +126,7 @@ class Gate:
         if scope["method"] not in _WITH_BODY:
             return receive
         _check_type(headers)
-        body = await self._body(headers, receive)
+        body = await self._body(headers, scope, receive)
         scope[PARSED] = parsed(body)
         return _replayed(body, receive)
 
@@ -129,18 +139,18 @@ class Gate:
             message = "the key is missing or wrong: send the header `Authorization: Bearer KEY`"
             raise ApiError(401, message, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
 
-    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+    async def _body(self, headers: Headers, scope: Scope, receive: Receive) -> bytes:
         encoding = headers.get("content-encoding", "identity").strip().casefold()
         if encoding not in ("identity", "gzip"):
             raise ApiError(415, "the body is encoded in a way that is not known here; allowed: gzip, or none")
         try:
-            body = await asyncio.wait_for(self._read(headers, receive), self._config.read_timeout)
+            body = await asyncio.wait_for(self._read(headers, scope, receive), self._config.read_timeout)
         except TimeoutError:
             limit = f"{self._config.read_timeout:g} seconds (--read-timeout)"
             raise ApiError(408, f"the body did not arrive within {limit}", headers={"Connection": "close"}) from None
         return self._decompressed(body) if encoding == "gzip" else body
 
-    async def _read(self, headers: Headers, receive: Receive) -> bytes:
+    async def _read(self, headers: Headers, scope: Scope, receive: Receive) -> bytes:
         limit, chunks, size = self._config.max_body_bytes, list[bytes](), 0
         declared = headers.get("content-length", "")
         too_large = declared.isdecimal() and int(declared[:20]) > limit
@@ -160,8 +170,16 @@ class Gate:
                     raise self._too_large("the body")
                 continue
             chunks.append(chunk)
+            self._hold(scope, len(chunk))
             if not message.get("more_body"):
                 return b"".join(chunks)
+
+    def _hold(self, scope: Scope, size: int) -> None:
+        """Count bytes that are in memory until the request is answered."""
+        scope[_HELD] = scope.get(_HELD, 0) + size
+        self._held += size
+        if self._held > _HELD_BODIES * self._config.max_body_bytes and self._open > 1:
+            raise too_many("the bodies of the open requests are too large together: try again later", 1)
 
     def _decompressed(self, body: bytes) -> bytes:
         limit, reader = self._config.max_body_bytes, zlib.decompressobj(wbits=31)

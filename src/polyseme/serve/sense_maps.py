@@ -83,7 +83,9 @@ class _Maps:
                 found = replace(found, points=aligned(glide(mixed[None])[0], found.points[-1])[None])
             return [found.to_json() for _ in some]
 
-        answer = await self._service.ask(request, Operation(("map", id(compute)), compute), None, max(len(uses) // 20, 1))
+        answer = await self._service.ask(
+            request, Operation(("map", model.name, id(compute)), compute), None, max(len(uses) // 20, 1)
+        )
         return JsonResponse({"model": model.name, "word": body.word, "source": _source(model, body.text), **answer})
 
     async def text_words(self, body: TextWordsRequest) -> Response:
@@ -111,7 +113,7 @@ class _Maps:
             read = self._service.sentences
             return [_nearest(read.vectors(model, words), index, stack, words, place, body) for words in some]
 
-        operation = Operation(("mix", id(compute)), compute)
+        operation = Operation(("mix", model.name, id(compute)), compute)
         found = await self._service.ask(request, operation, text.words, len(text.words))
         head = {"model": model.name, "words": text.words, "offsets": text.offsets, "position": place}
         return JsonResponse({**head, "searched": len(index), "in_context": found})

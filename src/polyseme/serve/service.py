@@ -67,6 +67,7 @@ class Service:
         self._batcher = Batcher(
             batch_words=self.config.batch_words,
             max_queue_words=self.config.max_queue_words,
+            max_wait=self.config.max_wait,
             observer=self.metrics,
             around=nullcontext if self._threads is None else partial(intra_op_threads, self._threads),
         )
@@ -108,6 +109,11 @@ class Service:
         return self._loaded
 
     # ---- for endpoints
+
+    def refusal(self) -> ApiError | None:
+        """Why any request would be refused now, before its body is read; None: there is room."""
+        full = None if self._batcher is None else self._batcher.refusal()
+        return None if full is None else api_error(full)
 
     async def split(self, model: ServedModel, texts: Sequence[str | list[str]], param: str = "input") -> list[SplitText]:
         """Split texts into words; refuse one that is too long, and too many."""
