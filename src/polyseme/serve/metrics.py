@@ -22,6 +22,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
+        self._of_endpoint: dict[tuple[str, int], tuple[Counter, Histogram, Counter | None]] = {}
         self.requests = Counter("polyseme_requests", "Requests answered.", ["endpoint", "status"], registry=registry)
         self.failures = Counter(
             "polyseme_failures", "Requests answered with an error.", ["endpoint", "status"], registry=registry
@@ -58,10 +59,16 @@ class Metrics:
 
     def request_done(self, endpoint: str, status: int, seconds: float) -> None:
         """A request is answered."""
-        self.requests.labels(endpoint, str(status)).inc()
-        self.request_seconds.labels(endpoint).observe(seconds)
-        if status >= 400:
-            self.failures.labels(endpoint, str(status)).inc()
+        key = (endpoint, status)
+        if key not in self._of_endpoint:  # few: endpoints are ours, and statuses, too
+            name = (endpoint, str(status))
+            failures = self.failures.labels(*name) if status >= 400 else None
+            self._of_endpoint[key] = (self.requests.labels(*name), self.request_seconds.labels(endpoint), failures)
+        requests, request_seconds, failures = self._of_endpoint[key]
+        requests.inc()
+        request_seconds.observe(seconds)
+        if failures is not None:
+            failures.inc()
 
     def text(self) -> bytes:
         """All numbers in Prometheus' text format; of all workers, where there are several."""
