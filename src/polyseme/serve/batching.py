@@ -7,7 +7,7 @@ from the model's start state, so its vectors do not depend on the texts beside i
 - A large request enters the queue a part at a time, so it neither fills the queue nor the memory, and others go in between.
 - A request is refused at once if what is before it will take longer than a limit, by the speed of the last batches, or has more
   words than another limit. Words alone would mean a long wait on a slow machine, and on a fast one refusals without need. The
-  refusal says when to try again. A few requests may always wait: a slow model takes long for each.
+  refusal says when to try again. Some requests may always wait: a slow model takes long for each.
 - Texts of a request that was cancelled, because its client has gone, are dropped.
 - If a batch fails, its halves are tried, and so on: the text that cannot be computed fails alone.
 """
@@ -29,10 +29,12 @@ from typing import Any, Protocol
 from polyseme.base.errors import PolysemeError
 from polyseme.serve.speed import SpeedMeter
 
-BATCH_WORDS, MAX_QUEUE_WORDS, MAX_WAIT = 2048, 32768, 1.5
+BATCH_WORDS, MAX_QUEUE_WORDS, MAX_WAIT = 2048, 32768, 1.0
+FEW = 64
+"""Requests that may always wait, however long: so many clients may ask a slow model at a time."""
 _PARTS = 4  # parts of a large request that make a batch: many large requests take turns in small steps
 _BATCHES_AHEAD = 2  # a large request fills the queue up to this, so that the thread never waits for it; the rest waits outside
-_FEW = 16  # requests that may always wait
+_BURST, _BURST_SECONDS = 3, 2.0  # for so long, so many times the wait is allowed: a short burst or stall is no overload
 _MAX_RETRY_SECONDS = 60
 _log = logging.getLogger(__name__)
 
@@ -139,6 +141,7 @@ class Batcher:
         """Words of the texts that wait."""
         self._unfinished: Counter[Hashable] = Counter()  # words that wait or are being computed, by the kind of operation
         self._parts_unfinished = 0
+        self._crowded_since: float | None = None
         self._speed = SpeedMeter(batch_words)
         self._thread = threading.Thread(target=self._work, name="polyseme-compute", daemon=True)
         self._thread.start()
@@ -182,23 +185,40 @@ class Batcher:
             self._arrived.notify()
         await asyncio.to_thread(self._thread.join)
 
-    def refusal(self, operation: Operation | None = None, words: int = 0) -> QueueFullError | None:
-        """Why words would be refused now; None: there is room. Without an operation: whether any would."""
+    def refusal_of_next(self, requests: int) -> QueueFullError | None:
+        """Why the next request would be refused, before anyone has looked at it; None: there is room.
+
+        `requests` are open. Those that are not yet here count as large as the others.
+        """
+        coming = requests - self._parts_unfinished
+        if coming <= 0 or not self._unfinished:
+            return self.refusal()
+        kind, words = max(self._unfinished.items(), key=lambda pair: pair[1])
+        return self.refusal(kind, coming * words // max(self._parts_unfinished, 1))
+
+    def refusal(self, kind: Hashable = None, words: int = 0) -> QueueFullError | None:
+        """Why words for a kind of operation would be refused now; None: there is room."""
         if self._parts_unfinished == 0:
             return None
         if self.queue_words and self.queue_words + max(words, 1) > self.max_queue_words:
             full = f"{self.queue_words:,} words wait to be computed, and {words:,} more do not fit"
             return self._full(f"{full}: the limit is {self.max_queue_words:,} (--max-queue-words)")
-        if self._parts_unfinished >= _FEW and self.expected_wait(operation, words) > self.max_wait:
+        if self._parts_unfinished >= FEW and self._is_overloaded(self.expected_wait(kind, words)):
             return self._full(f"a request would wait longer than {self.max_wait:g} seconds (--max-wait)")
         return None
 
-    def expected_wait(self, operation: Operation | None = None, words: int = 0) -> float:
+    def _is_overloaded(self, wait: float) -> bool:
+        """Whether a wait is too long now; remembers since when it has been."""
+        if wait <= self.max_wait:
+            return False
+        now = time.monotonic()
+        self._crowded_since = now if self._crowded_since is None else self._crowded_since
+        return wait > _BURST * self.max_wait or now - self._crowded_since > _BURST_SECONDS
+
+    def expected_wait(self, kind: Hashable = None, words: int = 0) -> float:
         """Seconds until what waits now, and more words, would be computed, as far as the speed so far tells."""
-        waiting = self._unfinished
-        if operation is not None:
-            waiting = waiting + Counter({operation.kind: words})
-        return sum(self._speed.seconds(kind, count) for kind, count in waiting.items())
+        waiting = self._unfinished + Counter({kind: words})
+        return sum(self._speed.seconds(each, count) for each, count in waiting.items())
 
     def _full(self, message: str) -> QueueFullError:
         seconds = min(max(math.ceil(self.expected_wait()), 1), _MAX_RETRY_SECONDS)
@@ -221,15 +241,15 @@ class Batcher:
         """Whether the queue is so short that a request with texts in it may add more; half of it is left to others."""
         words = _words(items)
         few = self.queue_words + words <= _BATCHES_AHEAD * self.batch_words
-        return few and self.expected_wait(operation, words) <= self.max_wait / 2
+        return few and self.expected_wait(operation.kind, words) <= self.max_wait / 2
 
     def _check_room(self, operation: Operation, items: list[Item]) -> None:
-        refusal = self.refusal(operation, _words(items))
+        refusal = self.refusal(operation.kind, _words(items))
         if refusal is not None:
             raise refusal
 
     async def _room(self, operation: Operation, items: list[Item]) -> None:
-        while self.refusal(operation, _words(items)) is not None:
+        while self.refusal(operation.kind, _words(items)) is not None:
             self._taken.clear()
             await self._taken.wait()
 
@@ -276,6 +296,8 @@ class Batcher:
             self._unfinish(part, -min(entry.words, part.unfinished_words))
             if part.missing == 0 and not part.future.done():
                 part.future.set_result(part.results)
+        if self._crowded_since is not None and self.expected_wait() < self.max_wait / 4:
+            self._crowded_since = None
         self._taken.set()
 
     # ---- the thread that computes

@@ -41,8 +41,8 @@ class ServeConfig(Config):
     max_text_words: int = setting(20_000, "Most words of one text.", min=1, group=_LIMITS)
     max_requests: int = setting(1024, "Most requests at a time.", min=1, group=_LIMITS)
     max_wait: float = setting(
-        1.5,
-        "Most seconds of work that may wait to be computed, by the speed so far, when there are more than a few requests.",
+        1.0,
+        "Most seconds of work that may wait to be computed, by the speed so far; 64 requests may always wait.",
         above=0,
         metavar="SECONDS",
         group=_LIMITS,

@@ -83,7 +83,7 @@ def _is_address(name: str) -> bool:
 class Gate:
     """Checks the key, reads the body within the limits and parses it; what passes has its JSON in the scope."""
 
-    def __init__(self, app: ASGIApp, config: ServeConfig, refusal: Callable[[], ApiError | None]) -> None:
+    def __init__(self, app: ASGIApp, config: ServeConfig, refusal: Callable[[int], ApiError | None]) -> None:
         self._app, self._config, self._refusal = app, config, refusal
         self._key = config.api_key.encode() if config.api_key else None
         self._open = 0
@@ -111,7 +111,7 @@ class Gate:
         """Why a request is refused before it is read, which costs least; None: there is room."""
         if self._open >= self._config.max_requests:
             return too_many(f"{self._open} requests are open, which is the limit (--max-requests): try again later", 1)
-        return self._refusal()
+        return self._refusal(self._open)
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -33,6 +34,9 @@ KEY_VARIABLE = "POLYSEME_API_KEY"
 _BACKLOG = 2048
 _KEEP_ALIVE = 75  # seconds; longer than the 60 of nginx and of cloud load balancers, so that they close a connection first
 _RESTART_PAUSE = 1.0  # seconds until a worker that died is replaced
+# Every operation of the thread that computes gives the interpreter away, and gets it back after this time if others want it.
+# With Python's default of 5 ms, a flood of requests that are refused cut the answers of those that are not to a third.
+_SWITCH_SECONDS = 0.0005
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 Models = Annotated[
@@ -141,6 +145,7 @@ def run_server(
         log.info("loaded %s in %.1f s", names, time.monotonic() - begin)
         return models
 
+    sys.setswitchinterval(_SWITCH_SECONDS)
     with write_logs(json=config.log_json):
         log.info("loading; listening at %s", address_of(listener))
         app = create_app(config, loaded, failed, threads)

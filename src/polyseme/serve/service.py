@@ -110,9 +110,9 @@ class Service:
 
     # ---- for endpoints
 
-    def refusal(self) -> ApiError | None:
-        """Why any request would be refused now, before its body is read; None: there is room."""
-        full = None if self._batcher is None else self._batcher.refusal()
+    def refusal(self, requests: int) -> ApiError | None:
+        """Why one more request than those that are open would be refused, before its body is read; None: there is room."""
+        full = None if self._batcher is None else self._batcher.refusal_of_next(requests)
         return None if full is None else api_error(full)
 
     async def split(self, model: ServedModel, texts: Sequence[str | list[str]], param: str = "input") -> list[SplitText]:
