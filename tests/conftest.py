@@ -9,11 +9,6 @@ import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side, and threads that wait for each other crawl
 
-import torch
-
-if not torch.cuda.is_available():
-    os.environ.setdefault("TRITON_INTERPRET", "1")  # read when Triton is imported
-
 # a program started in the background ignores Ctrl-C, and so would its children: the tests that send one need it heard
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -33,6 +28,15 @@ def without_waiting() -> Iterator[None]:
 
 LONG = ["test_readme.py", "test_contract.py", "test_adapt.py", "test_kills.py", "test_old_folders.py"]
 """Files that take longest: begun at the end, they would keep one process busy while the other waits."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how Triton runs, before it is imported; the process that only hands out tests does without torch."""
+    if not config.getoption("numprocesses", None):
+        import torch
+
+        if not torch.cuda.is_available():
+            os.environ.setdefault("TRITON_INTERPRET", "1")  # read when Triton is imported
 
 
 def pytest_collection_modifyitems(items: list) -> None:

@@ -1,7 +1,7 @@
 """Every command and every Python block of the README and the docs runs, on a tiny model called `my-elmo`.
 
 Each page has a folder of its own. `scripts/pages.py` runs the blocks; a block marked `output` is compared with what the block
-before it prints.
+before it prints. `polyseme.compare` starts no processes here, which would import PyTorch again: tests/studies has tests of them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pytest
 
 from scripts.pages import Block, blocks, differences, run, run_command
 from tests.page_files import make_files
+from tests.studies.in_process import train_in_process
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("README*.md"), *sorted(page for page in (ROOT / "docs").rglob("*.md") if "generated" not in page.parts)]
@@ -63,6 +64,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     make_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    train_in_process(monkeypatch)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     return tmp_path
 

@@ -20,6 +20,7 @@ from polyseme.studies.report import ComparisonResult
 from polyseme.studies.sets import SETS, labelled_set
 from polyseme.studies.table import ComparisonRow, as_csv, table
 from tests.studies.calling import polyseme_call
+from tests.studies.in_process import train_in_process
 
 TRAIN = "Anna NNP I-NP I-PER\nsaw VBD I-VP O\nRome NNP I-NP I-LOC\n\nIn IN I-PP O\nOslo NNP I-NP I-LOC\n\n" * 6
 QUICK = {"epochs": 1, "hidden_size": 4, "word_dim": 4, "min_steps": 1}
@@ -43,25 +44,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Experiments run in this process, which has PyTorch loaded."""
-    monkeypatch.setattr("polyseme.studies.compare._start", lambda experiment, device, jobs: InProcess(experiment))
-    monkeypatch.setattr("polyseme.studies.processes._POLL_SECONDS", 0.0)
-
-
-class InProcess:
-    """In place of a process: trains the experiment at once."""
-
-    def __init__(self, experiment: Experiment) -> None:
-        self.code = 0
-        experiment.write()
-        try:
-            experiment.train("cpu")
-        except PolysemeError as error:
-            experiment.log.write_text(f"{error}\n")
-            self.code = 1
-
-    def poll(self) -> int:
-        return self.code
+    train_in_process(monkeypatch)
 
 
 # in processes of their own, which import PyTorch, only among the slow tests

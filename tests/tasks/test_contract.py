@@ -162,7 +162,7 @@ BARE = [name for name in CASES if name.startswith("direct")]
 COMBINED = [(name, mode) for name in CASES for mode in MODES if mode != "vectors" or name in ("tagging", "bcn", "esim")]
 COMBINED = [(name, mode) for name, mode in COMBINED if name not in BARE or mode in ("frozen", "finetune")]
 VARIANTS = {"tagging-plain", "tagging-0", "pooled", "pooled-0", "siamese-score", "bidaf-none", "direct-score"}
-"""Further forms of tasks that are here already: every run of the tests trains them in one mode only."""
+"""Further forms of tasks that are here already: they are trained among the slow tests."""
 
 
 def cases(quick: Callable[[str, str], bool], modes: Sequence[str] = MODES) -> Any:
@@ -172,15 +172,21 @@ def cases(quick: Callable[[str, str], bool], modes: Sequence[str] = MODES) -> An
     return pytest.mark.parametrize(("name", "mode"), marked)
 
 
-both = cases(lambda name, mode: mode != "finetune" or name not in VARIANTS)
-
-
 def trained_quickly(name: str, mode: str) -> bool:
-    return name not in VARIANTS or mode == ("frozen" if name in BARE else "alone")
+    """One task in every mode, and each fine-tuned and with as little of an encoder as it can do with."""
+    return name not in VARIANTS and (name == "tagging" or mode in ("finetune", "frozen" if name in BARE else "alone"))
 
 
+built_cases = cases(lambda name, mode: mode == "frozen" or name == "tagging")
 fitted = cases(trained_quickly)
-resumed = cases(lambda name, mode: name not in VARIANTS and (mode == "finetune" or name == "tagging"))
+resumed = cases(lambda name, mode: mode == "finetune" and name in ("tagging", "coreference", "generation", "direct-pairs"))
+ONE_OF_A_KIND = ("tagging", "direct-pairs", "generation")
+"""Read by words, by pairs, and by a decoder: what holds for these in the training loop is quick to see."""
+
+
+def names(quick: Callable[[str], bool]) -> Any:
+    """All networks; those that are not quick run among the slow tests."""
+    return pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.slow] * (not quick(each))) for each in CASES])
 
 
 def test_every_task_is_here() -> None:
@@ -293,7 +299,7 @@ def test_the_score_is_made_of_tallies(fits: Any, name: str, mode: str) -> None:
         assert task.main_metric in ("pearson", "macro_f1", "matthews")  # made of no counts
 
 
-@both
+@built_cases
 def test_a_folder_gives_back_the_network(name: str, mode: str, tmp_path: Path) -> None:
     task, examples = built(name, mode, tmp_path)
     task.train()
@@ -343,7 +349,7 @@ def test_empty_texts_need_no_company(fits: Any, name: str, mode: str) -> None:
             assert_same_answers(task.predict([question]), [answer])
 
 
-@both
+@built_cases
 def test_answers_leave_the_network_as_it_was(name: str, mode: str, tmp_path: Path) -> None:
     task, examples = built(name, mode, tmp_path)
     before = {key: value.clone() for key, value in task.state_dict().items()}
@@ -400,7 +406,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_nothing_had_happened(fits: Any, na
         assert_same_tensors(out / "encoder-1" / "model.safetensors", expected / "encoder-1" / "model.safetensors")
 
 
-@pytest.mark.parametrize("name", ["tagging", "bcn", "esim"])
+@pytest.mark.parametrize("name", ["tagging", *(pytest.param(each, marks=pytest.mark.slow) for each in ("bcn", "esim"))])
 def test_a_stop_before_the_first_evaluation_is_no_error(fits: Any, name: str, tmp_path: Path) -> None:
     kind, out = task_class(CASES[name].kind), tmp_path / "out"
     outcome = trained(name, "alone", out, stopping(kind, 2, signal.SIGTERM))
@@ -409,7 +415,7 @@ def test_a_stop_before_the_first_evaluation_is_no_error(fits: Any, name: str, tm
     assert_same_run(fits(name, "alone")[1], out)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in VARIANTS)) for name in CASES])
+@names(lambda name: name in ONE_OF_A_KIND)
 def test_more_epochs_can_be_added(name: str, tmp_path: Path) -> None:
     mode = "frozen" if name in BARE else "alone"
     trained(name, mode, tmp_path / "out", fitting=replace(FITTING, epochs=1))
@@ -467,8 +473,8 @@ def loss_of(task: Task, data: TaskData) -> float:
         return float(task.eval().loss(task.prepare(data.gather(range(len(data))))).total)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in VARIANTS)) for name in CASES])
-@pytest.mark.parametrize(("precision", "tolerance"), [("fp16", 1e-2), ("fp32", 1e-5)])
+@names(lambda name: name not in VARIANTS)
+@pytest.mark.parametrize(("precision", "tolerance"), [pytest.param("fp16", 1e-2, marks=pytest.mark.slow), ("fp32", 1e-5)])
 def test_cached_layers_give_the_loss_of_computed_ones(
     name: str, precision: CachePrecision, tolerance: float, tmp_path: Path
 ) -> None:
