@@ -1,42 +1,16 @@
-"""A full disk is one sentence and no result: by a limit on the size of files, which fails alike.
+"""A full disk is one sentence and no result: by a limit on the size of files, which fails alike."""
 
-All commands run in one process of their own: the limit is of the process, and starting one takes seconds.
-"""
-
-import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from polyseme.formats.vectors import hdf5
-from tests.cli.running import Result, environment, one_sentence, tiny
+from tests.cli.running import Result, one_sentence, tiny
 from tests.oracle.make import VOCABULARY, write_bilm
+from tests.training.test_full_disk import room_for
 
-_LIMITED = """
-import contextlib, io, json, resource, sys
-from polyseme.__main__ import main
-from polyseme.formats.vectors import hdf5
-
-results = {}
-for name, (kilobytes, held, arguments) in json.loads(sys.argv[1]).items():
-    hdf5.SHARD_BYTES = held
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1024 * kilobytes, resource.RLIM_INFINITY))
-    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
-        code = main(arguments)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    results[name] = (code, out.getvalue(), err.getvalue())
-print(json.dumps(results))
-"""
-
-
-def run_limited(calls: dict[str, tuple[int, int, list[object]]]) -> dict[str, Result]:
-    """By name: KiB that no file may exceed, bytes that HDF5 keeps in memory, and the arguments of a command."""
-    given = {name: (limit, held, list(map(str, arguments))) for name, (limit, held, arguments) in calls.items()}
-    call = [sys.executable, "-c", _LIMITED, json.dumps(given)]
-    done = subprocess.run(call, capture_output=True, text=True, env=environment(), check=True)
-    return {name: Result(*result) for name, result in json.loads(done.stdout).items()}
+Run = Callable[..., Result]
 
 
 @pytest.fixture(scope="module")
@@ -49,30 +23,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def results(folder: Path) -> dict[str, Result]:
-    embed = ["embed", "--input", folder / "text.txt", "--model", folder / "elmo", "--batch-words", 256]
-    held = hdf5.SHARD_BYTES
-    return run_limited(
-        {
-            "v.npz": (90, held, [*embed, "--out", folder / "out" / "v.npz"]),
-            "shards.hdf5": (90, 30_000, [*embed, "--out", folder / "out" / "shards.hdf5"]),
-            "whole.hdf5": (90, held, [*embed, "--out", folder / "out" / "whole.hdf5"]),
-            "bilm": (20, held, ["convert", folder / "elmo", folder / "out" / "bilm", "--to", "bilm"]),
-            "ours": (20, held, ["convert", folder / "tiny", folder / "out" / "ours"]),
-        }
-    )
-
-
-@pytest.mark.parametrize("name", ["v.npz", "shards.hdf5", "whole.hdf5"])
-def test_embed(results: dict[str, Result], folder: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "held"), [("v.npz", hdf5.SHARD_BYTES), ("shards.hdf5", 30_000), ("whole.hdf5", hdf5.SHARD_BYTES)])
+def test_embed(run: Run, folder: Path, name: str, held: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """HDF5 fails in two ways: a shard that is too large, and shards that are too large together."""
-    assert f"cannot write {folder / 'out' / name}: File too large" in one_sentence(results[name])
-    assert not (folder / "out" / name).exists()
+    monkeypatch.setattr(hdf5, "SHARD_BYTES", held)
+    out = folder / "out" / name
+    with room_for(90 * 1024):
+        result = run("embed", "--input", folder / "text.txt", "--model", folder / "elmo", "--batch-words", 256, "--out", out)
+    assert f"cannot write {out}: File too large" in one_sentence(result)
+    assert not out.exists()
 
 
-def test_convert(results: dict[str, Result], folder: Path) -> None:
-    """safetensors has an error of its own for a full disk."""
-    assert f"cannot write {folder / 'out' / 'bilm'}/weights.hdf5: File too large" in one_sentence(results["bilm"])
-    assert f"cannot write {folder / 'out' / 'ours'}/model.safetensors: " in one_sentence(results["ours"])
-    assert not (folder / "out" / "bilm").exists() and not (folder / "out" / "ours").exists()
+@pytest.mark.parametrize(
+    ("model", "options", "told"),
+    [
+        ("elmo", ["--to", "bilm"], "weights.hdf5: File too large"),
+        ("tiny", [], "model.safetensors: "),  # safetensors has an error of its own for a full disk
+    ],
+)
+def test_convert(run: Run, folder: Path, model: str, options: list[str], told: str) -> None:
+    out = folder / "out" / f"converted-{model}"
+    with room_for(20 * 1024):
+        result = run("convert", folder / model, out, *options)
+    assert f"cannot write {out}/{told}" in one_sentence(result)
+    assert not out.exists()

@@ -36,10 +36,15 @@ POS = ["--network-layers", "0", "--no-crf", "--no-task-embeddings", "--layers", 
         # the same network as the next, without the language model
         pytest.param("classification", "texts.tsv", "bert", ["--network", "linear"], ["the bank"], marks=pytest.mark.slow),
         ("classification", "texts.tsv", "gpt", ["--network", "linear", "--lm-weight", "0.5"], ["the bank"]),
-        ("pairs", "pairs.tsv", "gpt", ["--network", "linear", "--both-orders", "--goal", "score"], ["the", "bank"]),
-        ("pos", "tags.conll", "bert", POS, ["a bank"]),
+        pytest.param(
+            *("pairs", "pairs.tsv", "gpt", ["--network", "linear", "--both-orders", "--goal", "score"], ["the", "bank"]),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("pos", "tags.conll", "bert", POS, ["a bank"], marks=pytest.mark.slow),
         ("reading", "squad.json", "bert", ["--network", "linear"], ["the ?", "the bank"]),
-        ("choices", "choices.jsonl", "gpt", ["--head", "tanh"], ["the bank", "money", "mat"]),
+        pytest.param(
+            *("choices", "choices.jsonl", "gpt", ["--head", "tanh"], ["the bank", "money", "mat"]), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_train_predict_and_evaluate(run, files, tmp_path, task, file, encoder, options, texts):

@@ -11,6 +11,8 @@ import threading
 import numpy as np
 import pytest
 
+from polyseme.__main__ import main
+from polyseme.formats.vectors.part_folder import PartFolder
 from tests.cli.running import environment
 from tests.cli.vector_files import KINDS, read_vectors
 
@@ -22,30 +24,25 @@ def lines(count: int, seed: int = 0) -> list[str]:
     return [" ".join(draw.choices(WORDS, k=draw.choice([0, 1, 5, 12]))) for _ in range(count)]
 
 
-_DIES = """
-import os, signal, sys
-from polyseme.__main__ import main
-from polyseme.formats.vectors.part_folder import PartFolder
-
-left, save = int(sys.argv[1]), PartFolder.save
-
-def save_and_die(self, journal):
-    global left
-    save(self, journal)
-    left -= 1
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-PartFolder.save = save_and_die
-main(sys.argv[2:])
-"""
-
-
 def killed(arguments: list[str], saves: int) -> None:
-    """Run a command that is killed after some saves of its work."""
-    call = [sys.executable, "-c", _DIES, str(saves), *arguments]
-    done = subprocess.run(call, capture_output=True, env=environment(), check=False)
-    assert done.returncode == -signal.SIGKILL and b"Traceback" not in done.stderr, done
+    """Run a command in a copy of this process, which is killed after some saves of its work."""
+    child = os.fork()
+    if child == 0:
+        left, save = saves, PartFolder.save
+
+        def save_and_die(self, journal):
+            nonlocal left
+            save(self, journal)
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        PartFolder.save = save_and_die
+        try:
+            main(arguments)
+        finally:
+            os._exit(1)  # it ended, or failed, before it was killed
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(8, marks=pytest.mark.slow)])  # one kill shows what eight do

@@ -52,8 +52,7 @@ def oracle_of(path, **settings) -> OracleElmo:
     return OracleElmo.from_allennlp(options, state_of(path), ARCHIVE_PREFIX)
 
 
-@pytest.mark.parametrize("legacy", [False, True])
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize(("name", "legacy"), [*((name, False) for name in VARIANTS), (next(iter(VARIANTS)), True)])
 def test_archive_with_its_options(name, legacy, tmp_path, caplog):
     settings = VARIANTS[name]
     path = write_allennlp_archive(tmp_path / "model.tar.gz", options_inside=True, legacy=legacy, **settings)

@@ -20,9 +20,9 @@ AUTHOR = "/users/author/configs/cnn_small.json"
 CALM = 1.0  # the writers' own scale makes models that blow float32 noise up beyond 1e-5 in a few sentences
 
 
-@pytest.mark.parametrize("config_path", ["cnn.json", AUTHOR])
-@pytest.mark.parametrize("legacy", [False, True])
-@pytest.mark.parametrize("inputs", INPUTS)
+@pytest.mark.parametrize(
+    ("inputs", "legacy", "config_path"), [*((inputs, False, "cnn.json") for inputs in INPUTS), ("both", True, AUTHOR)]
+)
 def test_every_input(inputs, legacy, config_path, tmp_path):
     word_dim, char_dim = INPUTS[inputs]
     sizes = {"word_dim": word_dim, "char_dim": char_dim, "scale": CALM}

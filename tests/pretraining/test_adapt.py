@@ -121,7 +121,9 @@ class Stopping:
         return counted
 
 
-@pytest.mark.parametrize("fresh_output", [False, True], ids=["its own output", "a new output"])
+@pytest.mark.parametrize(
+    "fresh_output", [pytest.param(False, marks=pytest.mark.slow), True], ids=["its own output", "a new output"]
+)
 def test_interrupted_and_resumed(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_output: bool) -> None:
     def start() -> Elmo:
         return elmo(form="both", output=not fresh_output, start="learned", seed=5)
@@ -179,7 +181,7 @@ def test_frozen_layer_groups_do_not_change(corpus: Corpus, tmp_path: Path) -> No
         adapt(elmo(output=True), corpus, tmp_path / "y", CONFIG.replace(freeze=every), Run())
 
 
-@pytest.mark.parametrize("batching", ["stream", "packed", "sentences"])
+@pytest.mark.parametrize("batching", [*(pytest.param(each, marks=pytest.mark.slow) for each in ("stream", "sentences")), "packed"])
 def test_every_batching_from_zeros(corpus: Corpus, tmp_path: Path, batching: str) -> None:
     config = CONFIG.replace(batching=batching, output="sampled", negatives=12)
     assert adapt(elmo(output=True), corpus, tmp_path / "out", config, Run()).better

@@ -103,7 +103,7 @@ def test_runs_that_share_a_folder_learn_their_pieces_once(tmp_path: Path) -> Non
 # ---- shares
 
 
-@pytest.mark.parametrize("whole_words", [False, True])
+@pytest.mark.parametrize("whole_words", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_shares_over_20000_pairs(shards, whole_words: bool) -> None:
     batches = stream(shards, 20_000, whole_word_mask=whole_words)
     pieces = told = masked = kept = other = related = pairs = 0

@@ -140,7 +140,7 @@ def test_from_text_to_vectors(corpus: Corpus, tmp_path: Path, architecture: str,
         pytest.param("lstm", "characters", marks=pytest.mark.slow),  # in lanes LSTMs are taught in every run of the tests
         pytest.param("lstm", "words", marks=pytest.mark.slow),
         pytest.param("lstm", "both", marks=pytest.mark.slow),
-        ("transformer", "characters"),
+        pytest.param("transformer", "characters", marks=pytest.mark.slow),
     ],
 )
 def test_published_training_set(tmp_path: Path, architecture: str, form: str) -> None:

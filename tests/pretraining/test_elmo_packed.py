@@ -57,7 +57,7 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.i
     ("settings", "stream"),
     [
         pytest.param({}, True, id="full-stream"),
-        pytest.param({"input": "both", "output": "sampled", "negatives": 9}, False, id="sampled-sentences"),
+        pytest.param({"input": "both", "output": "sampled", "negatives": 9}, False, id="sampled-sentences", marks=pytest.mark.slow),
         pytest.param({}, False, id="full-sentences", marks=pytest.mark.slow),
         pytest.param({"input": "both", "output": "sampled", "negatives": 9}, True, id="sampled-stream", marks=pytest.mark.slow),
     ],

@@ -217,6 +217,7 @@ def test_what_cannot_be(options: dict[str, object], said: str) -> None:
         NgramPretraining(**options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_penn_treebank(tmp_path: Path) -> None:
     """Published: 141.2 (modified Kneser-Ney, 5-grams, no cut-offs, `</s>` counted; Mikolov and Zweig 2012)."""
     folder = real("lm_ptb_en")

@@ -29,7 +29,7 @@ QUESTIONS = [
 """The bank is always right."""
 
 
-@pytest.mark.parametrize("make", [calm_bert, gpt])
+@pytest.mark.parametrize("make", [pytest.param(calm_bert, marks=pytest.mark.slow), gpt])
 def test_the_right_one_is_learned(make, tmp_path: Path) -> None:
     config = ChoicesConfig(features=TUNED, dropout=0.0)
     outcome = fit(TaskBuilder(Choices, config, [make()]), Splits(QUESTIONS, QUESTIONS), tmp_path / "out", FITTING, Run(seed=1))

@@ -262,7 +262,11 @@ def sentiments(count: int, seed: int) -> list[LabelledText]:
 
 @pytest.mark.parametrize(
     "config",
-    [{"network": "bcn"}, pytest.param({"network": "pooled"}, marks=pytest.mark.slow), {"network": "pooled", "layers": 0}],
+    [
+        pytest.param({"network": "bcn"}, marks=pytest.mark.slow),
+        pytest.param({"network": "pooled"}, marks=pytest.mark.slow),
+        {"network": "pooled", "layers": 0},
+    ],
     ids=str,
 )
 def test_a_toy_set_is_learned(config: dict[str, Any], tmp_path: Path) -> None:

@@ -67,7 +67,10 @@ def built(kind: str, encoder: Encoder, **settings: Any) -> tuple[Task, list[Any]
     return task.build(config(**{"network": "linear", "features": TUNED, **settings}), examples, [encoder]), examples
 
 
-@all_kinds
+# the others learn in the tests of choices, pairs, tags and spans
+@pytest.mark.parametrize(
+    "make", [pytest.param(make, id=name, marks=[pytest.mark.slow] * (name in ("bert", "gpt"))) for name, make in KINDS.items()]
+)
 def test_a_rule_is_learned_and_kept(make: Callable[[], Encoder], tmp_path: Path) -> None:
     encoder = make()
     before = model_fingerprint(encoder)
@@ -81,7 +84,7 @@ def test_a_rule_is_learned_and_kept(make: Callable[[], Encoder], tmp_path: Path)
     assert_same_answers(load(tmp_path / "out").predict(asked), outcome.task.predict(asked), 1e-6)
 
 
-@pytest.mark.parametrize("make", [calm_bert, gpt])
+@pytest.mark.parametrize("make", [pytest.param(calm_bert, marks=pytest.mark.slow), gpt])
 def test_pairs_are_compared(make: Callable[..., Encoder], tmp_path: Path) -> None:
     config = PairsConfig(network="linear", features=TUNED, dropout=0.0, both_orders=make is gpt)
     fitting = FITTING.replace(epochs=20)
@@ -185,7 +188,7 @@ def test_nothing_else_is_there(make: Callable[[], Encoder]) -> None:
     assert all(weight.grad is not None for weight in task.parameters() if weight.requires_grad)
 
 
-@pytest.mark.parametrize("crf", [True, False])
+@pytest.mark.parametrize("crf", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_tags_straight_from_an_encoder(crf: bool, tmp_path: Path) -> None:
     """Softmax or CRF on what a BERT knows of the words, and nothing else."""
     examples = [TaggedSentence([a, "the", b], ["N", "D", "B" if b == "bank" else "N"]) for a in NOUNS for b in NOUNS[:3]]
@@ -204,7 +207,7 @@ def test_tags_straight_from_an_encoder(crf: bool, tmp_path: Path) -> None:
     assert configure_task("tagging", {"network_layers": 0, "task_embeddings": False})[0].features.words.enabled is False
 
 
-@pytest.mark.parametrize("none", [False, True])
+@pytest.mark.parametrize("none", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_spans_straight_from_a_bert(none: bool, tmp_path: Path) -> None:
     """The noun behind `the` is asked for; where there is none, nothing is."""
     sentences = [f"{a} sat on the {b} in {a}" for a in NOUNS[:3] for b in NOUNS[:3]]

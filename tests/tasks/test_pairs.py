@@ -228,7 +228,8 @@ def same_animal(count: int, seed: int) -> list[LabelledPair]:
 SIAMESE = {"network": "siamese", "layers": 0, "pooling": "mean"}
 
 
-@pytest.mark.parametrize("config", [{"network": "esim"}, pytest.param(SIAMESE, marks=pytest.mark.slow)], ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("config", [{"network": "esim"}, SIAMESE], ids=str)
 def test_a_toy_set_is_learned(config: dict[str, Any], tmp_path: Path) -> None:
     fitting = FitConfig(batch_size=40, epochs=16, patience=16, optim=OptimConfig(learning_rate=0.02, weight_decay=0.0))
     outcome = fit(

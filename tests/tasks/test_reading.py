@@ -334,6 +334,7 @@ def who_is_where(count: int, seed: int) -> list[ReadingQuestion]:
     return found
 
 
+@pytest.mark.slow
 def test_a_toy_set_is_learned(tmp_path: Path) -> None:
     dev = who_is_where(40, 2)
     outcome = fit(

@@ -86,11 +86,11 @@ def test_scores_are_stratified_by_quantiles():
 @pytest.mark.parametrize(
     ("task", "file"),
     [
-        ("classification", "sentence_classification_en/rt-polarity.all"),
-        ("roles", "srl_propbank_ewt_en/ewt.dev.jsonl.gz"),
-        ("reading", "rc_squad1.1_subset_en/squad_subset.dev.json.gz"),
-        ("coreference", "coref_litbank_en/litbank.train.jsonlines.gz"),
-        ("pairs", "nli_snli_subset_en/snli_subset.test.tsv"),
+        pytest.param("classification", "sentence_classification_en/rt-polarity.all", marks=pytest.mark.slow),
+        pytest.param("roles", "srl_propbank_ewt_en/ewt.dev.jsonl.gz", marks=pytest.mark.slow),
+        pytest.param("reading", "rc_squad1.1_subset_en/squad_subset.dev.json.gz", marks=pytest.mark.slow),
+        pytest.param("coreference", "coref_litbank_en/litbank.train.jsonlines.gz", marks=pytest.mark.slow),
+        pytest.param("pairs", "nli_snli_subset_en/snli_subset.test.tsv", marks=pytest.mark.slow),
         ("tagging", "ner_conll2003_en/eng.testb"),
     ],
 )

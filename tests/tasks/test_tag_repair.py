@@ -67,6 +67,7 @@ def test_files_of_a_tagger(tmp_path, caplog):
     assert f"skipped 2 of 4 sentences: {rows}" in caplog.text
 
 
+@pytest.mark.slow
 def test_real():
     folder = real("ner_msra_zh")
     found = Tagging.read(folder / "msra.test.bio.gz", TaggingConfig())

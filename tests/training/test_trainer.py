@@ -175,6 +175,7 @@ class Slow(toy.ToyLearner):
         super().save(folder)
 
 
+@pytest.mark.slow  # 600 steps
 def test_minutes_become_steps_that_the_run_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Slow.clock = Clock()
     for module in ("fit_loop", "step_runner"):

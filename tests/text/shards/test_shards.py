@@ -199,7 +199,7 @@ assert len(shards.Shards.build(corpus, folder)) == 1200
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs locks")
-@pytest.mark.parametrize(("locks", "builds"), [("locks", 1), ("no locks", 3)])
+@pytest.mark.parametrize(("locks", "builds"), [("locks", 1), pytest.param("no locks", 3, marks=pytest.mark.slow)])
 def test_of_processes_that_come_together_one_builds(text: Path, tmp_path: Path, locks: str, builds: int) -> None:
     """Where there are no locks all do, and the first to end wins."""
     folder, signs = tmp_path / "out", tmp_path / "signs"
