@@ -8,11 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import polyseme
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.base import Encoder
+from polyseme.encoders.config import FlairConfig
 from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.encoders.flair import Flair
 from polyseme.encoders.registry import ENCODERS, encoder_class
 from polyseme.encoders.taglm import TagLm
 from polyseme.text.splitting.unigram import UnigramSegmenter
@@ -25,6 +28,14 @@ from tests.encoders.test_nnlm import small as nnlm
 from tests.encoders.test_ulmfit import small as ulmfit
 from tests.encoders.test_word2vec import table
 
+
+
+def flair() -> Flair:
+    torch.manual_seed(0)
+    characters = ["<unk>", *"abehikntr ", "\n"]
+    return Flair(FlairConfig(symbols=len(characters), character_dim=3, hidden_size=4), characters=characters).eval()
+
+
 SMALL: dict[str, Callable[[], Encoder]] = {
     "elmo": lambda: elmo(form="both", output=True),
     "taglm": lambda: elmo(form="both", output=True, kind=TagLm),
@@ -33,6 +44,7 @@ SMALL: dict[str, Callable[[], Encoder]] = {
     "ngram": ngram,
     "nnlm": nnlm,
     "ulmfit": ulmfit,
+    "flair": flair,
     "bert": bert,
     "gpt": gpt,
 }

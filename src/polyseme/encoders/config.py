@@ -55,6 +55,25 @@ class UlmfitConfig(LeftToRightConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FlairConfig(Config):
+    """Flair's character language models, of one or two directions of equal sizes."""
+
+    symbols: int = setting(help="Characters of the table, `<unk>` included.", min=1)
+    character_dim: int = setting(100, "Size of a character vector.", min=1, max=65_536)
+    hidden_size: int = setting(2048, "Units of an LSTM.", min=1, max=65_536)
+    lstm_layers: int = setting(1, "LSTM layers of a direction.", min=1, max=64)
+    projection_size: int | None = setting(
+        None, "Size that the states are projected to.", min=1, max=65_536, default_text="no projection"
+    )
+    directions: tuple[Literal["forward", "backward"], ...] = setting(("forward", "backward"), "Directions of reading.")
+    document_delimiter: str = setting("\n", "What is read before a sentence.")
+
+    def problems(self) -> Iterable[str]:
+        if not self.directions or len(set(self.directions)) < len(self.directions):
+            yield f"{arg('directions')} is {list(self.directions)}; allowed: forward, backward, or each of them once"
+
+
+@dataclass(frozen=True, kw_only=True)
 class NgramConfig(Config):
     """An n-gram language model."""
 

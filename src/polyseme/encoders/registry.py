@@ -38,6 +38,7 @@ ENCODERS = {
     "ngram": EncoderType("polyseme.encoders.ngram:NgramModel", _TABLE),
     "nnlm": EncoderType("polyseme.encoders.nnlm:Nnlm", _LANGUAGE_MODEL),
     "ulmfit": EncoderType("polyseme.encoders.ulmfit:Ulmfit", _LANGUAGE_MODEL),
+    "flair": EncoderType("polyseme.encoders.flair:Flair", ("model.safetensors", "characters.json")),
     "bert": EncoderType("polyseme.encoders.bert:Bert", _LIBRARY),
     "gpt": EncoderType("polyseme.encoders.gpt:Gpt", _LIBRARY),
 }

@@ -6,6 +6,7 @@
     bilm-tf's training        a TensorFlow checkpoint with options.json: the folder, model.ckpt-1000.index, or model.ckpt-1000
     TensorFlow Hub            the folder of google/elmo (saved_model.pb and variables)
     AllenNLP model archive    a tar file or folder with weights.th
+    Flair                     a character language model (news-forward-0.4.1.pt), or a folder with one of each direction
     word vectors              word2vec text and binary, GloVe: the file, or a folder with one such file
     n-gram model              an ARPA file, or a folder with one
     BERT, GPT and similar     a folder of the transformers library: config.json with model_type, safetensors, a tokenizer
@@ -36,7 +37,7 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.gpt import Gpt
 from polyseme.encoders.subword_library import family_of
 from polyseme.encoders.subword_model import SubwordModel
-from polyseme.formats import allennlp, arpa, bilm, hdf5, manylangs, model_files, tf_checkpoint, tf_hub, weight_files
+from polyseme.formats import allennlp, arpa, bilm, flair, hdf5, manylangs, model_files, tf_checkpoint, tf_hub, weight_files
 from polyseme.formats.pickles import is_torch_file
 from polyseme.formats.word_vectors import is_vectors, read_vectors
 from polyseme.text.splitting.unigram import UNIGRAM
@@ -45,8 +46,8 @@ from polyseme.text.words import get_splitter
 EXPECTED = (
     "a polyseme folder, HDF5 weights with options.json (bilm-tf, AllenNLP, NLPL), encoder.pkl with token_embedder.pkl "
     "(ELMoForManyLangs), a TensorFlow checkpoint with options.json (bilm-tf's training), the folder of TensorFlow Hub's "
-    "google/elmo, an AllenNLP model.tar.gz, a transformers folder (BERT, GPT), a zip of one of these, an ARPA file "
-    "(n-grams), or word vectors (word2vec, GloVe: a word and its numbers on each line, or word2vec's binary form)"
+    "google/elmo, an AllenNLP model.tar.gz, Flair's character language models (.pt), a transformers folder (BERT, GPT), a zip "
+    "of one of these, an ARPA file (n-grams), or word vectors (word2vec, GloVe: a word and its numbers on each line, or word2vec's binary form)"
 )
 _ALL_FILES = ("options", "vocabulary", "token_embeddings")
 _DEVICES = ("cpu", "cuda", "mps")
@@ -173,6 +174,9 @@ def _read_folder(folder: Path, given: GivenFiles) -> Encoder:
     if model_files.is_transformers(folder):
         given.refuse(*_ALL_FILES, kind="a model of the transformers library")
         return _read_transformers(folder)
+    if found_flair := [path for path in model_files.files(folder) if flair.is_model(path)]:
+        given.refuse(*_ALL_FILES, kind="a language model of Flair")
+        return flair.read(found_flair)
     if found_ngrams := [path for path in model_files.files(folder) if arpa.is_arpa(path)]:
         given.refuse(*_ALL_FILES, kind="an ARPA file")
         return arpa.read(model_files.single(found_ngrams, "n-grams"))
@@ -199,6 +203,9 @@ def _read_file(path: Path, given: GivenFiles) -> Encoder:
         return _read_bilm(path, path.parent, given, model_files.softmax_beside(path))
     if tf_checkpoint.is_checkpoint(path):
         return _read_bilm(path, path.parent, given, model_files.Hdf5Files())
+    if flair.is_model(path):
+        given.refuse(*_ALL_FILES, kind="a language model of Flair")
+        return flair.read([path])
     if is_torch_file(path):
         given.refuse("vocabulary", "token_embeddings", kind="an AllenNLP state dict")
         return allennlp.read(path, options=given.options)

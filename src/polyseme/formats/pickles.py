@@ -19,7 +19,7 @@ from torch import Tensor
 from polyseme.base.errors import FormatError
 from polyseme.base.files import starts_with, wrap_os_errors
 
-_OLD = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # first bytes of files of torch before 1.6
+_OLD = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # a number that files of torch before 1.6 begin with
 # torch raises many errors for damage, depending on where it is
 _DAMAGE: tuple[type[Exception], ...] = (pickle.UnpicklingError, zipfile.BadZipFile, zlib.error, RuntimeError, OSError)
 _DAMAGE += (EOFError, LookupError, ValueError, TypeError, AttributeError)
@@ -27,7 +27,7 @@ _DAMAGE += (EOFError, LookupError, ValueError, TypeError, AttributeError)
 
 def is_torch_file(path: Path) -> bool:
     """Whether a file was written by torch.save: a zip with data.pkl, or the older form."""
-    if starts_with(path, _OLD):
+    if any(starts_with(path, head + _OLD) for head in (b"\x80\x02", b"\x80\x04\x95\x0d" + bytes(7))):  # protocols 2 and 4
         return True
     if not starts_with(path, b"PK") or not zipfile.is_zipfile(path):
         return False
