@@ -23,7 +23,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("name", "held"), [("v.npz", hdf5.SHARD_BYTES), ("shards.hdf5", 30_000), ("whole.hdf5", hdf5.SHARD_BYTES)])
+@pytest.mark.parametrize(
+    ("name", "held"), [("v.npz", hdf5.SHARD_BYTES), ("shards.hdf5", 30_000), ("whole.hdf5", hdf5.SHARD_BYTES)]
+)
 def test_embed(run: Run, folder: Path, name: str, held: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """HDF5 fails in two ways: a shard that is too large, and shards that are too large together."""
     monkeypatch.setattr(hdf5, "SHARD_BYTES", held)

@@ -29,7 +29,6 @@ from tests.encoders.test_ulmfit import small as ulmfit
 from tests.encoders.test_word2vec import table
 
 
-
 def flair() -> Flair:
     torch.manual_seed(0)
     characters = ["<unk>", *"abehikntr ", "\n"]

@@ -181,7 +181,9 @@ def test_frozen_layer_groups_do_not_change(corpus: Corpus, tmp_path: Path) -> No
         adapt(elmo(output=True), corpus, tmp_path / "y", CONFIG.replace(freeze=every), Run())
 
 
-@pytest.mark.parametrize("batching", [*(pytest.param(each, marks=pytest.mark.slow) for each in ("stream", "sentences")), "packed"])
+@pytest.mark.parametrize(
+    "batching", ["packed", pytest.param("stream", marks=pytest.mark.slow), pytest.param("sentences", marks=pytest.mark.slow)]
+)
 def test_every_batching_from_zeros(corpus: Corpus, tmp_path: Path, batching: str) -> None:
     config = CONFIG.replace(batching=batching, output="sampled", negatives=12)
     assert adapt(elmo(output=True), corpus, tmp_path / "out", config, Run()).better

@@ -49,6 +49,7 @@ def losses(learner: PackedElmoObjective, batches: PackedBatches, steps: int, rat
     return found
 
 
+SAMPLED = {"input": "both", "output": "sampled", "negatives": 9}
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
 
 
@@ -57,9 +58,9 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.i
     ("settings", "stream"),
     [
         pytest.param({}, True, id="full-stream"),
-        pytest.param({"input": "both", "output": "sampled", "negatives": 9}, False, id="sampled-sentences", marks=pytest.mark.slow),
         pytest.param({}, False, id="full-sentences", marks=pytest.mark.slow),
-        pytest.param({"input": "both", "output": "sampled", "negatives": 9}, True, id="sampled-stream", marks=pytest.mark.slow),
+        pytest.param(SAMPLED, False, id="sampled-sentences", marks=pytest.mark.slow),
+        pytest.param(SAMPLED, True, id="sampled-stream", marks=pytest.mark.slow),
     ],
 )
 def test_fifty_steps_the_plain_way_and_the_fast_way(

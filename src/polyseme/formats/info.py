@@ -13,7 +13,8 @@ from polyseme.encoders.folder import is_folder
 from polyseme.formats import allennlp, hdf5, manylangs
 from polyseme.formats.load import as_encoder, model_path
 
-_BY_KIND = {"bert": "transformers", "gpt": "transformers", "flair": "Flair", "ngram": "ARPA", "word2vec": "word vectors (word2vec, GloVe)"}
+_BY_KIND = {"bert": "transformers", "gpt": "transformers", "flair": "Flair", "ngram": "ARPA"}
+_BY_KIND["word2vec"] = "word vectors (word2vec, GloVe)"
 
 
 @dataclass(frozen=True)

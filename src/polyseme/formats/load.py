@@ -47,7 +47,8 @@ EXPECTED = (
     "a polyseme folder, HDF5 weights with options.json (bilm-tf, AllenNLP, NLPL), encoder.pkl with token_embedder.pkl "
     "(ELMoForManyLangs), a TensorFlow checkpoint with options.json (bilm-tf's training), the folder of TensorFlow Hub's "
     "google/elmo, an AllenNLP model.tar.gz, Flair's character language models (.pt), a transformers folder (BERT, GPT), a zip "
-    "of one of these, an ARPA file (n-grams), or word vectors (word2vec, GloVe: a word and its numbers on each line, or word2vec's binary form)"
+    "of one of these, an ARPA file (n-grams), or word vectors (word2vec, GloVe: a word and its numbers on each line, or "
+    "word2vec's binary form)"
 )
 _ALL_FILES = ("options", "vocabulary", "token_embeddings")
 _DEVICES = ("cpu", "cuda", "mps")

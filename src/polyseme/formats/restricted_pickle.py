@@ -38,7 +38,15 @@ _FORBIDDEN = {"EXT1", "EXT2", "EXT4", "INST", "OBJ", "NEXT_BUFFER", "READONLY_BU
 _MAX_PICKLE = 1 << 26  # bytes: without the numbers, models have far less
 _SHARED = 4  # tensors may share a storage, but not so many
 _MAGIC, _VERSION = 0x1950A86A20F9469CFC6C, 1001  # what old files begin with
-_DAMAGE = (pickle.UnpicklingError, zipfile.BadZipFile, EOFError, LookupError, ValueError, TypeError, AttributeError)
+_DAMAGE: tuple[type[Exception], ...] = (
+    pickle.UnpicklingError,
+    zipfile.BadZipFile,
+    EOFError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+)
 _DAMAGE += (struct.error, zlib.error, OverflowError, RuntimeError)
 
 
@@ -77,16 +85,16 @@ class _Declared:
 
 
 def read_objects(path: Path, classes: Collection[tuple[str, str]]) -> Any:
-    """Read what torch.save wrote: dictionaries, lists, plain values, tensors, and `Record`s for the (module, name) of `classes`.
+    """Read what torch.save wrote: dictionaries, lists, plain values, tensors, and a `Record` for each object of `classes`.
 
-    Anything else in the file is an error, and nothing of it is executed.
+    A class is a module and a name. Anything else in the file is an error, and nothing of it is executed.
     """
     try:
         with wrap_os_errors(path, "read"), path.open("rb") as file:
             return _read_zip(file, classes) if starts_with(path, b"PK") else _read_old(file, classes)
     except _DAMAGE as error:
-        reason = str(error).strip().splitlines()
-        raise FormatError(path, f"cannot be read as a PyTorch file ({reason[0] if reason else type(error).__name__})") from error
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise FormatError(path, f"cannot be read as a PyTorch file ({reason})") from error
 
 
 def names_class(path: Path, module: str, name: str) -> bool:
@@ -160,7 +168,7 @@ def _scanned(content: bytes) -> BinaryIO:
     for count, (code, argument, _) in enumerate(pickletools.genops(content)):
         if code.name in _FORBIDDEN:
             raise ValueError(f"it has the pickle operation {code.name}")
-        if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(argument) > count:
+        if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(argument or 0) > count:
             raise ValueError("its pickle asks for more memory than it has operations")  # the reader would allocate it
     return io.BytesIO(content)
 
