@@ -12,7 +12,7 @@ import platform
 import re
 import shutil
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +138,16 @@ def tensors_hash(model: torch.nn.Module) -> str:
     return hashlib.sha256("".join(sorted(hashes)).encode()).hexdigest()
 
 
+def of_each_kind(names: Iterable[str], *slow: str) -> list[Any]:
+    """Names as parameters; those that differ little from another one are left to the slow tests."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in slow)) for name in names]
+
+
+SLOW_TASKS = ("classification-mean", "classification-pooled", "coreference-plain", "generation-sample")
+SLOW_TASKS += ("pairs-frozen", "pairs-siamese", "reading-chinese", "tagging-alone", "tagging-bert", "tagging-finetuned")
+SLOW_TASKS += ("tagging-probabilities", "tagging-shipped")
+
+
 def test_every_folder_is_tested() -> None:
     for kind in ("encoders", "tasks"):
         assert sorted(path.name for path in (HERE / kind).iterdir()) == sorted(EXPECTED[kind])
@@ -169,7 +179,7 @@ def test_encoders_give_the_same(name: str, old: Path, run: Run) -> None:
             assert_same(run(verb, *ask[verb], "--model", folder, "--json"), answer, verb)
 
 
-@pytest.mark.parametrize("name", EXPECTED["tasks"])
+@pytest.mark.parametrize("name", of_each_kind(EXPECTED["tasks"], *SLOW_TASKS))
 def test_tasks_answer_the_same(name: str, old: Path, run: Run, tmp_path: Path) -> None:
     needs(name)
     expected = EXPECTED["tasks"][name]
@@ -189,7 +199,7 @@ def assert_log_goes_on(folder: Path, name: str) -> None:
 
 
 @same_text_rules
-@pytest.mark.parametrize("name", RUNS["commands"])
+@pytest.mark.parametrize("name", of_each_kind(RUNS["commands"], "taglm", "fasttext", "nnlm"))
 def test_pretraining_goes_on(name: str, copied: Copied, run: Run) -> None:
     needs(name)
     command = RUNS["commands"][name]
@@ -207,7 +217,7 @@ def test_pretraining_goes_on(name: str, copied: Copied, run: Run) -> None:
     assert polyseme.load(f"runs/{name}").embed([["bank"]])[0].size
 
 
-@pytest.mark.parametrize("name", RUNS["trainings"])
+@pytest.mark.parametrize("name", of_each_kind(RUNS["trainings"], "pairs", "choices", "reading", "roles"))
 def test_training_goes_on(name: str, copied: Copied, run: Run) -> None:
     needs("generation" if name == "generation" else "")
     options = dict(RUNS["trainings"][name])

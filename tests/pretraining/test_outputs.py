@@ -62,7 +62,7 @@ def test_published_training_set(tmp_path: Path, name: str) -> None:
     assert learner.evaluate(batches.in_order())["perplexity"] < 20
 
 
-@pytest.mark.parametrize("name", ["tied both", "adaptive"])
+@pytest.mark.parametrize("name", [pytest.param("tied both", marks=pytest.mark.slow), "adaptive"])
 def test_a_run_and_its_restart(tmp_path: Path, name: str) -> None:
     kind, settings = OUTPUTS[name]
     (tmp_path / "text.txt").write_text("the cat sat on a mat .\na dog saw the river bank .\n" * 40, encoding="utf-8")

@@ -158,7 +158,7 @@ def test_small_files_share_parts_and_large_ones_are_cut(model: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("ending", ["", "\n", "\n\n"])
-@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize("size", [3, *(pytest.param(each, marks=pytest.mark.slow) for each in (1, 7, 1000))])
 def test_lines_at_every_edge_of_a_window(model: str, tmp_path: Path, size: int, ending: str) -> None:
     lines = ["a", "", "of the", "", "", "a long line of the river", "the"]
     (tmp_path / "a.txt").write_text("\n".join(lines) + ending, encoding="utf-8")

@@ -86,6 +86,7 @@ def test_pictures_have_the_mean(study: Study) -> None:
     assert (study.out / "table.md").read_text().count("mean of both sets") == 2
 
 
+@pytest.mark.slow
 def test_curves_have_the_mean(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     study = Study(tmp_path, ("coref",), ("none",), (1,), train_fractions=(0.5, 1.0))

@@ -71,6 +71,7 @@ def test_few_bars_are_in_one_panel(figures: list[Any], tmp_path: Path) -> None:
     assert not any(bar.get_hatch() for bar in figure.axes[0].patches)
 
 
+@pytest.mark.slow
 def test_many_bars_are_in_panels_below_each_other(figures: list[Any], tmp_path: Path) -> None:
     plot_scores(rows(MANY, list(SETS)), tmp_path / "table.png")
     (figure,) = figures
@@ -85,6 +86,7 @@ def test_many_bars_are_in_panels_below_each_other(figures: list[Any], tmp_path: 
         assert all(one.x1 <= two.x0 for one, two in itertools.pairwise(said))
 
 
+@pytest.mark.slow
 def test_panels_have_about_as_many_sets_and_bars_of_one_width(figures: list[Any], tmp_path: Path) -> None:
     plot_scores(rows(MANY[:7], [*SETS][:3]), tmp_path / "table.png")  # of which all fit
     plot_scores(rows(MANY[:10], [*SETS][:3]), tmp_path / "table.png")  # two fit
@@ -95,6 +97,7 @@ def test_panels_have_about_as_many_sets_and_bars_of_one_width(figures: list[Any]
     assert len(wide) == 1
 
 
+@pytest.mark.slow
 def test_a_fine_tuned_row_has_the_colour_of_its_method(figures: list[Any], tmp_path: Path) -> None:
     given = rows(MANY, ["ner"])
     plot_scores(given, tmp_path / "table.png")
@@ -114,6 +117,7 @@ def test_a_fine_tuned_row_has_the_colour_of_its_method(figures: list[Any], tmp_p
 # ---- costs
 
 
+@pytest.mark.slow
 def test_every_row_is_inside_the_panel(figures: list[Any], tmp_path: Path) -> None:
     plot_costs(rows(MANY, list(SETS)), tmp_path / "cost.png")
     for panel in figures[0].axes:
@@ -123,6 +127,7 @@ def test_every_row_is_inside_the_panel(figures: list[Any], tmp_path: Path) -> No
         assert places["ngram"][0] == pytest.approx(0.018) and panel.get_xticklabels()[0].get_text() == "0.01 s"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [60.0, 600.0])
 def test_points_at_the_edge_are_inside_too(figures: list[Any], tmp_path: Path, seconds: float) -> None:
     cost = Cost(method="x", seconds=seconds, words=1, text_words=1, parameters=1)

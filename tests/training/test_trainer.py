@@ -192,6 +192,7 @@ def test_minutes_become_steps_that_the_run_keeps(tmp_path: Path, monkeypatch: py
     assert log(tmp_path / "timed") == log(tmp_path / "counted")
 
 
+@pytest.mark.slow
 def test_steps_that_are_disturbed_at_first_leave_the_rate_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Disturbed(Slow):
         taken = 0
@@ -227,6 +228,7 @@ def test_a_run_whose_measuring_was_disturbed_is_lengthened(tmp_path: Path, monke
     assert budget["total"] == result.steps
 
 
+@pytest.mark.slow
 def test_a_run_of_one_evaluation_is_lengthened_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Disturbed(Slow):
         taken = 0

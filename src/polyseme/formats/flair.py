@@ -1,8 +1,8 @@
 """Flair's character language models: `news-forward-0.4.1.pt` and the like, a file for each direction.
 
 A file is a pickled dictionary: `state_dict`, sizes, and a `flair.data.Dictionary` of characters, of which `restricted_pickle`
-reads plain lists. Two files of equal sizes and characters in a folder, one of each direction, are one encoder. Models of GRUs, and
-Flair's taggers, which are other files, are not read.
+reads plain lists. Two files of equal sizes and characters in a folder, one of each direction, are one encoder. Models of GRUs,
+and Flair's taggers, which are other files, are not read.
 """
 
 from __future__ import annotations

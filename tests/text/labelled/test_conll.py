@@ -111,6 +111,7 @@ def test_columns_that_are_not_there(write):
         read_conll(write(UNIVERSAL), column="upso")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "sentences", "words", "names"),
     [  # as published with the data

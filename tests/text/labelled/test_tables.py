@@ -361,6 +361,7 @@ SLOW = (
 SLOW_REAL = [pytest.param(*each, marks=pytest.mark.slow if any(name in each[1] for name in SLOW) else ()) for each in REAL]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("folder", "file", "rows", "skipped", "labels", "columns"), SLOW_REAL, ids=lambda each: str(each)[:24])
 def test_real(folder, file, rows, skipped, labels, columns):
     found = read_table(real(folder) / file, **columns)

@@ -253,6 +253,7 @@ print(max(peak), anonymous(), shards.total)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
 @pytest.mark.parametrize(
     ("splitter", "words_each"),

@@ -105,6 +105,7 @@ ENDLESS = [(pattern, 50_000) for pattern, _ in LONGER]
 ENDLESS += [pytest.param(*case, marks=pytest.mark.slow) for case in LONGER]  # type: ignore[misc]  # the same in longer texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pattern", "size"), ENDLESS)
 def test_long_texts_end(pattern: str, size: int) -> None:
     """Each takes at most 2 s on a slow core; a pattern that went back over the text would take minutes to hours."""
