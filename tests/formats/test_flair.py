@@ -29,7 +29,7 @@ def test_one_direction(tmp_path: Path, forward: bool, old: bool, protocol: int) 
     content = state(forward=forward)
     model = polyseme.load(write(tmp_path / "news.pt", content, old=old, protocol=protocol))
     assert isinstance(model, Flair) and model.config.directions == (("forward",) if forward else ("backward",))
-    assert (model.layers, model.dim, model.splitter.name, model.training) == (1, HIDDEN, "english", False)
+    assert (model.layers, model.dim, model.splitter.name, model.training) == (1, HIDDEN, "whitespace", False)
     for words, found in zip(SENTENCES, model.embed(SENTENCES), strict=True):
         assert found.shape == (1, len(words), HIDDEN)
         if words:

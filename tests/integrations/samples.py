@@ -32,6 +32,11 @@ def parts_of_speech(part: str, count: int) -> list[TaggedSentence]:
     return read_conll(data_file(f"pos_ud_english_ewt/en_ewt-ud-{part}.conllu.gz"), strict=False)[:count]
 
 
+def names_of_news(part: str, count: int) -> list[TaggedSentence]:
+    """The first sentences of CoNLL-2003 that have words, with its names."""
+    return read_conll(data_file(f"ner_conll2003_en/eng.{part}"), strict=False)[:count]
+
+
 def majority(labels: list[str], gold: list[str]) -> float:
     """The accuracy of the most frequent label."""
     most = Counter(labels).most_common(1)[0][0]

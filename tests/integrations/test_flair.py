@@ -12,12 +12,13 @@ import torch
 pytest.importorskip("flair", reason="needs Flair (extra flair), in an environment of its own")
 
 import flair
-from flair.data import Corpus, Sentence
+from flair.data import Corpus, Dictionary, Sentence
 from flair.datasets import SentenceDataset
-from flair.embeddings import StackedEmbeddings
-from flair.models import SequenceTagger
+from flair.embeddings import FlairEmbeddings, StackedEmbeddings, TokenEmbeddings
+from flair.models import LanguageModel, SequenceTagger
 from flair.trainers import ModelTrainer
 
+import polyseme
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.elmo import Elmo
 from polyseme.integrations.flair import PolysemeEmbeddings
@@ -27,7 +28,7 @@ from tests.integrations.samples import SENTENCES, majority, parts_of_speech
 flair.device = torch.device("cpu")
 
 
-def vectors(embeddings: PolysemeEmbeddings, text: str) -> np.ndarray:
+def vectors(embeddings: TokenEmbeddings, text: str) -> np.ndarray:
     sentence = Sentence(text, use_tokenizer=False)
     embeddings.embed(sentence)
     return np.stack([token.get_embedding(embeddings.get_names()).numpy() for token in sentence])
@@ -61,6 +62,26 @@ def test_another_model_of_that_name_is_refused(tmp_path: Path) -> None:
     elmo(seed=1).save_pretrained(tmp_path / "model")
     with pytest.raises(PolysemeError, match="not the model that was used before"):
         PolysemeEmbeddings.load_embedding(params)
+
+
+@pytest.mark.parametrize("shape", [{"hidden_size": 7, "nlayers": 1}, {"hidden_size": 6, "nlayers": 2, "nout": 5}], ids=str)
+def test_flairs_own_language_models(shape: dict[str, int], tmp_path: Path) -> None:
+    """What Flair's language models say of words, polyseme says too, of the files that Flair writes."""
+    letters = Dictionary()
+    for letter in "abcdefghiklmnorstuvwxyTM .\n":
+        letters.add_item(letter)
+    expected = []
+    for forward in (True, False):
+        torch.manual_seed(int(forward))
+        network = LanguageModel(letters, is_forward_lm=forward, embedding_size=4, **shape)
+        network.save(tmp_path / f"{'forward' if forward else 'backward'}.pt")
+        embeddings = FlairEmbeddings(network.eval(), name=str(forward))
+        embeddings.eval()
+        expected.append([vectors(embeddings, text) for text in SENTENCES])
+    model = polyseme.load(tmp_path)
+    for text, forward, backward in zip(SENTENCES, *expected, strict=True):
+        found = model.embed([text.split()], layers="top")[0]
+        np.testing.assert_allclose(found, np.concatenate([forward, backward], axis=1), atol=1e-5)
 
 
 def sentences(part: str, count: int) -> list[Sentence]:

@@ -27,11 +27,13 @@ from polyseme.base.errors import UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import ElmoConfig, WordTableConfig
 from polyseme.integrations import transformers as integration
+from polyseme.metrics.spans import span_scores
 from polyseme.nn.config import CharactersConfig
+from polyseme.text.labelled.conll import TaggedSentence
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import get_splitter
 from tests.encoders.small import LSTM, TRANSFORMER, elmo
-from tests.integrations.samples import majority, parts_of_speech, questions
+from tests.integrations.samples import majority, names_of_news, parts_of_speech, questions
 
 SENTENCES = ["The cat sat on the bank of a river.", "Money “talks”, an antidisestablishmentarianism-naïve dog 漢字!", "Mat"]
 
@@ -220,25 +222,47 @@ def test_the_trainer_learns_questions(tmp_path: Path) -> None:
     assert right > majority(labels, gold) + 0.2
 
 
-@pytest.mark.slow
-def test_the_trainer_learns_parts_of_speech(tmp_path: Path) -> None:
-    train, test = parts_of_speech("train", 200), parts_of_speech("dev", 60)
+def tags_after_training(train: list[TaggedSentence], test: list[TaggedSentence], folder: Path, epochs: int) -> list[list[str]]:
+    """The tags of test sentences, by the shipped model after the Trainer has tuned it."""
     names = sorted({tag for each in train for tag in each.tags})
-    folder = integration.export("en", tmp_path / "en")
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    exported = integration.export("en", folder / "en")
+    tokenizer = AutoTokenizer.from_pretrained(exported)
     rows = [
         {**tokenizer(each.words, is_split_into_words=True), "labels": [names.index(tag) for tag in each.tags]} for each in train
     ]
-    model = AutoModelForTokenClassification.from_pretrained(folder, num_labels=len(names))
-    options = {"num_train_epochs": 3, "learning_rate": 2e-3, "per_device_train_batch_size": 8}
-    model = trained(model, rows, DataCollatorForTokenClassification(tokenizer), tmp_path / "run", **options)
-    right, tags = 0, []
+    model = AutoModelForTokenClassification.from_pretrained(exported, num_labels=len(names))
+    options = {"num_train_epochs": epochs, "learning_rate": 2e-3, "per_device_train_batch_size": 8}
+    model = trained(model, rows, DataCollatorForTokenClassification(tokenizer), folder / "run", **options)
+    found = []
     for each in test:
         with torch.no_grad():
             logits = model(**tokenizer(each.words, is_split_into_words=True, return_tensors="pt")).logits[0]
-        found = [names[number] for number in logits.argmax(1).tolist()]
-        right += sum(a == b for a, b in zip(found, each.tags, strict=True))
-        tags += each.tags
-    most = majority([tag for each in train for tag in each.tags], tags)
-    print(f"parts of speech: {right / len(tags):.3f}, majority {most:.3f}")
-    assert right / len(tags) > most + 0.3
+        found.append([names[number] for number in logits.argmax(1).tolist()])
+    return found
+
+
+def share_right(found: list[list[str]], gold: list[TaggedSentence]) -> float:
+    pairs = [pair for tags, each in zip(found, gold, strict=True) for pair in zip(tags, each.tags, strict=True)]
+    return sum(one == other for one, other in pairs) / len(pairs)
+
+
+def most_frequent(train: list[TaggedSentence], test: list[TaggedSentence]) -> float:
+    return majority(*([tag for each in part for tag in each.tags] for part in (train, test)))
+
+
+@pytest.mark.slow
+def test_the_trainer_learns_parts_of_speech(tmp_path: Path) -> None:
+    train, test = parts_of_speech("train", 200), parts_of_speech("dev", 60)
+    right = share_right(tags_after_training(train, test, tmp_path, 3), test)
+    print(f"parts of speech: {right:.3f}, majority {most_frequent(train, test):.3f}")
+    assert right > most_frequent(train, test) + 0.3
+
+
+@pytest.mark.slow
+def test_the_trainer_learns_names(tmp_path: Path) -> None:
+    """CoNLL-2003; the majority, `O`, finds no name at all."""
+    train, test = names_of_news("train", 500), names_of_news("testa", 150)
+    found = tags_after_training(train, test, tmp_path, 3)
+    right, f1 = share_right(found, test), span_scores([each.tags for each in test], found).f1
+    print(f"names: {right:.3f}, majority {most_frequent(train, test):.3f}; F1 {f1:.3f}, majority 0")
+    assert right > most_frequent(train, test) and f1 > 0.4

@@ -19,7 +19,7 @@ from polyseme.encoders.config import FlairConfig
 from polyseme.encoders.flair import Flair
 from polyseme.formats.pickles import is_torch_file
 from polyseme.formats.restricted_pickle import Record, names_class, read_objects
-from polyseme.text.words import get_splitter
+from polyseme.text.words import WHITESPACE
 
 _DICTIONARY = ("flair.data", "Dictionary")
 _NAMES = {"encoder.weight": "table.weight", "proj.weight": "projection.weight", "proj.bias": "projection.bias"}
@@ -41,7 +41,7 @@ def read(paths: Sequence[Path]) -> Flair:
         if other.replace(directions=config.directions) != config or others != characters:
             raise FormatError(path, f"has other sizes or characters than {paths[0].name}: load them apart")
         config, weights = config.replace(directions=("forward", "backward")), weights | more
-    return Flair.from_weights(config, weights, characters=characters, where=paths[0], splitter=get_splitter("english"))
+    return Flair.from_weights(config, weights, characters=characters, where=paths[0], splitter=WHITESPACE)
 
 
 def _read_direction(path: Path) -> tuple[FlairConfig, list[str], dict[str, Tensor]]:
