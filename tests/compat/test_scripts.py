@@ -112,6 +112,29 @@ plugin.load(MODEL)
 assert plugin.dim == (3, 16)
 result = [plugin.embed(words) for words in TEXT]
 """
+MANY_INDEX = """
+import sqlite3
+import numpy as np
+from elmoformanylangs import Embedder
+
+def main():
+    e = Embedder(MODEL)
+    conn = sqlite3.connect(":memory:")
+    c = conn.cursor()
+    c.execute("CREATE TABLE sentences(sent_id INTEGER PRIMARY KEY, sentence text)")
+    for words in TEXT:
+        c.execute("INSERT INTO sentences VALUES(NULL, ?)", (" ".join(words),))
+    stored = np.array([x.mean(axis=0) for x in e.sents2elmo(TEXT)])
+    queries = np.array([x.mean(axis=0) for x in e.sents2elmo(TEXT[1:])])
+    assert stored.dtype == queries.dtype == np.float32
+    distances = ((queries[:, None] - stored[None]) ** 2).sum(-1)
+    indices = distances.argsort(1)
+    found = [c.execute("SELECT sentence FROM sentences WHERE rowid = ?", (int(row[0]) + 1,)).fetchone()[0] for row in indices]
+    assert found == [" ".join(words) for words in TEXT[1:]]
+    return stored, distances
+
+result = list(main())
+"""
 SIMPLE_VECTORS = """
 from simple_elmo import ElmoModel
 
@@ -235,6 +258,12 @@ def protein(oracle: OracleElmo) -> list[np.ndarray]:
     return [layers, layers.mean(0)]
 
 
+def sentence_index(oracle: OracleElmo) -> list[np.ndarray]:
+    """The means of the mean layer, and the squared distances of the last two to all."""
+    stored = np.stack([oracle.embed(words)[0].mean((0, 1)) for words in TEXT])
+    return [stored, ((stored[1:, None] - stored[None]) ** 2).sum(-1)]
+
+
 def one_by_one(oracle: OracleElmo) -> list[np.ndarray]:
     return [layers for (layers,) in carried(oracle, *([words] for words in TEXT))]
 
@@ -263,6 +292,7 @@ SCRIPTS: dict[str, tuple[str, Callable[[OracleElmo], list[np.ndarray]]]] = {
     "allennlp-tagger": (TAGGER, lambda oracle: [padded(carried(oracle, TEXT)[0]).mean(1)]),
     "manylangs-features": (MANY_FEATURES, lambda oracle: [oracle.embed(words)[0].mean(0) for words in TEXT]),
     "manylangs-plugin": (MANY_PLUGIN, lambda oracle: [oracle.embed(words)[0].swapaxes(0, 1) for words in TEXT]),
+    "manylangs-sentence-index": (MANY_INDEX, sentence_index),
     "simple_elmo-vectors": (
         SIMPLE_VECTORS,
         lambda oracle: [each.mean(0) for batch in carried(oracle, TEXT[:2], TEXT[:2], TEXT[2:])[1:] for each in batch],
