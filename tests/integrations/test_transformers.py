@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-pytest.importorskip("transformers", reason="needs transformers (extra transformers)")
+pytest.importorskip("transformers", minversion="5", reason="needs transformers 5 (extra transformers)")
 
 from transformers import (
     AutoConfig,
