@@ -1,7 +1,8 @@
 """Every command and every Python block of the README and the docs runs, on a tiny model called `my-elmo`.
 
 Each page has a folder of its own. `scripts/pages.py` runs the blocks; a block marked `output` is compared with what the block
-before it prints. `polyseme.compare` starts no processes here, which would import PyTorch again: tests/studies has tests of them.
+before it prints. `polyseme.compare` starts no processes here, which would import PyTorch again: tests/studies has tests of
+them.
 """
 
 from __future__ import annotations
