@@ -35,12 +35,13 @@ nb_ipywidgets_js: dict[str, Any] = {}
 nb_merge_streams = True
 
 html_theme = "furo"
-html_title = "polyseme 中文文档" if chinese else "polyseme"
+html_title = "polyseme"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 templates_path = ["templates"]
 html_copy_source = False
+html_show_search_summary = False  # it would be fetched, which browsers forbid pages of the file system
 html_show_sphinx = False
 html_search_language = "zh" if chinese else "en"
 html_math_renderer = "mathml"

@@ -56,7 +56,7 @@ var splitQuery = (query) => {
 
 class ChineseSearch(SearchLanguage):
     lang = "zh"
-    language_name = "Chinese"
+    language_name = "English"  # of the stemmer for Latin words: Sphinx names the script after it
     js_stemmer_rawcode = "english-stemmer.js"
     js_splitter_code = SPLITTER
     stopwords = STOPWORDS

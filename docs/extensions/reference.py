@@ -139,7 +139,7 @@ def _fields(config: type[Config]) -> list[str]:
         if field is not None and field.name in hints:
             declared: Setting = setting_of(field)
             allowed = ", ".join(map(str, choices_of(option.hint)))
-            notes = "; ".join(filter(None, [declared.range(), allowed, f"default: {option.default}"]))
+            notes = "; ".join(filter(None, [declared.range(), allowed, f"default: `{option.default}`"]))
             entries.append(f"`{option.name}`\n: {declared.help or 'See the source.'} [{notes}]")
     return entries
 

@@ -1,6 +1,25 @@
-// Areas that scroll sideways can be reached by keyboard.
+// What the theme leaves out for keyboards and screen readers.
 document.addEventListener("DOMContentLoaded", () => {
-  for (const each of document.querySelectorAll(".table-wrapper, .highlight pre, div.output, math[display='block']")) {
-    each.setAttribute("tabindex", "0");
+  const chinese = document.documentElement.lang.startsWith("zh");
+  const set = (selector, name, value) => {
+    for (const each of document.querySelectorAll(selector)) each.setAttribute(name, value);
+  };
+  // areas that scroll sideways can be reached by keyboard
+  set(".table-wrapper, .highlight pre, div.output, math[display='block']", "tabindex", "0");
+  set(".sidebar-drawer", "aria-label", chinese ? "网站导航" : "Site navigation");
+  set(".toc-drawer", "aria-label", chinese ? "本页目录" : "On this page");
+  set("p.caption[role='heading']", "aria-level", "2");
+  // the corner of a table with row names is no header
+  for (const each of document.querySelectorAll("th")) {
+    if (each.textContent.trim()) continue;
+    const cell = document.createElement("td");
+    cell.className = each.className;
+    each.replaceWith(cell);
+  }
+  const main = document.querySelector("[role='main']");
+  if (main && !document.querySelector("h1")) {
+    const title = document.createElement("h1");
+    title.textContent = chinese ? "搜索" : "Search";
+    main.prepend(title);
   }
 });

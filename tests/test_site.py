@@ -1,0 +1,152 @@
+"""The documentation site: it builds without a warning, works from the file system, is found by search and read by everyone.
+
+`make docs` installs what it is built with; the slow tests are skipped without that, or without Playwright and Chromium.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polyseme.cli.app import verbs_by_group
+from scripts import translations
+
+ROOT = Path(__file__).parents[1]
+AXE = ROOT / "tests" / "serve" / "axe" / "axe.min.js"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+QUERIES = {
+    "词向量": "how-to/embed",
+    "上下文词向量": "index",
+    "静态词向量": "concepts/lineage",
+    "冻结还是微调": "concepts/frozen-or-fine-tuned",
+    "困惑度": "concepts/perplexity",
+    "初始状态": "concepts/start-states",
+    "加权混合": "concepts/mixing",
+    "词义": "concepts/layers",
+    "双向语言模型": "concepts/lineage",
+    "怎么训练序列标注器": "how-to/tag",
+    "文本分类": "how-to/classify",
+    "比较编码器": "how-to/compare",
+    "大规模处理": "how-to/scale",
+    "部署服务": "how-to/serve",
+    "从旧的库迁移": "how-to/migrate",
+    "领域适应": "how-to/train",
+    "命名实体": "how-to/tag",
+    "中断后继续": "how-to/train",
+    "中文分词": "get-started/install",
+    "近邻": "get-started/first-steps",
+    "freeze": "how-to/own-network",
+}
+"""What a reader types, and a page that must be among the results."""
+
+
+def module(name: str) -> types.ModuleType:
+    """An extension of the site, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "extensions" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_the_reference_has_every_option_with_its_default() -> None:
+    pages = dict(module("reference").pages())
+    for group, (_, verbs) in verbs_by_group().items():
+        for verb in (each for each in verbs if not each.hidden):
+            text = pages[f"commands/{group or verb.name}"]
+            for option in (each for each in verb.parameters() if not each.argument):
+                assert f"`--{option.name.replace('_', '-')}" in text, (verb.name, option.name)
+                assert option.description() in text
+    assert "[1 or more; default: 50]" in pages["commands/train"] and "polyseme.embed_file(" in pages["api"]
+
+
+def test_a_chinese_page_whose_english_page_has_changed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(translations, "ROOT", tmp_path)
+    (tmp_path / "docs" / "en").mkdir(parents=True)
+    (tmp_path / "docs" / "zh").mkdir()
+    english, chinese = tmp_path / "docs" / "en" / "a.md", tmp_path / "docs" / "zh" / "a.md"
+    for readme in ("README.md", "README.zh.md"):
+        (tmp_path / readme).write_text("# r\n")
+    translations.stamp(tmp_path / "README.zh.md")
+    english.write_text("# A\n")
+    assert translations.problems() == ["docs/zh/a.md is missing: translate docs/en/a.md"]
+    chinese.write_text("# 甲\n")
+    assert "has no hash" in translations.problems()[0]
+    translations.stamp(chinese)
+    translations.stamp(chinese)
+    assert translations.problems() == [] and chinese.read_text().count("translated from") == 1
+    english.write_text("# A, changed\n")
+    assert translations.problems() == ["docs/zh/a.md is stale: docs/en/a.md has changed since"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both languages, built; a warning is an error."""
+    for each in ("sphinx", "furo", "myst_nb", "latex2mathml", "rjieba"):
+        pytest.importorskip(each, reason=f"{each} is not installed: make docs")
+    out = tmp_path_factory.mktemp("site")
+    for language in ("en", "zh"):
+        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-t", language, "-c", "docs"]
+        done = subprocess.run([*command, f"docs/{language}", str(out / language)], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    with sync_api.sync_playwright() as playwright:
+        quiet = ["--no-sandbox", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=quiet)
+        yield made
+        made.close()
+
+
+@pytest.mark.slow
+def test_both_languages_have_pages(site: Path) -> None:
+    for language in ("en", "zh"):
+        written = [page for page in (site / language).rglob("*.html") if "generated" not in page.parts]
+        assert len(written) >= 20
+        assert 'href="../zh/index.html"' in (site / "en" / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_chinese_search_finds_the_page(site: Path, browser: Any) -> None:
+    page = browser.new_page()
+    problems = list[str]()
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    for query, wanted in QUERIES.items():
+        page.goto(f"{(site / 'zh' / 'search.html').as_uri()}?q={query}")
+        page.wait_for_selector("ul.search li a")
+        page.wait_for_function("Search._pulse_status < 0")
+        found = page.evaluate("[...document.querySelectorAll('ul.search li a')].map(link => link.getAttribute('href'))")
+        assert any(link.startswith(f"{wanted}.html") for link in found[:10]), (query, found[:10])
+    assert problems == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_pages_fit_the_screen_and_can_be_read_by_everyone(site: Path, browser: Any, width: int, scheme: str) -> None:
+    """No page is wider than the screen, asks an address, or violates a rule of axe."""
+    page = browser.new_context(viewport={"width": width, "height": 850}, color_scheme=scheme).new_page()
+    asked, problems = list[str](), list[str]()
+    page.on("request", lambda request: asked.append(request.url) if not request.url.startswith(("file:", "data:")) else None)
+    for path in sorted(site.rglob("*.html")):
+        name = f"{path.relative_to(site)} at {width}"
+        page.goto(path.as_uri())
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            problems.append(f"{name}: wider than the screen")
+        page.evaluate(AXE.read_text(encoding="utf-8") + "; undefined")
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        problems += [f"{name}: {each['id']}: {node['html'][:150]}" for each in found for node in each["nodes"]]
+    assert problems == [] and asked == []
