@@ -43,7 +43,7 @@ QUERIES = {
     "中断后继续": "how-to/train",
     "中文分词": "get-started/install",
     "近邻": "get-started/first-steps",
-    "freeze": "how-to/own-network",
+    "freeze": "reference/generated/api",
 }
 """What a reader types, and a page that must be among the results."""
 

@@ -32,6 +32,15 @@ STOPWORDS = frozenset(
         "这个",
     ]
 )
+TERMS = (
+    *("词向量", "上下文词向量", "静态词向量", "句向量", "语言模型", "双向语言模型", "预训练", "微调", "困惑度", "编码器"),
+    *("序列标注", "标注器", "文本分类", "分类器", "命名实体", "命名实体识别", "语义角色", "共指消解", "阅读理解"),
+    *("领域适应", "加权混合", "多义词", "词义", "近邻", "分词", "子词", "词表", "掩码", "归一化", "链式法则", "平滑"),
+)
+"""Terms of the field that the dictionary lacks or cuts in two."""
+DICTIONARY = rjieba.Jieba()
+for term in TERMS:
+    DICTIONARY.add_word(term, 10_000, "n")
 SPLITTER = r"""
 var splitQuery = (query) => {
   const { terms, titleterms } = Search._index;
@@ -66,7 +75,7 @@ class ChineseSearch(SearchLanguage):
         self.stemmer = snowballstemmer.stemmer("english")
 
     def split(self, input: str) -> list[str]:
-        return [*LATIN.findall(input), *(word for run in CHINESE.findall(input) for word in rjieba.cut_all(run))]
+        return [*LATIN.findall(input), *(word for run in CHINESE.findall(input) for word in DICTIONARY.cut_all(run))]
 
     def stem(self, word: str) -> str:
         return str(self.stemmer.stemWord(word.lower()))
