@@ -24,9 +24,10 @@ def lstm_step(
 def bilm_targets(tokens: list[str]) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
     """Return which state predicts which token, for the forward and for the backward direction.
 
-    `tokens` begins with <s> and ends with </s>. State k of the forward direction has read tokens 0 to k. State k of the backward
-    direction has read from the last token down to token k. Each pair is (number of the state, token that it predicts), in rising
-    order of the state. The forward direction predicts every token but <s>, the backward direction every token but </s>.
+    `tokens` begins with <s> and ends with </s>. State k of the forward direction has read tokens 0 to k. State k of the
+    backward direction has read from the last token down to token k. Each pair is (number of the state, token that it
+    predicts), in rising order of the state. The forward direction predicts every token but <s>, the backward direction every
+    token but </s>.
     """
     raise NotImplementedError("bilm_targets")
 
