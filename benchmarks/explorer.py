@@ -75,14 +75,14 @@ PAN = """async ([count, seconds]) => {
 
 
 def write_corpus(path: Path) -> None:
-    """2,000 sentences with "bank" in them."""
+    """2,000 different sentences with "bank" in them."""
     numbers = random.Random(0)
     parts = [words[at : at + 6] for words in sentences(1024) for at in range(0, max(len(words) - 6, 1), 6)]
-    lines = []
-    for _ in range(MAPPED):
+    lines = dict[str, None]()
+    while len(lines) < MAPPED:
         words = [*numbers.choice(parts)]
         words.insert(numbers.randrange(len(words) + 1), "bank")
-        lines.append(" ".join(words) + " .")
+        lines[" ".join(words) + " ."] = None
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

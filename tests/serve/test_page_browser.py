@@ -5,6 +5,7 @@ Needs Playwright and a Chromium of the system (Debian: `apt-get install chromium
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,6 @@ EVIL_VIEWS = {
     "tasks roles": (f"task=roles&text=1 {LINK}", ".drawn .panel"),
     "tasks coreference": (f"task=coreference&text=Ann said she left. {LINK}", ".drawn .panel"),
 }
-PHONE = {"viewport": {"width": 390, "height": 800}, "locale": "zh-CN", "color_scheme": "dark"}
 VIEWS = {
     "sentence": (f"text={TEXT}&word=4", ".details .panel"),
     "map": ("word=bank", ".map-place canvas"),
@@ -60,12 +60,14 @@ def test_views_open_from_a_link(open_page: Any, view: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{}, PHONE])
+@pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("view", VIEWS)
-def test_all_views_wide_and_narrow(open_page: Any, view: str, settings: dict[str, Any]) -> None:
-    page = open_page(f"#/{view}?{VIEWS[view][0]}", **settings)
-    check(page, view)
-    assert page.evaluate("document.documentElement.lang") == ("zh-Hans" if settings else "en")
+def test_all_views_in_both_languages_and_themes(open_page: Any, view: str, width: int) -> None:
+    for language, theme in product(("en", "zh"), ("light", "dark")):
+        settings = {"viewport": {"width": width, "height": 800}, "color_scheme": theme}
+        page = open_page(f"#/{view}?{VIEWS[view][0]}&lang={language}", **settings)
+        check(page, view)
+        assert page.evaluate("document.documentElement.lang") == ("zh-Hans" if language == "zh" else "en")
 
 
 def test_markup_is_shown_as_text_and_the_link_follows(open_page: Any) -> None:

@@ -86,6 +86,17 @@ def test_a_stop_finishes_what_is_in_flight(folder: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+def test_a_stop_while_it_loads_is_a_stop(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("a cat sat on the mat .\n" + "".join(f"the bank of river {number} .\n" for number in range(20_000)))
+    with running(tmp_path / "log", "en", "--corpus", str(text)) as service:
+        time.sleep(10)  # it indexes
+        assert service.client.get("/readyz").status_code == 503
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(30) == 0, service.log
+
+
+@pytest.mark.slow
 def test_workers_share_the_port_and_their_metrics(folder: Path, tmp_path: Path) -> None:
     with running(tmp_path / "log", str(folder), "--workers", "2") as service:
         service.wait_until_ready()

@@ -4,7 +4,8 @@ static vectors. Requests name them; they never name a path, an address or a Hub 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 SHIPPED = ("en", "zh")
 MAX_STACK_BYTES = 1 << 30
 """Of all layers of the searched text in memory: 700,000 words of three layers of 256 numbers."""
+_REPORT_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -182,7 +184,7 @@ def add_index(model: ServedModel, corpus: Sequence[str | Path] = ()) -> None:
         else:
             sentences = [sample.sentence for sample in samples(language_of(model.encoder))]
         layers = LayerStack(MAX_STACK_BYTES)
-        model.index = Index.build(model.encoder, sentences, keep_stack=layers.add)
+        model.index = Index.build(model.encoder, sentences, progress=_reported(model.name), keep_stack=layers.add)
         model.stack, model.source = layers.stack, "corpus" if corpus else "samples"
     except UsageError as error:
         model.no_index = str(error)
@@ -190,3 +192,17 @@ def add_index(model: ServedModel, corpus: Sequence[str | Path] = ()) -> None:
         if corpus:
             raise
         model.no_index = str(error)
+
+
+def _reported(name: str) -> Callable[[int], None]:
+    """Count sentences of a text that is indexed, and write into the log every ten seconds how many there are."""
+    done, told = 0, time.monotonic()
+
+    def advance(count: int) -> None:
+        nonlocal done, told
+        done += count
+        if time.monotonic() - told >= _REPORT_SECONDS:
+            told = time.monotonic()
+            _log.info("%s: %s sentences of the searched text are indexed", name, f"{done:,}")
+
+    return advance

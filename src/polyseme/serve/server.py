@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -133,6 +134,7 @@ def run_server(
             self.should_exit = True
 
     failures: list[Exception] = []
+    loading = threading.Event()
 
     def failed(error: Exception) -> None:
         failures.append(error)
@@ -140,7 +142,11 @@ def run_server(
 
     def loaded() -> ServedModels:
         begin = time.monotonic()
-        models = load()
+        loading.set()
+        try:
+            models = load()
+        finally:
+            loading.clear()
         names = ", ".join([*models.models, *models.tasks])
         log.info("loaded %s in %.1f s", names, time.monotonic() - begin)
         return models
@@ -153,6 +159,9 @@ def run_server(
         timeouts: dict[str, Any] = {"timeout_keep_alive": _KEEP_ALIVE, "timeout_graceful_shutdown": config.shutdown_timeout}
         server = Server(uvicorn.Config(app, proxy_headers=False, lifespan="on", backlog=_BACKLOG, **settings, **timeouts))
         server.run(sockets=[listener])
+    if loading.is_set():  # it was stopped: Python cannot end while another thread computes in PyTorch, and would abort
+        sys.stderr.flush()
+        os._exit(0)
     if failures:
         raise failures[0]
 

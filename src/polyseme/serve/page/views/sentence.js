@@ -20,6 +20,7 @@ export function show(root, {model, values, signal, note}) {
   const details = h("section", {class: "details", "aria-live": "polite"});
   const fillReading = filler(place), fillDetails = filler(details);
   const can = (what) => model.endpoints.includes(what);
+  let reads = 0;
 
   const changed = later(350, () => {
     state.text = input.value;
@@ -67,15 +68,23 @@ export function show(root, {model, values, signal, note}) {
   function read() {
     note({text: state.text, word: state.word ?? undefined});
     replace(details);
-    fillReading(reading).then(look);
+    const early = state.word === null || !state.text.trim() ? null : aboutWord(); // the answers come one after another anyway
+    early?.catch(() => {});
+    reads += 1;
+    const mine = reads;
+    fillReading(reading).then(() => mine === reads && look(early));
   }
 
-  async function detail() {
+  function aboutWord() {
     const asked = {model: model.id, text: state.text, position: state.word};
-    const [near, fits] = await Promise.all([
+    return Promise.all([
       can("neighbours") ? ask("neighbours", {...asked, count: 8}, signal) : null,
       can("substitutes") ? ask("substitutes", {...asked, count: 10}, signal) : null,
     ]);
+  }
+
+  async function detail(answers) {
+    const [near, fits] = await answers;
     const word = (near ?? fits)?.words[state.word] ?? "";
     return [
       h("div", {class: "columns"},
@@ -88,10 +97,14 @@ export function show(root, {model, values, signal, note}) {
     ];
   }
 
-  function look() {
+  function look(early = null) {
     if (place.querySelector(".words") === null) return replace(details);
     if (state.word === null) return replace(details, empty(t("sentence.choose")));
-    return fillDetails(detail);
+    return fillDetails(() => {
+      const answers = early ?? aboutWord();
+      early = null; // a second try asks again
+      return detail(answers);
+    });
   }
 
   root.append(
