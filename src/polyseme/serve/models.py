@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 SHIPPED = ("en", "zh")
 MAX_STACK_BYTES = 1 << 30
 """Of all layers of the searched text in memory: 700,000 words of three layers of 256 numbers."""
-_REPORT_SECONDS = 10.0
+_REPORT_SECONDS, _LOOKED_AT = 10.0, 200  # between two lines of the log; sentences whose script is looked at
 _log = logging.getLogger(__name__)
 
 
@@ -166,9 +167,23 @@ def load_models(
 
     served = {name: ServedModel(name, load(where, **options)) for name, where in names_of(models or SHIPPED, "models").items()}
     trained = {name: load_task(where, device=options.get("device")) for name, where in names_of(tasks, "task").items()}
+    languages = {model.language for model in served.values()} - {None}
     for model in served.values():
-        add_index(model, corpus)
+        own = len(languages) < 2 or not corpus or reads_script(model, corpus)
+        if not own:
+            _log.info("%s: the text of --corpus is in another script, so the sample sentences are searched", model.name)
+        add_index(model, corpus if own else ())
     return ServedModels(served, trained)
+
+
+def reads_script(model: ServedModel, corpus: Sequence[str | Path]) -> bool:
+    """Whether a text is in the script that a model reads, Chinese or another, by its first sentences."""
+    from polyseme.text.config import TextConfig
+
+    text = TextConfig().open([str(path) for path in corpus], model.encoder.splitter)
+    letters = [letter for sentence in islice(text, _LOOKED_AT) for word in sentence for letter in word if letter.isalpha()]
+    chinese = sum("\u3400" <= letter <= "\u9fff" for letter in letters)
+    return model.language is None or (2 * chinese > len(letters)) == (model.language == "zh")
 
 
 def add_index(model: ServedModel, corpus: Sequence[str | Path] = ()) -> None:

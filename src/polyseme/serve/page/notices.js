@@ -25,7 +25,7 @@ export function filler(place) {
       content = await make();
     } catch (error) {
       if (error.name === "AbortError") return;
-      content = failure(error, () => run(make));
+      content = failure(error, error.status === 422 ? null : () => run(make)); // the same again would be refused again
     } finally {
       clearTimeout(slow);
     }
