@@ -93,7 +93,7 @@ def test_gzip_is_detected_by_content_and_a_byte_order_mark_is_no_word(run, model
     assert [row["words"] for row in result.json] == [["The", "bank"], [], ["of"]]
 
 
-@pytest.mark.parametrize("kind", ["gzip", "xz", "zstd"])
+@pytest.mark.parametrize("kind", ["gzip", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("xz", "zstd"))])
 def test_packed_text(run, model, tmp_path, kind):
     pack = {"gzip": gzip.compress, "xz": lzma.compress}.get(kind) or pytest.importorskip("zstandard").ZstdCompressor().compress
     lines = [f"The bank {number}\r of" for number in range(1200)]  # several blocks; "\r" within a line ends none

@@ -63,6 +63,7 @@ def test_many_lines_go_in_chunks(run, runs, tmp_path, monkeypatch):
     assert [" ".join(each["words"]) for each in predicted] == texts
 
 
+@pytest.mark.slow
 def test_documents_are_the_same_whatever_the_chunks(run, runs, tmp_path, monkeypatch):
     out = tmp_path / "tagger"
     polyseme.train("tagging", runs / "train.conll", out=out, **{**TINY, "encoder": elmo()}, document_context=True)

@@ -61,9 +61,10 @@ def test_variant_equals_the_oracle(name, tmp_path):
         same_log_probs(model, oracle)
 
 
-# these differ from others only in numbers of the options: the same weights are written, and all are read in the test above
+# most differ from others only in numbers of the options, so that the same weights are written; all are read in the test above
 ALIKE = {"residual-absent", "clips-absent", "clips-zero", "small-clips", "261-characters", "tanh", "zero-highway"}
 ALIKE |= {"projection-equals-cell", "flat-layer-unprojected", "10-characters", "20-characters", "words-unprojected"}
+ALIKE |= {"projection-beyond-cell", "filters-equal-projection", "one-layer", "words-softmax"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in ALIKE)) for name in VARIANTS])

@@ -73,7 +73,7 @@ OURS: dict[str, tuple[dict[str, Any], str, type]] = {
 }
 
 
-QUICK = ("characters", "adaptive", "transformer")
+QUICK = ("characters", "adaptive")
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, marks=[] if kind in QUICK else [pytest.mark.slow]) for kind in OURS])

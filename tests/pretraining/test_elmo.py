@@ -115,7 +115,9 @@ def test_batches_hold_every_sentence_once_and_can_be_taken_up(corpus: Corpus, tm
     assert len(shares[0]) == len(shares[1])
 
 
-@pytest.mark.parametrize(("architecture", "start"), [("lstm", "learned"), ("transformer", "zero")])
+@pytest.mark.parametrize(
+    ("architecture", "start"), [("lstm", "learned"), pytest.param("transformer", "zero", marks=pytest.mark.slow)]
+)
 def test_from_text_to_vectors(corpus: Corpus, tmp_path: Path, architecture: str, start: str) -> None:
     config = ElmoPretraining(
         size="tiny",

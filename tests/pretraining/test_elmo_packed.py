@@ -57,7 +57,7 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.i
 @pytest.mark.parametrize(
     ("settings", "stream"),
     [
-        pytest.param({}, True, id="full-stream"),
+        pytest.param({}, True, id="full-stream", marks=pytest.mark.slow),
         pytest.param({}, False, id="full-sentences", marks=pytest.mark.slow),
         pytest.param(SAMPLED, False, id="sampled-sentences", marks=pytest.mark.slow),
         pytest.param(SAMPLED, True, id="sampled-stream", marks=pytest.mark.slow),

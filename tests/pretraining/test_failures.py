@@ -112,7 +112,12 @@ def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("room", "full"), [(4_000, "shards"), (30_000, "spelling-utf8-50.bin"), (150_000, "checkpoint-00000002.safetensors")]
+    ("room", "full"),
+    [
+        pytest.param(4_000, "shards", marks=pytest.mark.slow),
+        pytest.param(30_000, "spelling-utf8-50.bin", marks=pytest.mark.slow),
+        (150_000, "checkpoint-00000002.safetensors"),
+    ],
 )
 def test_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str], whole_run: Path, room: int, full: str) -> None:
     """1,500 words, 500 types (51 kB when spelled), and weights of 110 kB, with the optimizer's memory three times that."""

@@ -60,7 +60,12 @@ def by_gensim(kind: type, settings: dict[str, Any], seed: int, **more: Any) -> A
     return kind(text(), sg=int(skip_gram), workers=1, seed=seed, **named, **more)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+settings_of_both = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "both")) for name in SETTINGS]
+)
+
+
+@settings_of_both
 def test_word2vec_equals_gensim(tmp_path: Path, corpus: Corpus, name: str) -> None:
     config = Word2VecPretraining(dim=12, min_count=2, epochs=3, **SETTINGS[name])
     fitted = config.fit(corpus, Run(seed=7), tmp_path / "m")
@@ -71,7 +76,7 @@ def test_word2vec_equals_gensim(tmp_path: Path, corpus: Corpus, name: str) -> No
     np.testing.assert_array_equal(found.table.weight.numpy(), expected.vectors)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "both")) for name in SETTINGS])
+@settings_of_both
 def test_fasttext_equals_gensim(tmp_path: Path, corpus: Corpus, name: str) -> None:
     config = FastTextPretraining(dim=12, min_count=2, epochs=3, min_n=2, max_n=4, buckets=50, **SETTINGS[name])
     config.fit(corpus, Run(seed=7), tmp_path / "m")

@@ -179,7 +179,7 @@ def trained_quickly(name: str, mode: str) -> bool:
 
 built_cases = cases(lambda name, mode: mode == "frozen" or name == "tagging")
 fitted = cases(trained_quickly)
-resumed = cases(lambda name, mode: mode == "finetune" and name in ("tagging", "coreference", "generation", "direct-pairs"))
+resumed = cases(lambda name, mode: mode == "finetune" and name in ("tagging", "generation"))
 ONE_OF_A_KIND = ("tagging", "direct-pairs", "generation")
 """Read by words, by pairs, and by a decoder: what holds for these in the training loop is quick to see."""
 

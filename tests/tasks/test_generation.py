@@ -324,6 +324,7 @@ def multi30k(name: str) -> list[TextPair]:
     return Generation.read(Path(root, "tasks", "mt_multi30k", name), small(source="en", target="de"), training=True)
 
 
+@pytest.mark.slow
 def test_multi30k_becomes_words_and_text_again() -> None:
     dev = multi30k("val")
     task = built(dev, min_count=2)

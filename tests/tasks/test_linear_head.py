@@ -69,7 +69,7 @@ def built(kind: str, encoder: Encoder, **settings: Any) -> tuple[Task, list[Any]
 
 # the others learn in the tests of choices, pairs, tags and spans
 @pytest.mark.parametrize(
-    "make", [pytest.param(make, id=name, marks=[pytest.mark.slow] * (name in ("bert", "gpt"))) for name, make in KINDS.items()]
+    "make", [pytest.param(make, id=name, marks=[pytest.mark.slow] * (name != "ulmfit")) for name, make in KINDS.items()]
 )
 def test_a_rule_is_learned_and_kept(make: Callable[[], Encoder], tmp_path: Path) -> None:
     encoder = make()
@@ -84,7 +84,8 @@ def test_a_rule_is_learned_and_kept(make: Callable[[], Encoder], tmp_path: Path)
     assert_same_answers(load(tmp_path / "out").predict(asked), outcome.task.predict(asked), 1e-6)
 
 
-@pytest.mark.parametrize("make", [pytest.param(calm_bert, marks=pytest.mark.slow), gpt])
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [calm_bert, gpt])
 def test_pairs_are_compared(make: Callable[..., Encoder], tmp_path: Path) -> None:
     config = PairsConfig(network="linear", features=TUNED, dropout=0.0, both_orders=make is gpt)
     fitting = FITTING.replace(epochs=20)

@@ -75,8 +75,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-MOMENTS = [("loss", 1), ("loss", 2), ("loss", 8), ("loss", 23), ("loss", 40)]
-MOMENTS += [("evaluate", 1), ("evaluate", 4), ("before save", 2), ("after save", 1)]
+MOMENTS = [("loss", 1), ("loss", 23), *(pytest.param("loss", number, marks=pytest.mark.slow) for number in (2, 8, 40))]
+MOMENTS += [pytest.param("evaluate", 1, marks=pytest.mark.slow), ("evaluate", 4), ("before save", 2), ("after save", 1)]
 
 
 @pytest.mark.parametrize(("moment", "number"), MOMENTS)
