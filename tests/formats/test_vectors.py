@@ -27,8 +27,8 @@ from tests.cli.running import tiny
 from tests.cli.vector_files import KINDS, read_vectors
 
 LINES = [" ".join(["the", "bank", f"w{line}", "河岸", "river"] * (line % 4)) for line in range(26)]
-ONCE = [pytest.param(kind, marks=pytest.mark.slow) if kind == ".h5" else kind for kind in KINDS]
-"""The types, and .h5, which has the writer of .hdf5, only among the slow tests."""
+ONCE = [kind if kind in (".hdf5", ".jsonl") else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
+"""Two types for every run of the tests; the others, and .h5, which has the writer of .hdf5, only among the slow tests."""
 SAFE = EmbedConfig(save_every=0.0)
 
 

@@ -55,6 +55,7 @@ def test_a_finished_run(corpus: Corpus, tmp_path: Path) -> None:
     assert again.steps == result.steps and path.read_text(encoding="utf-8").endswith("Our own words.\n")
 
 
+@pytest.mark.slow
 def test_on_the_way(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The best model so far says that there is more to come; a kill before the last card is mended by the next call."""
     seen = []

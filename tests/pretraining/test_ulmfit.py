@@ -88,6 +88,7 @@ def test_the_state_is_carried_and_put_back(corpus: Corpus, tmp_path: Path) -> No
     assert learner.carried_state() == {} and learner.loss(second).total.item() != value
 
 
+@pytest.mark.slow  # 40 epochs
 def test_from_text_to_a_model(corpus: Corpus, tmp_path: Path) -> None:
     result = config().fit(corpus, Run(seed=1), tmp_path / "m")
     assert result.ended == "budget" and result.scores["perplexity"] < 3

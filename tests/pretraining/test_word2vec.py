@@ -113,7 +113,7 @@ def test_it_is_the_same_in_every_process(tmp_path: Path, corpus: Corpus) -> None
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("kind", [Word2VecPretraining, FastTextPretraining])
+@pytest.mark.parametrize("kind", [Word2VecPretraining, pytest.param(FastTextPretraining, marks=pytest.mark.slow)])
 def test_an_interrupted_run_resumes_to_the_same_numbers(
     tmp_path: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch, kind: type[Word2VecPretraining]
 ) -> None:

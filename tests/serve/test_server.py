@@ -65,6 +65,7 @@ def running(*arguments: Any) -> Iterator[Process]:
         made.process.wait()
 
 
+@pytest.mark.slow  # a process that imports PyTorch
 def test_a_stop_finishes_what_is_in_flight(folder: Path, tmp_path: Path) -> None:
     texts = [["a", "cat", "sat", "on"] * 5] * 300
     body = {"input": texts, "layers": "all"}
