@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ class Dictionary:
         self.idx2item = [item.encode() for item in items]
         self.item2idx = {item: number for number, item in enumerate(self.idx2item)}
         self.add_unk, self.multi_label, self.span_labels = True, False, False
+        self.item2idx_not_encoded = defaultdict(int, {item: number for number, item in enumerate(items)})  # once it was used
 
 
 Dictionary.__module__ = "flair.data"
