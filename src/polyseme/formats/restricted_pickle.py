@@ -184,9 +184,7 @@ class _Unpickler(pickle.Unpickler):
         self._allowed |= {("torch", name): dtype for name, dtype in _STORAGES.items()}
         self._allowed |= {("torch._utils", name): _builder(name) for name in _BUILDERS}
         self._allowed["collections", "OrderedDict"] = OrderedDict
-        self._allowed["collections", "defaultdict"] = (
-            lambda *_: {}
-        )  # its items follow
+        self._allowed["collections", "defaultdict"] = lambda *_: {}  # its items follow
         # what missing items of such a dictionary would be: a number, in the words of both protocols
         self._allowed |= dict.fromkeys([("builtins", "int"), ("__builtin__", "int"), ("__builtin__", "long")])
         self._allowed["_codecs", "encode"] = _latin_bytes()
