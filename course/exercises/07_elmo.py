@@ -11,7 +11,8 @@ import numpy as np
 def scalar_mix(layers: np.ndarray, weights: np.ndarray, gamma: float) -> np.ndarray:
     """Return gamma * sum over j of softmax(weights)[j] * layers[j].
 
-    `layers` is (layers, words, dim), `weights` (layers,). Weights can be large: exp(1000) overflows, so subtract something first.
+    `layers` is (layers, words, dim), `weights` (layers,). Weights can be large: exp(1000) overflows, so subtract
+    something first.
     """
     raise NotImplementedError("scalar_mix")
 
@@ -19,8 +20,8 @@ def scalar_mix(layers: np.ndarray, weights: np.ndarray, gamma: float) -> np.ndar
 def batch_norm_of_layer(layer: np.ndarray, mask: np.ndarray, epsilon: float = 1e-12) -> np.ndarray:
     """Normalise a layer (batch, words, dim) by one mean and one variance over all numbers of all words.
 
-    `mask` (batch, words) is True on words and False on padding. Padding does not count for mean and variance, and is 0 in the
-    result.
+    `mask` (batch, words) is True on words and False on padding. Padding does not count for mean and variance, and is 0
+    in the result.
     """
     raise NotImplementedError("batch_norm_of_layer")
 
@@ -28,6 +29,7 @@ def batch_norm_of_layer(layer: np.ndarray, mask: np.ndarray, epsilon: float = 1e
 def layer_shares(layers: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return how much each layer contributes to a mix without layer norm, (layers,), with sum one.
 
-    A layer contributes its softmax weight times the mean length (Euclidean norm) of its vectors. `layers` is (layers, words, dim).
+    A layer contributes its softmax weight times the mean length (Euclidean norm) of its vectors. `layers` is (layers,
+    words, dim).
     """
     raise NotImplementedError("layer_shares")

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 
 def spans(tags: list[str]) -> list[tuple[str, int, int]]:
-    """Return the spans of BIO tags as (type, begin, end), from left to right; `end` is the position after the last word.
+    """Return the spans of BIO tags as (type, begin, end), from left to right; `end` is after the last word.
 
-    ["B-PER", "I-PER", "O", "B-LOC"] gives [("PER", 0, 2), ("LOC", 3, 4)]. A `B-` always begins a new span. You may assume
-    that an `I-` always continues a span of its type.
+    ["B-PER", "I-PER", "O", "B-LOC"] gives [("PER", 0, 2), ("LOC", 3, 4)]. A `B-` always begins a new span. You may
+    assume that an `I-` always continues a span of its type.
     """
     raise NotImplementedError("spans")
 
@@ -18,8 +18,8 @@ def spans(tags: list[str]) -> list[tuple[str, int, int]]:
 def span_f1(gold: list[list[str]], predicted: list[list[str]]) -> float:
     """Return the F1 of the spans of all sentences together, from 0 to 1.
 
-    A span is right if its type, its begin and its end are right. F1 is 2 * right / (gold spans + predicted spans); 0 if there
-    are no spans at all.
+    A span is right if its type, its begin and its end are right. F1 is 2 * right / (gold spans + predicted spans); 0 if
+    there are no spans at all.
     """
     raise NotImplementedError("span_f1")
 

@@ -31,9 +31,9 @@ def gpt_inputs(task: str, *texts: list[str]) -> list[list[str]]:
 def num_parameters(vocabulary: int, positions: int, dim: int, layers: int) -> int:
     """Return the number of weights of a GPT-2.
 
-    It has a table of words and a table of positions; the output layer shares the table of words and has no bias. A block has two
-    layer norms (weight and bias), attention (dim -> 3 dim, and dim -> dim) and a feed-forward network (dim -> 4 dim -> dim); all
-    four linear layers have biases. One more layer norm comes after the last block. GPT-2 small has 50,257 words, 1,024 positions,
-    768 dimensions and 12 layers.
+    It has a table of words and a table of positions; the output layer shares the table of words and has no bias. A
+    block has two layer norms (weight and bias), attention (dim -> 3 dim, and dim -> dim) and a feed-forward network
+    (dim -> 4 dim -> dim); all four linear layers have biases. One more layer norm comes after the last block. GPT-2
+    small has 50,257 words, 1,024 positions, 768 dimensions and 12 layers.
     """
     raise NotImplementedError("num_parameters")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import ModuleType
 
 import numpy as np
-import polyseme
 import torch
+
+import polyseme
 
 
 def test_scalar_mix(answers: ModuleType) -> None:

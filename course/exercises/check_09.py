@@ -24,7 +24,7 @@ def test_trained_groups(answers: ModuleType) -> None:
 
 
 def test_ideal_perplexity(answers: ModuleType) -> None:
-    assert math.isclose(answers.ideal_perplexity(1, 1, agree=True), 2 ** (1 / 3)), "one thing, one word on each side: two reviews"
+    assert math.isclose(answers.ideal_perplexity(1, 1, agree=True), 2 ** (1 / 3)), "there are two reviews"
     assert math.isclose(answers.ideal_perplexity(1, 4, agree=False), 8 ** (1 / 3))
     both = [answers.ideal_perplexity(5, 8, agree=agree) for agree in (True, False)]
     assert math.isclose(both[0], (math.factorial(5) * 2 * 8**5) ** (1 / 15))
