@@ -23,9 +23,10 @@ ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("README*.md"), *sorted(page for page in (ROOT / "docs").rglob("*.md") if "generated" not in page.parts)]
 SLOW = {
     "zh/": "has the commands of the English page",
-    "README.zh-bash": "has the commands of the README",
+    "README.zh": "has the commands of the README",
     "en/concepts/lineage": "trains all ten methods and a task on most of them",
     "en/concepts/frozen-or-fine-tuned": "trains two taggers",
+    "en/concepts/mixing-bash": "trains a tagger",
     "en/concepts/layers-bash": "probes all samples, as the README does",
     "en/get-started/command-line-bash": "has the commands of the README",
     "en/how-to/classify-bash": "trains two tasks",
