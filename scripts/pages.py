@@ -20,7 +20,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+WIDTH = 100
+"""Columns of the terminal that a page shows."""
 BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```\n(?:\n?```output\n(.*?)^```\n)?", re.S | re.M)
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?![\w])")
 SHELL = re.compile(r"[|><$;&`]")
@@ -70,7 +73,8 @@ def run(block: Block, where: str, names: dict[str, Any]) -> str:
     """What a block prints. Python blocks of a page share their names, as in one session."""
     if block.language == "python":
         code = compile("\n" * (block.line - 1) + block.code, where, "exec", dont_inherit=True)
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
+        columns = {"COLUMNS": str(WIDTH)}  # whatever the terminal has, or a library has left in the environment
+        with contextlib.redirect_stdout(io.StringIO()) as printed, mock.patch.dict(os.environ, columns):
             exec(code, names)
         return printed.getvalue()
     lines = [line for line in block.code.replace("\\\n", " ").splitlines() if line.strip() and not line.startswith("#")]

@@ -18,6 +18,8 @@ from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.ulmfit import Ulmfit
 from polyseme.nn.config import AwdDropout
 from polyseme.serve.explorer import surprise_of
+from polyseme.serve.models import ServedModel
+from polyseme.serve.read_sentences import ReadSentences
 from polyseme.text.vocabulary import Vocabulary
 
 WORDS = ["<s>", "</s>", "<unk>", "the", "bank", "of", "river", "a"]
@@ -194,6 +196,7 @@ def test_long_sequences_are_read_in_chunks_with_gradients(monkeypatch: pytest.Mo
 
 def test_a_backward_model_does_not_tell_the_next_word() -> None:
     assert predicts_next(small()) and not predicts_next(small(backward=True))
-    assert surprise_of(small(), ["the"])["right"] is None
-    backward = surprise_of(small(backward=True), ["the"])
+    sentences, read = ReadSentences(), ServedModel("forward", small())
+    assert surprise_of(sentences, read, ["the"])["right"] is None
+    backward = surprise_of(sentences, ServedModel("backward", small(backward=True)), ["the"])
     assert backward["left"] is None and len(backward["right"]) == 1

@@ -17,6 +17,7 @@ from polyseme.serve.batching import Operation
 from polyseme.serve.errors import unreadable
 from polyseme.serve.explorer_schemas import NEXT, RUNS, SURPRISE, NextRequest, SurpriseRequest
 from polyseme.serve.models import ServedModel
+from polyseme.serve.read_sentences import ReadSentences
 from polyseme.serve.responses import JsonResponse
 from polyseme.serve.runs import runs_in
 from polyseme.serve.service import Service
@@ -57,17 +58,19 @@ async def _surprise(service: Service, request: Request, body: SurpriseRequest) -
     text = (await service.split(model, [body.text], "text"))[0]
     if len(text.words) > MAX_WORDS:
         raise unreadable(f"the text has {len(text.words):,} words; the limit is {MAX_WORDS:,}: send a part of it", "text")
-    operation = Operation(("surprise", model.name), lambda some: [surprise_of(service, model, words) for words in some])
+    operation = Operation(
+        ("surprise", model.name), lambda some: [surprise_of(service.sentences, model, words) for words in some]
+    )
     found = await service.ask(request, operation, text.words, len(text.words))
     return JsonResponse({"model": model.name, "words": text.words, "offsets": text.offsets, **found})
 
 
-def surprise_of(service: Service, model: ServedModel, words: list[str]) -> dict[str, Any]:
+def surprise_of(sentences: ReadSentences, model: ServedModel, words: list[str]) -> dict[str, Any]:
     """The surprise of each word in bits, -log2 of its probability: read from the left, from the right, and from both sides.
 
     A side that the model cannot read is None, and so is a word that is not in its vocabulary.
     """
-    read = service.sentences.read(model, words)
+    read = sentences.read(model, words)
     if read is not None:
         sides = read.log_probs()
         return {name: _bits(getattr(sides, name), sides.known) for name in ("left", "right", "both")}
