@@ -8,7 +8,7 @@ from torch import nn
 
 from polyseme.nn.output.full import FullSoftmax
 from polyseme.training.muon import MOMENTUM, Muon, hidden_matrices, orthogonalize
-from polyseme.training.optim import build_optimizer
+from polyseme.training.optim import build_optimizer, optimizer_tensors, restore_optimizer
 from polyseme.training.optim_config import OptimConfig
 
 
@@ -62,3 +62,29 @@ def test_frozen_groups_stay() -> None:
     optimizer.param_groups[0]["lr"] = 0.0
     optimizer.step()
     torch.testing.assert_close(layer.weight, before, atol=0, rtol=0)
+
+
+def test_a_saved_state_goes_on_as_if_never_stopped() -> None:
+    def learner() -> nn.Sequential:
+        torch.manual_seed(3)
+        return nn.Sequential(nn.Embedding(7, 4), nn.Linear(4, 6))
+
+    def step(module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        optimizer.zero_grad()
+        module(torch.arange(7)).square().sum().backward()
+        optimizer.step()
+
+    config = OptimConfig(optimizer="muon", learning_rate=0.05)
+    whole = learner()
+    first = build_optimizer(config, whole)
+    step(whole, first)
+    resumed = learner()
+    resumed.load_state_dict(whole.state_dict())
+    second = build_optimizer(config, resumed)
+    restore_optimizer(second, {name: value.clone() for name, value in optimizer_tensors(first).items()})
+    for module, optimizer in ((whole, first), (resumed, second)):
+        step(module, optimizer)
+    for name, value in whole.state_dict().items():
+        assert torch.equal(value, resumed.state_dict()[name]), name
+    fresh = build_optimizer(config, resumed)
+    assert "1.weight/momentum" in optimizer_tensors(first) and not optimizer_tensors(fresh)

@@ -46,6 +46,8 @@ class Muon(torch.optim.AdamW):
             state = self.state[weight]
             if not state:
                 state["momentum"] = torch.zeros_like(weight)
+                state["step"] = torch.zeros(())  # AdamW looks for it in every state that is restored
+            state["step"] += 1
             momentum = state["momentum"].lerp_(weight.grad, 1.0 - MOMENTUM)
             update = orthogonalize(torch.lerp(weight.grad, momentum, MOMENTUM))  # Nesterov's
             size = _ADAMW_SIZE * max(update.shape) ** 0.5
