@@ -17,6 +17,7 @@ import torch
 from safetensors.torch import load_file
 
 import polyseme
+from benchmarks import node_kills
 from tests.pretraining import program
 from tests.training.compare import assert_same_run, newest
 
@@ -87,3 +88,12 @@ def test_under_torchrun(tmp_path: Path) -> None:
     assert polyseme.load(out).embed(["et a"])[0].shape == (3, 2, 32)
     assert len(list((out / "run").glob("shards-*"))) == 1
     assert not [path for path in out.rglob("*") if path.name.startswith(".")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("node", ["first", "second"])
+def test_two_nodes_of_which_one_is_killed(node: str) -> None:
+    """The first node holds the rendezvous; ten kills are `python -m benchmarks.node_kills`."""
+    found = node_kills.main(["--kills", "2", "--steps", "60", "--node", node, "--seed", "3"])
+    assert found["two_nodes_equal_one"] and found["killed_equal_one"] and len(found["kills"]) == 2
+    assert found["starts"][node] == 3

@@ -85,6 +85,7 @@ def train(out: Path, options: dict[str, Any]) -> int:
         result = trainer.fit(learner, batches, toy.dev(), out)
     except PolysemeError as error:
         print(error, file=sys.stderr)
+        out.with_name(f"error-{run.rank}.txt").write_text(str(error))
         return 1
     print(f"rank {run.rank} ended by {result.ended or result.stopped_by} after {result.steps}")
     return 0

@@ -107,3 +107,16 @@ def test_another_format_is_told(tmp_path: Path) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | {"polyseme_checkpoint": 9}))
     with pytest.raises(PolysemeError, match="has format 9; this version reads 1"):
         CheckpointManager(tmp_path).latest()
+
+
+def test_a_checkpoint_that_only_others_see(tmp_path: Path) -> None:
+    """The main process is on another machine than before, whose folder is not shared, or shows new files late."""
+    manager = CheckpointManager(tmp_path)
+    manager.wait_for([[], []], seconds=0)
+    told = f"process 1 finds the checkpoint of step 40 in {tmp_path}, and process 0 does not: keep the folder on storage that"
+    with pytest.raises(PolysemeError, match=told):
+        manager.wait_for([[], [40]], seconds=0)
+    manager.write(Checkpoint(40, {"w": torch.zeros(1)}, {}))
+    manager.wait_for([[], [40]], seconds=0)
+    with pytest.raises(PolysemeError, match="process 1 finds the checkpoint of step 50"):
+        manager.wait_for([[40], [50]], seconds=0)

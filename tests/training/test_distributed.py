@@ -67,6 +67,14 @@ def test_two_processes_stopped_and_resumed(tmp_path: Path, processes: Any) -> No
     assert_same_run(tmp_path / "whole", tmp_path / "cut")
 
 
+def test_a_lost_process_is_reported(tmp_path: Path, processes: Any) -> None:
+    options = {"config": {"steps": 40, "checkpoint_every": 10}}
+    lost = pair(processes, tmp_path / "cut", {**options, "interrupt": ("kill", "loss", 17)})
+    assert finish(lost) == [1, -9]
+    assert (tmp_path / "error-0.txt").read_text().startswith("lost another process of this run (")
+    assert json.loads(newest(tmp_path / "cut", "json").read_text())["step"] == 10
+
+
 def finish(pair: list[Any]) -> list[int]:
     for process in pair:
         process.join(120)

@@ -39,6 +39,7 @@ from polyseme.text.vocabulary import SPECIAL_TOKENS
 from polyseme.text.word_vectors import VectorLookup
 from polyseme.training.base import Batches
 from polyseme.training.checkpoint import has_checkpoint, stored_settings
+from polyseme.training.distributed import process_group
 from polyseme.training.optim_config import OptimConfig
 from polyseme.training.resume import ConfigValues
 from polyseme.training.step_runner import time_steps
@@ -152,21 +153,27 @@ class TrainingJob(Job):
             **more,
         )
         objective.card = card.unfinished()
-        with intra_op_threads(self._threads or torch.get_num_threads()):
-            output = Trainer(self.method.train, self.run).fit(
-                objective, batches, dev, self.out, settings=settings, accept_changes=self.accept_changes
-            )
-        result = self.result(output, card)
-        if self.run.is_main_process and result.ended is not None:
-            ids = self.vocabulary_ids(shards)
-            if ids is not None:
-                counted = baselines(shards, train, held_out, ids, both=self.both_directions)
-                result = dataclasses.replace(result, baselines=counted)
-            write_statistics(self.out, self.corpus, shards, self.run.device)
-            parameters = int(card.model["parameters"])
-            write_cost(self.out, Cost.of(result, parameters=parameters, device=self.run.device.type))
-            write_finished(self.out, card, output)
+        with process_group(self.run) as processes:
+            with intra_op_threads(self._threads or torch.get_num_threads()):
+                output = Trainer(self.method.train, self.run).fit(
+                    objective, batches, dev, self.out, settings=settings, accept_changes=self.accept_changes
+                )
+            result = self.result(output, card)
+            if self.run.is_main_process and result.ended is not None:
+                ids = self.vocabulary_ids(shards)
+                if ids is not None:
+                    counted = baselines(shards, train, held_out, ids, both=self.both_directions)
+                    result = dataclasses.replace(result, baselines=counted)
+                self._write_finished(shards, card, output, result)
+            processes.wait()  # a machine that is lost here must find the others when it comes back
         return result
+
+    def _write_finished(self, shards: Any, card: CardData, output: TrainOutput, result: TrainingResult) -> None:
+        """Write what belongs to a finished model: statistics for sentence vectors, what it cost, its card."""
+        write_statistics(self.out, self.corpus, shards, self.run.device)
+        parameters = int(card.model["parameters"])
+        write_cost(self.out, Cost.of(result, parameters=parameters, device=self.run.device.type))
+        write_finished(self.out, card, output)
 
     def resolve(self, shards: Any, train: range) -> None:
         """Resolve open settings: those of a resumed run, or for a new one what fits the text, the machine and the time."""

@@ -11,7 +11,8 @@ import dataclasses
 import json
 import logging
 import shutil
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,22 @@ class CheckpointManager:
         """Return the steps that have a checkpoint, latest first."""
         names = (file.stem.removeprefix("checkpoint-") for file in self.folder.glob("checkpoint-*.json"))
         return sorted((int(name) for name in names if name.isdigit()), reverse=True)
+
+    def wait_for(self, seen: Sequence[Sequence[int]], seconds: float = 60.0) -> None:
+        """Wait until the latest checkpoint that any process sees in its folder is here too; `seen`: by rank.
+
+        Network file systems show new files to other machines after some seconds. If it does not appear, the folder is not
+        shared, and the run would begin again on a machine that has become the main one.
+        """
+        latest = max(((steps[0], rank) for rank, steps in enumerate(seen) if steps), default=None)
+        until = time.monotonic() + seconds
+        while latest is not None and latest[0] > max(self.steps(), default=-1):
+            if time.monotonic() > until:
+                raise PolysemeError(
+                    f"process {latest[1]} finds the checkpoint of step {latest[0]} in {self.folder}, and process 0 does not: "
+                    "keep the folder on storage that all machines share"
+                )
+            time.sleep(0.2)
 
     def clean(self) -> None:
         """Remove partial files that a kill left: here (those of safetensors too), and in and beside the model's folder."""

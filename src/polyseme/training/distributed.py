@@ -2,12 +2,14 @@
 
 Under torchrun DistributedDataParallel averages the gradients (gloo on CPUs, nccl on GPUs). Everything small (words done, a
 request to stop, positions for the checkpoint) goes over a gloo group on the host, so that no GPU waits for it. Only the main
-process reads and writes files and broadcasts what it read: the machines need no shared disk.
+process writes files; it reads the checkpoint and broadcasts it. After a restart the main process may be on another machine, so
+the machines share the folder of the run, unless torchrun gives them fixed ranks.
 """
 
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -55,6 +57,9 @@ class SingleProcess:
         """Return the main process's value, in every process."""
         return value
 
+    def wait(self) -> None:
+        """Wait until all processes are here, for a day if need be."""
+
 
 class DistributedProcesses(SingleProcess):
     """The processes that torchrun started."""
@@ -87,6 +92,9 @@ class DistributedProcesses(SingleProcess):
         dist.broadcast_object_list(box, src=0, group=self._host)
         return box[0]
 
+    def wait(self) -> None:
+        dist.monitored_barrier(group=self._host, timeout=datetime.timedelta(days=1))
+
 
 @contextlib.contextmanager
 def process_group(run: Run) -> Iterator[SingleProcess]:
@@ -108,6 +116,14 @@ def process_group(run: Run) -> Iterator[SingleProcess]:
         dist.init_process_group("nccl" if cuda else "gloo", rank=run.rank, world_size=run.world_size)
     try:
         yield DistributedProcesses(run)
+    except RuntimeError as error:
+        if not (isinstance(error, dist.DistError) or "/gloo/" in str(error)):
+            raise
+        reason = str(error).partition("\n")[0].rpartition("] ")[2]
+        raise PolysemeError(
+            f"lost another process of this run ({reason}): torchrun restarts all of them from the last checkpoint if it may "
+            "(--max-restarts); otherwise the same command does"
+        ) from error
     finally:
         if ours:
             dist.destroy_process_group()

@@ -92,8 +92,10 @@ class FitLoop:
         """Start the run, or resume the one in the folder."""
         self._settings: dict[str, Any] = plain_settings(settings)
         checkpoint: Checkpoint | None = None
+        seen = self.processes.gather(self._checkpoints.steps()[:1])
         if self.state.run.is_main_process:
             self._checkpoints.clean()
+            self._checkpoints.wait_for(seen)
             checkpoint = self._checkpoints.latest()
             if checkpoint is not None and checkpoint.format == 1:
                 checkpoint.values["settings"] = translate_settings(checkpoint.values["settings"], settings)
