@@ -39,7 +39,7 @@ def main(text: str, out: str, workers: int = 2, steps: int = 1000) -> None:
         ),
     )
     trainer.fit()
-    print(f"the model is in {out}")
+    sys.stdout.write(f"the model is in {out}\n")
 
 
 if __name__ == "__main__":
