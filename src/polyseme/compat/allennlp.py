@@ -1,4 +1,6 @@
-"""AllenNLP's ELMo: `Elmo`, `batch_to_ids` and `ScalarMix` as in 2.10, `ElmoEmbedder` as in 0.9.
+"""AllenNLP's ELMo: `Elmo`, `batch_to_ids`, `ELMoCharacterMapper` and `ScalarMix` as in 2.10, `ElmoEmbedder` as in 0.9.
+
+`_ElmoBiLm` and `remove_sentence_boundaries` are here for programs that took the layers from the network inside `Elmo`.
 
 `Elmo` and `ElmoEmbedder` are stateful, as they were: row k of a batch reads on from row k of the batch before. `stateful=False`
 (new here) starts every sentence from the same state.
@@ -14,21 +16,44 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.base.errors import UsageError
-from polyseme.compat.allennlp_bilm import ElmoBiLm
+from polyseme.compat.allennlp_bilm import ElmoBiLm, remove_sentence_boundaries
 from polyseme.compat.elmo_embedder import DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE, ElmoEmbedder
 from polyseme.text.characters import Utf8Characters
 
-__all__ = ["DEFAULT_OPTIONS_FILE", "DEFAULT_WEIGHT_FILE", "Elmo", "ElmoEmbedder", "ScalarMix", "batch_to_ids"]
+__all__ = [
+    "DEFAULT_OPTIONS_FILE",
+    "DEFAULT_WEIGHT_FILE",
+    "ELMoCharacterMapper",
+    "Elmo",
+    "ElmoEmbedder",
+    "ScalarMix",
+    "_ElmoBiLm",
+    "batch_to_ids",
+    "remove_sentence_boundaries",
+]
+_ElmoBiLm = ElmoBiLm
 _EPSILON = 1e-13
+_CHARACTERS = Utf8Characters()
 
 
 def batch_to_ids(batch: Sequence[Sequence[str]]) -> Tensor:
     """Spell sentences of words as character ids, (sentences, longest, 50), with zeros on padding."""
-    characters = Utf8Characters()
-    ids = torch.zeros(len(batch), max(map(len, batch), default=0), characters.max_length, dtype=torch.int64)
+    ids = torch.zeros(len(batch), max(map(len, batch), default=0), _CHARACTERS.max_length, dtype=torch.int64)
     for row, words in enumerate(batch):
-        ids[row, : len(words)] = torch.from_numpy(characters.encode(list(words))[0])
+        ids[row, : len(words)] = torch.from_numpy(_CHARACTERS.encode(list(words))[0])
     return ids
+
+
+class ELMoCharacterMapper:
+    """Spells one word after another."""
+
+    max_word_length, bos_token, eos_token = _CHARACTERS.max_length, "<S>", "</S>"
+
+    @staticmethod
+    def convert_word_to_char_ids(word: str) -> list[int]:
+        """Spell one word: 50 ids."""
+        ids: list[int] = _CHARACTERS.encode([word])[0][0].tolist()
+        return ids
 
 
 class ScalarMix(nn.Module):
@@ -92,14 +117,16 @@ class Elmo(nn.Module):
         super().__init__()
         if module is not None and (options_file is not None or weight_file is not None):
             raise UsageError("give either options_file and weight_file, or module")
-        made = module or ElmoBiLm(options_file, weight_file, requires_grad, vocab_to_cache, stateful)
+        made = module or ElmoBiLm(options_file, weight_file, requires_grad, vocab_to_cache, stateful=stateful)
         self._elmo_lstm: Any = made
         self._keep_sentence_boundaries, self._dropout = keep_sentence_boundaries, nn.Dropout(dropout)
-        self._count = num_output_representations
-        for number in range(num_output_representations):
-            trainable = scalar_mix_parameters is None
-            mix = ScalarMix(made.num_layers, do_layer_norm, scalar_mix_parameters, trainable)  # type: ignore[arg-type]
+        trainable, layers = scalar_mix_parameters is None, int(made.num_layers)  # type: ignore[arg-type]
+        self._scalar_mixes: Any = [  # a list, whose modules have the names that AllenNLP gave them
+            ScalarMix(layers, do_layer_norm, scalar_mix_parameters, trainable) for _ in range(num_output_representations)
+        ]
+        for number, mix in enumerate(self._scalar_mixes):
             self.add_module(f"scalar_mix_{number}", mix)
+        self._has_cached_vocab = vocab_to_cache is not None
 
     def get_output_dim(self) -> int:
         return int(self._elmo_lstm.get_output_dim())
@@ -110,9 +137,8 @@ class Elmo(nn.Module):
         flat = inputs.reshape(-1, *inputs.shape[-2:])
         found = self._elmo_lstm(flat, None if word_inputs is None else word_inputs.reshape(-1, shape[-1]))
         layers, mask = found["activations"], found["mask"].bool()
-        mixed = [getattr(self, f"scalar_mix_{number}")(layers, mask) for number in range(self._count)]
+        mixed = [getattr(self, f"scalar_mix_{number}")(layers, mask) for number in range(len(self._scalar_mixes))]
         if not self._keep_sentence_boundaries:
-            mask = mask[:, 2:]
-            mixed = [each[:, 1:-1].masked_fill(~mask[..., None], 0.0) for each in mixed]
+            mixed, mask = [remove_sentence_boundaries(each, mask)[0] for each in mixed], mask[:, 2:]
         shape = (*shape[:-1], mask.shape[1])
         return {"elmo_representations": [self._dropout(each).view(*shape, -1) for each in mixed], "mask": mask.view(shape)}

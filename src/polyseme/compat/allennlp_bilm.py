@@ -21,10 +21,18 @@ _CACHED = ("_word_embedding.", "_bos_embedding", "_eos_embedding")  # computed f
 class ElmoBiLm(nn.Module):
     """All layers of an ELMo, with the sentence ends. `load_state_dict` reads weights that AllenNLP saved, too."""
 
-    def __init__(self, options: Any, weights: Any, requires_grad: bool, words: list[str] | None, stateful: bool) -> None:
+    def __init__(
+        self,
+        options_file: Any,
+        weight_file: Any,
+        requires_grad: bool = False,
+        vocab_to_cache: list[str] | None = None,
+        *,
+        stateful: bool = True,
+    ) -> None:
         super().__init__()
-        self.model = load_elmo(weights, options).requires_grad_(requires_grad)
-        self.num_layers, self.words, self.stateful = self.model.layers, words, stateful
+        self.model = load_elmo(weight_file, options_file).requires_grad_(requires_grad)
+        self.num_layers, self.words, self.stateful = self.model.layers, vocab_to_cache, stateful
 
     def get_output_dim(self) -> int:
         return self.model.dim
@@ -48,6 +56,12 @@ class ElmoBiLm(nn.Module):
         if ids is None or self.words is None or not ids.numel() or int(ids.max()) >= len(self.words) or int(ids.min()) < 0:
             return None
         return self.model.prepare([[self.words[place] for place in row if place] for row in ids.tolist()])
+
+
+def remove_sentence_boundaries(tensor: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Take the sentence ends off (batch, words + 2, dim) and off its mask; what was the end of a short sentence is zero."""
+    inside = mask[:, 2:]
+    return tensor[:, 1:-1].masked_fill(~inside.bool()[..., None], 0.0), inside
 
 
 def _rename(module: ElmoBiLm, state: dict[str, Any], prefix: str) -> None:

@@ -75,16 +75,20 @@ class BidirectionalLanguageModel(nn.Module):
             tokens[:, 0], tokens[rows, ends] = layers.ends[0].unbind(1)
             states = layers.states.transpose(0, 1)
             if self._padding_vectors and self._model.speller is not None:
-                states[:, 0][~batch.mask] = self._empty_word().repeat(2)
+                states[:, 0][~batch.mask] = vector_of_padding(self._model)
         tokens = tokens[..., : self._model.config.dim]
         found = {"lm_embeddings": states, "lengths": batch.lengths, "mask": batch.mask, "token_embeddings": tokens}
         arrays = found if isinstance(ids, Tensor) else {name: value.cpu().numpy() for name, value in found.items()}
         return {**arrays, "mixes": self.mixes}
 
-    def _empty_word(self) -> Tensor:
-        length = self._model.speller.max_length  # type: ignore[union-attr]
-        ids = torch.zeros(1, length, dtype=torch.int64, device=self._model.device)
-        return self._model.tokens(WordInputs(ids, torch.tensor([length]), None))[0]
+
+def vector_of_padding(model: Elmo) -> Tensor:
+    """What bilm-tf has on padding in layer 0, (dim,): the vector of a word without characters."""
+    assert model.speller is not None
+    length = model.speller.max_length
+    ids = torch.zeros(1, length, dtype=torch.int64, device=model.device)
+    with torch.no_grad():
+        return model.tokens(WordInputs(ids, torch.tensor([length]), None))[0].repeat(2)
 
 
 def weight_layers(

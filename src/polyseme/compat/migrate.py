@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from polyseme.api.arguments import FilePath
 from polyseme.base.config import Setting
-from polyseme.compat.old_names import HUB, MODULES, SESSIONS, WHOLE
+from polyseme.compat.old_names import ADVICE, HUB, MODULES, SESSIONS, SHARED, WHOLE
 from polyseme.compat.script_file import ScriptFile
 
 Script = Annotated[FilePath, Setting(help="Python file or notebook (.ipynb) that uses an old ELMo library.", metavar="SCRIPT")]
@@ -77,10 +77,15 @@ def _changes(tree: ast.Module, whole: str) -> Iterator[tuple[ast.stmt | ast.expr
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             target, names = MODULES.get(node.module or "", ("", frozenset()))
             ours = [alias for alias in node.names if alias.name in names]
-            rest = [alias for alias in node.names if alias.name not in names]
-            if ours:
-                kept = [ast.unparse(ast.ImportFrom(node.module, rest, 0))] if rest else []
-                yield node, [*kept, ast.unparse(ast.ImportFrom(f"polyseme.compat.{target}", ours, 0))]
+            parts = [alias for alias in node.names if alias not in ours and _is_replaced(f"{node.module}.{alias.name}")]
+            rest = [alias for alias in node.names if alias not in ours and alias not in parts]
+            new = [ast.unparse(ast.ImportFrom(node.module, rest, 0))] if rest else []
+            new += [ast.unparse(ast.ImportFrom(f"polyseme.compat.{target}", ours, 0))] if ours else []
+            for part in parts:  # from allennlp.modules import elmo
+                target = MODULES[f"{node.module}.{part.name}"][0]
+                new.append(f"from polyseme.compat import {target} as {part.asname or part.name}")
+            if ours or parts:
+                yield node, new
         elif isinstance(node, ast.Import):
             new = [_import(alias, whole) for alias in node.names]
             plain |= {alias.name for alias, each in zip(node.names, new, strict=True) if each and not alias.asname}
@@ -98,9 +103,14 @@ def _import(alias: ast.alias, whole: str) -> str:
         return f"from polyseme.compat import {WHOLE[HUB]} as {alias.asname or HUB}"
     if alias.name in WHOLE and alias.name != HUB:
         return f"from polyseme.compat import {WHOLE[alias.name]}" + (f" as {alias.asname}" if alias.asname else "")
-    if "." in alias.name and alias.name in MODULES and alias.name.partition(".")[0] not in ("flair", "bio_embeddings"):
+    if "." in alias.name and _is_replaced(alias.name):
         return f"import polyseme.compat.{MODULES[alias.name][0]}" + (f" as {alias.asname}" if alias.asname else "")
     return ""
+
+
+def _is_replaced(module: str) -> bool:
+    """Whether a module has a replacement as a whole."""
+    return module in MODULES and module not in SHARED
 
 
 def _only_elmo(whole: str) -> bool:
@@ -115,15 +125,25 @@ def _dotted(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else "?"
 
 
+def _missing(module: str, names: list[str]) -> Iterator[str]:
+    """What an import names that has no replacement."""
+    for name in (module, *names):
+        if name in ADVICE:
+            yield f"{name} has no replacement: {ADVICE[name]}"
+    if _is_replaced(module):
+        known = MODULES[module][1]
+        rest = [name for name in names if name not in known and not _is_replaced(f"{module}.{name}")]
+        if rest:
+            yield f"{', '.join(rest)} of {module} has no replacement"
+
+
 def _notes(tree: ast.Module, whole: str, first: int) -> Iterator[str]:
     """What import lines cannot change."""
     graph = re.search(rf"\b(?:bilm|{HUB}|polyseme\.compat)\b", whole) is not None
     for node in sorted((each for each in ast.walk(tree) if hasattr(each, "lineno")), key=lambda each: each.lineno):
         line = f"line {first + node.lineno}"
-        if isinstance(node, ast.ImportFrom) and node.module in MODULES and node.level == 0:
-            missing = [alias.name for alias in node.names if alias.name not in MODULES[node.module][1]]
-            if missing and node.module not in ("flair.embeddings", "allennlp.modules", "bio_embeddings.embed"):
-                yield f"{line}: {', '.join(missing)} of {node.module} has no replacement"
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield from (f"{line}: {note}" for note in _missing(node.module or "", [alias.name for alias in node.names]))
         elif isinstance(node, ast.Import) and any(alias.name == HUB for alias in node.names) and not _only_elmo(whole):
             yield f"{line}: {HUB} stays, because the script loads other modules too: use polyseme.compat.tfhub for its ELMo"
         elif graph and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

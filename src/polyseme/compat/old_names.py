@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 _FILES = {"DEFAULT_OPTIONS_FILE", "DEFAULT_WEIGHT_FILE"}
-_ALLENNLP = ("allennlp", frozenset({"Elmo", "ElmoEmbedder", "ScalarMix", "batch_to_ids"} | _FILES))
+_INSIDE = {"ELMoCharacterMapper", "_ElmoBiLm", "remove_sentence_boundaries"}
+_ALLENNLP = ("allennlp", frozenset({"Elmo", "ElmoEmbedder", "ScalarMix", "batch_to_ids"} | _FILES | _INSIDE))
 _BILM_NAMES = {"Batcher", "TokenBatcher", "BidirectionalLanguageModel", "weight_layers"}
 _BILM = ("bilm", frozenset(_BILM_NAMES | {"dump_bilm_embeddings", "dump_token_embeddings"}))
 _MANYLANGS, _SIMPLE = ("elmoformanylangs", frozenset({"Embedder"})), ("simple_elmo", frozenset({"ElmoModel"}))
@@ -12,9 +13,11 @@ _FLAIR, _SEQVEC = ("flair", frozenset({"ELMoEmbeddings"})), ("bio_embeddings", f
 HUB = "tensorflow_hub"
 MODULES: dict[str, tuple[str, frozenset[str]]] = {
     "allennlp.commands.elmo": _ALLENNLP,
+    "allennlp.data.token_indexers.elmo_indexer": _ALLENNLP,
     "allennlp.modules": _ALLENNLP,
     "allennlp.modules.elmo": _ALLENNLP,
     "allennlp.modules.scalar_mix": _ALLENNLP,
+    "allennlp.nn.util": _ALLENNLP,
     "bilm": _BILM,
     "bilm.data": _BILM,
     "bilm.elmo": _BILM,
@@ -33,6 +36,16 @@ MODULES: dict[str, tuple[str, frozenset[str]]] = {
 """By old module: the module of `polyseme.compat`, and the names that it has."""
 WHOLE = {"bilm": "bilm", "elmoformanylangs": "elmoformanylangs", "simple_elmo": "simple_elmo", HUB: "tfhub"}
 """Modules that are imported as a whole (`import bilm`)."""
+SHARED = frozenset(
+    {"allennlp.modules", "allennlp.nn.util", "bio_embeddings", "bio_embeddings.embed", "flair.embeddings"}
+    | {"flair.embeddings.legacy", "flair.embeddings.token"}
+)
+"""Modules that have much besides ELMo: what else a script imports from them stays, and they are not replaced as a whole."""
+ADVICE = {
+    "bilm.training": "train with `polyseme pretrain elmo`; polyseme.load reads a checkpoint as it is, without dump_weights",
+    "ElmoTokenEmbedder": "use polyseme.compat.allennlp.Elmo with num_output_representations=1",
+}
+"""Modules and classes without a replacement, and what to do instead."""
 SESSIONS = {
     "placeholder": "there are no placeholders: call the model with the ids or texts themselves",
     "Session": "there is no session: the model computes at once",

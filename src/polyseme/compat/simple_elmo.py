@@ -16,10 +16,10 @@ import numpy as np
 import torch
 
 from polyseme.base.errors import PolysemeError, UsageError
+from polyseme.compat.bilm import vector_of_padding
 from polyseme.compat.bilm_batches import Batcher
 from polyseme.compat.weights import load_elmo
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.elmo_words import WordInputs
 from polyseme.encoders.id_batch import batch_of_ids
 
 LayerName = Literal["top", "average", "all"]
@@ -31,9 +31,14 @@ class ElmoModel:
 
     model: Elmo
 
-    def load(self, directory: str | Path, max_batch_size: int = 32, limit: int = 100, full: bool = False) -> str:
-        """Load a model; `full`: one that predicts words. (`limit` was a size of a cache; it has no effect.)"""
-        self.model, self.batch_size = load_elmo(directory), max_batch_size
+    def load(
+        self, directory: str | Path, max_batch_size: int = 32, limit: int = 100, full: bool = False, *, top: bool = False
+    ) -> str:
+        """Load a model; `full`: one that predicts words. (`limit` was a size of a cache; it has no effect.)
+
+        `top`, as in the first releases: vectors are those of the top layer where a call does not choose the layers.
+        """
+        self.model, self.batch_size, self._layers = load_elmo(directory), max_batch_size, "top" if top else "average"
         if full and not self.model.predicts_words:
             raise PolysemeError(f"{directory} has no output layer or no vocabulary, so it cannot predict words")
         self.vocab, self.n_layers, self.vector_size = self.model.vocabulary, self.model.layers, self.model.dim
@@ -44,14 +49,14 @@ class ElmoModel:
         self,
         texts: Sequence[Sequence[str]],
         warmup: bool = True,
-        layers: LayerName = "average",
+        layers: LayerName | None = None,
         session: object = None,
         *,
         bug_compatible: bool = False,
     ) -> np.ndarray:
         """Return float64 vectors, zero on padding: (n, longest, dim), for "all" (n, layers, longest, dim).
 
-        With a `session` (any object) the state goes on from the call before.
+        `layers`: top, average (the default) or all. With a `session` (any object) the state goes on from the call before.
         """
         batches = self._embed(texts, warmup, layers, session, bug_compatible)
         longest = max(array.shape[-2] for batch in batches for array in batch)
@@ -61,14 +66,14 @@ class ElmoModel:
         self,
         texts: Sequence[Sequence[str]],
         warmup: bool = True,
-        layers: LayerName = "average",
+        layers: LayerName | None = None,
         session: object = None,
         *,
         bug_compatible: bool = False,
     ) -> np.ndarray:
         """Return one float64 vector of unit length per sentence, (n, dim); for "all" (n, layers, dim), each of unit norm."""
-        found = []
-        for array in [each for batch in self._embed(texts, warmup, layers, session, bug_compatible) for each in batch]:
+        found, batches = [], self._embed(texts, warmup, layers, session, bug_compatible)
+        for array in [each for batch in batches for each in batch]:
             if bug_compatible and layers == "all":  # the axes were renamed instead of swapped
                 array = array.reshape(array.shape[1], array.shape[0], array.shape[2]).swapaxes(0, 1)
             mean = array.astype(np.float64).sum(-2) / max(array.shape[-2], 1)
@@ -102,9 +107,10 @@ class ElmoModel:
         return results
 
     def _embed(
-        self, texts: Sequence[Sequence[str]], warmup: bool, layers: str, session: object, padding: bool
+        self, texts: Sequence[Sequence[str]], warmup: bool, layers: str | None, session: object, padding: bool
     ) -> list[list[np.ndarray]]:
         """The vectors of each batch; with `padding`, sentences as long as the longest of their batch."""
+        layers = layers or self._layers
         if layers not in _LAYERS:
             raise UsageError(f"layers is {layers!r}; allowed: {', '.join(_LAYERS)}")
         sentences = [list(words) for words in texts]
@@ -112,9 +118,9 @@ class ElmoModel:
             raise UsageError("there are no texts: give at least one sentence")
         if session is None:
             self.model.reset_state()
-        step, found = self.batch_size, []
-        for begin in [*([0] if warmup else []), *range(0, len(sentences), step)]:
-            batch = sentences[begin : begin + step]
+        found = []
+        for begin in [*([0] if warmup else []), *range(0, len(sentences), self.batch_size)]:
+            batch = sentences[begin : begin + self.batch_size]
             found.append(self.model.embed(batch, layers=_LAYERS[layers], start="carry", batch_size=len(batch)))
         found = found[1:] if warmup else found
         if padding:
@@ -126,9 +132,7 @@ class ElmoModel:
         """What the original has on padding, (dim,) or (layers, 1, dim): the vector of a word without characters in layer 0."""
         stack = np.zeros((self.n_layers, 1, self.vector_size), np.float32)
         if self.max_chars is not None:
-            ids = WordInputs(torch.zeros(1, self.max_chars, dtype=torch.int64), torch.tensor([self.max_chars]), None)
-            with torch.no_grad():
-                stack[0] = self.model.tokens(ids).repeat(1, 2).numpy()
+            stack[0] = vector_of_padding(self.model).cpu().numpy()
         return {"all": stack, "top": stack[-1], "average": stack.mean(0)}[layers]
 
 

@@ -3,6 +3,7 @@
     elmo = hub.Module("elmo_3/", trainable=True)                            # as in TensorFlow 1, without a session
     elmo(["the cat is on the mat"], signature="default", as_dict=True)["elmo"]
     hub.load("elmo_3/").signatures["default"](["the cat is on the mat"])    # as in TensorFlow 2
+    hub.KerasLayer("elmo_3/")(["the cat is on the mat"])                    # outside a network of Keras
 
 The model is the unpacked SavedModel or any other ELMo. Sentences do not depend on each other. Gradients are for the four
 weights of the mix, with `trainable=True`, after `module.train()`.
@@ -76,6 +77,30 @@ class Module(nn.Module):
             mean = mixed.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
         found = {"word_emb": states[0, :, :, : self._model.config.dim], "elmo": mixed, "default": mean}
         return found | {f"lstm_outputs{level}": states[level] for level in range(1, len(states))}
+
+
+class KerasLayer(Module):
+    """As `tensorflow_hub.KerasLayer`: calls give one output, or all with `signature_outputs_as_dict`."""
+
+    def __init__(
+        self,
+        handle: str | Path,
+        trainable: bool = False,
+        signature: str = "default",
+        signature_outputs_as_dict: bool = False,
+        output_key: str | None = None,
+        **keras: object,
+    ) -> None:
+        super().__init__(handle, trainable)
+        self._signature, self._all = signature, signature_outputs_as_dict
+        self._output = output_key or "default"  # `keras`: settings of a layer in a network, such as dtype and input_shape
+
+    def forward(self, inputs: Any, signature: str | None = None, as_dict: bool = False) -> Any:
+        """Embed strings, or words and lengths, by the signature of the layer."""
+        found = super().forward(inputs, signature or self._signature, as_dict=True)
+        if not (self._all or as_dict) and self._output not in found:
+            raise UsageError(f"output_key is {self._output!r}; allowed: {', '.join(found)}")
+        return found if self._all or as_dict else found[self._output]
 
 
 def load(handle: str | Path, tags: object = None, options: object = None) -> Module:

@@ -407,16 +407,32 @@ class PolysemeModel(PolysemePreTrainedModel):
         return Batch(ElmoInputs(WordInputs(characters, used, words), index), mask, lengths)
 
 
-class PolysemeForTokenClassification(PolysemePreTrainedModel):
-    """A label for each word: a mix of the layers, dropout and a linear layer."""
+class _Classifier(PolysemePreTrainedModel):
+    """An ELMo, a mix of its layers, dropout and a linear layer."""
+
+    pooled: ClassVar[int] = 1
+    """How many vectors, of the size of a word's, the linear layer reads."""
 
     def __init__(self, config: PolysemeConfig) -> None:
         super().__init__(config)
         self.elmo = PolysemeModel(config)
         self.mix = Mix(config.num_hidden_layers + 1)
         self.dropout = nn.Dropout(config.classifier_dropout)
-        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        self.classifier = nn.Linear(self.pooled * config.hidden_size, config.num_labels)
         self.post_init()
+
+    def layers(
+        self, input_ids: Tensor, character_ids: Tensor | None, attention_mask: Tensor | None, hidden: bool | None
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, ...] | None]:
+        """Return the mixed layers (batch, words, dim), the mask, and all layers if they are asked for."""
+        found = self.elmo(input_ids, character_ids, attention_mask, output_hidden_states=True).hidden_states
+        mask = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+        wanted = self.config.output_hidden_states if hidden is None else hidden
+        return self.mix(torch.stack(found), mask), mask, found if wanted else None
+
+
+class PolysemeForTokenClassification(_Classifier):
+    """A label for each word: a mix of the layers, dropout and a linear layer."""
 
     def forward(
         self,
@@ -429,23 +445,17 @@ class PolysemeForTokenClassification(PolysemePreTrainedModel):
         **kwargs: Any,
     ) -> Any:
         """Return logits (batch, words, labels), and the loss of `labels` (batch, words), of which -100 does not count."""
-        states, mask, hidden = _layers(self, input_ids, character_ids, attention_mask, output_hidden_states)
-        logits = self.classifier(self.dropout(self.mix(states, mask)))
+        mixed, _, hidden = self.layers(input_ids, character_ids, attention_mask, output_hidden_states)
+        logits = self.classifier(self.dropout(mixed))
         loss = None if labels is None else F.cross_entropy(logits.flatten(0, 1), labels.flatten())
         output = TokenClassifierOutput(loss=loss, logits=logits, hidden_states=hidden)
         return output if return_dict is not False else output.to_tuple()
 
 
-class PolysemeForSequenceClassification(PolysemePreTrainedModel):
+class PolysemeForSequenceClassification(_Classifier):
     """A label, several, or a number for a text: a mix of the layers, [last; max; mean] of its words and a linear layer."""
 
-    def __init__(self, config: PolysemeConfig) -> None:
-        super().__init__(config)
-        self.elmo = PolysemeModel(config)
-        self.mix = Mix(config.num_hidden_layers + 1)
-        self.dropout = nn.Dropout(config.classifier_dropout)
-        self.classifier = nn.Linear(3 * config.hidden_size, config.num_labels)
-        self.post_init()
+    pooled = 3
 
     def forward(
         self,
@@ -458,8 +468,7 @@ class PolysemeForSequenceClassification(PolysemePreTrainedModel):
         **kwargs: Any,
     ) -> Any:
         """Return logits (batch, labels), and the loss of `labels`, by `config.problem_type` as in transformers."""
-        states, mask, hidden = _layers(self, input_ids, character_ids, attention_mask, output_hidden_states)
-        mixed = self.mix(states, mask)
+        mixed, mask, hidden = self.layers(input_ids, character_ids, attention_mask, output_hidden_states)
         logits = self.classifier(self.dropout(concat_pool(mixed, mask, final_states(mixed, mask))))
         loss = None if labels is None else self._loss(logits, labels)
         output = SequenceClassifierOutput(loss=loss, logits=logits, hidden_states=hidden)
@@ -475,16 +484,6 @@ class PolysemeForSequenceClassification(PolysemePreTrainedModel):
         if kind.startswith("multi_label"):
             return F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))
         return F.cross_entropy(logits, labels.reshape(-1))
-
-
-def _layers(
-    model: Any, input_ids: Tensor, character_ids: Tensor | None, attention_mask: Tensor | None, hidden: bool | None
-) -> tuple[Tensor, Tensor, tuple[Tensor, ...] | None]:
-    """All layers (layers, batch, words, dim), the mask, and the layers again if they are asked for."""
-    found = model.elmo(input_ids, character_ids, attention_mask, output_hidden_states=True).hidden_states
-    mask = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
-    wanted = model.config.output_hidden_states if hidden is None else hidden
-    return torch.stack(found), mask, found if wanted else None
 
 
 AutoConfig.register("polyseme", PolysemeConfig, exist_ok=True)
