@@ -29,10 +29,23 @@ def test_offline_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_fetched_comes_from_the_hub_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With safetensors, copies of the weights for other programs are not downloaded; without, all files are."""
     import huggingface_hub
 
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name: str(tmp_path / name.replace("/", "--")))
+    files = ["config.json", "model.safetensors", "pytorch_model.bin", "tf_model.h5", "onnx/model.onnx", "merges.txt"]
+    ignored: list[object] = []
+
+    def download(name: str, ignore_patterns: list[str] | None) -> str:
+        ignored.append(ignore_patterns and list(filter_repo_objects(files, ignore_patterns=ignore_patterns)))
+        return str(tmp_path / name.replace("/", "--"))
+
+    filter_repo_objects = huggingface_hub.utils.filter_repo_objects
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    monkeypatch.setattr(huggingface_hub.HfApi, "list_repo_files", lambda self, name: files)
     assert cached_path("owner/model") == tmp_path / "owner--model"
+    monkeypatch.setattr(huggingface_hub.HfApi, "list_repo_files", lambda self, name: ["vectors.bin"])
+    cached_path("owner/model")
+    assert ignored == [["config.json", "model.safetensors", "merges.txt"], None]
 
 
 def test_card() -> None:

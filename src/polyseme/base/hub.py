@@ -12,6 +12,8 @@ from pathlib import Path
 from polyseme.base.errors import PolysemeError
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+_COPIES = ["*.bin", "*.h5", "*.msgpack", "*.ot", "*.tflite", "*.ckpt", "*.pt", "*.pth", "coreml/*", "onnx/*", "openvino/*"]
+"""The same weights for other programs: bert-base-uncased has five such copies beside its safetensors."""
 
 
 def cached_path(name: str | Path, known_names: Sequence[str] = ()) -> Path:
@@ -28,11 +30,21 @@ def cached_path(name: str | Path, known_names: Sequence[str] = ()) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(name))
+        return Path(snapshot_download(name, ignore_patterns=_COPIES if _has_safetensors(name) else None))
     except Exception as error:  # of many kinds: no network, no such repository, offline, no permission
         raise PolysemeError(
             f"{name}: no such local path, and it cannot be downloaded from the hub ({_reason(error)})"
         ) from error
+
+
+def _has_safetensors(name: str) -> bool:
+    """Whether a repository has weights that polyseme reads, so that others need no download; offline it is not asked."""
+    from huggingface_hub import HfApi
+
+    try:
+        return any(file.endswith(".safetensors") for file in HfApi().list_repo_files(name))
+    except Exception:  # of many kinds; the download itself says what is wrong, or takes the cache
+        return False
 
 
 def upload_folder(folder: Path, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
