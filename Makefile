@@ -75,7 +75,7 @@ INTEGRATIONS := newest oldest flair
 	touch $@
 
 test-integrations: $(INTEGRATIONS:%=.venv-integrations/%/ready)
-	set -e; for name in $(INTEGRATIONS); do .venv-integrations/$$name/bin/python -m pytest -q tests/integrations; done
+	set -e; for name in $(INTEGRATIONS); do .venv-integrations/$$name/bin/python -m pytest -q tests/integrations tests/compat; done
 
 # Sphinx and its parts, beside what the tests need
 $(VENV)/docs-ready: $(VENV)/ready

@@ -10,7 +10,15 @@ import pytest
 import torch
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.compat.allennlp import Elmo, ElmoEmbedder, ScalarMix, batch_to_ids
+from polyseme.compat.allennlp import (
+    Elmo,
+    ElmoEmbedder,
+    ELMoCharacterMapper,
+    ScalarMix,
+    _ElmoBiLm,
+    batch_to_ids,
+    remove_sentence_boundaries,
+)
 from tests.compat.small_models import MORE, SENTENCES, SmallModel, bilm_model, close, padded
 from tests.golden_path import golden
 from tests.oracle.make import BilmSettings, allennlp_state
@@ -25,6 +33,23 @@ def test_character_ids() -> None:
     expected = [byte_ids(list(body), 50) for body in ("é".encode(), [256], b"y" * 60)]
     assert ids[0].tolist() == (np.array(expected) + 1).tolist()
     assert int(ids[1].sum()) == 0
+    for word, row in zip(["é", "<S>", "y" * 60], ids[0].tolist(), strict=True):
+        assert ELMoCharacterMapper.convert_word_to_char_ids(word) == ELMoCharacterMapper().convert_word_to_char_ids(word) == row
+
+
+def test_layers_of_the_network_inside(small: SmallModel) -> None:
+    """`_ElmoBiLm`, which programs for AllenNLP 2 used in place of `ElmoEmbedder`: with sentence ends, and without."""
+    bilm = _ElmoBiLm(small.options, small.weights)
+    sentences = [*SENTENCES, []]
+    assert bilm.get_output_dim() == 16 and bilm.num_layers == 3
+    found = bilm(batch_to_ids(sentences))
+    whole = [small.oracle.embed_with_ends(words)[0] for words in sentences]
+    close(torch.stack(found["activations"], 1), padded(whole))
+    assert found["mask"].sum(1).tolist() == [len(words) + 2 for words in sentences]
+    inside = [remove_sentence_boundaries(layer, found["mask"])[0] for layer in found["activations"]]
+    close(torch.stack(inside, 1), padded([layers[:, 1:-1] for layers in whole]))
+    _, mask = remove_sentence_boundaries(found["activations"][0], found["mask"].long())
+    assert mask.sum(1).tolist() == [len(words) for words in sentences]
 
 
 def test_state_goes_on_from_batch_to_batch(small: SmallModel) -> None:

@@ -61,6 +61,32 @@ def test_only_imports_change(tmp_path: Path) -> None:
     assert "nothing to change" in str(again)
 
 
+def test_modules_by_another_name_and_what_has_no_replacement(tmp_path: Path) -> None:
+    path = tmp_path / "old.py"
+    path.write_text(
+        "from allennlp.modules import elmo, Embedding\n"
+        "from allennlp.nn.util import remove_sentence_boundaries, get_text_field_mask\n"
+        "from allennlp.modules.token_embedders import ElmoTokenEmbedder\n"
+        "from bilm.training import train, load_vocab\n"
+        "import allennlp.modules\n",
+    )
+    found = polyseme.migrate(path, write=True)
+    assert path.read_text().splitlines() == [
+        "from allennlp.modules import Embedding",
+        "from polyseme.compat import allennlp as elmo",
+        "from allennlp.nn.util import get_text_field_mask",
+        "from polyseme.compat.allennlp import remove_sentence_boundaries",
+        "from allennlp.modules.token_embedders import ElmoTokenEmbedder",
+        "from bilm.training import train, load_vocab",
+        "import allennlp.modules",
+    ]
+    assert found.notes == [
+        "line 3: ElmoTokenEmbedder has no replacement: use polyseme.compat.allennlp.Elmo with num_output_representations=1",
+        "line 4: bilm.training has no replacement: train with `polyseme pretrain elmo`; polyseme.load reads a checkpoint as it "
+        "is, without dump_weights",
+    ]
+
+
 def test_other_modules_of_the_hub_stay(tmp_path: Path) -> None:
     path = tmp_path / "old.py"
     path.write_text('import tensorflow_hub\nx = "https://tfhub.dev/google/elmo/2"\ny = "https://tfhub.dev/google/nnlm/1"\n')

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import polyseme
-from polyseme.base.errors import FormatError
+from polyseme.base.errors import FormatError, UsageError
 from polyseme.compat import tfhub
 from polyseme.formats import tf_checkpoint
 from polyseme.formats.crc32c import crc32c
@@ -127,6 +127,20 @@ def test_the_module_of_tensorflow_hub(hub: Path) -> None:
             np.testing.assert_allclose(found["elmo"].numpy()[row, :words], mixed, atol=1e-5)
             np.testing.assert_allclose(found["default"][row], mixed.mean(0), atol=1e-5)
             assert not found["elmo"][row, words:].any()
+
+
+def test_a_layer_of_keras_outside_a_network(hub: Path) -> None:
+    lines = np.array(["the bank", "river"])
+    found = tfhub.Module(hub)(lines, as_dict=True)
+    one = tfhub.KerasLayer(hub, trainable=False, input_shape=[], dtype="string")
+    torch.testing.assert_close(one(lines), found["default"])
+    every = tfhub.KerasLayer(hub, signature="default", signature_outputs_as_dict=True)
+    torch.testing.assert_close(every(lines), found)
+    torch.testing.assert_close(tfhub.KerasLayer(hub, output_key="elmo")(lines), found["elmo"])
+    words = tfhub.KerasLayer(hub, signature="tokens", output_key="elmo")
+    torch.testing.assert_close(words({"tokens": [["the", "bank"], ["river", ""]], "sequence_len": [2, 1]}), found["elmo"])
+    with pytest.raises(UsageError, match="output_key is 'top'; allowed: word_emb, elmo, default"):
+        tfhub.KerasLayer(hub, output_key="top")(lines)
 
 
 def test_the_mix_of_a_module_can_be_trained(hub: Path) -> None:

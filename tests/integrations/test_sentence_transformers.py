@@ -87,11 +87,11 @@ def pairs(part: str, count: int) -> dict[str, list]:
 @pytest.mark.slow
 def test_training_on_similarity_beats_what_it_began_with(tmp_path: Path) -> None:
     """One answer for all pairs has a correlation of 0; plain means are what an ELMo has before training."""
-    model, test = sentence_transformer("en", device="cpu"), pairs("dev", 300)
+    model, test = sentence_transformer("en", device="cpu"), pairs("dev", 200)
     evaluator = EmbeddingSimilarityEvaluator(test["first"], test["second"], test["label"], main_similarity="cosine")
     before = evaluator(model)[evaluator.primary_metric]
     options = {"num_train_epochs": 1, "per_device_train_batch_size": 16, "learning_rate": 3e-4}
-    train(model, Dataset.from_dict(pairs("train", 600)), losses.CosineSimilarityLoss(model), tmp_path, **options)
+    train(model, Dataset.from_dict(pairs("train", 320)), losses.CosineSimilarityLoss(model), tmp_path, **options)
     after = evaluator(model)[evaluator.primary_metric]
     print(f"similarity: {before:.3f} before, {after:.3f} after")
     assert after > before + 0.03 and after > 0.4
