@@ -1,8 +1,8 @@
-'''Programs that make the calls of public scripts, each with the repository and the file that it follows.
+"""Programs that make the calls of public scripts, each with the repository and the file that it follows.
 
-They are written anew, with small models: the same calls, in the same order, on the same kinds of arguments. Those of bilm-tf and
-TensorFlow Hub have no session. Each leaves its arrays in `result`.
-'''
+They are written anew, with small models: the same calls, in the same order, on the same kinds of arguments. Those of bilm-tf
+and TensorFlow Hub have no session. Each leaves its arrays in `result`.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def load_elmo(cuda_device: int) -> ElmoEmbedder:
     return ElmoEmbedder(options_file=OPTIONS, weight_file=WEIGHTS, cuda_device=cuda_device)
 
 elmo = load_elmo(-1)
-result = [parse_sentence(elmo.embed_sentence(words), mode) for words, mode in zip(TEXT, ["average", "weighted_average", "last"])]
+modes = ["average", "weighted_average", "last"]
+result = [parse_sentence(elmo.embed_sentence(words), mode) for words, mode in zip(TEXT, modes)]
 for vectors in elmo.embed_sentences(TEXT, batch_size=2):
     result.append(parse_sentence(vectors))
 """,

@@ -12,8 +12,8 @@ import torch
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.compat.allennlp import (
     Elmo,
-    ElmoEmbedder,
     ELMoCharacterMapper,
+    ElmoEmbedder,
     ScalarMix,
     _ElmoBiLm,
     batch_to_ids,
