@@ -2,7 +2,7 @@
 
 A Chinese page ends with a comment that has the hash of the English page it was translated from. After a page has been
 brought up to date, `python -m scripts.translations --stamp docs/zh/PAGE.md` writes the new hash. The course has no stamps:
-a test compares the code of its two languages. `results` and `reference` are read in English.
+a test compares the code of its two languages. The reference and some pages of results are read in English.
 """
 
 from __future__ import annotations
@@ -15,14 +15,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 STAMP = re.compile(r"\n*<!-- translated from (\w+) -->\n*\Z")
-ENGLISH_ONLY = ("course", "reference", "results")
+ENGLISH_ONLY = {
+    "course",
+    "reference",
+    *(f"results/{name}.md" for name in ("defaults", "models", "sentence-vectors", "trials", "tuning")),
+}
+"""Folders, of which only `index.md` is translated, and pages."""
 
 
 def pairs() -> list[tuple[Path, Path]]:
     """Each English page and its Chinese one, which may be missing."""
     pages = sorted((ROOT / "docs" / "en").rglob("*.md"))
     inside = [(page, page.relative_to(ROOT / "docs" / "en")) for page in pages]
-    wanted = [(page, path) for page, path in inside if path.parts[0] not in ENGLISH_ONLY or path.name == "index.md"]
+    wanted = [
+        (page, path) for page, path in inside if path.name == "index.md" or not {path.parts[0], str(path)} & {*ENGLISH_ONLY}
+    ]
     found = [(page, ROOT / "docs" / "zh" / path) for page, path in wanted if "generated" not in path.parts]
     return [(ROOT / "README.md", ROOT / "README.zh.md"), *found]
 

@@ -14,6 +14,7 @@ FILES = {
     "train.conll": TAGS,
     "dev.conll": TAGS,
     "train.tsv": "\n".join(TEXTS) + "\n",
+    "dev.tsv": "\n".join(TEXTS) + "\n",
     "pairs.tsv": "\n".join(PAIRS) + "\n",
 }
 

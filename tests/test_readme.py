@@ -29,10 +29,10 @@ SLOW = {
     "en/concepts/mixing-bash": "trains a tagger",
     "en/concepts/layers-bash": "probes all samples, as the README does",
     "en/get-started/command-line-bash": "has the commands of the README",
-    "en/how-to/classify-bash": "trains two tasks",
+    "en/how-to/classify": "trains three tasks",
     "en/how-to/compare": "trains six taggers",
     "en/how-to/scale": "starts processes of its own",
-    "en/how-to/tag-bash": "trains a tagger, as the Python of the page does",
+    "en/how-to/tag": "trains two taggers",
     "en/how-to/train-bash": "trains two models",
     "en/reference/training-bash": "has the commands of how-to/train",
 }

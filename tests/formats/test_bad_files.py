@@ -323,6 +323,8 @@ def test_unknown_things(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     refused(tmp_path / "notes.txt", "notes.txt: has no known format; expected")
     refused(tmp_path, r"has no known model \(found: notes.txt\)")
+    (tmp_path / "elmo_options.json").write_text("{}")
+    refused(tmp_path / "elmo_options.json", "has the options of a model, not its weights: give the weights file, or its folder")
     with pytest.raises(PolysemeError, match="no such file or folder"):
         load(tmp_path / "nowhere")
 

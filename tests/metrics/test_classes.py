@@ -89,6 +89,11 @@ def test_rendering(table):
     ]
 
 
+def test_a_class_without_examples_or_answers_has_a_dash():
+    lines = str(confusion(["a", "a"], ["a", "a"], labels=["a", "none"])).splitlines()
+    assert lines[2].split() == ["none", "0", "0", "0", "-"] and lines[-1].split() == ["precision", "1.000", "-", "1.000"]
+
+
 def test_chinese_labels_line_up():
     lines = str(confusion(["积极的", "消极", "neutral"], ["积极的", "积极的", "neutral"])).splitlines()
     widths = [sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in line) for line in lines]

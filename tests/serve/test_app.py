@@ -237,7 +237,7 @@ def test_cors_is_off_unless_an_origin_is_allowed(service: TestClient, models: Se
 # ---- health, metrics, logs
 
 
-def test_not_ready_until_loaded() -> None:
+def test_not_ready_until_loaded(caplog: pytest.LogCaptureFixture) -> None:
     import threading
 
     may_load = threading.Event()
@@ -246,9 +246,11 @@ def test_not_ready_until_loaded() -> None:
         assert may_load.wait(10)
         return tiny_models()
 
-    with TestClient(create_app(ServeConfig(), load), base_url="http://localhost") as service:
+    app, access = create_app(ServeConfig(), load), "polyseme.serve.access"
+    with TestClient(app, base_url="http://localhost") as service, caplog.at_level(logging.INFO, access):
         assert service.get("/livez").status_code == 200
         assert "loading" in message(service.get("/readyz"), 503)
+        assert [each for each in caplog.records if each.name == access] == []  # asked many times, each a line otherwise
         answer = service.post("/v1/words", json={"input": "a"})
         assert "loading" in message(answer, 503) and answer.headers["retry-after"] == "1"
         may_load.set()

@@ -217,6 +217,10 @@ def _read_file(path: Path, given: GivenFiles) -> Encoder:
         return _read_vectors(path, given)
     if _is_archive(path):
         return _read_archive(path, given)
+    if path.name.endswith("options.json"):
+        raise FormatError(
+            path, f"has the options of a model, not its weights: give the weights file, or its folder, {path.parent}"
+        )
     raise FormatError(path, f"has no known format; expected {EXPECTED}")
 
 

@@ -84,9 +84,11 @@ class Confusion:
         classes = self.classes
         rows = [["truth \\ answer", *self.labels, "all", "recall"]]
         for label, counts in zip(self.labels, self.counts.tolist(), strict=True):
-            rows.append([label, *map(str, counts), str(classes[label].gold), f"{classes[label].recall:.3f}"])
+            recall = f"{classes[label].recall:.3f}" if classes[label].gold else "-"
+            rows.append([label, *map(str, counts), str(classes[label].gold), recall])
         rows.append(["all", *(str(each.predicted) for each in classes.values()), str(int(self.counts.sum())), ""])
-        rows.append(["precision", *(f"{each.precision:.3f}" for each in classes.values()), "", f"{self.accuracy:.3f}"])
+        precisions = [f"{each.precision:.3f}" if each.predicted else "-" for each in classes.values()]
+        rows.append(["precision", *precisions, "", f"{self.accuracy:.3f}"])
         return columns(rows, indent=0, right=range(1, len(rows[0])))
 
 

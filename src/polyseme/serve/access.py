@@ -51,7 +51,7 @@ class AccessLog:
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         endpoint = getattr(scope.get("route"), "path", "other")
         self._metrics.request_done(endpoint, status, seconds)
-        if endpoint in ("/livez", "/readyz", "/metrics") and status < 400:
+        if endpoint in ("/livez", "/readyz", "/metrics") and (status < 400 or status == 503):  # 503: while loading
             return
         state, client = scope["state"], scope.get("client")
         fields: dict[str, Any] = {
