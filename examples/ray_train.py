@@ -35,7 +35,7 @@ def main(text: str, out: str, workers: int = 2, steps: int = 1000) -> None:
         train_loop_config=settings | {"device": "cuda" if cuda else "cpu", "checkpoint_seconds": 60.0},
         scaling_config=ScalingConfig(num_workers=workers, use_gpu=cuda),
         run_config=RunConfig(
-            name=Path(out).name, storage_path=str(Path(out).resolve().parent), failure_config=FailureConfig(max_failures=10)
+            name=f"{Path(out).name}-ray", storage_path=str(Path(out).resolve().parent), failure_config=FailureConfig(max_failures=10)
         ),
     )
     trainer.fit()

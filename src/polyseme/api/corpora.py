@@ -17,10 +17,10 @@ from polyseme.base.options import Option, options_of
 if TYPE_CHECKING:
     from polyseme.pretraining.forecast import Forecast
     from polyseme.scale.cleaning import CleanedCorpus
-    from polyseme.scale.config import CleaningConfig, EngineConfig
+    from polyseme.scale.config import CleaningConfig, TextEngineConfig
     from polyseme.text.config import TextConfig
     from polyseme.text.corpus_report import CorpusReport
-    from polyseme.text.files.reader import ChunkMap
+    from polyseme.text.files.reader import TextEngine
     from polyseme.text.filtering.quality import FilterConfig
 
 Sources = Annotated[
@@ -118,7 +118,7 @@ def _forecast_rows(forecast: Forecast) -> dict[str, Any]:
     }
 
 
-@with_settings(text="polyseme.text.config:TextConfig", engine="polyseme.scale.config:EngineConfig")
+@with_settings(text="polyseme.text.config:TextConfig", engine="polyseme.scale.config:TextEngineConfig")
 def check_corpus(
     source: Sources,
     *,
@@ -126,7 +126,7 @@ def check_corpus(
     epochs: Epochs = None,
     device: ForecastDevice = None,
     text: TextConfig,
-    engine: EngineConfig,
+    engine: TextEngineConfig,
 ) -> CorpusCheck:
     """Count what a text holds and report what is wrong with it, before hours of training go into it.
 
@@ -138,24 +138,24 @@ def check_corpus(
 
     files = [source] if isinstance(source, str | Path) else source
     with progress("checking", unit="words") as advance:
-        report = open_text(files, text, chunk_map=_chunk_map(engine)).check(advance)  # type: ignore[arg-type]
+        report = open_text(files, text, engine=text_engine(engine)).check(advance)  # type: ignore[arg-type]
     forecast = _forecast(report, size, epochs, device) if size is not None and report.words else None
     return CorpusCheck(report, forecast, " ".join(map(str, files)), text.skip_bad_lines)
 
 
 def text_options() -> dict[str, Option]:
     """The options of reading a text once: all but the folder that keeps it encoded."""
-    from polyseme.scale.config import EngineConfig
+    from polyseme.scale.config import TextEngineConfig
     from polyseme.text.config import TextConfig
 
     return {
         name: option
-        for name, option in options_of({"text": TextConfig(), "engine": EngineConfig()}).items()
+        for name, option in options_of({"text": TextConfig(), "engine": TextEngineConfig()}).items()
         if name != "shards"
     }
 
 
-def _chunk_map(config: EngineConfig) -> ChunkMap | None:
+def text_engine(config: TextEngineConfig) -> TextEngine | None:
     """What reads and splits the text: a chosen engine, or as always processes of this machine."""
     if config.engine is None:
         return None
@@ -192,7 +192,7 @@ class WrittenVocabulary:
         return f"{self.written}: {count(self.size, 'line')}, from {count(self.words, 'word')} of text"
 
 
-@with_settings(text="polyseme.text.config:TextConfig", engine="polyseme.scale.config:EngineConfig")
+@with_settings(text="polyseme.text.config:TextConfig", engine="polyseme.scale.config:TextEngineConfig")
 def write_vocabulary(
     source: Sources,
     *,
@@ -200,7 +200,7 @@ def write_vocabulary(
     size: VocabularySize = None,
     min_count: MinCount = None,
     text: TextConfig,
-    engine: EngineConfig,
+    engine: TextEngineConfig,
 ) -> WrittenVocabulary:
     """Write the most frequent words of a text to a file, most frequent first.
 
@@ -210,7 +210,7 @@ def write_vocabulary(
     from polyseme.base.progress import progress
     from polyseme.text.counting.vocabulary_index import build_vocabulary
 
-    corpus = open_text(source, text, chunk_map=_chunk_map(engine))  # type: ignore[arg-type]
+    corpus = open_text(source, text, engine=text_engine(engine))  # type: ignore[arg-type]
     with progress("counting", unit="words") as advance:
         size = 50_000 if size is None and min_count is None else size
         vocabulary, words = build_vocabulary(corpus, size=size, min_count=min_count or 1, progress=advance)

@@ -13,7 +13,7 @@ from polyseme.text.config import TextConfig
 
 if TYPE_CHECKING:
     from polyseme.text.corpus import Corpus
-    from polyseme.text.files.reader import ChunkMap
+    from polyseme.text.files.reader import TextEngine
     from polyseme.text.files.sources import Source
     from polyseme.text.script import ScriptProfile
     from polyseme.text.words import Splitter
@@ -28,23 +28,23 @@ def open_text(
     text: TextConfig,
     splitter: Splitter | None = None,
     notify: Notify = _log.warning,
-    chunk_map: ChunkMap | None = None,
+    engine: TextEngine | None = None,
 ) -> Corpus:
     """Open a text. Chinese is split as such, unless the user chose a splitter; English for it is refused.
 
     `splitter`: that of a model, to use instead of the setting. `notify` gets what the user should know.
-    `chunk_map`: an engine that reads and splits the text.
+    `engine`: an engine that reads and splits the text.
     """
     from polyseme.text import script
 
-    corpus = text.open([source] if isinstance(source, str | Path) else source, splitter, chunk_map)
+    corpus = text.open([source] if isinstance(source, str | Path) else source, splitter, engine)
     if corpus.splitter.name not in ("english", "whitespace"):
         return corpus
     profile = script.ScriptProfile.of_source(corpus.source)
     chosen = splitter is not None or text.splitter is not None
     if not chosen and profile.is_chinese:
         why = f"the text is mostly Chinese ({profile.percent})"
-        return _chinese(corpus.source, text, profile.is_split, why, notify, chunk_map)
+        return _chinese(corpus.source, text, profile.is_split, why, notify, engine)
     check_splitter(corpus, profile)
     if problem := profile.warning():
         notify(f"{problem}: consider {arg('splitter', 'characters')}, or text whose words are separated by spaces")
@@ -92,7 +92,7 @@ class _Peeked:
 
 
 def _chinese(
-    source: Source, text: TextConfig, is_split: bool, why: str, notify: Notify, chunk_map: ChunkMap | None = None
+    source: Source, text: TextConfig, is_split: bool, why: str, notify: Notify, engine: TextEngine | None = None
 ) -> Corpus:
     """Open Chinese: words that spaces separate stay, others are split by the words of the model zh."""
     from polyseme.encoders.folder import chinese_splitter
@@ -100,6 +100,6 @@ def _chinese(
 
     if is_split:
         notify(f"{why}, and spaces separate its words: {arg('splitter', 'whitespace')}")
-        return text.replace(sentences=text.sentences or "chinese").open(source, WHITESPACE, chunk_map)
+        return text.replace(sentences=text.sentences or "chinese").open(source, WHITESPACE, engine)
     notify(f"{why}: its words are split by the word list of the model zh ({arg('splitter', 'unigram')})")
-    return text.open(source, chinese_splitter(), chunk_map)
+    return text.open(source, chinese_splitter(), engine)

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from polyseme.api.arguments import AnyCorpus, CorpusOption, CurvePlot, FilePath, ModelArgument, OutModel
+from polyseme.api.corpora import text_engine
 from polyseme.api.models import load, loaded
 from polyseme.api.texts import check_splitter, open_text
 from polyseme.base.config import Config, Setting
 from polyseme.base.errors import UsageError, arg
 from polyseme.base.options import Option, build, options_of
 from polyseme.base.run_config import RunConfig
+from polyseme.scale.config import TextEngineConfig
 from polyseme.text.config import TextConfig
 
 if TYPE_CHECKING:
@@ -149,7 +151,7 @@ def pretraining_configs(method: str) -> dict[str, Config]:
     """The configs whose settings `pretrain` takes for a method."""
     from polyseme.pretraining.methods import get_method
 
-    return {"method": get_method(method)(), "text": TextConfig(), "run": RunConfig()}
+    return {"method": get_method(method)(), "text": TextConfig(), "engine": TextEngineConfig(), "run": RunConfig()}
 
 
 def pretraining_options(method: str) -> dict[str, Option]:
@@ -164,23 +166,26 @@ def adaptation_options() -> dict[str, Option]:
     """The options of `adapt`: those of all models that can be adapted, of reading text and of the run."""
     from polyseme.pretraining.methods import adaptation_options as own
 
-    options = {**own(), **options_of({"text": TextConfig(), "run": RunConfig()})}
+    options = {**own(), **options_of({"text": TextConfig(), "engine": TextEngineConfig(), "run": RunConfig()})}
     declared = dataclasses.replace(options["splitter"].declared, default_text="the model's own")
     return {**options, "splitter": dataclasses.replace(options["splitter"], default=None, declared=declared)}
 
 
-def _split_settings(settings: Mapping[str, Any]) -> tuple[TextConfig, RunConfig, dict[str, Any]]:
+_Reading = tuple[TextConfig, TextEngineConfig]
+
+
+def _split_settings(settings: Mapping[str, Any]) -> tuple[_Reading, RunConfig, dict[str, Any]]:
     """The settings of reading text and of the run as configs, and the others."""
-    shared: dict[str, Config] = {"text": TextConfig(), "run": RunConfig()}
+    shared: dict[str, Config] = {"text": TextConfig(), "engine": TextEngineConfig(), "run": RunConfig()}
     names = options_of(shared)
     configs = build(shared, {name: value for name, value in settings.items() if name in names}, "training")
     others = {name: value for name, value in settings.items() if name not in names}
-    return configs["text"], configs["run"], others  # type: ignore[return-value]
+    return (configs["text"], configs["engine"]), configs["run"], others  # type: ignore[return-value]
 
 
 def _open(
     source: AnyCorpus,
-    text: TextConfig,
+    reading: _Reading,
     given: Mapping[str, Any],
     splitter: Splitter | None = None,
     *,
@@ -189,11 +194,12 @@ def _open(
     """The text to train on: a `Corpus`, which says itself how it is read, or files and how to read them."""
     from polyseme.text.corpus import Corpus
 
+    text, engine = reading
     if isinstance(source, Corpus):
-        if idle := [name for name in options_of({"text": text}) if name in given]:
+        if idle := [name for name in options_of({"text": text, "engine": engine}) if name in given]:
             raise UsageError(f"{', '.join(map(arg, idle))}: a Corpus says itself how its text is read; set it there")
         return check_splitter(source)
-    return open_text(source, text, splitter, _log.warning if is_main_process else _log.debug)
+    return open_text(source, text, splitter, _log.warning if is_main_process else _log.debug, text_engine(engine))
 
 
 def _vector_lookup(path: Path, run: Run) -> VectorLookup:

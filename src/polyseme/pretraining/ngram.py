@@ -7,9 +7,10 @@ model on other text.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,12 @@ from polyseme.pretraining.cost import Cost, write_cost
 from polyseme.pretraining.job import Job, text_facts
 from polyseme.pretraining.kneser_ney import estimate
 from polyseme.pretraining.ngram_config import NgramPretraining
-from polyseme.pretraining.ngram_counts import count_ngrams, to_stream
+from polyseme.pretraining.ngram_counts import NgramCounts, count_ngrams, to_stream
+from polyseme.pretraining.ngram_parts import ngram_parts
 from polyseme.pretraining.ngram_pruning import prune
 from polyseme.pretraining.result import NgramResult
-from polyseme.pretraining.vocabulary_index import TOKENS, index_vocabulary
+from polyseme.pretraining.vocabulary_index import TOKENS, TypeIds, index_vocabulary
+from polyseme.text.files.reader import TextEngine
 from polyseme.text.shards.shards import Shards
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.training.resume import differences
@@ -49,7 +52,8 @@ class NgramJob(Job):
             shards = Shards.build(self.corpus, self.out / "run", advance, only_known=exists)
         if exists and read_json(record)["corpus"] != shards.fingerprint:  # of shards in another folder
             raise PolysemeError(f"the text, or how it is split, is not that of the model in {self.out}: choose another folder")
-        model = build(shards, self.method)
+        engine = self.corpus.engine if self.run.world_size == 1 else None  # others would use the same files
+        model = build(shards, self.method, engine, self.out / "run")
         model.splitter = self.corpus.splitter
         info = model.info()
         result = NgramResult(
@@ -72,17 +76,25 @@ class NgramJob(Job):
         return result
 
 
-def build(shards: Shards, method: NgramPretraining) -> NgramModel:
-    """Build the model of an encoded text."""
+def build(shards: Shards, method: NgramPretraining, engine: TextEngine | None = None, work: Path | None = None) -> NgramModel:
+    """Build the model of an encoded text; with an engine, the n-grams are counted there, through files in the folder `work`."""
     words, ids = index_vocabulary(shards, vocabulary_size=method.vocabulary_size, min_count=method.min_count)
     size = len(words)
-    counts = count_ngrams(to_stream(shards, ids), size, method.order)
     limit = method.max_ngrams
-    estimated = estimate(counts, size, method.smoothing, method.cutoff_per_order, keep_counts=limit is not None)
+    with _counted(shards, ids, size, method.order, engine, work) as counts:
+        estimated = estimate(counts, size, method.smoothing, method.cutoff_per_order, keep_counts=limit is not None)
     table = estimated.table if limit is None else prune(estimated.table, estimated.counts, limit)
     config = TOKENS.replace(order=method.order, smoothing=method.smoothing, discounts=estimated.discounts)
     vocabulary = Vocabulary(words, unknown=config.unknown, begin=config.begin, end=config.end)
     return NgramModel(config, vocabulary=vocabulary, table=table)
+
+
+def _counted(
+    shards: Shards, ids: TypeIds, size: int, order: int, engine: TextEngine | None, work: Path | None
+) -> contextlib.AbstractContextManager[Iterator[NgramCounts]]:
+    if engine is None or work is None:
+        return contextlib.nullcontext(count_ngrams(to_stream(shards, ids), size, order))
+    return ngram_parts(shards, ids, size, order, work, engine)
 
 
 def _check_folder(out: Path, record: Path, options: Mapping[str, Any]) -> bool:

@@ -41,8 +41,8 @@ def parse_mix(text: str) -> tuple[float, ...] | str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineConfig(Config):
-    """What runs the work."""
+class TextEngineConfig(Config):
+    """What reads and splits a text."""
 
     engine: EngineName | None = setting(
         None,
@@ -54,10 +54,9 @@ class EngineConfig(Config):
         None,
         "Processes that work at the same time; with local, 0: this one alone.",
         min=0,
-        default_text="as many as there are processors",
+        default_text="one per core",
         group="Many machines",
     )
-    threads: int = setting(1, "Threads of each worker.", min=1, group="Many machines")
     address: str | None = setting(
         None,
         "Address of a running Ray cluster, such as ray://head:10001 or auto.",
@@ -71,6 +70,13 @@ class EngineConfig(Config):
             yield f"{arg('address')} is for a Ray cluster: add {arg('engine', 'ray')}"
         if self.engine == "ray" and self.workers == 0:
             yield f"{arg('workers')} is 0; with {arg('engine', 'ray')} allowed: 1 or more"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineConfig(TextEngineConfig):
+    """What runs work that computes."""
+
+    threads: int = setting(1, "Threads of each worker.", min=1, group="Many machines")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from polyseme.base.config import Config, setting
 
 if TYPE_CHECKING:
     from polyseme.text.corpus import Corpus
-    from polyseme.text.files.reader import ChunkMap
+    from polyseme.text.files.reader import TextEngine
     from polyseme.text.files.sources import Source, TextPaths
     from polyseme.text.words import Splitter
 
@@ -64,10 +64,10 @@ class TextConfig(Config):
         group="Text",
     )
 
-    def open(self, source: TextPaths | Source, splitter: Splitter | None = None, chunk_map: ChunkMap | None = None) -> Corpus:
+    def open(self, source: TextPaths | Source, splitter: Splitter | None = None, engine: TextEngine | None = None) -> Corpus:
         """Return the text as a corpus.
 
-        `splitter`: that of a model, to use instead of the setting. `chunk_map`: an engine that reads and splits the text.
+        `splitter`: that of a model, to use instead of the setting. `engine`: an engine that reads and splits the text.
         """
         from polyseme.text.corpus import Corpus
 
@@ -81,5 +81,5 @@ class TextConfig(Config):
             workers=self.workers,
             errors="skip" if self.skip_bad_lines else "strict",
             shards=self.shards,
-            chunk_map=chunk_map,
+            engine=engine,
         )

@@ -20,7 +20,7 @@ from polyseme.base.errors import UsageError, arg
 from polyseme.base.files import wrap_os_errors
 from polyseme.base.progress import Advance
 from polyseme.text.files.parallel_map import cpu_count, parallel_map
-from polyseme.text.files.reader import Chunk, ChunkMap, chunk_text
+from polyseme.text.files.reader import Chunk, TextEngine, chunk_text
 from polyseme.text.files.sources import OnBadLine, Source, TextPaths
 from polyseme.text.sentences import SentenceSplitter
 from polyseme.text.shards.blocks import Block, TextSplitter
@@ -67,7 +67,7 @@ class Corpus:
         workers: int | None = None,
         errors: OnBadLine = "strict",
         shards: str | Path | None = None,
-        chunk_map: ChunkMap | None = None,
+        engine: TextEngine | None = None,
     ) -> None:
         """Open text: a path, a glob, a list of these, or `-` for standard input. Nothing is read yet.
 
@@ -82,7 +82,7 @@ class Corpus:
             workers: Processes that split text; 0 splits in this process. Default: one per core if the text is large.
             errors: What to do with lines that cannot be read: "strict" raises an error, "skip" drops and counts them.
             shards: A folder where the encoded text is kept for other runs. Default: each run keeps its own.
-            chunk_map: What reads and splits the text instead of processes of this machine: an engine (`polyseme.scale`).
+            engine: What reads and splits the text instead of processes of this machine (`polyseme.scale.chunk_map`).
         """
         if workers is not None and workers < 0:
             raise UsageError(f"{arg('workers', workers)} is negative; allowed: 0 (no other processes) or more")
@@ -93,7 +93,7 @@ class Corpus:
         splitter("")  # a missing package is reported here and not by a worker
         self.source = source if isinstance(source, Source) else Source(source, field=field, errors=errors)
         self.workers = workers
-        self._chunk_map = chunk_map
+        self.engine = engine
         self.shards = None if shards is None else Path(shards)
         if self.shards is not None and self.shards.exists() and not self.shards.is_dir():
             raise UsageError(f"{arg('shards', self.shards)} is a file; give a folder, which may be new")
@@ -109,7 +109,7 @@ class Corpus:
         return self.text_splitter.straight_quotes
 
     def __iter__(self) -> Iterator[list[str]]:
-        if self._chunk_map is None and self.processes() == 0:
+        if self.engine is None and self.processes() == 0:
             for chunk in self.source.chunks():
                 yield from self.text_splitter.sentences_of(chunk.text)
         else:
@@ -130,8 +130,8 @@ class Corpus:
         return check_corpus(self.source, self.text_splitter, self._map_chunks, progress)
 
     def _map_chunks(self, function: Callable[[str], Any], source: Source) -> Iterator[tuple[Chunk, Any]]:
-        if self._chunk_map is not None:
-            return self._chunk_map(function, source)
+        if self.engine is not None:
+            return self.engine(function, source)
         return parallel_map(function, source.chunks(), chunk_text, self.processes())
 
     def fingerprint(self) -> str:

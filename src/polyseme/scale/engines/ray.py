@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from polyseme.base.errors import MissingExtraError, PolysemeError
-from polyseme.scale.config import EngineConfig
+from polyseme.scale.config import TextEngineConfig
 from polyseme.scale.engines.base import THREAD_VARIABLES, Outcome, Result, Task, Work, attempt
 
 _BLOCKS_PER_WORKER = 64  # a lost worker repeats no more than a block, and blocks cost time each
@@ -25,8 +25,8 @@ _BLOCKS_PER_WORKER = 64  # a lost worker repeats no more than a block, and block
 class RayEngine:
     """Workers of a cluster that is running, or of one that is started on this machine and ended with this process."""
 
-    def __init__(self, config: EngineConfig) -> None:
-        self._config = config
+    def __init__(self, config: TextEngineConfig, threads: int = 1) -> None:
+        self._config, self._threads = config, threads
         try:
             self._ray: Any = importlib.import_module("ray")
             self._data: Any = importlib.import_module("ray.data")
@@ -50,9 +50,9 @@ class RayEngine:
             batch_size=1,
             batch_format="numpy",
             compute=self._data.ActorPoolStrategy(min_size=1, max_size=workers),
-            num_cpus=self._config.threads,
+            num_cpus=self._threads,
             num_gpus=1 if device.startswith("cuda") else 0,
-            runtime_env={"env_vars": dict.fromkeys(THREAD_VARIABLES, str(self._config.threads))},
+            runtime_env={"env_vars": dict.fromkeys(THREAD_VARIABLES, str(self._threads))},
         )
         try:
             with contextlib.redirect_stdout(sys.stderr):  # Ray prints there that workers died; stdout is for results
@@ -66,7 +66,7 @@ class RayEngine:
             return
         options: dict[str, Any] = {"address": self._config.address, "log_to_driver": False, "logging_level": logging.ERROR}
         if not self._config.address:
-            cpus = None if self._config.workers is None else self._config.workers * self._config.threads
+            cpus = None if self._config.workers is None else self._config.workers * self._threads
             options |= {"num_cpus": cpus, "include_dashboard": False}
         try:
             self._ray.init(**options)
@@ -75,7 +75,7 @@ class RayEngine:
 
     def _workers(self, tasks: int) -> int:
         cpus = int(self._ray.cluster_resources().get("CPU", 1))
-        return max(min(self._config.workers or cpus // self._config.threads, tasks), 1)
+        return max(min(self._config.workers or cpus // self._threads, tasks), 1)
 
 
 class _Actor:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from polyseme.base.errors import FormatError, MissingExtraError, nearest
 from polyseme.base.files import wrap_os_errors
@@ -63,6 +63,16 @@ class Chunk(NamedTuple):
 
 ChunkMap = Callable[[Callable[[str], Any], Any], Iterator[tuple[Chunk, Any]]]
 """Applies a function to the texts of all chunks of a source, in order; the chunks that it gives back may lack their text."""
+
+
+class TextEngine(Protocol):
+    """What reads and splits a text, and does other work on it, instead of processes of this machine."""
+
+    def __call__(self, function: Callable[[str], Any], source: Any, /) -> Iterator[tuple[Chunk, Any]]:
+        """Do as a `ChunkMap` does."""
+
+    def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
+        """Yield the result of a function for each task, in order."""
 
 
 def chunk_text(chunk: Chunk) -> str:
