@@ -29,13 +29,14 @@ def pretrain(settings: dict[str, Any]) -> None:
 def main(text: str, out: str, workers: int = 2, steps: int = 1000) -> None:
     ray.init(log_to_driver=False)
     cuda = ray.cluster_resources().get("GPU", 0) >= workers
-    settings = {"corpus": str(Path(text).resolve()), "out": str(Path(out).resolve()), "steps": steps}
+    folder = Path(out).resolve()
+    settings = {"corpus": str(Path(text).resolve()), "out": str(folder), "steps": steps}
     trainer = TorchTrainer(
         pretrain,
         train_loop_config=settings | {"device": "cuda" if cuda else "cpu", "checkpoint_seconds": 60.0},
         scaling_config=ScalingConfig(num_workers=workers, use_gpu=cuda),
         run_config=RunConfig(
-            name=f"{Path(out).name}-ray", storage_path=str(Path(out).resolve().parent), failure_config=FailureConfig(max_failures=10)
+            name=f"{folder.name}-ray", storage_path=str(folder.parent), failure_config=FailureConfig(max_failures=10)
         ),
     )
     trainer.fit()

@@ -4,15 +4,16 @@
 2. *ranges*: the n-grams of all slices whose first two words fall into one range are merged;
 3. the ranges one after another are the n-grams of the text, in arrays on disk.
 
-The result is that of `count_ngrams` for the whole text. The memory of a worker depends on the size of slices and ranges, not on
-the text. A slice that is counted is not counted again when the same call resumes. Files of a slice take 4 (n + 1) bytes for each
-distinct n-gram of the slice; they are removed at the end.
+The result is that of `count_ngrams` for the whole text. The memory of a worker depends on the size of slices and ranges, not
+on the text. A slice that is counted is not counted again when the same call resumes. Files of a slice take 4 (n + 1) bytes for
+each distinct n-gram of the slice; they are removed at the end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import shutil
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -84,7 +85,7 @@ def _slices(shards: Shards) -> list[tuple[int, int, int]]:
     places = np.arange(0, shards.total + SLICE_WORDS, SLICE_WORDS)
     edges = np.unique(np.append(np.searchsorted(shards.offsets, places), [0, len(shards)]))
     edges = edges[edges <= len(shards)]
-    return [(number, int(a), int(b)) for number, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True))]
+    return [(number, int(a), int(b)) for number, (a, b) in enumerate(itertools.pairwise(edges))]
 
 
 def _bounds(sample: NDArray[np.int64], ranges: int) -> list[int]:
@@ -221,4 +222,3 @@ def _array(path: Path, kind: Any, length: int) -> NDArray[Any]:
 def _save(path: Path, array: NDArray[Any]) -> None:
     with atomic(path) as part, part.open("wb") as file:
         np.save(file, array)
-
