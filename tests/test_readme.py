@@ -111,7 +111,7 @@ def test_the_readme_is_short(name: str) -> None:
     page = ROOT / name
     first = next(each for each in read(page) if each.language == "python")
     lines = [line for line in first.code.splitlines() if line.strip()]
-    assert len(page.read_text(encoding="utf-8").splitlines()) <= 135
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= 116
     assert len(lines) <= 12 and [line for line in lines if "import" in line] == ["import polyseme"]
     assert first.output is not None and all(call in first.code for call in ("load(", ".embed(", "neighbours("))
 

@@ -13,6 +13,7 @@ import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -85,6 +86,23 @@ def test_a_chinese_page_whose_english_page_has_changed_is_named(tmp_path: Path, 
     assert translations.problems() == [] and chinese.read_text().count("translated from") == 1
     english.write_text("# A, changed\n")
     assert translations.problems() == ["docs/zh/a.md is stale: docs/en/a.md has changed since"]
+
+
+def test_the_moving_picture_has_every_use_in_every_layer(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    import numpy as np
+
+    from scripts.draw_senses import Uses, draw_moving
+
+    points = np.array([[[0, 0]] * 3, [[-0.5, 0.2], [0.4, 0], [0, 0.5]], [[-1, 0], [1, 0], [0, 1]]])
+    draw_moving("en", Uses(["river", "money", "money"], points), tmp_path / "moving.svg")
+    picture = ElementTree.parse(tmp_path / "moving.svg").getroot()
+    groups = [each for each in picture.iter("{http://www.w3.org/2000/svg}g") if each.get("class") == "use"]
+    ends = ["--x2:60.0px;--y2:245.0px", "--x2:540.0px;--y2:245.0px", "--x2:300.0px;--y2:80.0px"]
+    assert [each.get("style", "").endswith(end) for each, end in zip(groups, ends, strict=True)] == [True] * 3
+    assert [each.get("fill") for each in groups] == ["#0072B2", "#D55E00", "#D55E00"]
+    assert [each[0].tag.endswith("circle") for each in groups] == [True, False, False]
+    assert "prefers-reduced-motion" in (tmp_path / "moving.svg").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
