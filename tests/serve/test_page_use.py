@@ -151,6 +151,27 @@ def test_a_link_restores_what_was_seen(open_page: Any, view: str) -> None:
     assert again.locator("main").inner_text() == page.locator("main").inner_text() and again.url == page.url
 
 
+@pytest.mark.parametrize("view", ["sentence", "edit", "mix"])
+def test_the_first_example_has_its_word_chosen(open_page: Any, view: str) -> None:
+    open_page(f"#/{view}").locator(".word[aria-pressed=true]", has_text="bank").wait_for()
+
+
+def test_every_scheme_of_tags_is_drawn_as_spans(open_page: Any) -> None:
+    page = open_page("#/sentence")
+    spans = "(tags) => import('/page/views/predictions.js').then((module) => module.spans(tags))"
+    whole = [{"begin": 1, "end": 4, "label": "PER"}, {"begin": 4, "end": 5, "label": "LOC"}]
+    for scheme in ("BIIB", "BIES", "BMES", "BMEW", "BILU"):
+        tags = [f"{sign}-{'LOC' if at == 3 else 'PER'}" for at, sign in enumerate(scheme)]
+        assert page.evaluate(spans, ["O", *tags, "O"]) == whole, scheme
+    assert page.evaluate(spans, ["NOUN", "VERB"]) == [{"begin": at, "end": at + 1, "label": tag} for at, tag in enumerate(("NOUN", "VERB"))]
+
+
+def test_an_unknown_view_can_be_left_by_the_menu(open_page: Any) -> None:
+    page = open_page("#/nothing", viewport={"width": 390, "height": 800})
+    page.locator("select.menu").select_option("sentence")
+    page.locator(".view.sentence .word").first.wait_for()
+
+
 def test_tasks_have_fields_of_their_own(open_page: Any) -> None:
     page = open_page("#/tasks?task=pairs-esim")
     page.fill("#first", "a good\nday")
@@ -170,7 +191,7 @@ def test_tasks_have_fields_of_their_own(open_page: Any) -> None:
         ("#/sentence?text=%20", "Type a sentence"),
         ("#/sentence?text=a cat&word=99", "Choose a word"),
         ("#/sentence?model=none", "No model called “none”"),
-        ("#/map?word=zebra", "no use of this word"),
+        ("#/map?word=zebra", "has no use of “zebra”"),
         ("#/edit?text=a cat&word=1", "Type another word"),
         ("#/pair?one=%20", "Write two sentences"),
         ("#/line?question=gap&text=no gap", "in [brackets]"),

@@ -75,6 +75,7 @@ class ServedModel:
             "kind": encoder.kind,
             "layers": encoder.layers,
             "dim": encoder.dim,
+            "static": encoder.static,
             "splitter": encoder.splitter.name,
             "language": self.language,
             "endpoints": ["words", "tokenize", "embeddings", *(name for name, can in able.items() if can)],

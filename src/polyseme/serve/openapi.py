@@ -174,6 +174,7 @@ class ModelEntry(BaseModel):
     kind: str
     layers: int
     dim: int
+    static: bool = Field(description="Whether a word has the same vector in every sentence.")
     splitter: str
     language: str | None = Field(description="`en`, `zh`, or null if the splitter does not tell.")
     endpoints: list[str]

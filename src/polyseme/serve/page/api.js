@@ -6,10 +6,11 @@ const KEY = "polyseme-key";
 export const keyIsWrong = new EventTarget();
 
 export class ServiceError extends Error {
-  constructor(message, status, code) {
+  constructor(message, status, code, param) {
     super(message);
     this.status = status;
     this.code = code;
+    this.param = param; // the field of the request that is wrong
   }
 }
 
@@ -37,7 +38,8 @@ async function send(path, options, signal) {
   }
   if (answer.status === 503 && problem.code === "loading") throw new ServiceError(t("error.loading"), 503, "loading");
   if (answer.status === 429) throw new ServiceError(t("error.busy"), 429, "busy");
-  throw new ServiceError(problem.message ?? t("error.unknown", {status: answer.status}), answer.status, problem.code);
+  const message = problem.message ? t("error.refused", problem) : t("error.unknown", {status: answer.status});
+  throw new ServiceError(message, answer.status, problem.code, problem.param);
 }
 
 const wait = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds));
@@ -63,7 +65,7 @@ export async function ask(path, body, signal) {
 export async function vectors(model, input, signal) {
   const answer = await ask("words", {model, input, layers: "all", encoding_format: "base64"}, signal);
   return answer.data.map((each) => {
-    if (each.error) throw new ServiceError(each.error.message, 422, each.error.code);
+    if (each.error) throw new ServiceError(t("error.refused", each.error), 422, each.error.code);
     const bytes = Uint8Array.from(atob(each.vectors), (letter) => letter.charCodeAt(0));
     const numbers = new Float32Array(bytes.buffer);
     const [layers, words, dim] = each.shape;

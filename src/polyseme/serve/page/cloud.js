@@ -3,6 +3,7 @@
 import {color, h, svg} from "./dom.js";
 
 const MANY = 1500; // points
+const LABEL = "600 15px system-ui, sans-serif";
 const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "hexagon", "pentagon", "bar"];
 const SIDES = {square: [4, Math.PI / 4], triangle: [3, -Math.PI / 2], diamond: [4, 0], hexagon: [6, 0], pentagon: [5, -Math.PI / 2]};
 
@@ -180,23 +181,45 @@ export class Cloud {
       sum.y += at[2 * number + 1];
       sum.count += 1;
     }
-    return sums.filter(({group}) => this.labels.get(group)).map(({group, x, y, count}) => ({group, x: x / count, y: y / count}));
+    return sums.filter(({group}) => this.labels.get(group)).map(({group, x, y, count}) => ({group, count, x: x / count, y: y / count}));
   }
 
-  // Labels of the groups; where the groups are not yet apart there are none.
+  // Where the labels of the groups go: near the middle, where they hide few points and no other label. Groups that lie on each
+  // other, as in the lowest layer, have none yet.
+  labelled(at, width, height) {
+    const pen = this.canvas.getContext("2d"), taken = [];
+    pen.font = LABEL;
+    const middles = this.middles(at).sort((one, two) => two.count - one.count);
+    middles.forEach(({group, x, y}) => {
+      const others = middles.filter((other) => other.group !== group).map((other) => Math.hypot(x - other.x, y - other.y));
+      const strength = Math.min(Math.max((Math.min(...others) - 12) / 24, 0), 1);
+      if (strength === 0) return;
+      const text = this.labels.get(group), half = pen.measureText(text).width / 2 + 4;
+      const across = Math.min(Math.max(x, half), width - half);
+      const places = [0, -22, 22, -44, 44].map((shift) => {
+        const down = Math.min(Math.max(y + shift, 12), height - 12);
+        const covers = (px, py) => Math.abs(px - across) < half && Math.abs(py - down) < 14;
+        const labels = taken.filter((other) => Math.abs(other.x - across) < other.half + half && Math.abs(other.y - down) < 20).length;
+        let points = 0;
+        if (this.groups.length <= MANY) for (let number = 0; number < at.length; number += 2) points += covers(at[number], at[number + 1]);
+        return {group, text, half, strength, x: across, y: down, cost: points + 1000 * labels + Math.abs(shift) / 40};
+      });
+      taken.push(places.reduce((best, place) => (place.cost < best.cost ? place : best)));
+    });
+    return taken;
+  }
+
   name(pen, at) {
-    const middles = this.middles(at);
-    const nearest = Math.min(...middles.flatMap((one, place) => middles.slice(place + 1).map((two) => Math.hypot(one.x - two.x, one.y - two.y))));
-    pen.font = "600 15px system-ui, sans-serif";
+    const {clientWidth, clientHeight} = this.canvas;
     pen.textAlign = "center";
     pen.lineJoin = "round";
     pen.lineWidth = 5;
-    middles.forEach(({group, x, y}) => {
-      pen.globalAlpha = Math.min(Math.max((nearest - 30) / 40, 0), this.only === null || this.only === group ? 1 : 0.14);
+    this.labelled(at, clientWidth, clientHeight).forEach(({group, text, strength, x, y}) => {
+      pen.globalAlpha = this.only === null || this.only === group ? strength : Math.min(strength, 0.14);
       pen.strokeStyle = color("card");
-      pen.strokeText(this.labels.get(group), x, y + 5);
+      pen.strokeText(text, x, y + 5);
       pen.fillStyle = color("ink");
-      pen.fillText(this.labels.get(group), x, y + 5);
+      pen.fillText(text, x, y + 5);
     });
     pen.globalAlpha = 1;
   }
@@ -316,8 +339,8 @@ export class Cloud {
       return [width / 2 + x * scale, height / 2 - y * scale];
     });
     const marks = this.groups.map((group, number) => mark(group, at[2 * number], at[2 * number + 1], Math.min(this.radius(), 6)));
-    const names = this.middles(at).map(({group, x, y}) => svg("text", {x, y: y + 5, "font-size": 16, "font-weight": 600, "font-family": "sans-serif",
-      "text-anchor": "middle", fill: color("ink"), stroke: color("paper"), "stroke-width": 5, "stroke-linejoin": "round", "paint-order": "stroke"}, this.labels.get(group)));
+    const names = this.labelled(at, width, height).map(({text, x, y}) => svg("text", {x, y: y + 5, "font-size": 15, "font-weight": 600, "font-family": "sans-serif",
+      "text-anchor": "middle", fill: color("ink"), stroke: color("paper"), "stroke-width": 5, "stroke-linejoin": "round", "paint-order": "stroke"}, text));
     return svg("svg", {viewBox: `0 0 ${width} ${height}`, width, height}, svg("rect", {width, height, fill: color("paper")}), marks, names);
   }
 

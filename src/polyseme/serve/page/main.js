@@ -3,7 +3,7 @@
 import {get, keyIsWrong, setKey} from "./api.js";
 import {h, replace} from "./dom.js";
 import {address, go, note, read} from "./state.js";
-import {chooseLanguage, currentLanguage, keepLanguage, t} from "./strings.js";
+import {chooseLanguage, currentLanguage, keepLanguage, named, t} from "./strings.js";
 import {chooseTheme, nextTheme, theme} from "./theme.js";
 import {failure} from "./notices.js";
 import {VIEWS} from "./views.js";
@@ -23,6 +23,7 @@ function navigation(current, values) {
   const links = VIEWS.map(({name}) =>
     h("li", null, h("a", {href: address(name, keep), "aria-current": name === current ? "page" : null}, t(`view.${name}`))));
   const menu = h("select", {class: "menu", "aria-label": t("nav"), onchange: () => go(menu.value, keep)},
+    VIEWS.every(({name}) => name !== current) && h("option", {selected: true}, ""),
     VIEWS.map(({name}) => h("option", {value: name, selected: name === current}, t(`view.${name}`))));
   return h("nav", {"aria-label": t("nav")}, h("ul", null, links), menu);
 }
@@ -32,7 +33,7 @@ function modelChoice(view, model) {
     const {values} = read();
     const other = shown.models.find((each) => each.id === choice.value);
     go(view, other.language === model.language ? {...values, model: choice.value} : {model: choice.value});
-  }}, shown.models.map((each) => h("option", {value: each.id, selected: each === model}, `${each.id} · ${each.kind}`)));
+  }}, shown.models.map((each) => h("option", {value: each.id, selected: each === model}, `${each.id} · ${named("kind", each.kind)}`)));
   return h("label", {class: "model"}, h("span", null, t("model")), choice);
 }
 

@@ -29,6 +29,12 @@ export function t(name, values = {}) {
   return text.replace(/\{(\w+)\}/g, (_, key) => String(values[key] ?? ""));
 }
 
+// A name that comes from the service, as people write it; one that is not known stays as it is.
+export function named(group, name) {
+  const key = `${group}.${name}`;
+  return key in en ? t(key) : name;
+}
+
 export function number(value, digits = 0) {
   const options = {minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: "negative"}; // no "-0.00"
   return new Intl.NumberFormat(language, options).format(value);
@@ -36,5 +42,5 @@ export function number(value, digits = 0) {
 
 export function percent(share) {
   const digits = share >= 0.1 ? 0 : share >= 0.01 ? 1 : share >= 0.001 ? 2 : 3;
-  return `${number(100 * share, digits)} %`;
+  return `${number(100 * share, digits)}%`;
 }

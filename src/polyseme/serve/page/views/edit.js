@@ -2,14 +2,14 @@
 
 import {ask, cosine, vectors} from "../api.js";
 import {color, h, later, replace, svg} from "../dom.js";
-import {sentences} from "../examples.js";
+import {positionOf, sentences} from "../examples.js";
 import {empty, filler} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {number, t} from "../strings.js";
 import {chips, words as wordRow} from "./words.js";
 
-const FIRST = {en: {text: "They walked along the bank until it was dark.", word: 4, to: "street"},
-  zh: {text: "他送给妈妈一束花。", word: 4, to: "信"}};
+const FIRST = {en: {text: "They walked along the bank until it was dark.", word: "bank", to: "street"},
+  zh: {text: "他在银行门口等朋友。", word: "银行", to: "学校"}};
 
 export function show(root, {model, values, signal, note}) {
   const first = FIRST[model.language] ?? FIRST.en;
@@ -19,7 +19,7 @@ export function show(root, {model, values, signal, note}) {
   const place = h("section", {class: "reading"}), result = h("section", {"aria-live": "polite"});
   const fillPlace = filler(place), fillResult = filler(result);
 
-  const remember = () => note({text: state.text, word: state.word ?? undefined, to: state.to});
+  const remember = () => note({text: state.text, word: Number.isInteger(state.word) ? state.word : undefined, to: state.to});
   input.addEventListener("input", later(400, () => {
     Object.assign(state, {text: input.value, word: null, to: ""});
     start();
@@ -31,7 +31,7 @@ export function show(root, {model, values, signal, note}) {
     await fillPlace(async () => {
       if (!state.text.trim()) return empty(t("sentence.empty"));
       const [{words}] = (await ask("tokenize", {model: model.id, input: [state.text]}, signal)).data;
-      if (!(state.word >= 0 && state.word < words.length)) state.word = null;
+      state.word = positionOf(state.word, words);
       const editor = h("div", {class: "editor"});
       const choose = (at) => {
         if (at !== state.word) state.to = "";
@@ -98,7 +98,7 @@ function picture(words, state, moved) {
   const rows = depths.map((depth) => h("tr", null, h("th", {scope: "row"}, t("layer", {number: depth})), named.map((_, at) =>
     h("td", {class: "cell", vars: {shade: shade(moved[depth][at])}}, number(moved[depth][at], 2)))));
   return [
-    h("h2", null, t("edit.result")), h("p", {class: "help"}, t("edit.help")),
+    h("h2", null, t("edit.result")), h("p", {class: "help"}, t("edit.help"), moved.length > 1 && t("edit.layers")),
     h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": t("edit.result")}, h("table", {class: "matrix"}, h("thead", null, head), h("tbody", null, rows))),
     h("p", null, farthest(words, state, moved)),
     exportBar("edit", {picture: () => grid(named, depths.map((depth) => t("layer", {number: depth})), depths.map((depth) => moved[depth]), most),

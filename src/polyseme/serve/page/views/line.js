@@ -5,7 +5,7 @@ import {context, h, replace} from "../dom.js";
 import {empty, failure} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {snapshot} from "../snapshot.js";
-import {currentLanguage, number, percent, t} from "../strings.js";
+import {currentLanguage, named, number, percent, t} from "../strings.js";
 
 const HISTORY = ["ngram", "nnlm", "word2vec", "fasttext", "glove", "taglm", "elmo", "ulmfit", "gpt", "bert"];
 const QUESTIONS = ["similar", "neighbours", "gap", "next", "score"];
@@ -13,6 +13,7 @@ const FIRST = {
   en: {similar: "bank", neighbours: "They sat on the [bank] of the river.", gap: "They sat on the [ ] of the river.", next: "They sat on the", score: "They sat on the bank of the river."},
   zh: {similar: "银行", neighbours: "[小米]发布了新手机。", gap: "他在[ ]门口等朋友。", next: "他在银行", score: "他在银行门口等朋友。"},
 };
+const MARKED = ["neighbours", "gap"]; // questions about a word in brackets
 // which endpoint answers a question; a model needs one of them
 const NEEDS = {similar: ["similar"], neighbours: ["neighbours"], gap: ["substitutes", "fill"], next: ["next"], score: ["score"]};
 
@@ -43,9 +44,10 @@ export function show(root, {models: loaded, values, signal, note}) {
     const mine = latest, rows = [];
     replace(bar);
     if (!state.text.trim()) return replace(columns, empty(t("line.empty")));
+    if (MARKED.includes(state.question) && !cut(state.text)) return replace(columns, empty(t("line.no.mark")));
     replace(columns, models.map((model) => {
       const panel = h("section", {class: "panel"}), place = h("div");
-      replace(panel, h("h2", null, model.id), h("p", {class: "help"}, model.kind), place);
+      replace(panel, h("h2", null, model.id), h("p", {class: "help"}, named("kind", model.kind)), place);
       const put = async () => {
         panel.setAttribute("aria-busy", "true");
         replace(place, h("p", {class: "waiting"}, t("working")));
@@ -68,7 +70,8 @@ export function show(root, {models: loaded, values, signal, note}) {
       found.rows.forEach((row) => rows.push([model.id, model.kind, ...row]));
       return found.content;
     } catch (error) {
-      return error.name === "AbortError" ? null : failure(error);
+      if (error.name === "AbortError") return null;
+      return state.question === "similar" && error.status === 422 ? empty(t("sentence.unknown")) : failure(error);
     }
   }
 
@@ -123,10 +126,10 @@ async function filled(model, text, signal) {
   return listed(found.substitutes.map((each) => [each.word, each.probability]), percent);
 }
 
+// What is before and after the brackets, and in them; null: there are none.
 function cut(text) {
   const found = /\[[^\]]*\]/.exec(text);
-  if (!found) throw new Error(t("line.no.mark"));
-  return [text.slice(0, found.index), text.slice(found.index + found[0].length), found[0].slice(1, -1)];
+  return found && [text.slice(0, found.index), text.slice(found.index + found[0].length), found[0].slice(1, -1)];
 }
 
 // The word in brackets: where it is among the words of the model.

@@ -49,9 +49,16 @@ export function show(root, {model, values, signal, note}) {
     if (!state.word) return replace(place, empty(t("map.empty")));
     return fillPlace(async () => {
       const body = {...asked(), word: state.word, count: 10000, ...(state.groups ? {groups: Number(state.groups)} : {})};
-      const found = await ask("map", body, signal);
+      let found;
+      try {
+        found = await ask("map", body, signal);
+      } catch (error) {
+        if (error.status !== 422 || error.param !== "word") throw error;
+        leave?.();
+        return empty(t("mix.nouse", {word: state.word}));
+      }
       leave?.();
-      const board = mapBoard(found, state, {remember, regroup: look});
+      const board = mapBoard(found, state, {remember, regroup: look, model});
       ({leave} = board);
       return board.parts;
     });
@@ -79,7 +86,7 @@ export function show(root, {model, values, signal, note}) {
   return () => leave?.();
 }
 
-function mapBoard(found, state, {remember, regroup}) {
+function mapBoard(found, state, {remember, regroup, model}) {
   const last = found.points.length - 1;
   const said = h("p", {class: "said-sentence", "aria-live": "polite"}, t("map.hover"));
   const list = h("section", {class: "uses"});
@@ -91,7 +98,7 @@ function mapBoard(found, state, {remember, regroup}) {
       listed(numbers?.length ? numbers : null);
     },
   });
-  const {slider, stop} = layerSlider(cloud, state, last, remember);
+  const {slider, stop} = layerSlider(cloud, state, last, remember, model);
   const legend = groupLegend(found, (group) => {
     cloud.set({only: group, marked: null});
     listed(group === null ? null : found.clusters.flatMap((each, at) => (each === group ? [at] : [])));
@@ -114,7 +121,7 @@ function mapBoard(found, state, {remember, regroup}) {
     cloud.leave();
   }, parts: [
     h("div", {class: "board"},
-      h("div", {class: "stage"}, h("div", {class: "frame"}, cloud.canvas, tools(cloud)), said, slider),
+      h("div", {class: "stage"}, h("div", {class: "frame"}, tools(cloud), cloud.canvas), said, slider),
       h("aside", {class: "panel"},
         h("h2", null, found.word), h("p", {class: "help"}, t(shown, {count: number(found.uses.length), total: number(found.total)})),
         legend, groupCount(state, regroup))),
@@ -123,8 +130,8 @@ function mapBoard(found, state, {remember, regroup}) {
   ]};
 }
 
-function layerSlider(cloud, state, last, remember) {
-  if (last < 1) return {slider: h("p", {class: "help"}, t("map.one.layer")), stop: () => {}};
+function layerSlider(cloud, state, last, remember, model) {
+  if (last < 1) return {slider: h("p", {class: "help"}, t(model.static ? "static" : "one.layer")), stop: () => {}};
   const range = h("input", {type: "range", id: "layer", min: 0, max: last, step: 0.05, value: cloudDepth(state, last)});
   const name = h("output", {for: "layer"});
   let frame = 0;

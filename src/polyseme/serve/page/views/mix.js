@@ -3,7 +3,7 @@
 import {ask} from "../api.js";
 import {Cloud} from "../cloud.js";
 import {context, h, later, replace} from "../dom.js";
-import {sentences} from "../examples.js";
+import {positionOf, sentences} from "../examples.js";
 import {empty, filler} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {number, t} from "../strings.js";
@@ -11,7 +11,7 @@ import {chips, words as wordRow} from "./words.js";
 
 export function show(root, {model, values, tasks, signal, note}) {
   if (!model.endpoints.includes("neighbours")) return void root.append(empty(t("sentence.no.neighbours")));
-  if (model.layers < 2) return void root.append(empty(t("map.one.layer")));
+  if (model.layers < 2) return void root.append(empty(t(model.static ? "static" : "one.layer")));
   const first = sentences(model)[0];
   const given = (values.weights ?? "").split(",").map(Number);
   const equal = Array.from({length: model.layers}, () => Math.round(1000 / model.layers) / 1000);
@@ -35,7 +35,7 @@ export function show(root, {model, values, tasks, signal, note}) {
   const start = () => fillRow(async () => {
     if (!state.text.trim()) return empty(t("sentence.empty"));
     [{words}] = (await ask("tokenize", {model: model.id, input: [state.text]}, signal)).data;
-    if (!(state.word >= 0 && state.word < words.length)) state.word = 0;
+    state.word = positionOf(state.word, words) ?? 0;
     look();
     return wordRow(words, {chosen: state.word, choose: (at) => {
       state.word = at;
@@ -63,7 +63,7 @@ export function show(root, {model, values, tasks, signal, note}) {
     try {
       drawn = await ask("map", {model: model.id, word: words[state.word], weights: state.weights, count: 2000}, signal);
     } catch (error) {
-      if (error.status !== 422) throw error;
+      if (error.status !== 422 || error.param !== "word") throw error;
       return [title, empty(t("mix.nouse", {word: words[state.word]}))];
     }
     const said = h("p", {class: "said-sentence"}, t("map.hover"));

@@ -5,17 +5,17 @@ import {number, percent, t} from "../strings.js";
 
 // Spans of tags (BIO and the like, or one tag a word): [{begin, end, label}]
 export function spans(tags) {
-  const schemed = tags.some((tag) => /^[BIESLU]-/.test(tag));
+  const schemed = tags.some((tag) => /^[BIMESLUW]-/.test(tag));
   const found = [];
   tags.forEach((tag, at) => {
     if (!schemed) {
       if (tag && tag !== "O" && tag !== "_") found.push({begin: at, end: at + 1, label: tag});
       return;
     }
-    const [, sign, label] = /^([BIESLU])-(.*)$/.exec(tag) ?? [];
+    const [, sign, label] = /^([BIMESLUW])-(.*)$/.exec(tag) ?? [];
     if (!label) return;
     const last = found.at(-1);
-    if ("IEL".includes(sign) && last?.end === at && last.label === label) last.end = at + 1;
+    if ("IMEL".includes(sign) && last?.end === at && last.label === label) last.end = at + 1;
     else found.push({begin: at, end: at + 1, label});
   });
   return found;

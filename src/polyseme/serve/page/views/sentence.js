@@ -2,7 +2,7 @@
 
 import {ask} from "../api.js";
 import {context, h, later, replace} from "../dom.js";
-import {sentences} from "../examples.js";
+import {positionOf, sentences} from "../examples.js";
 import {empty, filler} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {address} from "../state.js";
@@ -36,20 +36,24 @@ export function show(root, {model, values, signal, note}) {
     read();
   });
 
+  const remember = () => note({text: state.text, word: Number.isInteger(state.word) ? state.word : undefined});
+
   function choose(position) {
     state.word = position;
-    note({text: state.text, word: position});
+    remember();
     look();
   }
 
   async function reading() {
-    if (!state.text.trim()) return empty(t("sentence.empty"));
+    const {text} = state;
+    if (!text.trim()) return empty(t("sentence.empty"));
     const found = can("score")
-      ? await ask("surprise", {model: model.id, text: state.text}, signal)
-      : (await ask("tokenize", {model: model.id, input: [state.text]}, signal)).data[0];
+      ? await ask("surprise", {model: model.id, text}, signal)
+      : (await ask("tokenize", {model: model.id, input: [text]}, signal)).data[0];
     if (!found.words.length) return empty(t("sentence.empty"));
-    const last = found.words.length - 1;
-    if (!Number.isInteger(state.word) || state.word < 0 || state.word > last) state.word = null;
+    if (text !== state.text) return null; // another text was typed meanwhile
+    state.word = positionOf(state.word, found.words);
+    remember();
     const sides = SIDES.filter((side) => found[side]);
     const key = sides.length > 0 && h("div", {class: "word sides", "aria-hidden": "true"}, h("span", {class: "said"}, "\u00a0"),
       sides.map((side) => h("span", {class: "bits"}, t(`sentence.${side}`))));
@@ -62,13 +66,14 @@ export function show(root, {model, values, signal, note}) {
         ...found.words.map((word, at) => [at, word, ...sides.map((side) => found[side][at])])],
     });
     if (!sides.length) return [row, h("p", {class: "help"}, t("sentence.no.score")), bar];
-    return [row, legend(), bar];
+    const unknown = sides.some((side) => found[side].includes(null));
+    return [row, legend(unknown), bar];
   }
 
   function read() {
-    note({text: state.text, word: state.word ?? undefined});
+    remember();
     replace(details);
-    const early = state.word === null || !state.text.trim() ? null : aboutWord(); // the answers come one after another anyway
+    const early = Number.isInteger(state.word) && state.text.trim() ? aboutWord() : null; // the answers come one after another anyway
     early?.catch(() => {});
     reads += 1;
     const mine = reads;
@@ -88,8 +93,8 @@ export function show(root, {model, values, signal, note}) {
     const word = (near ?? fits)?.words[state.word] ?? "";
     return [
       h("div", {class: "columns"},
-        panel(t("sentence.context"), t("sentence.context.help", {word}), inContext(near)),
-        panel(t("sentence.alone"), t("sentence.alone.help", {word}), alone(near)),
+        panel(t("sentence.context"), t("sentence.context.help", {word}), inContext(near, model)),
+        panel(t("sentence.alone"), t("sentence.alone.help", {word}), alone(near, model)),
         panel(t("sentence.fits"), t("sentence.fits.help", {word}), fitting(fits, word))),
       h("p", {class: "onward"},
         near && h("a", {href: address("map", {model: model.id, word})}, t("sentence.map", {word})),
@@ -119,26 +124,29 @@ export function show(root, {model, values, signal, note}) {
   read();
 }
 
-function legend() {
+function legend(unknown) {
   const scale = [0, 4, 8, 12, 16].map((bits) => h("span", {class: "bits", vars: {shade: shade(bits)}}, bits));
   return h("div", {class: "legend"},
     h("h2", null, t("sentence.surprise")),
     h("p", {class: "help"}, t("sentence.surprise.help")),
-    h("p", {class: "scale"}, t("sentence.expected"), h("span", {class: "ramp"}, scale), t("sentence.surprising")));
+    h("p", {class: "scale"}, t("sentence.expected"), h("span", {class: "ramp"}, scale), t("sentence.surprising")),
+    unknown && h("p", {class: "help"}, t("sentence.outside")));
 }
 
 function panel(title, help, content) {
   return h("section", {class: "panel"}, h("h2", null, title), h("p", {class: "help"}, help), content);
 }
 
-function inContext(near) {
+function inContext(near, model) {
+  if (model.static) return empty(t("static"));
   if (!near) return empty(t("sentence.no.neighbours"));
   if (!near.in_context.length) return empty(t("sentence.none"));
   return h("ol", {class: "found"}, near.in_context.map((each) => h("li", null,
     h("span", {class: "number"}, number(each.cosine, 2)), context(each.words, each.position))));
 }
 
-function alone(near) {
+function alone(near, model) {
+  if (!model.endpoints.includes("similar")) return empty(t("line.no.similar"));
   if (!near) return empty(t("sentence.no.neighbours"));
   if (!near.by_itself.length) return empty(t("sentence.unknown"));
   return h("ol", {class: "found"}, near.by_itself.map((each) => h("li", null,

@@ -5,7 +5,7 @@ import {h, later, replace} from "../dom.js";
 import {empty, filler} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {snapshot} from "../snapshot.js";
-import {t} from "../strings.js";
+import {named, t} from "../strings.js";
 import {drawn} from "./predictions.js";
 import {example, taskInput} from "./taskinput.js";
 import {words as wordRow} from "./words.js";
@@ -19,7 +19,7 @@ export function show(root, {values, tasks, signal, note}) {
     task = tasks.find((each) => each.id === choice.value);
     text = example(task);
     start();
-  }}, tasks.map((each) => h("option", {value: each.id, selected: each === task}, `${each.id} · ${each.kind}`)));
+  }}, tasks.map((each) => h("option", {value: each.id, selected: each === task}, `${each.id} · ${named("kind", each.kind)}`)));
   const changed = later(400, (given) => {
     text = given;
     look();

@@ -5,7 +5,7 @@ import {chart} from "../chart.js";
 import {h, replace, svg} from "../dom.js";
 import {empty, failure} from "../notices.js";
 import {exportBar} from "../saving.js";
-import {number, t} from "../strings.js";
+import {named, number, t} from "../strings.js";
 
 const CURVES = ["loss", "dev", "speed"], EVERY = 3000, MOST = 8;
 
@@ -35,7 +35,7 @@ export function show(root, {values, signal, note}) {
     const charts = CURVES.flatMap((curve) => {
       const drawn = shown.filter((run) => run[curve].points.length);
       const names = [...new Set(drawn.map((run) => run[curve].name))]; // one picture for each kind of score
-      return names.map((name) => chart(`${t(`training.${curve}`)}${curve === "dev" ? `: ${name}` : ""}`, t("training.steps"),
+      return names.map((name) => chart(curve === "dev" ? t("training.score", {name: named("score", name)}) : t(`training.${curve}`), t("training.steps"),
         drawn.filter((run) => run[curve].name === name).map((run) => ({name: run.name, shade: run.shade, points: run[curve].points}))));
     });
     picture = charts;
@@ -62,7 +62,7 @@ function table(runs, hidden, changed) {
     const sign = svg("svg", {viewBox: "0 0 18 18", width: 18, height: 18, class: "sign", "aria-hidden": "true"}, svg("circle", {cx: 9, cy: 9, r: 6, fill: `var(--${run.shade})`}));
     return h("tr", null, h("th", {scope: "row"}, h("label", {class: "run"}, box, sign, run.name)),
       h("td", null, run.live ? h("b", {class: "live"}, t("training.live")) : t("training.quiet")), h("td", null, number(run.step)),
-      h("td", null, end(run.loss, 3)), h("td", null, end(run.dev, 3), run.dev.name && h("small", null, ` ${run.dev.name}`)), h("td", null, end(run.speed, 0)));
+      h("td", null, end(run.loss, 3)), h("td", null, end(run.dev, 3), run.dev.name && h("small", null, ` ${named("score", run.dev.name)}`)), h("td", null, end(run.speed, 0)));
   });
   return h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": t("training.runs")}, h("table", {class: "runs"}, h("thead", null, h("tr", null, head)), h("tbody", null, rows)));
 }
