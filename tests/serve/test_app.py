@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import contextlib
 import gzip
 import json
 import logging
@@ -14,8 +16,10 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from polyseme.serve.access import AccessLog
 from polyseme.serve.app import create_app
 from polyseme.serve.config import ServeConfig
+from polyseme.serve.metrics import Metrics
 from polyseme.serve.models import ServedModels, names_of
 from tests.encoders.small import sentences
 from tests.serve.small_service import client, tiny_models
@@ -196,8 +200,11 @@ def test_large_bodies_are_refused_also_when_compressed(service: TestClient) -> N
 
 
 def test_unknown_addresses_and_methods(service: TestClient) -> None:
-    assert message(service.get("/v2/words"), 404)
-    assert message(service.get("/v1/words"), 405)
+    assert "/openapi.json" in message(service.get("/v2/words"), 404)
+    assert "/openapi.json" in message(service.post("/v1/words/", json={"input": "a"}), 404)  # no redirect: it would lose https
+    assert "allowed: POST" in message(service.get("/v1/words"), 405)
+    for path in ("/", "/livez", "/readyz"):
+        assert service.head(path).status_code == 200
     assert "none is loaded" in message(service.post("/v1/predict/tagger", json={"input": "a"}), 404)
 
 
@@ -292,6 +299,23 @@ def test_a_log_line_has_numbers_and_no_texts(service: TestClient, caplog: pytest
     assert [(each["endpoint"], each["status"]) for each in fields] == [("/v1/words", 200), ("/v1/words", 422), ("other", 404)]
     assert fields[0]["words"] == 2 and fields[0]["request_id"] == "mine-1"
     assert "secret" not in str(fields) + caplog.text
+
+
+def test_a_request_that_is_cut_off_counts_as_failed() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise asyncio.CancelledError  # the service stops
+
+    async def ask() -> None:
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
+        with contextlib.suppress(asyncio.CancelledError):
+            await AccessLog(app, metrics)(scope, None, send)  # type: ignore[arg-type]
+
+    async def send(_: Any) -> None: ...
+
+    metrics = Metrics()
+    asyncio.run(ask())
+    assert b'polyseme_failures_total{endpoint="other",status="503"} 1.0' in metrics.text()
 
 
 def test_markup_comes_back_as_json_only(service: TestClient) -> None:

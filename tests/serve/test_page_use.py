@@ -163,7 +163,7 @@ def test_every_scheme_of_tags_is_drawn_as_spans(open_page: Any) -> None:
     for scheme in ("BIIB", "BIES", "BMES", "BMEW", "BILU"):
         tags = [f"{sign}-{'LOC' if at == 3 else 'PER'}" for at, sign in enumerate(scheme)]
         assert page.evaluate(spans, ["O", *tags, "O"]) == whole, scheme
-    assert page.evaluate(spans, ["NOUN", "VERB"]) == [{"begin": at, "end": at + 1, "label": tag} for at, tag in enumerate(("NOUN", "VERB"))]
+    assert [each["label"] for each in page.evaluate(spans, ["NOUN", "VERB"])] == ["NOUN", "VERB"]
 
 
 def test_an_unknown_view_can_be_left_by_the_menu(open_page: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 import re
@@ -44,6 +45,9 @@ class AccessLog:
         self._metrics.open_requests.inc()
         try:
             await self._app(scope, receive, noted)
+        except asyncio.CancelledError:  # the service stops, and did not want to wait longer
+            state["status"] = 503
+            raise
         finally:
             self._metrics.open_requests.dec()
             self._note(scope, state.get("status", status), time.monotonic() - begin, request_id)

@@ -53,6 +53,10 @@ from polyseme.serve.responses import JsonResponse
 from polyseme.serve.service import Loader, Service
 
 _MESSAGES = {"missing": "it is missing", "extra_forbidden": "no field has this name"}
+_HTTP_MESSAGES = {
+    404: "there is nothing at this address: /openapi.json lists the endpoints",
+    405: "this address does not take this method; allowed: {allowed}",
+}
 _log = logging.getLogger(__name__)
 
 
@@ -75,6 +79,7 @@ def create_app(
         await service.stop()
 
     app = FastAPI(title="polyseme", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.router.redirect_slashes = False  # behind a proxy the address would lose its https
     app.state.service = service
     app.include_router(_health(service))
     app.include_router(_v1(service))
@@ -126,11 +131,15 @@ def _health(service: Service) -> APIRouter:
     async def livez() -> dict[str, str]:
         return {"status": "alive"}
 
+    router.head("/livez", include_in_schema=False)(livez)
+
     @router.get("/readyz", tags=["health"], summary="Whether the models are loaded.", responses=ERRORS(503))
     async def readyz() -> dict[str, str]:
         if not service.ready:
             raise not_ready()
         return {"status": "ready"}
+
+    router.head("/readyz", include_in_schema=False)(readyz)
 
     @router.get(
         "/metrics",
@@ -203,7 +212,9 @@ def _add_errors(app: FastAPI) -> None:
 
     async def http(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return ApiError(error.status_code, str(error.detail), headers=error.headers).response()
+        message = _HTTP_MESSAGES.get(error.status_code, str(error.detail))
+        allowed = (error.headers or {}).get("Allow", "")
+        return ApiError(error.status_code, message.format(allowed=allowed), headers=error.headers).response()
 
     async def bug(_: Request, error: Exception) -> Response:
         _log.error("a bug of ours: %s", type(error).__name__)

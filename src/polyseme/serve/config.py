@@ -49,7 +49,11 @@ class ServeConfig(Config):
     )
     max_queue_words: int = setting(32_768, "Most words that wait to be computed.", min=1, group=_LIMITS)
     read_timeout: float = setting(
-        30.0, "Seconds in which the body of a request must arrive.", above=0, metavar="SECONDS", group=_LIMITS
+        30.0,
+        "Seconds in which the headers of a request must arrive, and then its body.",
+        above=0,
+        metavar="SECONDS",
+        group=_LIMITS,
     )
     batch_words: int = setting(2_048, "Words that are computed together.", min=1, group=_COMPUTING)
     workers: int = setting(1, "Processes that answer; they share the weights in memory.", min=1, group=_COMPUTING)

@@ -18,7 +18,7 @@ class TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         fields = getattr(record, "fields", None)
         if fields is None:
-            return f"{_time(record)} {record.levelname.lower()}: {record.getMessage()}"
+            return f"{_time(record)} {record.levelname.lower()}: {_message(record)}"
         parts = [str(fields.get(name, "-")) for name in ("client", "method", "endpoint", "status")]
         parts += [f"{fields[name]} {name}" for name in ("texts", "words") if name in fields]
         return f"{_time(record)} {' '.join(parts)} {fields['milliseconds']} ms"
@@ -29,7 +29,13 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         fields = getattr(record, "fields", {})
-        return json.dumps({"time": _time(record), "level": record.levelname.lower(), "message": record.getMessage(), **fields})
+        return json.dumps({"time": _time(record), "level": record.levelname.lower(), "message": _message(record), **fields})
+
+
+def _message(record: logging.LogRecord) -> str:
+    """What is said, on one line; of an exception its kind alone, because its text may have texts of users in it."""
+    kind = record.exc_info[0] if record.exc_info else None
+    return " ".join(record.getMessage().split()) + (f": {kind.__name__}" if kind else "")
 
 
 def _time(record: logging.LogRecord) -> str:

@@ -46,7 +46,7 @@ def page_router() -> APIRouter:
     """The page and its files; they are in memory (some 100 kB)."""
     router, found = APIRouter(), dict(_files(files("polyseme.serve") / "page"))
 
-    @router.get("/", include_in_schema=False)
+    @router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def page(request: Request) -> Response:
         return _response(request, found, "index.html")
 

@@ -125,6 +125,7 @@ def run_server(
     import uvicorn
 
     from polyseme.serve.app import create_app
+    from polyseme.serve.connections import guarded_protocol
     from polyseme.serve.logs import log, write_logs
 
     class Server(uvicorn.Server):
@@ -156,6 +157,7 @@ def run_server(
         log.info("loading; listening at %s", address_of(listener))
         app = create_app(config, loaded, failed, threads)
         settings: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "ws": "none"}
+        settings["http"] = guarded_protocol(config.read_timeout)
         timeouts: dict[str, Any] = {"timeout_keep_alive": _KEEP_ALIVE, "timeout_graceful_shutdown": config.shutdown_timeout}
         server = Server(uvicorn.Config(app, proxy_headers=False, lifespan="on", backlog=_BACKLOG, **settings, **timeouts))
         server.run(sockets=[listener])
