@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.oracle.make import VOCABULARY, write_bilm
@@ -9,7 +10,14 @@ from tests.oracle.make import VOCABULARY, write_bilm
 TAGS = "Ann B-PER\nsaw O\nthe O\nSeine B-LOC\n\nMoney O\nhelps O\nAnn B-PER\n"
 TEXTS = ["sentence\tlabel", *["a good bank\tgood"] * 3, *["a bad bank\tbad"] * 3]
 PAIRS = ["sentence1\tsentence2\tlabel", *["a good bank\ta fine bank\tyes"] * 3, *["a bad bank\ta river\tno"] * 3]
+PAGE = (
+    "The river bank is a good place for a walk in the morning, when the water is calm and the birds come to drink. We sat there "
+    "with our books and watched the boats that carry sand to the town. In the evening the bank was full of people, and a man "
+    "who had lived near the river all his life told us how the floods of his youth had changed the land around the old mill."
+)
+"""A page of a crawl: long enough for the rules of `corpus filter`."""
 FILES = {
+    "crawl/pages.jsonl": "".join(json.dumps({"text": page}) + "\n" for page in (PAGE, "Home | Menu | Log in")),
     "sentences.txt": "The bank of the river .\n\nMoney in the bank .\n",
     "train.conll": TAGS,
     "dev.conll": TAGS,
@@ -22,4 +30,5 @@ FILES = {
 def make_files(folder: Path) -> None:
     write_bilm(folder / "my-elmo", vocabulary=list(VOCABULARY), softmax=True)
     for name, text in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

@@ -37,8 +37,8 @@ SLOW = {
     "en/reference/training-bash": "has the commands of how-to/train",
 }
 """Pages left to `make test-all`, by the beginnings of their names, and why."""
-ELSEWHERE = ["en/how-to/integrations-python"]
-"""Pages that have a test of their own: `tests/integrations/test_docs.py`."""
+ELSEWHERE = ["en/how-to/integrations-python", "zh/how-to/integrations-python"]
+"""Pages that have a test of their own, `tests/integrations/test_docs.py`; the Chinese one has the code of the English one."""
 PRIVATE = re.compile(r"/(work|tmp|home|root|mnt)/|localhost(?!:8000|`)|\d+\.\d+\.\d+\.\d+\b")
 """Paths and hosts of a machine; the address of `polyseme serve` is everyone's."""
 
@@ -90,6 +90,13 @@ def check(page: Path, language: str) -> None:
             problem = differences(block.output, printed)
             command = f"python -m scripts.pages {page.relative_to(ROOT)}"
             assert problem is None, f"{page}:{block.line}: {problem}; {command} rewrites it"
+
+
+def test_the_chinese_integrations_have_the_code_of_the_english_page() -> None:
+    english, chinese = (
+        [each.code for each in read(ROOT / "docs" / each / "how-to" / "integrations.md")] for each in ("en", "zh")
+    )
+    assert len(english) >= 10 and chinese == english
 
 
 def test_a_failing_command_fails_with_its_message(folder: Path) -> None:

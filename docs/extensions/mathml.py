@@ -14,7 +14,7 @@ def visit_inline(writer: Any, node: Any) -> None:
 
 
 def visit_block(writer: Any, node: Any) -> None:
-    writer.body.append(convert(node.astext(), display="block"))
+    writer.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
     raise nodes.SkipNode
 
 

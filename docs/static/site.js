@@ -5,7 +5,23 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const each of document.querySelectorAll(selector)) each.setAttribute(name, value);
   };
   // areas that scroll sideways can be reached by keyboard
-  set(".table-wrapper, .highlight pre, div.output, math[display='block']", "tabindex", "0");
+  set(".table-wrapper, .highlight pre, div.output, .formula", "tabindex", "0");
+  // long commands wrap, but not inside an option
+  for (const pre of document.querySelectorAll(".highlight-text pre, .highlight-sh pre, .highlight-bash pre")) {
+    const texts = [], walk = document.createTreeWalker(pre, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) texts.push(walk.currentNode);
+    for (const text of texts) {
+      const parts = text.data.split(/(--?[\w-]+)/);
+      if (parts.length === 1) continue;
+      text.replaceWith(...parts.map((part, number) => {
+        if (number % 2 === 0) return part;
+        const option = document.createElement("span");
+        option.style.whiteSpace = "nowrap";
+        option.textContent = part;
+        return option;
+      }));
+    }
+  }
   set(".sidebar-drawer", "aria-label", chinese ? "网站导航" : "Site navigation");
   set(".toc-drawer", "aria-label", chinese ? "本页目录" : "On this page");
   set("p.caption[role='heading']", "aria-level", "2");
