@@ -13,7 +13,7 @@ PAIRS = ["sentence1\tsentence2\tlabel", *["a good bank\ta fine bank\tyes"] * 3, 
 PAGE = (
     "The river bank is a good place for a walk in the morning, when the water is calm and the birds come to drink. We sat "
     "there with our books and watched the boats that carry sand to the town. In the evening the bank was full of people, and a "
-    "man who had lived near the river all his life told us how the floods of his youth had changed the land around the old mill."
+    "man who had lived near the river all his life told how the floods of his youth had changed the land around the old mill."
 )
 """A page of a crawl: long enough for the rules of `corpus filter`."""
 FILES = {
