@@ -73,6 +73,15 @@ def test_without_state_a_batch_is_the_same_again(small: SmallModel) -> None:
         close(elmo(batch_to_ids(SENTENCES))["elmo_representations"][0], alone, atol=1e-5)
 
 
+@pytest.mark.parametrize("sentences", [[[]], [[], []]])
+def test_nothing_but_empty_sentences(small: SmallModel, sentences: list[list[str]]) -> None:
+    elmo = Elmo(small.options, small.weights, 1, dropout=0.0)
+    found = elmo(batch_to_ids(sentences))
+    assert found["elmo_representations"][0].shape == (len(sentences), 0, 16) and found["mask"].shape == (len(sentences), 0)
+    both = small.oracle.embed_carry([sentences, SENTENCES])[1]  # their ends were read
+    close(elmo(batch_to_ids(SENTENCES))["elmo_representations"][0], padded(both).mean(1))
+
+
 def test_more_leading_dimensions(small: SmallModel) -> None:
     elmo = Elmo(small.options, small.weights, 1, dropout=0.0)
     ids = batch_to_ids([*SENTENCES, *MORE])

@@ -207,6 +207,8 @@ def test_published_vectors_of_bilm() -> None:
 
 def test_simple_elmo_vectors(small: SmallModel) -> None:
     model = ElmoModel()
+    with pytest.raises(UsageError, match="call load first"):
+        model.get_elmo_vectors(SENTENCES)
     assert model.load(str(small.folder), max_batch_size=2) == "The model is now loaded."
     texts = [*SENTENCES, *MORE[:2]]
     batches = [texts[:2], texts[2:4], texts[4:]]

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -134,11 +135,13 @@ class Elmo(nn.Module):
     def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Any]:
         """Character ids (..., words, 50) -> `elmo_representations`, a list of (..., words, dim), and `mask` (..., words)."""
         shape = tuple(inputs.shape[:-1] if word_inputs is None else word_inputs.shape)
-        flat = inputs.reshape(-1, *inputs.shape[-2:])
-        found = self._elmo_lstm(flat, None if word_inputs is None else word_inputs.reshape(-1, shape[-1]))
+        rows = math.prod(shape[:-1])
+        flat = inputs.reshape(rows, *inputs.shape[-2:])
+        found = self._elmo_lstm(flat, None if word_inputs is None else word_inputs.reshape(rows, shape[-1]))
         layers, mask = found["activations"], found["mask"].bool()
         mixed = [getattr(self, f"scalar_mix_{number}")(layers, mask) for number in range(len(self._scalar_mixes))]
         if not self._keep_sentence_boundaries:
             mixed, mask = [remove_sentence_boundaries(each, mask)[0] for each in mixed], mask[:, 2:]
         shape = (*shape[:-1], mask.shape[1])
-        return {"elmo_representations": [self._dropout(each).view(*shape, -1) for each in mixed], "mask": mask.view(shape)}
+        vectors = [self._dropout(each).view(*shape, each.shape[-1]) for each in mixed]
+        return {"elmo_representations": vectors, "mask": mask.view(shape)}

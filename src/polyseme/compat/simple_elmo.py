@@ -23,6 +23,7 @@ from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.id_batch import batch_of_ids
 
 LayerName = Literal["top", "average", "all"]
+_NO_WORDS = "{} has no output layer or no vocabulary, so it cannot predict words"
 _LAYERS: dict[str, Any] = {"top": "top", "average": "mean", "all": "all"}
 
 
@@ -30,17 +31,15 @@ class ElmoModel:
     """Load a model from a folder or zip file, then ask for vectors of sentences (lists of words)."""
 
     model: Elmo
+    layers = "average"
 
     def load(
         self, directory: str | Path, max_batch_size: int = 32, limit: int = 100, full: bool = False, *, top: bool = False
     ) -> str:
-        """Load a model; `full`: one that predicts words. (`limit` was a size of a cache; it has no effect.)
-
-        `top`, as in the first releases: vectors are those of the top layer where a call does not choose the layers.
-        """
-        self.model, self.batch_size, self._layers = load_elmo(directory), max_batch_size, "top" if top else "average"
+        """Load a model; `full`: one that predicts words; `top`: the default is its top layer. (`limit` has no effect.)"""
+        self.model, self.batch_size, self.layers = load_elmo(directory), max_batch_size, "top" if top else "average"
         if full and not self.model.predicts_words:
-            raise PolysemeError(f"{directory} has no output layer or no vocabulary, so it cannot predict words")
+            raise PolysemeError(_NO_WORDS.format(directory))
         self.vocab, self.n_layers, self.vector_size = self.model.vocabulary, self.model.layers, self.model.dim
         self.max_chars = None if self.model.speller is None else self.model.speller.max_length
         return "The model is now loaded."
@@ -89,7 +88,7 @@ class ElmoModel:
         """
         output, words = self.model.output, self.model.vocabulary
         if output is None or words is None:
-            raise PolysemeError(f"{self.model.source} has no output layer or no vocabulary, so it cannot predict words")
+            raise PolysemeError(_NO_WORDS.format(self.model.source))
         hidden = [int(words.ids([mark])[0]) for mark in ("<S>", "</S>")] if nodelimiters else []
         batcher, results = Batcher(None, self.max_chars or 50), []
         for sentence in data:
@@ -110,7 +109,9 @@ class ElmoModel:
         self, texts: Sequence[Sequence[str]], warmup: bool, layers: str | None, session: object, padding: bool
     ) -> list[list[np.ndarray]]:
         """The vectors of each batch; with `padding`, sentences as long as the longest of their batch."""
-        layers = layers or self._layers
+        layers = layers or self.layers
+        if not hasattr(self, "model"):
+            raise UsageError("there is no model yet: call load first")
         if layers not in _LAYERS:
             raise UsageError(f"layers is {layers!r}; allowed: {', '.join(_LAYERS)}")
         sentences = [list(words) for words in texts]
@@ -138,13 +139,10 @@ class ElmoModel:
 
 def _pad(array: np.ndarray, length: int, value: np.ndarray | None = None) -> np.ndarray:
     """Lengthen (..., words, dim) to `length` words of a value, by default zeros."""
-    missing = length - array.shape[-2]
-    shape = (*array.shape[:-2], missing, array.shape[-1])
+    shape = (*array.shape[:-2], length - array.shape[-2], array.shape[-1])
     return np.concatenate([array, np.broadcast_to(0.0 if value is None else value, shape)], axis=-2).astype(np.float32)
 
 
 def _candidates(row: torch.Tensor, count: int, words: list[str]) -> dict[str, list[Any]]:
-    best = row.topk(min(count, len(row)))
-    ids = best.indices.tolist()
-    logs = [round(value, 4) for value in best.values.tolist()]
-    return {"candidates": ids, "candidate_words": [words[number] for number in ids], "logp": logs}
+    values, ids = (each.tolist() for each in row.topk(min(count, len(row))))
+    return {"candidates": ids, "candidate_words": [words[i] for i in ids], "logp": [round(value, 4) for value in values]}
