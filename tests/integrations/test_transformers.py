@@ -194,10 +194,14 @@ def trained(model, rows: list[dict], collator, folder: Path, optimizer: torch.op
     return model.eval()
 
 
-def two_rates(model) -> torch.optim.Optimizer:
-    """An optimizer for few steps: weights that begin at random learn faster than pre-trained ones."""
-    new = [*model.mix.parameters(), *model.classifier.parameters()]
-    return torch.optim.AdamW([{"params": model.elmo.parameters(), "lr": 5e-4}, {"params": new, "lr": 2e-2}])
+def test_the_head_has_a_learning_rate_of_its_own(exported: Path) -> None:
+    model = AutoModelForTokenClassification.from_pretrained(exported, num_labels=2)
+    inside, head = integration.optimizer(model, head_learning_rate=0.1).param_groups
+    assert (inside["lr"], head["lr"]) == (5e-4, 0.1)
+    names = {id(weight): name for name, weight in model.named_parameters()}
+    assert {names[id(each)] for each in head["params"]} == {"mix.weights", "mix.gamma", "classifier.weight", "classifier.bias"}
+    assert len(inside["params"]) + len(head["params"]) == len(names)
+    assert not integration.optimizer(AutoModel.from_pretrained(exported)).param_groups[1]["params"]  # it has no head
 
 
 def test_the_trainer_changes_the_elmo(exported: Path, tmp_path: Path) -> None:
@@ -220,7 +224,7 @@ def test_the_trainer_learns_questions(tmp_path: Path) -> None:
     rows = [{**tokenizer(text), "label": int(label)} for text, label in zip(texts, labels, strict=True)]
     model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=6)
     options = {"max_steps": 30, "per_device_train_batch_size": 16}
-    model = trained(model, rows, DataCollatorWithPadding(tokenizer), tmp_path / "run", two_rates(model), **options)
+    model = trained(model, rows, DataCollatorWithPadding(tokenizer), tmp_path / "run", integration.optimizer(model), **options)
     with torch.no_grad():
         logits = model(**tokenizer(test_texts, padding=True, return_tensors="pt")).logits
     right = np.mean(logits.argmax(1).numpy() == np.array(gold, dtype=int))
@@ -243,7 +247,9 @@ def tags_after_training(train: list[TaggedSentence], test: list[TaggedSentence],
     ]
     model = AutoModelForTokenClassification.from_pretrained(exported, num_labels=len(names))
     options = {"max_steps": 50, "per_device_train_batch_size": 16}
-    model = trained(model, rows, DataCollatorForTokenClassification(tokenizer), folder / "run", two_rates(model), **options)
+    model = trained(
+        model, rows, DataCollatorForTokenClassification(tokenizer), folder / "run", integration.optimizer(model), **options
+    )
     inputs = tokenizer([each.words for each in test], is_split_into_words=True, padding=True, return_tensors="pt")
     with torch.no_grad():
         best = model(**inputs).logits.argmax(-1).tolist()
