@@ -122,6 +122,26 @@ def test_keyboard(open_page: Any) -> None:
     assert page.locator("canvas.cloud").screenshot() == before
 
 
+def test_the_keyboard_goes_on_where_it_was(open_page: Any) -> None:
+    page = open_page(f"#/sentence?text={TEXT}&lang=zh")
+    page.locator(".view.sentence .word").first.wait_for()
+    page.locator("nav a").nth(3).focus()
+    page.keyboard.press("Enter")
+    page.locator(".view.pair .matrix").wait_for()
+    assert page.evaluate("document.activeElement.getAttribute('href')") == page.locator("nav a[aria-current]").get_attribute("href")
+    assert page.evaluate("document.documentElement.lang") == "zh-Hans"  # the language of the link
+    for button in (".language", ".theme"):
+        page.locator(button).focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate(f"document.activeElement.matches('{button}')")
+    assert page.evaluate("document.documentElement.lang") == "en"
+    page.goto(page.url.split("#")[0] + "#/training")
+    page.locator(".runs input").nth(1).focus()
+    page.keyboard.press("Space")
+    page.locator(".runs input:not(:checked)").wait_for()
+    assert page.evaluate("document.activeElement === document.querySelectorAll('.runs input')[1]")
+
+
 def test_touch_and_narrow(open_page: Any) -> None:
     page = open_page(f"#/sentence?text={TEXT}", viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
     page.locator("button.word").nth(4).tap()

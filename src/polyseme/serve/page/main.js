@@ -8,7 +8,7 @@ import {chooseTheme, nextTheme, theme} from "./theme.js";
 import {failure} from "./notices.js";
 import {VIEWS} from "./views.js";
 
-const shown = {models: [], tasks: [], leave: null, stop: null};
+const shown = {models: [], tasks: [], view: null, leave: null, stop: null};
 
 function chosenModel(name) {
   const {models} = shown;
@@ -38,7 +38,7 @@ function modelChoice(view, model) {
 }
 
 function switches() {
-  const language = h("button", {type: "button", class: "quiet", lang: currentLanguage() === "zh" ? "en" : "zh-Hans",
+  const language = h("button", {type: "button", class: "quiet language", lang: currentLanguage() === "zh" ? "en" : "zh-Hans",
     title: t("language.label"), onclick: () => {
       keepLanguage(currentLanguage() === "zh" ? "en" : "zh");
       const {view, values} = read();
@@ -53,7 +53,22 @@ function switches() {
   return h("div", {class: "switches"}, language, look);
 }
 
+// What has the focus is made anew: the same thing gets it again, so that the keyboard goes on from there.
+function focused() {
+  const now = document.activeElement;
+  if (now?.matches("nav a")) return "nav a[aria-current]";
+  return ["#model", ".menu", ".language", ".theme"].find((each) => now?.matches(each)) ?? null;
+}
+
 function draw() {
+  const focus = focused(), {view} = read();
+  drawView();
+  if (focus) document.querySelector(focus)?.focus();
+  if (shown.view !== view) scrollTo(0, 0);
+  shown.view = view;
+}
+
+function drawView() {
   shown.leave?.();
   shown.stop?.abort();
   const {view, values} = read();

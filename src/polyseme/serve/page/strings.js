@@ -6,9 +6,11 @@ import zh from "./strings.zh.js";
 const LANGUAGES = {en, zh};
 const KEPT = "polyseme-language";
 let language = "en";
+let linked = null; // of the link that was opened; other views stay in it
 
 export function chooseLanguage(wanted) {
-  const given = [wanted, localStorage.getItem(KEPT), ...(navigator.languages ?? [navigator.language])];
+  linked = wanted ?? linked;
+  const given = [linked, localStorage.getItem(KEPT), ...(navigator.languages ?? [navigator.language])];
   const found = given.filter(Boolean).map((each) => each.toLowerCase().split("-")[0]).find((each) => each in LANGUAGES);
   language = found ?? "en";
   document.documentElement.lang = language === "zh" ? "zh-Hans" : "en";

@@ -2,7 +2,7 @@
 
 import {get} from "../api.js";
 import {chart} from "../chart.js";
-import {h, replace, svg} from "../dom.js";
+import {color, h, replace, svg} from "../dom.js";
 import {empty, failure} from "../notices.js";
 import {exportBar} from "../saving.js";
 import {named, number, t} from "../strings.js";
@@ -12,7 +12,7 @@ const CURVES = ["loss", "dev", "speed"], EVERY = 3000, MOST = 8;
 export function show(root, {values, signal, note}) {
   const hidden = new Set((values.hide ?? "").split("|").filter(Boolean));
   const place = h("div");
-  let timer = 0, picture = null, last = null;
+  let timer = 0, last = null;
   root.append(h("p", {class: "lead"}, t("training.lead")), place);
 
   async function look() {
@@ -38,12 +38,13 @@ export function show(root, {values, signal, note}) {
       return names.map((name) => chart(curve === "dev" ? t("training.score", {name: named("score", name)}) : t(`training.${curve}`), t("training.steps"),
         drawn.filter((run) => run[curve].name === name).map((run) => ({name: run.name, shade: run.shade, points: run[curve].points}))));
     });
-    picture = charts;
-    return replace(place, table(runs, hidden, () => {
+    const at = [...place.querySelectorAll("input")].indexOf(document.activeElement);
+    replace(place, table(runs, hidden, () => {
       note({hide: [...hidden].join("|")});
       draw(found);
     }), h("div", {class: "charts"}, charts), !shown.length && empty(t("training.choose")),
-    exportBar("training", {picture: charts.length ? () => joinedPicture(picture) : null, rows: () => csvRows(runs)}));
+    exportBar("training", {picture: charts.length ? () => joinedPicture(charts, shown) : null, rows: () => csvRows(runs)}));
+    return place.querySelectorAll("input")[at]?.focus(); // the table is made anew
   }
 
   look();
@@ -67,15 +68,18 @@ function table(runs, hidden, changed) {
   return h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": t("training.runs")}, h("table", {class: "runs"}, h("thead", null, h("tr", null, head)), h("tbody", null, rows)));
 }
 
-function joinedPicture(charts) {
-  const width = Number(charts[0].getAttribute("viewBox").split(" ")[2]);
+// All charts below each other, under the names of the runs.
+function joinedPicture(charts, runs) {
+  const width = Number(charts[0].getAttribute("viewBox").split(" ")[2]), top = 24 * runs.length + 16;
+  const names = runs.flatMap((run, at) => [svg("circle", {cx: 22, cy: 24 * at + 22, r: 6, fill: color(run.shade)}),
+    svg("text", {x: 38, y: 24 * at + 27, "font-size": 14, "font-family": "sans-serif", fill: color("ink")}, run.name)]);
   const copies = charts.map((each, at) => {
     const copy = each.cloneNode(true);
-    for (const [name, value] of Object.entries({x: 0, y: 310 * at, width, height: 300})) copy.setAttribute(name, value);
+    for (const [name, value] of Object.entries({x: 0, y: top + 310 * at, width, height: 300})) copy.setAttribute(name, value);
     return copy;
   });
-  const height = 310 * charts.length;
-  return svg("svg", {viewBox: `0 0 ${width} ${height}`, width, height}, copies);
+  const height = top + 310 * charts.length;
+  return svg("svg", {viewBox: `0 0 ${width} ${height}`, width, height}, svg("rect", {width, height, fill: color("paper")}), names, copies);
 }
 
 function csvRows(runs) {
