@@ -88,6 +88,12 @@ def test_a_chinese_page_whose_english_page_has_changed_is_named(tmp_path: Path, 
     assert translations.problems() == ["docs/zh/a.md is stale: docs/en/a.md has changed since"]
 
 
+def test_a_formula_shows_the_begin_token_of_a_sentence() -> None:
+    pytest.importorskip("latex2mathml")
+    made = module("mathml").mathml(r"P(w \mid \texttt{<s>}) < 1", "block")
+    assert ElementTree.fromstring(made).findtext(".//{*}mtext") == "<s>" and "&#x0003C;" in made
+
+
 def test_the_moving_picture_has_every_use_in_every_layer(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     import numpy as np

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
 from latex2mathml.converter import convert
 
+WORDS = re.compile(r"\\text(?:tt|bf|it)?\{[^}]*\}")
+
+
+def mathml(formula: str, display: str) -> str:
+    """A formula as MathML. The converter escapes signs, but not the `<s>` of a word."""
+    escaped = WORDS.sub(lambda found: found[0].replace("<", "&lt;").replace(">", "&gt;"), formula)
+    return convert(escaped, display=display)
+
 
 def visit_inline(writer: Any, node: Any) -> None:
-    writer.body.append(convert(node.astext()))
+    writer.body.append(mathml(node.astext(), "inline"))
     raise nodes.SkipNode
 
 
 def visit_block(writer: Any, node: Any) -> None:
-    writer.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
+    writer.body.append(mathml(node.astext(), "block"))
     raise nodes.SkipNode
 
 

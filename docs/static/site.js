@@ -5,7 +5,7 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const each of document.querySelectorAll(selector)) each.setAttribute(name, value);
   };
   // areas that scroll sideways can be reached by keyboard
-  set(".table-wrapper, .highlight pre, div.output, .formula", "tabindex", "0");
+  set(".table-wrapper, .highlight pre, div.output, .math-wrapper", "tabindex", "0");
   // long commands wrap, but not inside an option
   for (const pre of document.querySelectorAll(".highlight-text pre, .highlight-sh pre, .highlight-bash pre")) {
     const texts = [], walk = document.createTreeWalker(pre, NodeFilter.SHOW_TEXT);
@@ -22,6 +22,7 @@ document.addEventListener("DOMContentLoaded", () => {
       }));
     }
   }
+  for (const each of document.querySelectorAll("code .pre")) if (each.textContent.length < 25) each.style.whiteSpace = "nowrap";
   set(".sidebar-drawer", "aria-label", chinese ? "网站导航" : "Site navigation");
   set(".toc-drawer", "aria-label", chinese ? "本页目录" : "On this page");
   set("p.caption[role='heading']", "aria-level", "2");
