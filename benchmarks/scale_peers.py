@@ -9,8 +9,8 @@ sentence-transformers  `encode` with a pool of two processes, then one array
 Each runs undisturbed (`none`; the runs alternate and the best of each counts), then with its busiest process killed half-way
 (`worker`), then with the command and all its processes killed half-way (`command`). A command that fails, or that hangs for
 three times as long as it takes undisturbed, is started again until its result is complete. Reported: words per second from
-the first start to the complete result, starts, and the seconds that the kill cost. Needs `datasets` and
-`sentence-transformers`. Linux only.
+the first start to the complete result, how each start ended, the seconds that the kill cost, and how many lines were embedded
+again (for polyseme at most: those of the parts that were being written). Needs `datasets` and `sentence-transformers`; Linux.
 """
 
 from __future__ import annotations
@@ -28,12 +28,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from benchmarks.node_kills import descendants
 from benchmarks.scale import write_lines
 from benchmarks.scale_kills import write_model
 
 KINDS = ("polyseme", "datasets", "sentence-transformers")
 BATCH = 64
+PARTS = 24
+PROGRESS = "POLYSEME_BENCHMARK_PROGRESS"
 THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
@@ -45,9 +49,25 @@ def loaded(model: str) -> Any:
     return polyseme.load(model)
 
 
+def note(lines: int) -> None:
+    """Add embedded lines to the count that the program which kills looks at."""
+    with Path(os.environ[PROGRESS]).open("a") as file:
+        file.write(f"{lines}\n")
+
+
 def pooled(batch: dict[str, list[str]], model: str) -> dict[str, Any]:
     """Return the vectors of some lines, for `Dataset.map`."""
-    return {"vector": loaded(model).encode(batch["text"], pooling="mean")}
+    vectors = loaded(model).encode(batch["text"], pooling="mean")
+    note(len(vectors))
+    return {"vector": vectors}
+
+
+class Noted(nn.Module):
+    """A last module of a `SentenceTransformer`, which counts its lines."""
+
+    def forward(self, features: dict[str, Any]) -> dict[str, Any]:
+        note(len(features["sentence_embedding"]))
+        return features
 
 
 def with_datasets(text: Path, out: Path, model: str) -> None:
@@ -65,6 +85,7 @@ def with_sentence_transformers(text: Path, out: Path, model: str) -> None:
     from polyseme.integrations.sentence_transformers import sentence_transformer
 
     transformer = sentence_transformer(model, device="cpu")
+    transformer.append(Noted())
     pool = transformer.start_multi_process_pool(["cpu", "cpu"])
     vectors = transformer.encode(text.read_text(encoding="utf-8").splitlines(), pool=pool, batch_size=BATCH)
     transformer.stop_multi_process_pool(pool)
@@ -82,14 +103,21 @@ def rows(out: Path) -> int:
     return sum(pq.read_metadata(part).num_rows for part in out.glob("*.parquet"))
 
 
+def embedded(out: Path) -> int:
+    """Return the lines that were embedded so far, those that were embedded again included."""
+    progress = out.with_suffix(".progress")
+    return sum(map(int, progress.read_text().split())) if progress.is_file() else rows(out)
+
+
 def start(kind: str, text: Path, out: Path, model: str, log: Path) -> subprocess.Popen[bytes]:
     """Start one of the commands."""
     call = ["benchmarks.scale_peers", "--run", kind, text, out, "--model", model]
     if kind == "polyseme":
-        size = max(text.stat().st_size // 24, 1)
+        size = max(text.stat().st_size // PARTS, 1)
         call = ["polyseme", "embed", "--input", text, "--out", out, "--model", model, "--pooling", "mean", "--engine", "local"]
         call += ["--workers", 2, "--shard-size", size]
     environment = os.environ | THREADS | {"HF_DATASETS_CACHE": str(out.with_name(f"{out.name}-cache"))}
+    environment |= {PROGRESS: str(out.with_suffix(".progress"))}
     with log.open("ab") as file:
         return subprocess.Popen([sys.executable, "-m", *map(str, call)], stdout=file, stderr=file, env=environment)
 
@@ -118,8 +146,18 @@ def end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def run(kind: str, text: Path, out: Path, model: str, *, kill: str = "none", usual: float = 0.0) -> dict[str, Any]:
-    """Run a command until its result is complete; with `kill`, half-way through the `usual` seconds something is killed."""
+def strike(process: subprocess.Popen[bytes], out: Path, lines: int, kill: str) -> None:
+    """Wait until half of the lines are embedded, then kill a worker or the command."""
+    while embedded(out) < lines / 2 and process.poll() is None:
+        time.sleep(0.05)
+    if kill == "command":
+        end(process)
+    elif (worker := busiest(process.pid)) is not None:
+        os.kill(worker, signal.SIGKILL)
+
+
+def run(kind: str, text: Path, out: Path, model: str, lines: int, *, kill: str = "none", usual: float = 0.0) -> dict[str, Any]:
+    """Run a command until its result is complete; with `kill`, something is killed half-way. `usual`: its seconds without."""
     log, starts, outcomes = out.with_suffix(".log"), 0, []
     began = time.monotonic()
     while True:
@@ -127,11 +165,7 @@ def run(kind: str, text: Path, out: Path, model: str, *, kill: str = "none", usu
         process = start(kind, text, out, model, log)
         try:
             if starts == 1 and kill != "none":
-                time.sleep(usual / 2)
-                if kill == "command":
-                    end(process)
-                elif (worker := busiest(process.pid)) is not None:
-                    os.kill(worker, signal.SIGKILL)
+                strike(process, out, lines, kill)
             code: int | None = process.wait(timeout=3 * usual + 60 if usual else None)
         except subprocess.TimeoutExpired:
             code = None
@@ -143,7 +177,8 @@ def run(kind: str, text: Path, out: Path, model: str, *, kill: str = "none", usu
         if starts > 3:
             raise SystemExit(f"{kind} fails again and again: {log.read_text(errors='replace')[-3000:]}")
     seconds = time.monotonic() - began
-    return {"seconds": round(seconds, 1), "starts": outcomes, "rows": rows(out)}
+    again = {"none": 0, "worker": 1, "command": 2}[kill] * lines // PARTS if kind == "polyseme" else embedded(out) - lines
+    return {"seconds": round(seconds, 1), "starts": outcomes, "rows": rows(out), "embedded_again": again}
 
 
 def main() -> None:
@@ -168,13 +203,13 @@ def main() -> None:
         usual: dict[str, float] = {}
         for number in range(given.rounds):
             for kind in KINDS:
-                found = run(kind, text, work / f"{kind}-{number}", model)
+                found = run(kind, text, work / f"{kind}-{number}", model, len(lines))
                 usual[kind] = min(usual.get(kind, found["seconds"]), found["seconds"])
         for kill in ("none", "worker", "command"):
             for kind in KINDS:
-                found = {"seconds": usual[kind], "starts": ["complete"], "rows": len(lines)}
+                found = {"seconds": usual[kind], "starts": ["complete"], "rows": len(lines), "embedded_again": 0}
                 if kill != "none":
-                    found = run(kind, text, work / f"{kind}-{kill}", model, kill=kill, usual=usual[kind])
+                    found = run(kind, text, work / f"{kind}-{kill}", model, len(lines), kill=kill, usual=usual[kind])
                 lost = round(found["seconds"] - usual[kind], 1)
                 result = {"kill": kill, "by": kind, **found, "lost_seconds": lost, "words_per_second": words / found["seconds"]}
                 print(json.dumps(result | {"complete": found["rows"] == len(lines)}), flush=True)
