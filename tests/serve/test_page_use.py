@@ -223,6 +223,22 @@ def test_what_is_empty_or_wrong_says_what_to_do(open_page: Any, link: str, says:
     open_page(link).locator("main", has_text=says).wait_for()
 
 
+@pytest.mark.parametrize(
+    ("link", "place"),
+    [
+        ("map?word=bank&layer=abc&groups=99&text=" + OWN, "aside h2"),
+        ("pair?layer=abc", ".matrix"),
+        ("mix?weights=NaN,1,2&scale=abc&word=1e9", ".panel .found"),
+        ("sentence?word=1e9&lang=constructor", ".words"),
+        ("line?question=__proto__", ".line-columns .found"),
+    ],
+)
+def test_a_link_with_nonsense_opens_the_view(open_page: Any, link: str, place: str) -> None:
+    page = open_page(f"#/{link}")
+    page.locator(place).first.wait_for()
+    assert page.locator(".notice.wrong").count() == 0
+
+
 def test_a_service_that_goes_away_can_be_asked_again(open_page: Any) -> None:
     page = open_page(f"#/pair?one={TEXT}&two=A cat")
     page.locator(".matrix").wait_for()

@@ -5,6 +5,11 @@ export function read() {
   return {view: path || "sentence", values: Object.fromEntries(new URLSearchParams(query ?? ""))};
 }
 
+// A number of a link; null: there is none that can be read.
+export function numberIn(value) {
+  return value !== undefined && value.trim() !== "" && Number.isFinite(Number(value)) ? Number(value) : null;
+}
+
 export function address(view, values) {
   const kept = Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== "");
   const query = new URLSearchParams(kept).toString();

@@ -11,7 +11,7 @@ let linked = null; // of the link that was opened; other views stay in it
 export function chooseLanguage(wanted) {
   linked = wanted ?? linked;
   const given = [linked, localStorage.getItem(KEPT), ...(navigator.languages ?? [navigator.language])];
-  const found = given.filter(Boolean).map((each) => each.toLowerCase().split("-")[0]).find((each) => each in LANGUAGES);
+  const found = given.filter(Boolean).map((each) => each.toLowerCase().split("-")[0]).find((each) => Object.hasOwn(LANGUAGES, each));
   language = found ?? "en";
   document.documentElement.lang = language === "zh" ? "zh-Hans" : "en";
   return language;

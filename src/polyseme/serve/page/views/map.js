@@ -5,6 +5,7 @@ import {Cloud, sign} from "../cloud.js";
 import {context, h, joined, replace} from "../dom.js";
 import {empty, filler} from "../notices.js";
 import {exportBar} from "../saving.js";
+import {numberIn} from "../state.js";
 import {number, t} from "../strings.js";
 import {ownText} from "./owntext.js";
 
@@ -13,7 +14,7 @@ const kept = {text: null}; // the reader's own text, also when another view was 
 
 export function show(root, {model, values, signal, note}) {
   if (values.text !== undefined) kept.text = values.text;
-  const state = {word: values.word ?? null, layer: values.layer === undefined ? null : Number(values.layer), groups: values.groups ?? ""};
+  const state = {word: values.word ?? null, layer: numberIn(values.layer), groups: /^[1-8]$/.test(values.groups) ? values.groups : ""};
   const suggestions = h("div", {class: "chips", role: "group", "aria-label": t("map.words")});
   const field = h("input", {id: "word", type: "text", size: 14, autocomplete: "off", lang: model.language ?? "", value: state.word ?? ""});
   const place = h("div", {class: "map-place"});
@@ -112,7 +113,7 @@ function mapBoard(found, state, {remember, regroup, model}) {
       numbers.length > LISTED && h("p", {class: "help"}, t("map.more", {count: number(numbers.length - LISTED)})));
   }
 
-  cloud.set({depth: Math.min(state.layer ?? last, last)});
+  cloud.set({depth: cloudDepth(state, last)});
   cloud.show(found.points, found.clusters, new Map(found.groups.map((group) => [group.number, group.label.slice(0, 2).join(" · ")])));
   listed(null);
   const shown = found.total > found.uses.length ? "map.some" : "map.all";

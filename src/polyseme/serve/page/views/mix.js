@@ -17,7 +17,7 @@ export function show(root, {model, values, tasks, signal, note}) {
   const equal = Array.from({length: model.layers}, () => Math.round(1000 / model.layers) / 1000);
   const state = {
     ...(values.text === undefined ? first : {text: values.text, word: Number(values.word ?? 0)}),
-    weights: given.length === model.layers && given.every(Number.isFinite) ? given : equal, scale: Number(values.scale ?? 1) || 1,
+    weights: given.length === model.layers && given.every((each) => each >= 0 && each <= 1) ? given : equal, scale: Number(values.scale ?? 1) || 1,
   };
   const input = h("textarea", {id: "text", rows: 1, class: "small", spellcheck: "false", lang: model.language ?? "", value: state.text});
   const row = h("section"), near = h("section", {class: "panel", "aria-live": "polite"}), plane = h("section", {class: "panel"});

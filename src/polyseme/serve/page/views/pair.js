@@ -4,6 +4,7 @@ import {cosine, vectors} from "../api.js";
 import {h, later} from "../dom.js";
 import {empty, filler} from "../notices.js";
 import {exportBar} from "../saving.js";
+import {numberIn} from "../state.js";
 import {number, t} from "../strings.js";
 import {grid} from "./edit.js";
 
@@ -14,7 +15,7 @@ const FIRST = {
 
 export function show(root, {model, values, signal, note}) {
   const [one, two] = FIRST[model.language] ?? FIRST.en;
-  const state = {one: values.one ?? one, two: values.two ?? two, layer: values.layer === undefined ? null : Number(values.layer)};
+  const state = {one: values.one ?? one, two: values.two ?? two, layer: numberIn(values.layer)};
   const place = h("section", {"aria-live": "polite"});
   const fill = filler(place);
   const field = (name) => {
