@@ -26,6 +26,10 @@ document.addEventListener("DOMContentLoaded", () => {
   set(".sidebar-drawer", "aria-label", chinese ? "网站导航" : "Site navigation");
   set(".toc-drawer", "aria-label", chinese ? "本页目录" : "On this page");
   set("p.caption[role='heading']", "aria-level", "2");
+  const names = { Next: "下一页", Previous: "上一页", Home: "首页" };  // the theme has no Chinese
+  for (const each of document.querySelectorAll(".related-pages .context span")) {
+    if (chinese) each.textContent = names[each.textContent] || each.textContent;
+  }
   // the corner of a table with row names is no header
   for (const each of document.querySelectorAll("th")) {
     if (each.textContent.trim()) continue;
