@@ -63,6 +63,26 @@ def test_fused_and_plain_agree_with_gradients(training: bool) -> None:
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize(("kind", "within"), [(torch.float32, 1e-5), (torch.bfloat16, 0.1)])
+def test_more_units_of_zeros_change_nothing(kind: torch.dtype, within: float) -> None:
+    """As on a GPU: six units and five inputs computed as eight each, in half precision too."""
+    torch.manual_seed(4)
+    layer = WeightDropLstm(5, 6)
+    nn.init.normal_(layer.bias)
+    vectors, start = torch.randn(3, 7, 5), state(layer, 3)
+    results = []
+    for padded in (True, False):
+        layer.zero_grad()
+        mine = vectors.clone().requires_grad_()
+        out, end = layer.fused(mine, start, kind, multiple=8) if padded else layer.plain(mine, start, layer.dropped())
+        (out.square().mean() + end[1].mean()).backward()
+        results.append([out, *end, mine.grad, *(weight.grad.clone() for weight in layer.parameters())])
+    for one, other in zip(*results, strict=True):
+        assert one.shape == other.shape
+        assert one.dtype == torch.float32
+        torch.testing.assert_close(one, other, atol=within, rtol=within)
+
+
 def test_weights_are_dropped_for_all_steps_and_only_in_training() -> None:
     torch.manual_seed(3)
     layer = WeightDropLstm(2, 50, rate=0.5)
@@ -79,7 +99,7 @@ def test_weights_are_dropped_for_all_steps_and_only_in_training() -> None:
 def test_weights_are_contiguous_in_cudnns_order() -> None:
     """Where cuDNN looks for them: matrices, then biases, without gaps. So it neither copies them nor warns."""
     layer = WeightDropLstm(3, 4, rate=0.5)
-    weights = layer._contiguous(layer.dropped())
+    weights = layer._contiguous(layer.dropped(), units=0, inputs=0)
     assert [tuple(weight.shape) for weight in weights] == [(16, 3), (16, 4), (16,), (16,)]
     place = weights[0].data_ptr()
     for weight in weights:
@@ -101,6 +121,9 @@ def test_cudnn_does_not_warn() -> None:
     torch.testing.assert_close(
         layer(vectors, start)[0], layer.plain(vectors, start, layer.recurrent_weight)[0], atol=2e-3, rtol=0
     )
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        half = layer(vectors, start)[0]
+    torch.testing.assert_close(half, layer.plain(vectors, start, layer.recurrent_weight)[0], atol=3e-2, rtol=0)
 
 
 def test_layers_and_their_dropout() -> None:
