@@ -2,7 +2,9 @@
 
 Each model is trained on the corpora in `POLYSEME_DATA`, measured on held-out text or word pairs, and written in int8, with its
 card, its fingerprint and what its training cost, into `models/src/polyseme_models`. FOLDER keeps the text as it was encoded,
-for the next model, and the run, which the same command resumes. The minutes are on one core of the machine named.
+for the next model, and the run, which the same command resumes. Neural methods get six minutes of a GPU each, alone on it:
+
+    python -m scripts.train_distribution en-bert --work FOLDER --device cuda
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polyseme
 from polyseme.base.display import format_duration
@@ -55,10 +57,13 @@ class Recipe:
     """How long it took where, or about how long it will take."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     text_in_it: str = "No text is in the model."
-    vectors: bool = False
-    """Whether it is a table of word vectors, which is measured by word pairs; else by its perplexity."""
+    measured: Literal["perplexity", "word pairs", "masked words"] = "perplexity"
+    """By what it is measured: held-out text; human scores of word pairs; or the held-out part of its own text, masked."""
 
 
+GPU_MINUTES = 6.0
+"""The same for every neural method, so that their results compare."""
+_ON_GPU = "6, alone on one H200"
 _COMPARE = "to compare with what comes after it (`docs/en/concepts/lineage.md` of the project), and to teach"
 RECIPES = {
     "en-ngram": Recipe(
@@ -77,7 +82,7 @@ RECIPES = {
         f"similar words, analogies, features of words without context, {_COMPARE}",
         "not run yet; about 15 on 16 cores",
         {"dim": 100, "architecture": "skip-gram", "min_count": 20, "epochs": 5, "threads": 2},
-        vectors=True,
+        measured="word pairs",
     ),
     "en-fasttext": Recipe(
         "English fastText vectors",
@@ -86,7 +91,7 @@ RECIPES = {
         f"similar words, also of misspelt and rare ones, {_COMPARE}",
         "not run yet; about 25 on 16 cores",
         {"dim": 100, "architecture": "skip-gram", "min_count": 40, "epochs": 5, "threads": 2, "buckets": 45_000},
-        vectors=True,
+        measured="word pairs",
     ),
     "en-glove": Recipe(
         "English GloVe vectors",
@@ -95,7 +100,59 @@ RECIPES = {
         f"similar words, analogies, {_COMPARE}",
         "24, with six threads on 16 cores",
         {"dim": 100, "vocabulary_size": 90_000},
-        vectors=True,
+        measured="word pairs",
+    ),
+    "en-nnlm": Recipe(
+        "English NNLM",
+        "A neural n-gram model: each word from the vectors of the four before it; 20,000 words.",
+        "nnlm",
+        f"similar words, the next word, {_COMPARE}",
+        _ON_GPU,
+        {"vocabulary_size": 20_000, "dim": 120, "hidden_size": 400, "batch_words": 8192, "learning_rate": 0.002}
+        | {"dropout": 0.1, "minutes": GPU_MINUTES},
+    ),
+    "en-taglm": Recipe(
+        "English TagLM",
+        "Two language models over words read by their characters, one from each side, of which the top layers are used.",
+        "taglm",
+        f"features of words in context, the next and the previous word, {_COMPARE}",
+        _ON_GPU,
+        {"vocabulary_size": 40_000, "filters": "1:32,2:32,3:64,4:128,5:256", "highway_layers": 1, "optimizer": "muon"}
+        | {"learning_rate": 0.005, "clip_norm": 0.3, "minutes": GPU_MINUTES},
+    ),
+    "en-ulmfit": Recipe(
+        "English ULMFiT",
+        "An AWD-LSTM that reads from left to right, to be adapted to a task's text and fine-tuned; 16,000 words.",
+        "ulmfit",
+        f"classifiers of long texts (adapt, then train with fine-tuning), the next word, {_COMPARE}",
+        _ON_GPU,
+        {"vocabulary_size": 16_000, "dim": 288, "hidden_size": 640, "dropout_multiplier": 0.1, "minutes": GPU_MINUTES},
+    ),
+    "en-gpt": Recipe(
+        "English GPT",
+        "A Transformer that reads from left to right, four layers of 256 units, over 20,000 byte-pair subwords.",
+        "gpt",
+        f"the next words of a text, features of words from what is before them, {_COMPARE}",
+        _ON_GPU,
+        {"size": "mini", "vocabulary_size": 20_000, "learning_rate": 0.001, "minutes": GPU_MINUTES},
+    ),
+    "en-bert": Recipe(
+        "English BERT",
+        "A Transformer that reads both sides of a masked word, four layers of 256 units, over 20,000 subwords, uncased.",
+        "bert",
+        f"filling gaps, features of words in context, fine-tuning, {_COMPARE}",
+        _ON_GPU,
+        {"size": "mini", "vocabulary_size": 20_000, "learning_rate": 0.001, "minutes": GPU_MINUTES},
+        measured="masked words",
+    ),
+    "zh-bert": Recipe(
+        "Chinese BERT",
+        "A Transformer that reads both sides of a masked character, four layers of 256 units.",
+        "bert",
+        f"filling gaps, features of characters and words in context, fine-tuning, {_COMPARE}",
+        _ON_GPU,
+        {"size": "mini", "vocabulary_size": 12_000, "learning_rate": 0.001, "minutes": GPU_MINUTES},
+        measured="masked words",
     ),
     "zh-word2vec": Recipe(
         "Chinese word2vec vectors",
@@ -104,7 +161,7 @@ RECIPES = {
         f"similar words, features of words without context, {_COMPARE}",
         "not run yet; about 15 on 16 cores",
         {"dim": 100, "architecture": "skip-gram", "min_count": 15, "epochs": 5, "threads": 2},
-        vectors=True,
+        measured="word pairs",
     ),
 }
 HELD_OUT = {"en": ("en-heldout", "en-reviews-heldout"), "zh": ("zh-heldout", "zh-varied-heldout")}
@@ -116,24 +173,30 @@ def main() -> None:
     parser.add_argument("name", choices=RECIPES)
     parser.add_argument("--work", type=Path, required=True, help="folder for the encoded text and the run")
     parser.add_argument("--data", type=Path, default=os.environ.get("POLYSEME_DATA"), help="default: POLYSEME_DATA")
+    parser.add_argument("--device", default="cpu", help="cuda for the neural methods; default: cpu")
     given = parser.parse_args()
     if given.data is None:
         parser.error("--data is missing, and POLYSEME_DATA is not set")
-    make(given.name, RECIPES[given.name], Path(given.data), given.work)
+    make(given.name, RECIPES[given.name], Path(given.data), given.work, given.device)
 
 
-def make(name: str, recipe: Recipe, data: Path, work: Path) -> Path:
+def make(name: str, recipe: Recipe, data: Path, work: Path, device: str = "cpu") -> Path:
     """Train a model and write its folder."""
     language = name[:2]
     texts = [str(corpus(data, each)) for each in (EN if language == "en" else ZH)]
-    settings = {"splitter": "english"} if language == "en" else {}
+    settings: dict[str, Any] = {"splitter": "english"} if language == "en" else {}
+    settings |= {"device": device} if "minutes" in recipe.settings else {}
     run = work / name
     model = polyseme.pretrain(
         recipe.method, texts, out=run, shards=str(work / f"text-{language}"), **settings, **recipe.settings
     )  # type: ignore[call-overload]
     folder = model.save_pretrained(MODELS / name, precision="int8")
     stored = polyseme.load(folder)
-    measured = correlations(stored, data, language) if recipe.vectors else perplexities(stored, data, language)
+    if recipe.measured == "masked words":
+        measured = masked_scores(run)
+    else:
+        measure = correlations if recipe.measured == "word pairs" else perplexities
+        measured = measure(stored, data, language)
     shutil.copyfile(run / COST, folder / COST)
     write_text(folder / "README.md", card(name, recipe, measured, run))
     write_text(folder / HASH, model_fingerprint(stored) + "\n")
@@ -169,6 +232,15 @@ def correlations(model: Encoder, data: Path, language: str) -> str:
         left_out = f"{result.facts['pairs_left_out']} of {result.facts['pairs']:,} pairs left out"
         found.append(f"**Correlation {result.rows['layer 0']['Spearman']:.3f}** with {name.removesuffix('.txt')} ({left_out})")
     return "Spearman's rank correlation with human scores: " + "; ".join(found) + ": `polyseme probe words FILE`."
+
+
+def masked_scores(run: Path) -> str:
+    """The scores of the run's held-out text in a sentence."""
+    cost = read_cost(run)
+    if cost is None:
+        raise SystemExit(f"{run} has no {COST}: the run is not finished")
+    found = "; ".join(f"**{name.replace('_', ' ')} {value:.4g}**" for name, value in cost.scores.items())
+    return f"On the last hundredth of its own text, which it was not trained on: {found}."
 
 
 def card(name: str, recipe: Recipe, measured: str, run: Path) -> str:

@@ -55,6 +55,29 @@ def test_parts_of_sentences(encoder: Elmo, tmp_path: Path) -> None:
     assert not found[:, 1, 1:].any() and not found[:, 2].any()
 
 
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="reads the memory map of Linux")
+def test_mapped_pages_are_given_back(encoder: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read or written does not stay in the memory of the process, and is the same when it is read again."""
+    cache = LayerCache.build(encoder, TEXTS, tmp_path, precision="fp32")
+    kept = cache.batch([2, 0])
+    assert mapped_kilobytes(tmp_path) > 0
+    monkeypatch.setattr(layer_cache, "_MAPPED", 0)
+    assert torch.equal(cache.batch([2, 0]), kept)
+    assert mapped_kilobytes(tmp_path) == 0
+    assert torch.equal(cache.batch([2, 0]), kept)
+
+
+def mapped_kilobytes(folder: Path) -> int:
+    """Memory of this process that maps files of a folder."""
+    found, inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if "-" in line.split(" ", 1)[0]:
+            inside = str(folder) in line
+        elif inside and line.startswith("Rss:"):
+            found += int(line.split()[1])
+    return found
+
+
 def test_it_is_computed_once(encoder: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = LayerCache.build(encoder, TEXTS, tmp_path)
     monkeypatch.setattr(Elmo, "embed", lambda *_, **__: pytest.fail("computed again"))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import mmap
 import os
 import shutil
 from collections.abc import Sequence
@@ -35,6 +36,7 @@ from polyseme.text.shards.files import lock_target, temporary_path
 STATES, PROGRESS = "states.npy", "progress.json"
 _AT_A_TIME = 1 << 14  # words between two records of progress
 _MORE_ON_CUDA = 8  # times as many, for several large batches
+_MAPPED = 1 << 28  # bytes that are read before the mapped pages are given back
 
 Document = Sequence[Sequence[str]]
 """Sentences that are read together, often only one."""
@@ -51,6 +53,7 @@ class LayerCache:
 
     def __init__(self, states: NDArray[np.floating], offsets: NDArray[np.int64]) -> None:
         self._states, self._offsets = states, offsets
+        self._bytes_read = 0
 
     @classmethod
     def build(
@@ -94,6 +97,10 @@ class LayerCache:
         for number, (row, (first, length)) in enumerate(zip(rows, spans, strict=True)):
             begin = self._offsets[row] + first
             out[number, :length] = self._states[begin : begin + length]
+        self._bytes_read += out.nbytes
+        if self._bytes_read > _MAPPED:
+            _give_back(self._states)
+            self._bytes_read = 0
         return torch.from_numpy(out).permute(2, 0, 1, 3)
 
 
@@ -148,8 +155,15 @@ def _fill(encoder: Encoder, documents: Sequence[Document], states: np.memmap, of
             end = max(int(np.searchsorted(offsets, offsets[done] + words, "right")) - 1, done + 1)
             _write(states, offsets, done, encoder.embed_documents(documents[done:end], progress=advance))
             states.flush()
+            _give_back(states)
             done = end
             write_text(part / PROGRESS, json.dumps({"sentences": done}))
+
+
+def _give_back(states: np.ndarray) -> None:
+    """Release the mapped pages: they stay in the system's cache of files, and no longer count as memory of this process."""
+    if isinstance(states, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
+        states._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
 def _write(states: np.ndarray, offsets: NDArray[np.int64], first: int, arrays: Sequence[Sequence[np.ndarray]]) -> None:
