@@ -300,6 +300,7 @@ def neighbors(
     count: int = 5,
     same_word: bool = False,
     other_words: bool = False,
+    window: int | None = None,
 ) -> Neighbours: ...
 
 def neighbours(
@@ -316,6 +317,7 @@ def neighbours(
     count: int = 5,
     same_word: bool = False,
     other_words: bool = False,
+    window: int | None = None,
 ) -> Neighbours: ...
 
 def predict(

@@ -10,6 +10,9 @@ from polyseme.base.config import Config, setting
 from polyseme.base.errors import UsageError, arg
 from polyseme.text.config import SentencesName
 
+WINDOW = 10
+"""Words on each side of a word that tell its sense. Four are nearly as good, more are not better."""
+
 
 def parse_layer(text: str) -> Literal["top", "mean"] | int:
     """Parse `top`, `mean` or a number.
@@ -59,11 +62,23 @@ class NeighboursConfig(SearchedTextConfig):
     count: int = setting(5, "Number of results.", min=1, flags=("-n",))
     same_word: bool = setting(False, "Search only other occurrences of the same word: shows its senses.")
     other_words: bool = setting(False, "Search only other words.")
+    window: int | None = setting(
+        None,
+        "Words on each side that count, together, as much as the word itself: they tell its sense. 0: its own vector alone.",
+        min=0,
+        metavar="N",
+        default_text=f"{WINDOW}; 0 for other words",
+    )
 
     def problems(self) -> Iterable[str]:
         if self.same_word and self.other_words:
             both = f"{arg('same_word', True)} and {arg('other_words', True)}"
             yield f"{both} leave nothing to search: give one of them, or none"
+
+    @property
+    def words_around(self) -> int:
+        """The window; other words of the same kind are found by the vector alone."""
+        return self.window if self.window is not None else 0 if self.other_words else WINDOW
 
     @property
     def restrict_to_same_word(self) -> bool | None:

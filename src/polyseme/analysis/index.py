@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from polyseme.analysis.config import WINDOW
 from polyseme.analysis.index_builder import IndexBuilder, Keep
 from polyseme.analysis.index_files import (
     FORMAT,
@@ -25,7 +26,8 @@ from polyseme.analysis.index_files import (
     write_manifest,
     write_types,
 )
-from polyseme.analysis.search import SearchResult, nearest_rows
+from polyseme.analysis.search import SearchResult, nearest_rows, normalised
+from polyseme.analysis.surroundings import surroundings
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
 from polyseme.base.hashing import hash_json
 from polyseme.base.progress import Advance
@@ -37,6 +39,8 @@ from polyseme.text.shards.files import build_once
 
 ContextLayer = Literal["top", "mean"] | int
 DEFAULT_LAYER: ContextLayer = "top"
+CANDIDATES = 1000
+"""Words that are compared by their surroundings, too."""
 
 
 class Index:
@@ -172,6 +176,34 @@ class Index:
     def search(self, vector: NDArray[np.float32], count: int, among: NDArray[np.bool_] | None = None) -> SearchResult:
         """Find the occurrences nearest to a vector (dim,); `among` (occurrences,) selects the candidates."""
         return nearest_rows(self.vectors, vector, count, among)
+
+    def search_in_context(
+        self,
+        vectors: NDArray[np.float32],
+        position: int,
+        count: int,
+        among: NDArray[np.bool_] | None = None,
+        *,
+        window: int = WINDOW,
+    ) -> SearchResult:
+        """Find the occurrences nearest to a word of a sentence (words, dim), with `window` words on each side.
+
+        A cosine is the mean of that of the words and that of their surroundings. Of the `CANDIDATES` words that are nearest by
+        themselves, those with the most similar surroundings come first.
+        """
+        around = surroundings(normalised(vectors), [range(position, position + 1)], window)[0]
+        if not around.any():  # a sentence of one word, or no window
+            return self.search(vectors[position], count, among)
+        found = self.search(vectors[position], max(CANDIDATES, count), among)
+        others = np.array([self._surroundings(row, window) @ around for row in found.rows.tolist()], dtype=np.float32)
+        cosines = (found.cosines + others) / 2
+        order = np.lexsort((found.rows, -cosines))[:count]
+        return SearchResult(found.rows[order], cosines[order].clip(-1, 1))
+
+    def _surroundings(self, row: int, window: int) -> NDArray[np.float32]:
+        number, position = self.position(row)
+        begin, end = self.offsets[number : number + 2].tolist()
+        return surroundings(self.vectors[begin:end], [range(position, position + 1)], window)[0]
 
     def search_static(self, vector: NDArray[np.float32], count: int, among: NDArray[np.bool_] | None = None) -> SearchResult:
         """Find the static vectors nearest to a vector (dim,); `among` (types,) selects the candidates."""

@@ -1,7 +1,8 @@
 """A word in a sentence, and the words nearest to it: in context, and by their static vectors.
 
 Table 4 of Peters et al. 2018 on any corpus: the neighbours of a static vector mix the senses of a word, those of a contextual
-vector have the same sense. Words that differ only in case are the same word here.
+vector have the same sense. The words around it count, too (`surroundings`). Words that differ only in case are the same word
+here.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ class Searched:
     """Whether the model has vectors that depend on the sentence."""
     static: bool = True
     """Whether the model has static vectors."""
+    window: int = 0
+    """Words on each side that were compared, too."""
     folder: Path | None = None
 
 
@@ -104,7 +107,8 @@ class Neighbours:
         size = f"{counted(self.searched.words, 'word')} in {counted(self.searched.sentences, 'sentence')}"
         lines = [short(join_words(self.words, mark=self.position), width), ""]
         if self.searched.contextual:
-            lines += [f"in context ({self.searched.layer_name}; {size})", *self._context_lines(width)]
+            around = f", window {self.searched.window}" if self.searched.window else ""
+            lines += [f"in context ({self.searched.layer_name}{around}; {size})", *self._context_lines(width)]
         if self.searched.contextual and self.searched.static:
             lines.append("")
         if self.searched.static:
@@ -172,7 +176,8 @@ def neighbours(
         with progress("embedding", unit="sentences") as advance:
             index = Index.build(encoder, searched_sentences(encoder, corpus, config), index, advance, layer=layer)
     same = config.restrict_to_same_word
-    result = nearest_words(encoder, index, words, chosen, config.count, same_word=same, vectors=vectors)
+    window = config.words_around if contextual else 0
+    result = nearest_words(encoder, index, words, chosen, config.count, same_word=same, vectors=vectors, window=window)
     if contextual:
         return result
     if not result.known:
@@ -190,32 +195,42 @@ def nearest_words(
     *,
     same_word: bool | None = None,
     vectors: NDArray[np.float32] | None = None,
+    window: int = 0,
 ) -> Neighbours:
     """Search an index for the `count` nearest words in context and the `count` nearest static vectors.
 
     `same_word`: True searches other occurrences of the same word, which shows its senses; False searches other words; None
     searches all. The word itself is no neighbour: if the text has the sentence too, its occurrence there is skipped, and so is
-    its own static vector. `vectors`: those of the sentence, (layers, words, dim), if they are there.
+    its own static vector. `vectors`: those of the sentence, (layers, words, dim), if they are there. `window`: words on each
+    side that count, together, as much as the word itself.
     """
     index.check(encoder)
     words = encoder.words(sentence)
     if not 0 <= position < len(words):
         raise UsageError(f"{arg('position')} is {position}; the sentence has {counted(len(words), 'word')}, counted from 0")
-    stack = (encoder.embed([words])[0] if vectors is None else vectors)[:, position]  # (layers, dim)
+    stack = encoder.embed([words])[0] if vectors is None else vectors  # (layers, words, dim)
     same = same_words(index.types, words[position])
     among = None if same_word is None else same[index.words] == same_word
-    nearest = index.search(stack[index.layers].mean(0), count + 1, among)  # one more: the word itself may be among them
+    more = count + 1  # the word itself may be among them
+    nearest = index.search_in_context(stack[index.layers].mean(0), position, more, among, window=window)
     occurrences = [_occurrence(index, row, cosine) for row, cosine in nearest.pairs()]
     others = [each for each in occurrences if (each.sentence, each.position) != (words, position)]
     layers = list(range(index.layers.start, index.layers.stop))
     static_layer = encoder.has_static_vectors
     searched = Searched(
-        len(index), index.manifest.sentences, layers, index.layer, same_word, static=static_layer, folder=index.folder
+        len(index),
+        index.manifest.sentences,
+        layers,
+        index.layer,
+        same_word,
+        static=static_layer,
+        window=window,
+        folder=index.folder,
     )
     known = bool(encoder.known([words[position]])[0])
     static: list[StaticNeighbour] = []
     if static_layer and known:
-        rows = index.search_static(stack[0], count, ~same & encoder.known(index.types)).pairs()
+        rows = index.search_static(stack[0, position], count, ~same & encoder.known(index.types)).pairs()
         static = [StaticNeighbour(index.types[row], cosine, int(index.counts[row])) for row, cosine in rows]
     return Neighbours(words, position, others[:count], static, searched, known)
 

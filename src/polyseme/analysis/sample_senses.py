@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from polyseme.analysis.probe_result import ProbeResult
 from polyseme.analysis.samples import Sample, position_of
 from polyseme.analysis.search import normalised
-from polyseme.analysis.span_vectors import span_vectors
+from polyseme.analysis.span_vectors import WITH_WINDOW, span_vectors
+from polyseme.analysis.surroundings import with_surroundings
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Encoder
 
@@ -23,42 +24,48 @@ SHARE = "same sense"
 
 
 def probe_samples(encoder: Encoder, samples: Sequence[Sample]) -> ProbeResult:
-    """Return the share of sentences whose nearest occurrence of the same word has the same sense, for each layer.
+    """Return the share of sentences whose nearest occurrence of the same word has the same sense.
 
-    The facts hold the share of each word in the top layer.
+    For each layer, and for the top one with the words around the word, as `neighbours` compares them; the facts hold the share
+    of each word by the last.
     """
     found = [(sample, position) for sample in samples if (position := position_of(sample, encoder)) is not None]
     if not found:
         raise PolysemeError("the model splits none of the sample words as one word, so it has no vectors for them")
     sentences = [encoder.words(sample.sentence) for sample, _ in found]
-    stack = span_vectors(encoder, sentences, [[range(position, position + 1)] for _, position in found])
+    spans = [[range(position, position + 1)] for _, position in found]
+    stack = span_vectors(encoder, sentences, spans, around=True)
+    views = {f"layer {number}": layer for number, layer in enumerate(stack[:-1])}
+    views[WITH_WINDOW.format(encoder.layers - 1)] = with_surroundings(stack[-2], stack[-1])
     by_word: dict[str, list[int]] = defaultdict(list)
     for number, (sample, _) in enumerate(found):
         by_word[sample.word].append(number)
     senses = np.array([sample.sense for sample, _ in found])
-    shares = {word: _shares(stack[:, rows], senses[rows]) for word, rows in by_word.items() if len(rows) > 1}
+    shares = {
+        word: np.array([_share(view[rows], senses[rows]) for view in views.values()])
+        for word, rows in by_word.items()
+        if len(rows) > 1
+    }
     counts = np.array([len(by_word[word]) for word in shares])
     over_all = counts @ np.stack(list(shares.values())) / counts.sum()
     guessed = {word: float(_guess(senses[by_word[word]])) for word in shares}
     return ProbeResult(
         title=f"senses of {len(shares)} words in {len(found)} sentences",
         measures=(SHARE,),
-        rows={f"layer {layer}": {SHARE: float(share)} for layer, share in enumerate(over_all)},
+        rows={name: {SHARE: float(share)} for name, share in zip(views, over_all, strict=True)},
         baselines={"a guess": {SHARE: float(counts @ np.array(list(guessed.values())) / counts.sum())}},
         facts={"cut_otherwise": len(samples) - len(found)} | {word: round(float(each[-1]), 3) for word, each in shares.items()},
     )
 
 
-def _shares(stack: NDArray[np.floating], senses: NDArray[np.str_]) -> NDArray[np.float64]:
-    """Return the share for each layer, over the occurrences of one word (layers, occurrences, dim)."""
-    shares = []
-    for layer in normalised(stack.astype(np.float32)):
-        cosines = np.round(layer @ layer.T, 6)
-        np.fill_diagonal(cosines, -2.0)
-        nearest = cosines == cosines.max(1, keepdims=True)  # equally near ones share the count
-        same = senses[:, None] == senses[None, :]
-        shares.append(float(((nearest & same).sum(1) / nearest.sum(1)).mean()))
-    return np.array(shares)
+def _share(vectors: NDArray[np.floating], senses: NDArray[np.str_]) -> float:
+    """Return the share over the occurrences of one word (occurrences, dim)."""
+    units = normalised(vectors)
+    cosines = np.round(units @ units.T, 6)
+    np.fill_diagonal(cosines, -2.0)
+    nearest = cosines == cosines.max(1, keepdims=True)  # equally near ones share the count
+    same = senses[:, None] == senses[None, :]
+    return float(((nearest & same).sum(1) / nearest.sum(1)).mean())
 
 
 def _guess(senses: NDArray[np.str_]) -> float:

@@ -36,11 +36,13 @@ def probe_senses(encoder: Encoder, train: Sequence[SenseSentence], test: Sequenc
         encoder,
         [sentence.words for sentence in test],
         [[instance.span for instance in sentence.instances] for sentence in test],
+        around=True,
         title="embedding the test data",
     )
     frequent = [most_frequent(senses, instance) for instance in asked]
     rows = {
-        name: _scores(asked, _nearest(asked, frequent, view, centroids[name])) for name, view in layer_views(vectors).items()
+        name: _scores(asked, _nearest(asked, frequent, view, centroids[name]))
+        for name, view in layer_views(vectors, around=True).items()
     }
     return ProbeResult(
         title=f"senses of {len(asked):,} words",
@@ -106,12 +108,12 @@ def _centroids(encoder: Encoder, train: Sequence[SenseSentence], wanted: Senses)
             sentences.append(sentence.words)
             spans.append([instance.span for instance in chosen])
             instances += chosen
-    shapes = layer_views(np.zeros((encoder.layers, 0, encoder.dim), dtype=np.float32))
+    shapes = layer_views(np.zeros((encoder.layers + 1, 0, encoder.dim), dtype=np.float32), around=True)
     found = {name: _Centroids(wanted, view.shape[1]) for name, view in shapes.items()}
     begin = 0
-    for block in span_vector_blocks(encoder, sentences, spans, title="embedding the training data"):
+    for block in span_vector_blocks(encoder, sentences, spans, around=True, title="embedding the training data"):
         some = instances[begin : begin + block.shape[1]]
-        for name, vectors in layer_views(block).items():
+        for name, vectors in layer_views(block, around=True).items():
             found[name].add(some, vectors)
         begin += len(some)
     return found

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.analysis.search import normalised
+from polyseme.analysis.surroundings import surroundings, with_surroundings
 from polyseme.base.errors import UsageError, arg
 from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
@@ -21,6 +22,8 @@ EMBEDDED = 16384  # words whose layers are in memory at a time: 200 MB for three
 LARGE = 1 << 28  # bytes above which vectors are stored as float16, which is exact to three digits
 _LARGEST = float(np.finfo(np.float16).max)
 
+WITH_WINDOW = "layer {} with window"
+"""The name of a layer with the words around a word."""
 Spans = Sequence[Sequence[range]]
 """The wanted spans of each sentence."""
 
@@ -48,15 +51,17 @@ def token_vectors(
 
 
 def span_vectors(
-    encoder: Encoder, sentences: Sequence[Sequence[str]], spans: Spans, *, title: str = "embedding"
+    encoder: Encoder, sentences: Sequence[Sequence[str]], spans: Spans, *, around: bool = False, title: str = "embedding"
 ) -> NDArray[np.floating]:
-    """Return the vectors of all spans of all sentences, concatenated: (layers, spans, dim)."""
-    count = sum(map(len, spans))
-    shape = (encoder.layers, count, encoder.dim)
-    small = 4 * encoder.layers * count * encoder.dim <= LARGE
-    result: NDArray[np.floating] = np.empty(shape, dtype=np.float32 if small else np.float16)
+    """Return the vectors of all spans of all sentences, concatenated: (layers, spans, dim).
+
+    `around`: after the layers comes the mean direction of the words around each span, in the top layer.
+    """
+    count, layers = sum(map(len, spans)), encoder.layers + around
+    small = 4 * layers * count * encoder.dim <= LARGE
+    result: NDArray[np.floating] = np.empty((layers, count, encoder.dim), dtype=np.float32 if small else np.float16)
     begin = 0
-    for block in span_vector_blocks(encoder, sentences, spans, title=title):
+    for block in span_vector_blocks(encoder, sentences, spans, around=around, title=title):
         end = begin + block.shape[1]
         result[:, begin:end] = block if small else np.clip(block, -_LARGEST, _LARGEST)
         begin = end
@@ -64,7 +69,7 @@ def span_vectors(
 
 
 def span_vector_blocks(
-    encoder: Encoder, sentences: Sequence[Sequence[str]], spans: Spans, *, title: str = "embedding"
+    encoder: Encoder, sentences: Sequence[Sequence[str]], spans: Spans, *, around: bool = False, title: str = "embedding"
 ) -> Iterator[NDArray[np.float32]]:
     """Yield the same in blocks (layers, some spans, dim), for vectors that are only summed."""
     for words, wanted in zip(sentences, spans, strict=True):
@@ -76,7 +81,8 @@ def span_vector_blocks(
     with progress(title, len(sentences), "sentences") as advance:
         for block in _blocks(sentences):
             arrays = encoder.embed(sentences[block], progress=advance)
-            yield np.concatenate([_at(array, wanted) for array, wanted in zip(arrays, spans[block], strict=True)], axis=1)
+            pairs = zip(arrays, spans[block], strict=True)
+            yield np.concatenate([_at(array, wanted, around=around) for array, wanted in pairs], axis=1)
 
 
 def _blocks(sentences: Sequence[Sequence[str]]) -> Iterator[slice]:
@@ -90,28 +96,36 @@ def _blocks(sentences: Sequence[Sequence[str]]) -> Iterator[slice]:
         yield slice(begin, len(sentences))
 
 
-def _at(array: NDArray[np.float32], spans: Sequence[range]) -> NDArray[np.float32]:
+def _at(array: NDArray[np.float32], spans: Sequence[range], *, around: bool) -> NDArray[np.float32]:
     """Average the words of a sentence (layers, words, dim) over its spans: (layers, spans, dim)."""
     if not array.shape[1]:
-        return np.zeros((array.shape[0], len(spans), array.shape[2]), dtype=np.float32)
+        return np.zeros((array.shape[0] + around, len(spans), array.shape[2]), dtype=np.float32)
     result = array[:, [span.start for span in spans]]
     for number, span in enumerate(spans):
         if len(span) != 1:
             result[:, number] = array[:, span.start : span.stop].mean(1) if span else 0.0
+    if around:
+        result = np.concatenate([result, surroundings(normalised(array[-1]), spans)[None]])
     return result
 
 
-def layer_views(stack: NDArray[np.floating]) -> dict[str, NDArray[np.float32]]:
+def layer_views(stack: NDArray[np.floating], *, around: bool = False) -> dict[str, NDArray[np.float32]]:
     """Return a stack (layers, spans, dim) as named vectors (spans, ...): each layer, their mean and their concatenation.
+
+    `around`: the last of the stack is that of the words around the spans; with it, the top layer is one view more.
 
     >>> {name: vectors.shape for name, vectors in layer_views(np.zeros((2, 5, 4))).items()}
     {'layer 0': (5, 4), 'layer 1': (5, 4), 'mean': (5, 4), 'concatenation': (5, 8)}
     """
     layers = stack.astype(np.float32)
+    if around:
+        layers, last = layers[:-1], layers[-1]
     views = {f"layer {number}": layer for number, layer in enumerate(layers)}
     if len(layers) > 1:
         views["mean"] = layers.mean(0)
         views["concatenation"] = np.concatenate(list(layers), axis=1)
+    if around:
+        views[WITH_WINDOW.format(len(layers) - 1)] = with_surroundings(layers[-1], last)
     return views
 
 

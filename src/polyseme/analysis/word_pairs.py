@@ -35,8 +35,8 @@ def word_pair(where: tuple[str | Path, int], texts: tuple[str, str], positions: 
 
 
 def pair_cosines(encoder: Encoder, pairs: Sequence[WordPair], *, title: str = "embedding") -> dict[str, NDArray[np.float64]]:
-    """Return the cosine of each pair of words, (pairs,), for each layer, their mean and their concatenation."""
+    """Return the cosine of each pair of words, (pairs,): each layer, their mean, their concatenation, the top with a window."""
     sentences = [words for pair in pairs for words in pair.sentences]
     spans = [[range(position, position + 1)] for pair in pairs for position in pair.positions]
-    vectors = span_vectors(encoder, sentences, spans, title=title)
-    return {name: cosines(view[0::2], view[1::2]) for name, view in layer_views(vectors).items()}
+    vectors = span_vectors(encoder, sentences, spans, around=True, title=title)
+    return {name: cosines(view[0::2], view[1::2]) for name, view in layer_views(vectors, around=True).items()}

@@ -110,7 +110,7 @@ class WeightDropLstm(nn.Module):
 
 
 def _padded_gates(weight: Tensor, rows: int, columns: int) -> Tensor:
-    """Add rows of zeros to each of the four gates, and columns of zeros: (4 * units, n) -> (4 * (units + rows), n + columns)."""
+    """Add rows of zeros to each of the four gates, and columns of zeros: (4 * units, n) to (4 * (units + rows), n + more)."""
     if not rows and not columns:
         return weight
     return F.pad(weight.unflatten(0, (4, -1)), (0, columns, 0, rows)).flatten(0, 1)
