@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
+from polyseme.analysis.config import WINDOW
+
 _TEXT = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 _NAMES = {str: "a text", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
 MAX_COUNT = 1000
@@ -140,6 +142,12 @@ class NeighboursRequest(Body):
     count: Count = 5
     same_word: Annotated[
         bool | None, Field(description="true: other occurrences of the same word only; false: other words only.")
+    ] = None
+    window: Annotated[
+        Annotated[int, Field(strict=True, ge=0)] | None,
+        Field(
+            description=f"Words on each side that count, together, as much as the word itself; default {WINDOW}, for other words 0."
+        ),
     ] = None
 
 
