@@ -145,9 +145,7 @@ class NeighboursRequest(Body):
     ] = None
     window: Annotated[
         Annotated[int, Field(strict=True, ge=0)] | None,
-        Field(
-            description=f"Words on each side that count, together, as much as the word itself; default {WINDOW}, for other words 0."
-        ),
+        Field(description=f"Words on each side that count as much as the word itself; default {WINDOW}, for other words 0."),
     ] = None
 
 
