@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 
 from polyseme.nn import threads
 from polyseme.nn.char_cnn import CharCnn
 from polyseme.nn.config import CharactersConfig
-from polyseme.nn.threads import CancelledTask, check_cancelled, intra_op_threads, run_parallel
+from polyseme.nn.stacked_bilstm import StackedBiLstm
+from polyseme.nn.threads import CancelledTask, SerialKernels, check_cancelled, intra_op_threads, run_parallel
 
 
 @pytest.fixture(autouse=True)
@@ -61,15 +62,47 @@ def test_an_error_comes_out_when_all_have_ended(failing: int) -> None:
     assert ended.is_set() and torch.get_num_threads() == 2
 
 
-def test_openmp_is_left_as_it_was() -> None:
-    openmp = threads._openmp()
-    if openmp is None:
+@pytest.fixture
+def openmp() -> Any:
+    library = threads._openmp()
+    if library is None:
         pytest.skip("PyTorch has no OpenMP here")
-    levels = openmp.omp_get_max_active_levels()
-    with intra_op_threads(1):
+    return library
+
+
+def test_openmp_is_left_as_it_was_by_threads_that_overlap(openmp: Any) -> None:
+    """The limit is that of the process: the second thread finds it changed, and must not bring that back."""
+    levels, serial = openmp.omp_get_max_active_levels(), SerialKernels()
+    inside, left = threading.Event(), threading.Event()
+
+    def longer() -> None:
+        with serial:
+            inside.set()
+            left.wait(20)
+
+    other = threading.Thread(target=longer)
+    with serial:
         assert openmp.omp_get_max_active_levels() == 0
-        weight = torch.randn(96, 64)
-        F.linear(torch.randn(40, 64), weight)
+        other.start()
+        inside.wait(20)
+    left.set()
+    other.join()
+    assert openmp.omp_get_max_active_levels() == levels
+
+
+def test_an_lstm_after_parallel_tasks(openmp: Any) -> None:
+    """oneDNN's LSTM, which needs all threads that it asks for, gives PyTorch's numbers after and beside other tasks."""
+    torch.manual_seed(0)
+    network, vectors = StackedBiLstm(24, 40, layers=2), torch.randn(2, 5, 24)
+    mask = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+    with torch.backends.mkldnn.flags(enabled=False):
+        expected = network(vectors, mask)
+    levels = openmp.omp_get_max_active_levels()
+    for _ in range(20):
+        run_parallel([lambda: torch.randn(30, 30) @ torch.randn(30, 30)] * 2)
+        torch.testing.assert_close(network(vectors, mask), expected)
+    with intra_op_threads(1):
+        torch.testing.assert_close(network(vectors, mask), expected)
     assert openmp.omp_get_max_active_levels() == levels
 
 

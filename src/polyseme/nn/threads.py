@@ -4,12 +4,15 @@ OpenMP threads meet at a barrier after each operation, and an LSTM has thousands
 Beside other busy processes one thread is often not running when the other waits for it, and a wait can take a whole time
 slice of the scheduler: with 8 sentences and all cores busy, two threads took 30 times as long as one. Threads that meet only at
 the end of a batch lose no more than their share of the machine. Each of them must then run its operations alone.
-`torch.set_num_threads` is not enough for that: on ARM the kernels of oneDNN (Arm Compute Library) ignore it. They follow
-OpenMP's own limit on nested parallel regions, so both are set.
+On ARM `torch.set_num_threads` is not enough for that: the kernels of oneDNN (Arm Compute Library) ignore it. They follow
+OpenMP's own limit on nested parallel regions, so there both are set. That limit belongs to the whole process: it is lifted when
+the last of the threads is done. On x86 it must stay as it is: oneDNN's LSTM divides its work among as many threads as it asks
+for, and with fewer it leaves numbers out and returns garbage.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
@@ -20,6 +23,8 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
+
+from polyseme.nn.matmul import ARM
 
 T = TypeVar("T")
 _local = threading.local()
@@ -67,19 +72,45 @@ def _with_threads(task: Callable[[], T], count: int, cancel: threading.Event | N
 @contextmanager
 def intra_op_threads(count: int) -> Iterator[None]:
     """A block in which the operations that this thread starts run on so many threads each."""
-    before, openmp = torch.get_num_threads(), _openmp()
-    levels = openmp.omp_get_max_active_levels() if openmp is not None else 0
+    before = torch.get_num_threads()
     if before != count:
         torch.set_num_threads(count)
-    if openmp is not None and count == 1:
-        openmp.omp_set_max_active_levels(0)
     try:
-        yield
+        with _serial_kernels if ARM and count == 1 else contextlib.nullcontext():
+            yield
     finally:
         if before != count:
             torch.set_num_threads(before)
-        if openmp is not None and count == 1:
-            openmp.omp_set_max_active_levels(levels)
+
+
+class SerialKernels:
+    """A block without parallel regions of OpenMP, which several threads may be in at the same time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = self._levels = 0
+
+    def __enter__(self) -> None:
+        openmp = _openmp()
+        if openmp is None:
+            return
+        with self._lock:
+            if not self._inside:
+                self._levels = openmp.omp_get_max_active_levels()
+                openmp.omp_set_max_active_levels(0)
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        openmp = _openmp()
+        if openmp is None:
+            return
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                openmp.omp_set_max_active_levels(self._levels)
+
+
+_serial_kernels = SerialKernels()
 
 
 @functools.cache
