@@ -39,8 +39,8 @@ SLOW = {
 """Pages left to `make test-all`, by the beginnings of their names, and why."""
 ELSEWHERE = ["en/how-to/integrations-python", "zh/how-to/integrations-python"]
 """Pages that have a test of their own, `tests/integrations/test_docs.py`; the Chinese one has the code of the English one."""
-PRIVATE = re.compile(r"/(work|tmp|home|root|mnt)/|localhost(?!:8000|`)|\d+\.\d+\.\d+\.\d+\b")
-"""Paths and hosts of a machine; the address of `polyseme serve` is everyone's."""
+PRIVATE = re.compile(r"/(work|tmp|home|root|mnt)/|localhost(?!:8000|`)|\b(?!0\.0\.0\.0\b)\d+\.\d+\.\d+\.\d+\b")
+"""Paths and hosts of a machine; the address of `polyseme serve`, and that of all networks, are everyone's."""
 
 
 def name_of(page: Path) -> str:

@@ -95,8 +95,9 @@ def test_map_mix_and_words_of_a_text(service: TestClient) -> None:
     assert service.post("/v1/map", json={"word": "bank"}).json()["total"] == 2  # of the searched text
     words = service.post("/v1/text-words", json={"text": text}).json()
     assert (words["sentences"], words["source"]) == (6, "given")
-    near = service.post("/v1/neighbours", json={"text": "A river , a cat", "position": 1, "count": 4}).json()["in_context"]
-    top = service.post("/v1/mix", json={"text": "A river , a cat", "position": 1, "weights": [0, 0, 2], "count": 4}).json()
+    asked = {"text": "A river , a cat", "position": 1, "count": 4}
+    near = service.post("/v1/neighbours", json={**asked, "window": 0}).json()["in_context"]
+    top = service.post("/v1/mix", json={**asked, "weights": [0, 0, 2]}).json()
     assert [each["words"] for each in top["in_context"]] == [each["words"] for each in near]
     assert [each["cosine"] for each in top["in_context"]] == pytest.approx([each["cosine"] for each in near], abs=5e-3)
 

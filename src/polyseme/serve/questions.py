@@ -32,8 +32,8 @@ async def neighbours(service: Service, request: Request, body: NeighboursRequest
     model = service.loaded.model(body.model)
     if model.index is None:
         raise unreadable(model.no_index, "model")
-    which = {"same_word": body.same_word is True, "other_words": body.same_word is False}
-    config = NeighboursConfig(count=body.count, window=body.window, **which)
+    same, others = body.same_word is True, body.same_word is False
+    config = NeighboursConfig(count=body.count, window=body.window, same_word=same, other_words=others)
 
     def compute(questions: list[tuple[list[str], int]]) -> list[Any]:
         return [answer(words, place) for words, place in questions]
