@@ -63,7 +63,7 @@ class Recipe:
 
 GPU_MINUTES = 6.0
 """The same for every neural method, so that their results compare."""
-_ON_GPU = "6, alone on one H200"
+_ON_GPU = "not run yet; 6, alone on one H200"
 _COMPARE = "to compare with what comes after it (`docs/en/concepts/lineage.md` of the project), and to teach"
 RECIPES = {
     "en-ngram": Recipe(
