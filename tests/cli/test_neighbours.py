@@ -7,6 +7,7 @@ import polyseme
 from polyseme.analysis.concordance import concordance
 from polyseme.analysis.index import Index
 from polyseme.analysis.neighbours import nearest_words
+from polyseme.scale.folder import MANIFEST
 from polyseme.text.corpus import Corpus
 from tests.cli.running import one_sentence, tiny
 
@@ -116,3 +117,9 @@ def test_columns_of_wide_letters(width):
     assert len({cell_len(line[: line.index(" [") if " [" in line else 0]) for line in lines}) == 1
     assert all(cell_len(line) <= max(width, 24) and line.isprintable() for line in lines)
     assert all(f"[{words[place]}]" in line for line, (words, place) in zip(lines, found, strict=True))
+
+
+def test_a_dataset_has_no_window(run, model, tmp_path):
+    (tmp_path / MANIFEST).write_text("{}")
+    refused = run("neighbours", SENTENCE, "-w", "bank", "-m", model, "--index", tmp_path, "--window", 5)
+    assert refused.code != 0 and "--window is 5; allowed for a dataset: 0" in refused.err

@@ -146,9 +146,7 @@ def _in_dataset(
     from polyseme.scale.vector_index import DatasetIndex, Source, dataset_neighbours
 
     if config.window:
-        raise UsageError(
-            f"{arg('window')} is {config.window}; allowed for a dataset: 0, its index has the words' own vectors alone"
-        )
+        raise UsageError(f"{arg('window')} is {config.window}; allowed for a dataset: 0, because it is searched by words alone")
     encoder = loaded(model)
     words = encoder.words(sentence)
     chosen = find_position(sentence, words, word, position)
