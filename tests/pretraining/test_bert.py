@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from pathlib import Path
 
@@ -18,10 +19,11 @@ from polyseme.encoders.bert import Bert
 from polyseme.pretraining.bert import BertObjective
 from polyseme.pretraining.bert_batches import IGNORED, BertBatch, BertBatches, sample_units
 from polyseme.pretraining.subword_config import BertPretraining, MaskingConfig, default_optim
-from polyseme.pretraining.subword_tokenizer import train_tokenizer
+from polyseme.pretraining.subword_tokenizer import repeated, train_tokenizer
 from polyseme.text.corpus import Corpus
+from polyseme.text.shards.shards import Shards
 from polyseme.text.shards.subwords import SubwordShards
-from polyseme.text.subwords import SubwordTokenizer, train_wordpiece
+from polyseme.text.subwords import SubwordTokenizer, train_bpe, train_wordpiece
 from polyseme.training.config import TrainConfig
 
 transformers = pytest.importorskip("transformers", reason="needs the extra `transformers`")
@@ -45,7 +47,7 @@ def shards(tmp_path_factory) -> tuple[SubwordShards, SubwordTokenizer]:
     folder = tmp_path_factory.mktemp("bert")
     corpus = Corpus(write_text(folder / "text.txt", 1500), workers=0)
     pieces = SubwordTokenizer(train_wordpiece(corpus, 200))
-    return SubwordShards.build(corpus, pieces, folder), pieces
+    return SubwordShards.build(Shards.build(corpus, folder), pieces), pieces
 
 
 def stream(shards: tuple[SubwordShards, SubwordTokenizer], pairs: int, length: int = 48, **masking) -> list[BertBatch]:
@@ -74,13 +76,14 @@ def test_shards_hold_the_text(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("The banks lent. Money came.\n\nRivers flow.\n")
     corpus = Corpus(tmp_path / "t.txt", workers=0)
     pieces = SubwordTokenizer(train_wordpiece(corpus, 40))
-    shards = SubwordShards.build(corpus, pieces, tmp_path)
+    words = Shards.build(corpus, tmp_path)
+    shards = SubwordShards.build(words, pieces)
     assert len(shards) == 2 and [len(shards.document(n)) - 1 for n in (0, 1)] == [2, 1]
     ids, begins = shards.subwords(0, int(shards.sentences[-1]))
     expected = [piece for sentence in corpus for word in pieces.encode_words(sentence) for piece in word]
     assert ids.tolist() == expected and begins.sum() == 4 + 3 + 3 == shards.words(range(2))
     assert pieces.encode_words(["banks"])[0] == ids[begins.nonzero()[0][1] : begins.nonzero()[0][2]].tolist()
-    again = SubwordShards.build(corpus, pieces, tmp_path, progress=lambda words: pytest.fail("encoded again"))
+    again = SubwordShards.build(words, pieces, progress=lambda words: pytest.fail("encoded again"))
     assert (again.marked == shards.marked).all()
 
 
@@ -92,12 +95,25 @@ def test_runs_that_share_a_folder_learn_their_pieces_once(tmp_path: Path) -> Non
         learned.append(1)
         return train_wordpiece(sentences, 60)
 
-    for out in ("one", "other"):
-        train_tokenizer(Corpus(text, workers=0, shards=tmp_path / "shared"), tmp_path / out, {"pieces": 60}, learn)
-    assert len(learned) == 1 and not (tmp_path / "other").exists()
-    train_tokenizer(Corpus(text, workers=0), tmp_path / "other", {"pieces": 60}, learn)
-    train_tokenizer(Corpus(text, workers=0, shards=tmp_path / "shared"), tmp_path / "one", {"pieces": 50}, learn)
+    shared, other = (Shards.build(Corpus(text, workers=0), tmp_path / name) for name in ("shared", "other"))
+    for _ in range(2):
+        train_tokenizer(shared, {"pieces": 60}, learn)
+    assert len(learned) == 1
+    train_tokenizer(other, {"pieces": 60}, learn)
+    train_tokenizer(shared, {"pieces": 50}, learn)
     assert len(learned) == 3
+
+
+def test_a_tokenizer_learns_the_same_from_counted_words_as_from_sentences(tmp_path: Path) -> None:
+    names = ("bank", "banks", "river", "rivers", "lend", "lender", "money", "monetary")
+    lines = [" ".join(names[: 1 + number % len(names)]) for number in range(40)]  # no two words equally often
+    (tmp_path / "t.txt").write_text("\n".join(lines) + "\n")
+    corpus = Corpus(tmp_path / "t.txt", workers=0)
+    words = Shards.build(corpus, tmp_path)
+    for train in (lambda text: train_wordpiece(text, 45), lambda text: train_bpe(text, 275)):
+        from_sentences, from_counts = train(corpus), train(repeated(words))
+        assert set(from_counts.get_vocab()) == set(from_sentences.get_vocab())
+    assert sorted(itertools.chain(*repeated(words))) == sorted(itertools.chain(*corpus))
 
 
 # ---- shares
@@ -354,7 +370,10 @@ def test_mistakes(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"mlm_probability is 0.0"):
         MaskingConfig(mlm_probability=0.0)
     (tmp_path / "t.txt").write_text("One line .\n")
-    with pytest.raises(PolysemeError, match="the text has 1 document; each line is one: training needs at least 2"):
+    with pytest.raises(
+        PolysemeError,
+        match="the text has 1 document; blank lines separate them, or each line is one: training needs at least 2",
+    ):
         BertPretraining(vocabulary_size=30).fit(Corpus(tmp_path / "t.txt", workers=0), Run(), tmp_path / "m")
     (tmp_path / "t.txt").write_text("a\nb\nc\n")
     config = dataclasses.replace(BertPretraining(vocabulary_size=30), train=TrainConfig(steps=1))

@@ -16,6 +16,7 @@ from polyseme.encoders.gpt import Gpt
 from polyseme.pretraining.gpt import IGNORED, GptBatches, GptObjective
 from polyseme.pretraining.subword_config import GptPretraining
 from polyseme.text.corpus import Corpus
+from polyseme.text.shards.shards import Shards
 from polyseme.text.shards.subwords import SubwordShards
 from polyseme.text.subwords import SubwordTokenizer, train_bpe
 from polyseme.training.config import TrainConfig
@@ -37,7 +38,7 @@ def text(tmp_path_factory) -> Path:
 def shards(text: Path) -> tuple[SubwordShards, SubwordTokenizer]:
     corpus = Corpus(text, workers=0)
     pieces = SubwordTokenizer(train_bpe(corpus, 290))
-    return SubwordShards.build(corpus, pieces, text.parent), pieces
+    return SubwordShards.build(Shards.build(corpus, text.parent), pieces), pieces
 
 
 def test_rows_hold_the_text_and_their_targets_follow(shards) -> None:

@@ -252,7 +252,7 @@ def split(size: int, max_held_out: int, unit: str = "sentence") -> tuple[range, 
     (range(0, 990), range(990, 1000))
     """
     if size < 2:
-        lines = "; each line is one" if unit == "document" else ""
+        lines = "; blank lines separate them, or each line is one" if unit == "document" else ""
         raise PolysemeError(f"the text has {size} {unit}{'' if size == 1 else 's'}{lines}: training needs at least 2")
     held_out = min(max_held_out, max(1, size // 100))
     return range(size - held_out), range(size - held_out, size)

@@ -86,7 +86,9 @@ class MaskingConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class BertPretraining(SubwordPretraining):
-    """Train a BERT (Devlin et al. 2019): masked subwords and next sentences. Each line of the text is a document.
+    """Train a BERT (Devlin et al. 2019): masked subwords and next sentences.
+
+    Blank lines separate documents; without any, each line is one.
 
     >>> BertPretraining(size="mini").masking.mlm_probability
     0.15
@@ -101,7 +103,10 @@ class BertPretraining(SubwordPretraining):
 
 @dataclass(frozen=True, kw_only=True)
 class GptPretraining(SubwordPretraining):
-    """Train a GPT (Radford et al. 2018, 2019): each subword from all before it. Each line of the text is a document."""
+    """Train a GPT (Radford et al. 2018, 2019): each subword from all before it.
+
+    Blank lines separate documents; without any, each line is one.
+    """
 
     name: ClassVar[str] = "gpt"
     job: ClassVar[str] = "polyseme.pretraining.gpt:GptJob"

@@ -1,7 +1,7 @@
 """From a corpus to a BERT or a GPT: a tokenizer and a network of the transformers library, trained on the same text.
 
-Each line of the text is a document. The networks are those of transformers (extra `transformers`); batches, objectives and
-the training loop are ours.
+Blank lines separate the documents of the text; without any, each line is one. The networks are those of transformers (extra
+`transformers`); batches, objectives and the training loop are ours.
 """
 
 from __future__ import annotations
@@ -44,14 +44,15 @@ class SubwordJob(TrainingJob):
     def encode_text(self) -> Any:
         library()  # report a missing extra first
         resumed = has_checkpoint(self.out)
-        tokenizer = train_tokenizer(self.corpus, self.out / "run", self.tokenizer_settings(), self.train_tokenizer)
+        words = super().encode_text()
+        tokenizer = train_tokenizer(words, self.tokenizer_settings(), self.train_tokenizer)
         tokenizer.model_max_length = self.method.max_length
         if self.run.is_main_process and not resumed and len(tokenizer) > self.method.vocabulary_size:
             given = arg("vocabulary_size", self.method.vocabulary_size)
             _log.warning("the vocabulary has %d subwords: the text has more characters than %s allows", len(tokenizer), given)
         self.tokenizer = tokenizer
-        with progress("encoding text", unit="words") as advance:
-            return SubwordShards.build(self.corpus, SubwordTokenizer(tokenizer), self.out / "run", advance)
+        with progress("encoding subwords", unit="words") as advance:
+            return SubwordShards.build(words, SubwordTokenizer(tokenizer), advance)
 
     def resolve_defaults(self, shards: SubwordShards) -> SubwordPretraining:
         return self.method.resolve_defaults(self.run)

@@ -1,18 +1,16 @@
 """A text as subwords on disk, document by document, encoded once and memory-mapped: BERT and GPT are trained on it.
 
-A line of the text is a document. The folder holds `pieces.bin` (32 bits per subword; the highest bit says that it continues a
-word), `sentences.bin` (where each sentence begins, and where the last ends), `documents.bin` (the first sentence of each
-document, and their number) and, written last, `manifest.json`. Text and tokenizer name the folder, so changed text or another
-tokenizer never find old numbers.
+They are made from the shards of words, which other methods read too: the text is split once, and each distinct word is
+tokenized once. The folder holds `pieces.bin` (32 bits per subword; the highest bit says that it continues a word),
+`sentences.bin` (where each sentence begins, and where the last ends), `documents.bin` (the first sentence of each document,
+and their number) and, written last, `manifest.json`. Text and tokenizer name the folder, so changed text or another tokenizer
+never find old numbers.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from array import array
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,33 +19,13 @@ from numpy.typing import NDArray
 from polyseme.base.errors import PolysemeError
 from polyseme.base.files import read_json, wrap_os_errors, write_text
 from polyseme.base.progress import Advance
-from polyseme.text.corpus import Corpus
-from polyseme.text.files.parallel_map import parallel_map
-from polyseme.text.files.reader import chunk_text
-from polyseme.text.shards.blocks import TextSplitter
 from polyseme.text.shards.files import build_once
+from polyseme.text.shards.shards import Shards
 from polyseme.text.subwords import SubwordTokenizer
 
 CONTINUES = np.uint32(1 << 31)
 _FILES = {"pieces.bin": "<u4", "sentences.bin": "<i8", "documents.bin": "<i8"}
-_BLOCK_WORDS, _BLOCK_SUBWORDS = 1 << 16, 1 << 22  # tokenized together; counted together
-
-
-@dataclass(frozen=True)
-class _Documents:
-    """What a worker does: split lines into documents of sentences of words."""
-
-    splitter: TextSplitter
-
-    def __call__(self, text: str) -> list[list[list[str]]]:
-        found = (self.splitter.sentences_of(line) for line in text.split("\n"))
-        return [sentences for each in found if (sentences := [words for words in each if words])]
-
-
-def documents(corpus: Corpus) -> Iterator[list[list[str]]]:
-    """Yield the documents of a corpus, each a list of sentences of words; empty ones are dropped."""
-    for _, found in parallel_map(_Documents(corpus.text_splitter), corpus.source.chunks(), chunk_text, corpus.processes()):
-        yield from found
+_BLOCK_SENTENCES, _BLOCK_SUBWORDS = 1 << 16, 1 << 22  # encoded together; counted together
 
 
 class SubwordShards:
@@ -82,11 +60,12 @@ class SubwordShards:
         return sum(int(((block & CONTINUES) == 0).sum()) for block in blocks)
 
     @classmethod
-    def build(cls, corpus: Corpus, tokenizer: SubwordTokenizer, folder: Path, progress: Advance | None = None) -> SubwordShards:
-        """Return the subwords of a corpus, from a subfolder of `folder` or of `corpus.shards`; encode them if not there."""
-        name = hashlib.sha256(f"{corpus.fingerprint()} {tokenizer.fingerprint}".encode()).hexdigest()[:16]
-        target = (corpus.shards or folder) / f"pieces-{name}"
-        build_once(target, lambda: _is_complete(target) or None, lambda part: _write(corpus, tokenizer, part, progress))
+    def build(cls, words: Shards, tokenizer: SubwordTokenizer, progress: Advance | None = None) -> SubwordShards:
+        """Return the subwords of a text, from a folder beside that of its words; encode them if they are not there."""
+        assert words.folder is not None
+        name = hashlib.sha256(f"{words.fingerprint} {tokenizer.fingerprint}".encode()).hexdigest()[:16]
+        target = words.folder.parent / f"pieces-{name}"
+        build_once(target, lambda: _is_complete(target) or None, lambda part: _write(words, tokenizer, part, progress))
         with wrap_os_errors(target, "read"):
             arrays = [np.memmap(target / name, dtype=dtype, mode="r") for name, dtype in _FILES.items()]
         return cls(*arrays)
@@ -100,42 +79,37 @@ def _is_complete(folder: Path) -> bool:
     return all((folder / name).is_file() and (folder / name).stat().st_size == sizes.get(name) for name in _FILES)
 
 
-def _write(corpus: Corpus, tokenizer: SubwordTokenizer, folder: Path, progress: Advance | None) -> None:
-    sentences, starts, total = array("q", [0]), array("q", [0]), 0
-    with wrap_os_errors(folder, "write"), (folder / "pieces.bin").open("wb") as file:
-        for some in _blocks(corpus):
-            flat = iter(tokenizer.encode_words([word for document in some for sentence in document for word in sentence]))
-            marked: list[int] = []
-            words = 0
-            for document in some:
-                for sentence in document:
-                    for _ in sentence:
-                        ids = next(flat)
-                        marked += [ids[0], *(token | int(CONTINUES) for token in ids[1:])]
-                    words += len(sentence)
-                    sentences.append(total + len(marked))
-                starts.append(len(sentences) - 1)
-            file.write(np.array(marked, dtype="<u4").tobytes())
-            total += len(marked)
-            if progress is not None:
-                progress(words)
-    if not total:
+def _write(words: Shards, tokenizer: SubwordTokenizer, folder: Path, progress: Advance | None) -> None:
+    if not words.total:
         raise PolysemeError("the text has no words to train on: add text")
+    table, begins = _table(words, tokenizer)
+    sizes, documents = np.diff(begins), words.documents
+    sentences = np.zeros(len(words) + 1, dtype="<i8")
+    with wrap_os_errors(folder, "write"), (folder / "pieces.bin").open("wb") as file:
+        for first in range(0, len(words), _BLOCK_SENTENCES):
+            offsets = np.asarray(words.offsets[first : first + _BLOCK_SENTENCES + 1])
+            types = np.asarray(words.words[offsets[0] : offsets[-1]])
+            ends = np.concatenate([[0], np.cumsum(sizes[types])])  # in subwords of this block
+            at = np.arange(ends[-1]) + np.repeat(begins[types] - ends[:-1], sizes[types])
+            file.write(table[at].tobytes())
+            sentences[first + 1 : first + len(offsets)] = sentences[first] + ends[offsets[1:] - offsets[0]]
+            if progress is not None:
+                progress(len(types))
+    starts = np.arange(len(words) + 1) if documents is None else np.asarray(documents)
     for name, values in (("sentences.bin", sentences), ("documents.bin", starts)):
-        (folder / name).write_bytes(np.array(values, dtype="<i8").tobytes())
-    sizes = {name: (folder / name).stat().st_size for name in _FILES}
-    write_text(folder / "manifest.json", json.dumps(sizes) + "\n")
+        (folder / name).write_bytes(values.astype("<i8").tobytes())
+    lengths = {name: (folder / name).stat().st_size for name in _FILES}
+    write_text(folder / "manifest.json", json.dumps(lengths) + "\n")
 
 
-def _blocks(corpus: Corpus) -> Iterator[list[list[list[str]]]]:
-    """Yield documents in blocks."""
-    some: list[list[list[str]]] = []
-    words = 0
-    for document in documents(corpus):
-        some.append(document)
-        words += sum(map(len, document))
-        if words >= _BLOCK_WORDS:
-            yield some
-            some, words = [], 0
-    if some:
-        yield some
+def _table(words: Shards, tokenizer: SubwordTokenizer) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the marked subwords of every distinct word, one after another, and where those of each begin and the last end."""
+    parts, sizes = [], [np.zeros(1, dtype=np.int64)]
+    for block in words.type_blocks():
+        found = tokenizer.encode_words(block)
+        lengths = np.fromiter(map(len, found), dtype=np.int64, count=len(found))
+        marked = np.fromiter((token for ids in found for token in ids), dtype="<u4", count=int(lengths.sum())) | CONTINUES
+        marked[np.cumsum(lengths) - lengths] &= ~CONTINUES
+        parts.append(marked)
+        sizes.append(lengths)
+    return np.concatenate(parts), np.cumsum(np.concatenate(sizes))
