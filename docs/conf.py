@@ -18,9 +18,10 @@ import polyseme  # noqa: E402
 chinese = tags.has("zh")  # type: ignore[name-defined] # noqa: F821
 project = "polyseme"
 author = "the polyseme authors"
-copyright = "2026, the polyseme authors"
+copyright = "2026 polyseme 的作者们" if chinese else "2026, the polyseme authors"
 version = release = polyseme.__version__
 language = "zh_CN" if chinese else "en"
+locale_dirs = ["../locale"]  # Chinese words of the theme
 
 extensions = ["myst_nb", "chinese_search", "english_pages", "mathml", "reference"]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}

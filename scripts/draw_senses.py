@@ -29,9 +29,10 @@ DOCS = Path(__file__).parents[1] / "docs"
 STYLES = [("#0072B2", "o"), ("#D55E00", "^"), ("#009E73", "s")]
 WORDS: dict[Language, str] = {"en": "bank", "zh": "苹果"}
 SENSES = {"river": "by the river", "money": "with the money", "fruit": "水果", "company": "公司"}
-LAYERS = {"en": ["layer 0: the word alone", "layer 1", "layer 2"], "zh": ["第 0 层：只看词本身", "第 1 层", "第 2 层"]}
+LAYERS = {"en": ["layer 0: word alone", "layer 1", "layer 2"], "zh": ["第 0 层：词本身", "第 1 层", "第 2 层"]}
 
-
+FONT_SIZE = 15
+"""In a picture 6.4 inches wide: the labels can be read on a phone, where it is 360 pixels wide."""
 SHAPES = {"o": '<circle r="9"/>', "^": '<path d="M0-10 10 8-10 8z"/>', "s": '<path d="M-8-8H8V8H-8z"/>'}
 SECONDS, ROUNDS = 8, 3
 """The moving picture goes from layer 0 to the top this often, and then stays there: motion without an end distracts readers."""
@@ -88,15 +89,16 @@ def label(language: Language, sense: str) -> str:
 
 def draw(language: Language, uses: Uses, path: Path) -> None:
     """A panel for each layer."""
-    figure, axes = pyplot.subplots(1, len(uses.points), figsize=(9, 3.1), layout="constrained")
+    figure, axes = pyplot.subplots(1, len(uses.points), figsize=(6.4, 3), layout="constrained")
     for number, (panel, layer) in enumerate(zip(axes, uses.points, strict=True)):
         for sense, (colour, shape) in uses.styles.items():
             own = layer[[each == sense for each in uses.senses]]
             look = {"c": colour, "marker": shape, "s": 70, "alpha": 0.85, "linewidths": 0}
             panel.scatter(own[:, 0], own[:, 1], label=label(language, sense), **look)
-        panel.set_title(LAYERS[language][number], fontsize=11)
+        panel.set_title(LAYERS[language][number], fontsize=FONT_SIZE)
         panel.set(xticks=[], yticks=[], xlim=(-1.15, 1.15), ylim=(-1.15, 1.15))
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=11)
+    look = {"frameon": False, "fontsize": FONT_SIZE, "handletextpad": 0.1}
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, **look)
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
 

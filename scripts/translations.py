@@ -2,7 +2,8 @@
 
 A Chinese page ends with a comment that has the hash of the English page it was translated from. After a page has been
 brought up to date, `python -m scripts.translations --stamp docs/zh/PAGE.md` writes the new hash. The course has no stamps:
-a test compares the code of its two languages. The reference and some pages of results are read in English.
+a test compares the code of its two languages. The reference and the appendix of the results are
+read in English.
 """
 
 from __future__ import annotations
@@ -15,11 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 STAMP = re.compile(r"\n*<!-- translated from (\w+) -->\n*\Z")
-ENGLISH_ONLY = {
-    "course",
-    "reference",
-    *(f"results/{name}.md" for name in ("defaults", "models", "sentence-vectors", "trials", "tuning")),
-}
+ENGLISH_ONLY = {"course", "reference", "results/trials.md"}
 """Folders, of which only `index.md` is translated, and pages."""
 
 

@@ -37,8 +37,10 @@ SLOW = {
     "en/reference/training-bash": "has the commands of how-to/train",
 }
 """Pages left to `make test-all`, by the beginnings of their names, and why."""
-ELSEWHERE = ["en/how-to/integrations-python", "zh/how-to/integrations-python"]
-"""Pages that have a test of their own, `tests/integrations/test_docs.py`; the Chinese one has the code of the English one."""
+SAME_CODE = ["how-to/integrations", "concepts/lineage"]
+"""Pages whose Chinese version has the code of the English one, and is not run again."""
+ELSEWHERE = ["en/how-to/integrations-python", *(f"zh/{page}-{language}" for page in SAME_CODE for language in ("python", "bash"))]
+"""Pages that are not run here; the integrations have a test of their own, `tests/integrations/test_docs.py`."""
 PRIVATE = re.compile(r"/(work|tmp|home|root|mnt)/|localhost(?!:8000|`)|\b(?!0\.0\.0\.0\b)\d+\.\d+\.\d+\.\d+\b")
 """Paths and hosts of a machine; the address of `polyseme serve`, and that of all networks, are everyone's."""
 
@@ -92,10 +94,9 @@ def check(page: Path, language: str) -> None:
             assert problem is None, f"{page}:{block.line}: {problem}; {command} rewrites it"
 
 
-def test_the_chinese_integrations_have_the_code_of_the_english_page() -> None:
-    english, chinese = (
-        [each.code for each in read(ROOT / "docs" / each / "how-to" / "integrations.md")] for each in ("en", "zh")
-    )
+@pytest.mark.parametrize("page", SAME_CODE)
+def test_the_chinese_page_has_the_code_of_the_english_one(page: str) -> None:
+    english, chinese = ([each.code for each in read(ROOT / "docs" / language / f"{page}.md")] for language in ("en", "zh"))
     assert len(english) >= 10 and chinese == english
 
 

@@ -5,7 +5,7 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const each of document.querySelectorAll(selector)) each.setAttribute(name, value);
   };
   // areas that scroll sideways can be reached by keyboard
-  set(".table-wrapper, .highlight pre, div.output, .math-wrapper", "tabindex", "0");
+  set(".table-wrapper, .highlight pre, div.output, .math-wrapper, p:has(> img[src$='lineage-cost.svg'])", "tabindex", "0");
   // long commands wrap, but not inside an option
   for (const pre of document.querySelectorAll(".highlight-text pre, .highlight-sh pre, .highlight-bash pre")) {
     const texts = [], walk = document.createTreeWalker(pre, NodeFilter.SHOW_TEXT);
@@ -26,9 +26,13 @@ document.addEventListener("DOMContentLoaded", () => {
   set(".sidebar-drawer", "aria-label", chinese ? "网站导航" : "Site navigation");
   set(".toc-drawer", "aria-label", chinese ? "本页目录" : "On this page");
   set("p.caption[role='heading']", "aria-level", "2");
-  const names = { Next: "下一页", Previous: "上一页", Home: "首页" };  // the theme has no Chinese
-  for (const each of document.querySelectorAll(".related-pages .context span")) {
-    if (chinese) each.textContent = names[each.textContent] || each.textContent;
+  if (chinese) {  // names that the theme does not take from the catalogue
+    set("#__navigation", "aria-label", "打开或关闭网站导航");
+    set("#__toc", "aria-label", "打开或关闭本页目录");
+    set("button.theme-toggle", "aria-label", "切换浅色、深色或自动配色");
+    for (const each of document.querySelectorAll(".toctree-checkbox")) {
+      each.setAttribute("aria-label", each.getAttribute("aria-label").replace("Toggle navigation of", "展开或收起"));
+    }
   }
   // the corner of a table with row names is no header
   for (const each of document.querySelectorAll("th")) {
