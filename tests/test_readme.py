@@ -39,7 +39,7 @@ SLOW = {
 """Pages left to `make test-all`, by the beginnings of their names, and why."""
 SAME_CODE = ["how-to/integrations", "concepts/lineage"]
 """Pages whose Chinese version has the code of the English one, and is not run again."""
-ELSEWHERE = ["en/how-to/integrations-python", *(f"zh/{page}-{language}" for page in SAME_CODE for language in ("python", "bash"))]
+ELSEWHERE = ["en/how-to/integrations-python", *(f"zh/{page}-{code}" for page in SAME_CODE for code in ("python", "bash"))]
 """Pages that are not run here; the integrations have a test of their own, `tests/integrations/test_docs.py`."""
 PRIVATE = re.compile(r"/(work|tmp|home|root|mnt)/|localhost(?!:8000|`)|\b(?!0\.0\.0\.0\b)\d+\.\d+\.\d+\.\d+\b")
 """Paths and hosts of a machine; the address of `polyseme serve`, and that of all networks, are everyone's."""
