@@ -47,6 +47,6 @@ def test_nearest_places_are_counted():
 
 def test_words_cut_otherwise_are_left_out_and_counted():
     joined = Sample("bank", "river", "abank", 1)
-    assert probe_samples(BySentence(split="whitespace"), [*SAMPLES, joined]).facts["cut_otherwise"] == 1
+    assert probe_samples(BySentence(split="whitespace"), [*SAMPLES, joined]).facts["split_differently"] == 1
     with pytest.raises(PolysemeError, match="no vector"):
         probe_samples(BySentence(split="whitespace"), [joined])

@@ -6,6 +6,7 @@ import polyseme
 from polyseme.api.corpora import check_corpus
 from polyseme.base.errors import UsageError
 from polyseme.text.corpus import Corpus
+from tests.oracle.make import write_bilm
 
 CHINESE = "我们昨天在北京的大学里看见了他的老师。他很高兴。\n" * 30
 SPLIT = "我们 昨天 在 北京 的 大学 里 看见 了 老师 。 他 很 高兴 。\n" * 30
@@ -53,3 +54,15 @@ def test_embedding_takes_the_chinese_model(chinese, tmp_path, caplog):
     lines = iter(CHINESE.splitlines()[:3])  # can be read only once
     made = polyseme.embed_file(lines, tmp_path / "v.npz", layers="top")
     assert (made.lines, made.words) == (3, 3 * 17) and "model='zh'" in caplog.text
+
+
+def test_an_old_model_that_splits_at_spaces_is_told_of_chinese(chinese, tmp_path, caplog):
+    old = write_bilm(tmp_path / "old")
+    (tmp_path / "split.txt").write_text(SPLIT)
+    for options in ({"splitter": "chinese"}, {}):
+        made = polyseme.embed_file(chinese, tmp_path / f"{len(options)}.npz", model=polyseme.load(old, **options))
+        assert made.words == (17 if options else 1) * 30
+        assert ("takes words separated by spaces: load it with splitter='chinese'" in caplog.text) is not bool(options)
+    caplog.clear()
+    polyseme.embed_file(tmp_path / "split.txt", tmp_path / "split.npz", model=old)
+    assert caplog.text == ""

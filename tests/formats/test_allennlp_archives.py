@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from polyseme.base.errors import FormatError, UsageError
+from polyseme.formats import allennlp
+from polyseme.formats.info import info
 from polyseme.formats.load import load
 from tests.formats.compare import bilm_oracle, same_vectors
 from tests.oracle.elmo import OracleElmo
@@ -67,9 +69,8 @@ def test_archive_without_options_takes_the_published_ones_and_says_so(tmp_path, 
     model = load(path)
     same_vectors(model, oracle_of(path))
     assert "assumed clips of 3, residual connections and relu" in caplog.text
-    assert model.source == f"{path} (no options file: assumed clips of 3, residual connections and relu, as in the " + (
-        "published models)"
-    )
+    assert model.source == str(path)
+    assert info(model).facts["assumed"] == allennlp.ASSUMED
 
 
 @pytest.mark.parametrize("inside", [False, True])

@@ -96,8 +96,8 @@ def test_the_tagger_holds_the_golden_elmo(caplog):
     direct = load(golden("allennlp"))
     packed = load(archive)
     assert "assumed clips of 3" in caplog.text
-    assert packed.source.startswith(str(archive))
-    assert "assumed clips of 3" in packed.source
+    assert packed.source == str(archive)
+    assert "clips of 3" in packed.assumed
     assert packed.config == direct.config
     sentences = interleaved(golden("allennlp"), "sentences.json")
     for a, b in zip(packed.embed(sentences), direct.embed(sentences), strict=True):

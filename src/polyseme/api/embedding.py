@@ -254,6 +254,14 @@ def _model_for(
         raise UsageError(f"{what}: give {arg('model', 'zh')}, or a Chinese model of your own")
     if profile.needs_chinese_splitter and unsplit and any(isinstance(text, str) for text in first):
         raise UsageError(profile.refusal())
+    at_spaces = not config.split_on_spaces and encoder.splitter.name == "whitespace"
+    if profile.needs_chinese_splitter and at_spaces:
+        _log.warning(
+            "the text is mostly Chinese (%s) without spaces, and %s takes words separated by spaces: load it with %s",
+            profile.percent,
+            encoder.source,
+            arg("splitter", "chinese"),
+        )
     if unsplit and (problem := profile.warning()):
         _log.warning("%s: consider %s, or text whose words are separated by spaces", problem, arg("splitter", "characters"))
     return encoder, texts

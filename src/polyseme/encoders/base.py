@@ -105,6 +105,8 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
         """The model card (README.md) that came with the weights."""
         self.source: str | None = None
         """Where the weights came from."""
+        self.assumed: str | None = None
+        """What its files did not say and their reader assumed."""
         self.sentence_statistics: SentenceStatistics | None = None
         """What the poolings of `encode` know about the model's text."""
 

@@ -56,6 +56,7 @@ class WordFeatures(Encoder):
     def __init__(self, inner: Encoder) -> None:
         super().__init__(inner.config, inner.splitter)
         self._inner = [inner]  # in a list: its weights are its own
+        self.source = inner.source
 
     @property
     def inner(self) -> Encoder:

@@ -30,7 +30,7 @@ from polyseme.text.words import get_splitter
 
 log = logging.getLogger(__name__)
 WEIGHTS = ("weights.th", "best.th")
-ASSUMED = "no options file: assumed clips of 3, residual connections and relu, as in the published models"
+ASSUMED = "clips of 3, residual connections and relu, as in the published models; there is no options file"
 _TOKENS, _LSTM = "_token_embedder.", "_elmo_lstm."
 _ANCHOR = _TOKENS + weight_names.ALLENNLP.table
 
@@ -48,12 +48,12 @@ def read(weights: Path, *, options: Path | None = None, folder: Path | None = No
     if chosen is not None:
         config = _behaviour(plain, *chosen)
     else:
-        log.warning("%s: %s", weights.name, ASSUMED)
+        log.warning("%s: assumed %s", weights.name, ASSUMED)
     mappings = weight_names.torch_words(weight_names.ALLENNLP, config, _TOKENS) + weight_names.torch_lstm(config, _LSTM)
     check_shapes(mappings, shapes, weights, thing="tensor")
     tensors = to_polyseme(mappings, state.__getitem__)
     model = Elmo.from_weights(config, tensors, where=weights, splitter=get_splitter("whitespace"))
-    model.source = ASSUMED if chosen is None else None
+    model.assumed = ASSUMED if chosen is None else None
     return model
 
 

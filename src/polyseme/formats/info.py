@@ -52,6 +52,7 @@ def info(model: str | Path | Encoder, *, card: bool = False) -> ModelInfo:
         "name": Path(encoder.source or "").name,
         "source": encoder.source,
         "format": _format(path, encoder),
+        "assumed": encoder.assumed,
         "bytes": _size(path),
         **encoder.info(),
         "output_parameters": None if output is None else sum(value.numel() for value in output.parameters()),

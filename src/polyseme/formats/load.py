@@ -111,7 +111,7 @@ def load(
         path = model_files.checkpoint_of(model) or shipped.resolve_path(model)
     with torch.inference_mode(False):  # weights made in inference mode could never be trained
         encoder = (_read_folder(path, given) if path.is_dir() else _read_file(path, given)).to(target).eval()
-    encoder.source = f"{model} ({encoder.source})" if encoder.source == allennlp.ASSUMED else str(model)
+    encoder.source = str(model)
     if chosen is not None:
         encoder.splitter = chosen
     elif splitter == UNIGRAM and encoder.splitter.name != UNIGRAM:
@@ -132,7 +132,7 @@ def model_path(model: Encoder) -> Path:
     """Return the folder or file that a model was loaded from."""
     if model.source is None:
         raise UsageError("this model was not loaded from a folder: save it with save_pretrained and load that folder")
-    return shipped.resolve_path(model.source.removesuffix(f" ({allennlp.ASSUMED})"))
+    return shipped.resolve_path(model.source)
 
 
 def _set_subword_pooling(model: Encoder, pooling: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from polyseme.base.display import format_duration, short
 
 WIDTH = 80  # terminal columns
+_MANY_EPOCHS = 10  # from here on their estimate is rounded: it changes with the lengths of the first sentences
 _BAR = 12  # columns of the bar, where there is room
 _MIN_STEPS, _MIN_SECONDS = 3, 1.0  # that are timed before a time is told
 _WORTH_TELLING = 10.0  # seconds that a run takes at least, if its expected time is to be told
@@ -60,7 +61,8 @@ class RunStatus:
         >>> status.line()
         'epoch 2 of 5, loss 0.5000, dev f1 0.8000 (best 0.9000), 42 s left'
         """
-        epochs = f" of {_number(self.epoch * max(self.total / self.done, 1.0))}" if self.done else ""
+        whole = self.epoch * max(self.total / self.done, 1.0) if self.done else 0.0
+        epochs = f" of {_number(round(whole) if whole >= _MANY_EPOCHS else whole)}" if self.done else ""
         left = [] if self.done >= self.total else self._left()
         loss = [self._loss()] if self.loss is not None else []
         score = [f"dev {self._score()}"] if self.score is not None else []
