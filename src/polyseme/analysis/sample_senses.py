@@ -54,7 +54,10 @@ def probe_samples(encoder: Encoder, samples: Sequence[Sample]) -> ProbeResult:
         measures=(SHARE,),
         rows={name: {SHARE: float(share)} for name, share in zip(views, over_all, strict=True)},
         baselines={"a guess": {SHARE: float(counts @ np.array(list(guessed.values())) / counts.sum())}},
-        facts={"split_differently": len(samples) - len(found)} | {word: round(float(each[-1]), 3) for word, each in shares.items()},
+        facts={
+            "split_differently": len(samples) - len(found),
+            **{word: round(float(each[-1]), 3) for word, each in shares.items()},
+        },
     )
 
 
