@@ -57,6 +57,7 @@ _HTTP_MESSAGES = {
     404: "there is nothing at this address: /openapi.json lists the endpoints",
     405: "this address does not take this method; allowed: {allowed}",
 }
+_MAX_NAME = 100  # characters of a field's name that an error repeats
 _log = logging.getLogger(__name__)
 
 
@@ -231,7 +232,9 @@ def _invalid(error: RequestValidationError) -> ApiError:
     """The first fields that are wrong, and why; never their content."""
     lines = dict[str, str]()
     for each in error.errors():
-        where = ".".join(str(part) for part in each["loc"][1:2]) or "the body"
+        if isinstance(cause := each.get("ctx", {}).get("error"), Exception):
+            cause.__traceback__ = None  # its frames lead back to it, and would keep the body until a full garbage collection
+        where = ".".join(str(part)[:_MAX_NAME] for part in each["loc"][1:2]) or "the body"
         message = _MESSAGES.get(each["type"]) or str(each["msg"]).removeprefix("Value error, ")
         lines[where] = f"{lines[where]}, or {message}" if where in lines and message not in lines[where] else message
     text = "; ".join(f"{where}: {message}" for where, message in list(lines.items())[:5])

@@ -35,6 +35,7 @@ GivenText = Annotated[
     str | None, Field(description="A text to look into; without it, the one that the service searches (--corpus, or samples).")
 ]
 Weight = Annotated[float, Field(ge=-10, le=10, allow_inf_nan=False)]
+Weights = Annotated[list[Weight], Field(fail_fast=True)]
 Source = Annotated[Literal["samples", "corpus", "given"], Field(description="Which text it is.")]
 
 
@@ -69,7 +70,7 @@ class MapRequest(Body):
     count: Annotated[int, Field(strict=True, ge=1, le=10_000, description="Most uses; of more, evenly chosen ones.")] = 2000
     groups: Annotated[int | None, Field(strict=True, ge=1, le=8, description="How many; null: as many as are clear.")] = None
     weights: Annotated[
-        list[Weight] | None, Field(description="One for each layer: points of the weighted sum, instead of all layers.")
+        Weights | None, Field(description="One for each layer: points of the weighted sum, instead of all layers.")
     ] = None
 
 
@@ -104,7 +105,7 @@ class MixRequest(Body):
         }
     )
     text: Text
-    weights: Annotated[list[Weight], Field(min_length=1)]
+    weights: Annotated[Weights, Field(min_length=1)]
     word: ChosenWord = None
     position: Position = None
     count: Count = 8

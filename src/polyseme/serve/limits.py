@@ -26,6 +26,8 @@ from polyseme.serve.page_files import is_page
 
 MAX_DEPTH = 8
 """Brackets within brackets in JSON; our own requests have at most three."""
+MAX_FIELDS = 64
+"""Of the body; our own requests have at most eight."""
 PARSED = "polyseme.json"
 """Where the parsed body is in the ASGI scope."""
 _HELD, _HELD_BODIES = "polyseme.held", 16  # where the bytes of a body are counted; bodies of the largest size at a time
@@ -144,7 +146,8 @@ class Gate:
         if encoding not in ("identity", "gzip"):
             raise ApiError(415, "the body is encoded in a way that is not known here; allowed: gzip, or none")
         try:
-            body = await asyncio.wait_for(self._read(headers, scope, receive), self._config.read_timeout)
+            async with asyncio.timeout(self._config.read_timeout):
+                body = await self._read(headers, scope, receive)
         except TimeoutError:
             limit = f"{self._config.read_timeout:g} seconds (--read-timeout)"
             raise ApiError(408, f"the body did not arrive within {limit}", headers={"Connection": "close"}) from None
@@ -235,6 +238,8 @@ def parsed(body: bytes) -> Any:
         raise unreadable("the body has a number that cannot be read") from None
     if too_deep:
         raise _too_deep()
+    if isinstance(value, dict) and len(value) > MAX_FIELDS:  # each would be an error of its own: a minute for a million
+        raise unreadable(f"the body has {len(value):,} fields; allowed: {MAX_FIELDS}, with the names that /openapi.json lists")
     return value
 
 

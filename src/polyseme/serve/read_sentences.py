@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from polyseme.encoders.bidirectional import BidirectionalLanguageModel
 from polyseme.encoders.read_sentence import ReadSentence
 from polyseme.serve.models import ServedModel
-from polyseme.serve.recently_used import RecentlyUsed
+from polyseme.serve.recently_used import RecentlyUsed, text_bytes
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Of all that is kept."""
+"""Of all that is kept, words included."""
 
 
 class ReadSentences:
     """Reads sentences, and keeps those that were used last."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._kept = RecentlyUsed[ReadSentence | NDArray[np.float32]](max_bytes, lambda read: read.nbytes)
+        self._kept = RecentlyUsed[ReadSentence | NDArray[np.float32]](max_bytes)
 
     def vectors(self, model: ServedModel, words: list[str]) -> NDArray[np.float32]:
         """All layers of a sentence, (layers, words, dim), as `embed` gives them."""
@@ -45,5 +45,5 @@ class ReadSentences:
                 found = encoder.read_sentence(words)
             else:
                 found = encoder.embed([words])[0]
-            self._kept[key] = found
+            self._kept.keep(key, found, found.nbytes + text_bytes(words))
         return found

@@ -73,7 +73,7 @@ Strings = Annotated[
 ModelName = Annotated[str | None, Field(description="Name of a loaded model (`/v1/models`); by default the first one.")]
 Layer = Annotated[int, Field(strict=True, ge=0, le=1000)]
 LayersChoice = Annotated[
-    Literal["all", "top", "mean"] | Layer | list[Layer],
+    Literal["all", "top", "mean"] | Layer | Annotated[list[Layer], Field(fail_fast=True)],
     Field(description="`top`, `mean` or a number: one vector per word. `all` or a list of numbers: a stack of layers."),
 ]
 Count = Annotated[int, Field(strict=True, ge=1, le=MAX_COUNT, description="Number of results.")]

@@ -125,6 +125,7 @@ async def while_connected(receive: Receive | Request, work: Awaitable[T]) -> T:
         for each in unfinished:
             each.cancel()
         await asyncio.gather(*unfinished, return_exceptions=True)
+        del task, gone, unfinished  # an exception of the task has this frame: the two would keep each other, and the body
 
 
 async def _disconnected(receive: Receive) -> None:

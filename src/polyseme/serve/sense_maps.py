@@ -26,7 +26,7 @@ from polyseme.serve.batching import Item, Operation
 from polyseme.serve.errors import unreadable
 from polyseme.serve.explorer_schemas import MAP, MIX, TEXT_WORDS, MapRequest, MixRequest, TextWordsRequest
 from polyseme.serve.models import ServedModel
-from polyseme.serve.recently_used import RecentlyUsed
+from polyseme.serve.recently_used import RecentlyUsed, text_bytes
 from polyseme.serve.responses import JsonResponse
 from polyseme.serve.service import Service
 from polyseme.text.sentences import SentenceSplitter
@@ -36,8 +36,8 @@ MAX_GIVEN_WORDS = 200_000
 MIN_USES, FREQUENT = 4, 60
 SHORT_TEXT, FUNCTION_WORDS = 1000, 150
 """Sentences of a text that is too short to tell which words are common; then they are the first of the model's vocabulary."""
-_KEPT = 16  # texts whose common words are known
-_MAX_TEXT_WORDS, _MAX_VECTOR_BYTES, _MAX_MAPPED_USES = 2 * MAX_GIVEN_WORDS, 64 * 1024 * 1024, 50_000  # of what is kept
+_MEGABYTE = 1024 * 1024
+_TEXTS, _VECTORS, _MAPS, _COMMON = 32 * _MEGABYTE, 96 * _MEGABYTE, 64 * _MEGABYTE, 2 * _MEGABYTE  # most that is kept of each
 
 
 def add_routes(router: APIRouter, service: Service) -> None:
@@ -62,10 +62,10 @@ class _Maps:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._texts = RecentlyUsed[list[list[str]]](_MAX_TEXT_WORDS, lambda text: sum(map(len, text)))
-        self._vectors = RecentlyUsed[tuple[Uses, np.ndarray]](_MAX_VECTOR_BYTES, lambda found: found[1].nbytes)
-        self._maps = RecentlyUsed[SenseMap](_MAX_MAPPED_USES, lambda found: len(found.uses))
-        self._common = RecentlyUsed[set[str]](_KEPT, lambda _: 1)
+        self._texts = RecentlyUsed[list[list[str]]](_TEXTS)
+        self._vectors = RecentlyUsed[tuple[Uses, np.ndarray]](_VECTORS)
+        self._maps = RecentlyUsed[SenseMap](_MAPS)
+        self._common = RecentlyUsed[set[str]](_COMMON)
 
     async def map(self, request: Request, body: MapRequest) -> Response:
         model = self._service.loaded.model(body.model)
@@ -77,7 +77,8 @@ class _Maps:
         def compute(some: list[Any]) -> list[Any]:
             found = self._maps.get((key, body.groups))
             if found is None:
-                self._maps[(key, body.groups)] = found = sense_map(uses, stack, groups=body.groups, common=common)
+                found = sense_map(uses, stack, groups=body.groups, common=common)
+                self._maps.keep((key, body.groups), found, found.points.nbytes + _uses_bytes(uses))
             if weights is not None:
                 mixed = np.tensordot(np.array(weights, dtype=np.float32), stack.astype(np.float32), axes=1)
                 found = replace(found, points=aligned(glide(mixed[None])[0], found.points[-1])[None])
@@ -136,7 +137,7 @@ class _Maps:
             found = uses, model.stack[:, rows]
         else:
             found = uses, await self._embedded(request, model, uses)
-        self._vectors[key] = found
+        self._vectors.keep(key, found, found[1].nbytes + _uses_bytes(uses))
         return found
 
     async def _embedded(self, request: Request, model: ServedModel, uses: Uses) -> np.ndarray:
@@ -161,7 +162,7 @@ class _Maps:
                 raise unreadable(f"{message}: start the service with --corpus to search more", "text")
             if not words:
                 raise unreadable("the text has no words", "text")
-            self._texts[key] = found
+            self._texts.keep(key, found, sum(map(text_bytes, found)))
         return found
 
     async def _common_words(self, model: ServedModel, text: str | None) -> set[str]:
@@ -176,12 +177,17 @@ class _Maps:
             else:
                 every = max(index.manifest.sentences // 20_000, 1)  # enough to know what is common
                 made = partial(common_words, (index.sentence(each) for each in range(0, index.manifest.sentences, every)))
-            self._common[key] = found = await asyncio.to_thread(made)
+            found = await asyncio.to_thread(made)
+            self._common.keep(key, found, _COMMON // 16 + text_bytes(found))  # of a few texts, whatever their size
         return found
 
 
 def _hash(text: str | None) -> str | None:
     return None if text is None else hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _uses_bytes(uses: Uses) -> int:
+    return sum(map(text_bytes, uses.sentences)) + 64 * len(uses)
 
 
 def _source(model: ServedModel, text: str | None) -> str:

@@ -148,6 +148,8 @@ def run_server(
             models = load()
         finally:
             loading.clear()
+        gc.collect()
+        gc.freeze()  # what is loaded stays: full collections look at requests only, take less time and come sooner
         names = ", ".join([*models.models, *models.tasks])
         log.info("loaded %s in %.1f s", names, time.monotonic() - begin)
         return models
