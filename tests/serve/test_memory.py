@@ -36,8 +36,8 @@ REFUSED: dict[str, tuple[str, Any, dict[str, Any]]] = {
 async def ask(app: Any, path: str, body: bytes) -> int:
     """Send a request without a client, which would leave garbage of its own."""
     head = {"host": "localhost", "content-type": "application/json", "content-length": str(len(body))}
-    scope = {"type": "http", "http_version": "1.1", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b""}
-    scope |= {"root_path": "", "scheme": "http", "headers": [(name.encode(), value.encode()) for name, value in head.items()]}
+    headers = [(name.encode(), value.encode()) for name, value in head.items()]
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
     sent: list[Message] = []
 
