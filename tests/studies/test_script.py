@@ -71,3 +71,18 @@ def test_single_characters_set_splitter_and_word_features(tmp_path):
 def test_a_tagger_of_characters_predicts_characters(tmp_path):
     tagger = polyseme.train("ner", by_characters(tmp_path), out=tmp_path / "run", encoder="none", **TINY)
     assert len(tagger.predict(["他在北京。"])[0].words) == 5
+
+
+def test_new_texts_of_a_tagger_of_words_are_split_into_words(tmp_path):
+    """Also where the encoder has no splitter for Chinese, as published ones."""
+    path, words = tmp_path / "train.bio", ["他", "在", "北京", "工作", "。"]
+    path.write_text(("".join(f"{word} {'B-LOC' if word == '北京' else 'O'}\n" for word in words) + "\n") * 12)
+    published = load(write_bilm(tmp_path / "published"))
+    tagging = task_class("ner")
+    script = DataScript.of(tagging, tagging.read(path, configure_task("ner", {})[0]))
+    for encoders in ([], [published]):
+        splitter = script.splitter(None, encoders, print)
+        assert splitter("他在北京工作。") == splitter("他 在 北京 工作 。") == words
+    assert script.splitter(None, [load("zh")], print) is None
+    tagger = polyseme.train("ner", path, out=tmp_path / "run", encoder="none", **TINY)
+    assert tagger.predict(["他在北京工作。"])[0].words == words

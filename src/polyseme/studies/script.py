@@ -85,8 +85,10 @@ class DataScript:
         if self.single_characters:
             notify(f"the data is split into single characters, and so are new texts: {arg('splitter', 'characters')}")
             return get_splitter("characters")
-        if self._unsplit and (not contextual or contextual[0].splitter.name == "whitespace"):
-            notify(f"the texts are mostly Chinese ({self.profile.percent}): their words are split as for the model zh")
+        words_are_given = self.profile.is_chinese and not self.raw
+        if (self._unsplit or words_are_given) and (not contextual or contextual[0].splitter.name == "whitespace"):
+            what = "the data is mostly Chinese ({}): new texts" if words_are_given else "the texts are mostly Chinese ({}): they"
+            notify(f"{what.format(self.profile.percent)} are split into words as for the model zh")
             return chinese_splitter()
         effective = contextual[0].splitter.name if contextual else "english"
         if self.raw and effective in ("english", "whitespace") and (problem := self.profile.warning()):
