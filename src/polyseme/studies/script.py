@@ -87,8 +87,8 @@ class DataScript:
             return get_splitter("characters")
         words_are_given = self.profile.is_chinese and not self.raw
         if (self._unsplit or words_are_given) and (not contextual or contextual[0].splitter.name == "whitespace"):
-            what = "the data is mostly Chinese ({}): new texts" if words_are_given else "the texts are mostly Chinese ({}): they"
-            notify(f"{what.format(self.profile.percent)} are split into words as for the model zh")
+            which = "new texts" if words_are_given else "its texts"
+            notify(f"the data is mostly Chinese ({self.profile.percent}): {which} are split into words as for the model zh")
             return chinese_splitter()
         effective = contextual[0].splitter.name if contextual else "english"
         if self.raw and effective in ("english", "whitespace") and (problem := self.profile.warning()):
