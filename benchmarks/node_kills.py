@@ -26,6 +26,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
+from benchmarks.arguments import at_least
 from benchmarks.memory import write_text
 
 NODES = ("first", "second")
@@ -162,11 +163,11 @@ def equal(first: Path, second: Path) -> bool:
 
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--kills", type=at_least(0), default=10)
     parser.add_argument("--node", default="second", choices=[*NODES, "either"])
-    parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--steps", type=at_least(1), default=600)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--bytes", type=int, default=300_000, help="of text")
+    parser.add_argument("--bytes", type=at_least(1), default=300_000, help="of text")
     given = parser.parse_args(arguments)
     work = Path(tempfile.mkdtemp(prefix="polyseme-nodes-"))
     text = work / "text.txt"

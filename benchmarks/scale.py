@@ -2,8 +2,8 @@
 
 ratio    words per second of two workers compared with one, one thread each; runs alternate and the best of each counts
 memory   peak memory of a process that embeds a text, and ten times the text
-files    a hundred thousand small files
-large    one file of 2 GB: the scan of all of it, and three of its parts
+files    a hundred thousand small files, with the command killed (SIGKILL) and run again; all rows are compared
+large    the same with one file of 2 GB: a million lines of 13 words, most of them long, by the model en-glove; Linux
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.arguments import at_least
 from benchmarks.dedupe import peak_memory, vocabulary_and_text
+from benchmarks.node_kills import descendants
 from benchmarks.scale_kills import write_model
 
 _LINE = 20  # words
@@ -86,54 +90,75 @@ def alone(text: str, out: str, model: str) -> None:
     print(peak_memory())
 
 
+def embed_killed(text: Path, out: Path, model: str, parts: int, *options: object) -> dict[str, Any]:
+    """Embed as `embed` does, but kill the command at so many parts and run it again; with seconds and peaks of memory."""
+    call = ["embed", "--input", text, "--out", out, "--model", model, "--fp16", "--json", *options]
+    peaks: dict[str, int] = {"command": 0, "worker": 0}
+    began = time.monotonic()
+    for kill in (True, False):
+        process = subprocess.Popen([sys.executable, "-m", "polyseme", *map(str, call)], stdout=subprocess.PIPE, text=True)
+        while process.poll() is None:
+            peaks["command"] = max(peaks["command"], peak_of(process.pid))
+            peaks["worker"] = max(peaks["worker"], *map(peak_of, descendants(process.pid)), 0)
+            if kill and len(list(out.glob("*.parquet"))) >= parts:
+                process.kill()
+            time.sleep(0.2)
+        output = process.communicate()[0]
+        if process.returncode != (-signal.SIGKILL if kill else 0):
+            raise SystemExit(f"the command ended with {process.returncode}")
+    result = json.loads(output)
+    kept = {name: result[name] for name in ("lines", "words", "parts", "resumed")}
+    return {**kept, "seconds": round(time.monotonic() - began), "peak_bytes": peaks}
+
+
+def peak_of(process: int) -> int:
+    """Return the most memory that a process had; 0: it has ended."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def check_rows(out: Path, expected: Iterator[tuple[str, int, list[str]]]) -> None:
+    """Compare file, line and words of all rows, in order."""
+    import pyarrow.parquet as pq
+
+    for part in sorted(out.glob("*.parquet")):
+        for batch in pq.ParquetFile(part).iter_batches(columns=["file", "line", "words"]):
+            for row in batch.to_pylist():
+                found, wanted = (Path(row["file"]).name, row["line"], row["words"]), next(expected, None)
+                if found != wanted:
+                    raise SystemExit(f"{part} has the row {found}; expected: {wanted}")
+    if (missing := next(expected, None)) is not None:
+        raise SystemExit(f"{out} lacks the row {missing}")
+
+
 def files(work: Path, count: int = 100_000) -> dict[str, Any]:
     folder = work / "texts"
     folder.mkdir()
-    for number in range(count):
-        (folder / f"{number:06}.txt").write_text(f"the bank {number}\n\n", encoding="utf-8")
-    began = time.monotonic()
-    result = embed(folder, work / "out", str(write_model(work / "model")), "--workers", 2, "--shard-size", "100KB")
-    return {"files": count, "lines": result["lines"], "parts": result["parts"], "seconds": time.monotonic() - began}
+    names = [f"{number:06}.txt" for number in range(count)]
+    for number, name in enumerate(names):
+        (folder / name).write_text(f"the bank {number}\n\n", encoding="utf-8")
+    model = str(write_model(work / "model"))
+    result = embed_killed(folder, work / "out", model, 8, "--layers", "top", "--workers", 2, "--shard-size", "100KB")
+    rows = ((name, line, words) for n, name in enumerate(names) for line, words in enumerate([["the", "bank", str(n)], []]))
+    check_rows(work / "out", rows)
+    return {"files": count, **result}
 
 
 def large(work: Path, gigabytes: float = 2) -> dict[str, Any]:
-    import pyarrow.parquet as pq
-
-    from polyseme.encoders.embed_config import EmbedConfig
-    from polyseme.encoders.fingerprint import model_fingerprint
-    from polyseme.formats.load import load
-    from polyseme.scale.config import DatasetConfig
-    from polyseme.scale.dataset import scan, shards_of
-    from polyseme.scale.embedding import EmbedShards
-    from polyseme.scale.engines.local import LocalEngine
-    from polyseme.scale.folder import DatasetFolder
-
-    path = work / "large.txt"
+    path, long = work / "large.txt", [letter * 160 for letter in "abcdefghijkl"]
+    ending = " ".join(["", *long]) + "\n"
     with path.open("w", encoding="utf-8") as file:
-        number = 0
+        lines = 0
         while file.tell() < gigabytes * 1e9:
-            file.write(
-                "".join(
-                    f"{each} the bank of the river is far from the town and the lake\n"
-                    for each in range(number, number + 10_000)
-                )
-            )
-            number += 10_000
-    began = time.monotonic()
-    shards = scan(shards_of([path], 1_000_000, None), LocalEngine(2), "text")
-    seconds = time.monotonic() - began
-    model = write_model(work / "model")
-    folder = DatasetFolder.at(work / "out")
-    embedder = EmbedShards(
-        str(model), {}, model_fingerprint(load(str(model))), EmbedConfig(layers="top"), DatasetConfig(), folder
-    ).start()
-    for shard in (shards[0], shards[len(shards) // 2], shards[-1]):
-        embedder(shard)
-        rows = pq.read_table(work / "out" / shard.name, columns=["line", "words"]).to_pylist()
-        assert len(rows) == shard.lines and all(row["words"][0] == str(row["line"]) for row in rows)
-    assert sum(shard.lines for shard in shards) == number
-    result = {"bytes": path.stat().st_size, "lines": number, "shards": len(shards), "scan_seconds": seconds}
-    return {**result, "driver_peak_bytes": peak_memory()}
+            file.write("".join(f"{each}{ending}" for each in range(lines, lines + 1000)))
+            lines += 1000
+    options = ["--pooling", "mean", "--split-on-spaces", "--workers", 2, "--shard-size", "16MB"]
+    result = embed_killed(path, work / "out", "en-glove", 40, *options)
+    check_rows(work / "out", ((path.name, number, [str(number), *long]) for number in range(lines)))
+    return {"bytes": path.stat().st_size, **result}
 
 
 def main() -> None:
@@ -142,7 +167,7 @@ def main() -> None:
     parser.add_argument("--model", default="en")
     parser.add_argument("--megabytes", type=float, default=1)
     parser.add_argument("--given", nargs=2)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=at_least(1), default=3)
     given = parser.parse_args()
     if given.what == "alone":
         alone(*given.given, given.model)

@@ -24,6 +24,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.arguments import at_least
+
 WORDS = ["the", "bank", "of", "river", "money", "a", "The", "to", ".", ",", "isn't", "naïve", "河岸", "\u2028"]
 
 
@@ -135,8 +137,8 @@ def disturbed(text: Path, model: Path, out: Path, options: list[str], killer: Ki
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser = argparse.ArgumentParser()
     parser.add_argument("--engine", default="ray", choices=["ray", "local"])
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--lines", type=int, default=60_000)
+    parser.add_argument("--kills", type=at_least(0), default=20)
+    parser.add_argument("--lines", type=at_least(1), default=60_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--longest", type=float, default=12, help="seconds between two kills, at most")
     given = parser.parse_args(arguments)

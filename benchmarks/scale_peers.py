@@ -30,6 +30,7 @@ from typing import Any
 
 from torch import nn
 
+from benchmarks.arguments import at_least
 from benchmarks.node_kills import descendants
 from benchmarks.scale import write_lines
 from benchmarks.scale_kills import write_model
@@ -185,7 +186,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", default="en", help="a model; tiny: a small random one")
     parser.add_argument("--megabytes", type=float, default=1)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=at_least(1), default=2)
     parser.add_argument("--run", nargs=3)
     given = parser.parse_args()
     if given.run:

@@ -97,3 +97,9 @@ def test_two_nodes_of_which_one_is_killed(node: str) -> None:
     found = node_kills.main(["--kills", "2", "--steps", "60", "--node", node, "--seed", "3"])
     assert found["two_nodes_equal_one"] and found["killed_equal_one"] and len(found["kills"]) == 2
     assert found["starts"][node] == 3
+
+
+def test_a_benchmark_refuses_fewer_kills_than_none(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        node_kills.main(["--kills", "-1"])
+    assert "--kills: got '-1'; allowed: whole numbers of 0 or more" in capsys.readouterr().err

@@ -339,6 +339,9 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
     def refresh(self) -> None:
         """Forget what was computed from the weights; call it after writing them through `.data`."""
 
+    def forget_words(self) -> None:
+        """Forget vectors of words of earlier texts: in floating point they depend on the batch that they were computed in."""
+
     # ---- model folders
 
     @classmethod

@@ -110,8 +110,11 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         """A copy computes its warm state again and carries no state."""
         return {**super().__getstate__(), "_warm": None, "_carried": CarriedState()}
 
-    def refresh(self) -> None:
+    def forget_words(self) -> None:
         self.cache.clear()
+
+    def refresh(self) -> None:
+        self.forget_words()
         self._warm = None
         if self.config.architecture == "lstm":
             self.lstm._prepared = None

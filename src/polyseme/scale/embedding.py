@@ -7,9 +7,8 @@ computed in batches with others) is forgotten before each shard: in floating poi
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from polyseme.base.errors import PolysemeError, UsageError, arg
 from polyseme.base.hashing import hash_json
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.embed_config import EmbedConfig
-from polyseme.encoders.embedding_stream import CHUNK_LINES, embed_lines
+from polyseme.encoders.embedding_stream import EmbeddedLine, embed_lines
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.layer_choice import select_layers
 from polyseme.encoders.text_pooling import text_pooler
@@ -62,6 +61,8 @@ class ShardEmbedder:
     def __init__(self, encoder: Encoder, work: EmbedShards) -> None:
         self._encoder, self._work = encoder, work
         self._columns = columns_of(encoder, work.embed, work.dataset)
+        pooling = work.dataset.pooling
+        self._pooler = None if pooling is None else text_pooler(encoder, pooling)
 
     def __call__(self, shard: Shard) -> PartInfo:
         """Write the part of a shard, unless it is there already."""
@@ -69,7 +70,7 @@ class ShardEmbedder:
         done = read_info(self._work.folder, shard.name)
         if done is not None and done.sha256 == sha256:
             return done
-        self._encoder.refresh()
+        self._encoder.forget_words()
         with intra_op_threads(self._work.dataset.threads), self._work.folder.new_part(shard.name) as path:
             writer = PartWriter(path, self._columns, sha256)
             taken: deque[Row] = deque()
@@ -89,40 +90,29 @@ class ShardEmbedder:
 
     def _chunks(self, shard: Shard, taken: deque[Row]) -> Iterator[tuple[list[Row], list[list[str]], list[Any]]]:
         """Yield rows with their words, and an array for each column of vectors; `taken`: rows that are being computed."""
-        rows = rows_of(shard.pieces, self._work.dataset.field or "text")
-        if self._columns.per_text:
-            yield from self._pooled(rows, taken)
-            return
 
         def lines() -> Iterator[str]:
-            for row in rows:
+            for row in rows_of(shard.pieces, self._work.dataset.field or "text"):
                 taken.append(row)
                 yield row.text
 
-        for found in embed_lines(self._encoder, lines(), self._layers()):
+        for found in embed_lines(self._encoder, lines(), self._settings()):
             some = [taken.popleft() for _ in found]
-            stack = np.concatenate([line.stack for line in found], axis=1)  # (layers, words, dim)
-            yield some, [line.words for line in found], list(self._mixed(stack))
+            yield some, [line.words for line in found], self._vectors(found)
 
-    def _pooled(self, rows: Iterator[Row], taken: deque[Row]) -> Iterator[tuple[list[Row], list[list[str]], list[Any]]]:
-        while some := list(islice(rows, CHUNK_LINES)):
-            taken.extend(some)
-            spaces = self._work.embed.split_on_spaces
-            words = [row.text.split() if spaces else self._encoder.words(row.text) for row in some]
-            size = self._work.embed.batch_size or 32
-            vectors = self._encoder.encode(
-                words,
-                batch_size=size,
-                show_progress_bar=False,
-                pooling=self._work.dataset.pooling,
-                start=self._work.embed.start,
-            )
-            yield some, words, [np.asarray(vectors)]
-            taken.clear()
-
-    def _layers(self) -> EmbedConfig:
+    def _settings(self) -> EmbedConfig:
+        """How words are embedded, before they are pooled or mixed."""
         config = self._work.embed.replace(fp16=False)  # numbers are rounded once, when they are written
+        if self._pooler is not None:
+            needed = self._pooler.layers
+            return config.replace(layers=needed if isinstance(needed, str | int) else tuple(needed))
         return config if self._work.dataset.mix is None else config.replace(layers="all")
+
+    def _vectors(self, found: Sequence[EmbeddedLine]) -> list[np.ndarray]:
+        """Return an array for each column: of texts (rows, dim), or of their words (words, dim)."""
+        if self._pooler is not None:
+            return [np.stack([self._pooler(line.words, line.vectors) for line in found])]
+        return list(self._mixed(np.concatenate([line.stack for line in found], axis=1)))
 
     def _mixed(self, stack: np.ndarray) -> np.ndarray:
         weights = self._work.dataset.mix

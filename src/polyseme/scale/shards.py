@@ -48,9 +48,7 @@ class Piece:
     """Of its bytes; of Parquet that of its texts."""
 
     def to_json(self) -> dict[str, Any]:
-        values = dataclasses.asdict(self)
-        del values["address"]
-        return values
+        return {name: value for name, value in vars(self).items() if name != "address"}
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyseme.base.errors import PolysemeError
@@ -28,6 +28,14 @@ def test_any_text(text: str) -> None:
     for way in ("english", "characters"):
         words = get_splitter(way)(text)
         assert [text[begin:end] for begin, end in word_offsets(words, text)] == words
+
+
+@settings(deadline=None)
+@given(st.text(alphabet=" \n\tab.'\"-1(", max_size=30))
+def test_ascii_text_is_no_special_case(text: str) -> None:
+    """Words that stand in the text as they are take a shorter way, which a letter that is not ASCII closes."""
+    for words in (get_splitter("english")(text), text.split("\n"), [text], ["", *text.split(), ""]):
+        assert word_offsets(words, text) == word_offsets([*words, "é"], f"{text} é")[:-1]
 
 
 def test_invisible_marks_are_passed_over() -> None:

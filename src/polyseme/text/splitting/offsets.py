@@ -23,6 +23,8 @@ def word_offsets(words: Sequence[str], text: str) -> list[CharSpan]:
     >>> word_offsets(["It", "'s", '"', "so", '"'], "It’s  “so”")
     [(0, 2), (2, 4), (6, 7), (7, 9), (9, 10)]
     """
+    if text.isascii() and (found := _as_written(words, text)) is not None:
+        return found
     visible = [offset for offset, sign in enumerate(text) if not (sign.isspace() or sign in INVISIBLE)]
     spelling = normalise_quotes("".join(strip_invisible(text).split()))
     plain = ["".join(strip_invisible(normalise_quotes(word)).split()) for word in words]
@@ -40,6 +42,17 @@ def word_offsets(words: Sequence[str], text: str) -> list[CharSpan]:
         spans.append((visible[begin], visible[end - 1] + 1) if word else (previous, previous))
         begin = end
     return spans
+
+
+def _as_written(words: Sequence[str], text: str) -> list[CharSpan] | None:
+    """The same where each word stands in the text as it is, which is nearly always and quicker; None: it does not."""
+    spans, end = [], 0
+    for word in words:
+        begin = text.find(word, end)
+        if begin < 0 or word != word.strip() or (begin > end and not text[end:begin].isspace()):
+            return None
+        spans.append((begin, end := begin + len(word)))
+    return spans if not text[end:].strip() else None
 
 
 def words_within(spans: Sequence[CharSpan], begin: int, end: int) -> range:
