@@ -1,8 +1,8 @@
 """Search in Chinese: the index is split with rjieba, and a query by the words of the index.
 
 A page is indexed under every word that the dictionary finds in it, overlapping ones and single characters too. A query is
-cut from left to right into the longest words of the index. So a page that contains the query contains its words, whatever
-stands around them; two splitters that disagree cannot lose it.
+split into the fewest words of the index; of several ways, into those whose rarest word is on the most pages. So a page that
+contains the query contains its words, whatever stands around them; two splitters that disagree cannot lose it.
 """
 
 from __future__ import annotations
@@ -44,19 +44,26 @@ for term in TERMS:
 SPLITTER = r"""
 var splitQuery = (query) => {
   const { terms, titleterms } = Search._index;
-  const known = (word) => Object.hasOwn(terms, word) || Object.hasOwn(titleterms, word) || stopwords.has(word);
+  const own = (table, word) => (Object.hasOwn(table, word) ? [table[word]].flat().length : 0);
+  const pages = (word) => (stopwords.has(word) ? Infinity : own(terms, word) + own(titleterms, word));
+  const better = (one, other) =>
+    !other || one.words.length < other.words.length || (one.words.length === other.words.length && one.rarest > other.rarest);
   const found = [];
   for (const [run] of query.matchAll(/[\u3400-\u9fff]+|[A-Za-z0-9_]+/gu)) {
     if (!/[\u3400-\u9fff]/u.test(run)) {
       found.push(run);
       continue;
     }
-    for (let start = 0; start < run.length; ) {
-      let end = Math.min(run.length, start + 8);
-      while (end > start + 1 && !known(run.slice(start, end))) end--;
-      found.push(run.slice(start, end));
-      start = end;
+    const best = [{ words: [], rarest: Infinity }];  // of the first characters of the run
+    for (let end = 1; end <= run.length; end++) {
+      for (let start = Math.max(0, end - 8); start < end; start++) {
+        const word = run.slice(start, end), count = pages(word);
+        if (count === 0 && word.length > 1) continue;
+        const way = { words: [...best[start].words, word], rarest: Math.min(best[start].rarest, count) };
+        if (better(way, best[end])) best[end] = way;
+      }
     }
+    found.push(...best[run.length].words);
   }
   return found;
 };

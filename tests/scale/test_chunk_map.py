@@ -41,7 +41,7 @@ def test_the_same_report_and_sentences(texts: Path, size: int) -> None:
     alone = Corpus(texts, workers=0, errors="skip")
     spread = Corpus(texts, errors="skip", engine=chunks)
     assert list(spread) == list(alone)
-    reports = [dataclasses.replace(each.check(), shard_bytes=0) for each in (spread, alone)]  # which is an estimate from chunks
+    reports = [dataclasses.replace(each.check(), encoded_bytes=0) for each in (spread, alone)]  # an estimate from chunks
     assert reports[0] == reports[1]
 
 

@@ -193,15 +193,15 @@ def test_one_word_in_two_spellings(tmp_path: Path) -> None:
         "cafe\u0301 re\u0301sume\u0301 e\u0302\u0301 \u00ea\u0301 u\u0308ber \u6f22 bank cafe\u0301\n", encoding="utf-8"
     )
     report = Corpus([tmp_path / "a.txt", old], workers=0).check()
-    assert report.twice_spelt == 4 and report.usable  # café, résumé, ế and ế; über has one spelling here, naïve too
-    assert Corpus(old).check().twice_spelt == 1
+    assert report.unicode_variants == 4 and report.usable  # café, résumé, ế and ế; über has one spelling here, naïve too
+    assert Corpus(old).check().unicode_variants == 1
     (problem,) = [problem for problem in report.problems() if "NFC" in problem]
     assert problem.startswith("4 words have another form in other code points")
     command = problem[problem.index("(python") + len("(python") : problem.index(" < OLD > NEW")]
     with old.open("rb") as given, new.open("wb") as made:
         subprocess.run([sys.executable, *shlex.split(command)], stdin=given, stdout=made, check=True)
     after = Corpus([tmp_path / "a.txt", new], workers=0).check()
-    assert after.twice_spelt == 0 and after.words == report.words and not any("NFC" in each for each in after.problems())
+    assert after.unicode_variants == 0 and after.words == report.words and not any("NFC" in each for each in after.problems())
 
 
 def test_report_of_nothing(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ class CorpusCheck:
         rows: dict[str, Any] = {name: value for name, value in values.items() if type(value) is int}
         about = "" if self.report.exact else "about "
         rows |= {name: f"{about}{rows[name]:,}" for name in ("distinct_words", "duplicate_lines")}
-        rows |= {"empty_files": len(self.report.empty_files), "shard_bytes": f"about {self.report.shard_bytes:,}"}
+        rows |= {"empty_files": len(self.report.empty_files), "encoded_bytes": f"about {self.report.encoded_bytes:,}"}
         return rows | ({} if self.forecast is None else _forecast_rows(self.forecast))
 
 

@@ -45,7 +45,7 @@ class CorpusReport:
     sentences: int
     words: int
     distinct_words: int
-    twice_spelt: int
+    unicode_variants: int
     """Distinct words that equal another one except for their code points: composed and decomposed accents."""
     longest_sentence: int
     """In words."""
@@ -60,7 +60,7 @@ class CorpusReport:
     """Lines that equal an earlier one, without blank lines."""
     exact: bool
     """Whether duplicates and distinct words are counted and not estimated."""
-    shard_bytes: int
+    encoded_bytes: int
     """Estimated size of the encoded corpus on disk."""
 
     @property
@@ -86,8 +86,8 @@ class CorpusReport:
             percent = 100 * self.duplicate_lines / self.lines
             start = ("" if self.exact else "About ") + _count(self.duplicate_lines, "line", "lines")
             yield f"{start} ({percent:.0f} %) repeat an earlier one: a model memorises those."
-        if self.twice_spelt:
-            start = ("" if self.exact else "About ") + _count(self.twice_spelt, "word has", "words have")
+        if self.unicode_variants:
+            start = ("" if self.exact else "About ") + _count(self.unicode_variants, "word has", "words have")
             what = "another form in other code points (composed and decomposed accents), which counts as a different word"
             yield f"{start} {what}: convert the text to NFC first ({_TO_NFC}, or uconv -x nfc)."
         if self.long_words:
@@ -171,7 +171,7 @@ def check_corpus(source: Source, splitter: TextSplitter, chunk_map: ChunkMap, pr
         sentences=sums["sentences"],
         words=sums["words"],
         distinct_words=distinct,
-        twice_spelt=max(seen["spellings"].distinct - seen["nfc"].distinct, 0),
+        unicode_variants=max(seen["spellings"].distinct - seen["nfc"].distinct, 0),
         longest_sentence=longest,
         long_words=sums["long_words"],
         long_word_examples=tuple(examples)[:_SHOWN],
@@ -180,7 +180,7 @@ def check_corpus(source: Source, splitter: TextSplitter, chunk_map: ChunkMap, pr
         duplicate_lines=seen["lines"].repeats,
         exact=seen["lines"].exact and seen["words"].exact,
         # 4 bytes per word, 8 per sentence, 8 and its letters per distinct word
-        shard_bytes=4 * sums["words"] + 8 * (sums["sentences"] + 1) + int((8 + letters) * distinct),
+        encoded_bytes=4 * sums["words"] + 8 * (sums["sentences"] + 1) + int((8 + letters) * distinct),
     )
 
 
