@@ -30,10 +30,13 @@ export function spell(word, length) {
 export async function embed(model, words, layer = model.sessions[0].outputNames.length - 1) {
   if (!words.length) return [];
   const length = model.config.characters.max_length;
-  const ids = new BigInt64Array(words.length * length);
-  words.forEach((word, at) => ids.set(spell(word, length), at * length));
+  const distinct = [...new Set(words)];
+  const ids = new BigInt64Array(distinct.length * length);
+  distinct.forEach((word, at) => ids.set(spell(word, length), at * length));
+  const index = BigInt64Array.from(words, (word) => BigInt(distinct.indexOf(word)));
   const inputs = {
-    characters: new ort.Tensor("int64", ids, [1, words.length, length]),
+    characters: new ort.Tensor("int64", ids, [distinct.length, length]),
+    index: new ort.Tensor("int64", index, [1, words.length]),
     lengths: new ort.Tensor("int64", BigInt64Array.of(BigInt(words.length)), [1]),
   };
   const halves = [];

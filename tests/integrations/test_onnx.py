@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,6 +83,29 @@ def test_the_same_vectors(kind: str, tmp_path: Path) -> None:
         sentence = [WORDS[(3 * at + length) % len(WORDS)] for at in range(length)]
         assert largest(model, written, [sentence]) < 1e-5
         assert largest(model, written, [sentence[: 1 + row % length] for row in range(32)]) < 1e-5
+
+
+def test_each_word_is_read_once_without_needless_padding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of("both")
+    polyseme.convert(model, tmp_path / "out", to="onnx")
+    written, given = OnnxElmo(tmp_path / "out", threads=1), []
+
+    class Watched:
+        def __init__(self, session: Any) -> None:
+            self._session = session
+
+        def run(self, names: list[str], inputs: dict[str, Any]) -> Any:
+            given.append({name: array.shape for name, array in inputs.items()})
+            return self._session.run(names, inputs)
+
+    monkeypatch.setattr(written, "_sessions", [Watched(session) for session in written._sessions])
+    short, long = [["the", "bank", "the"], ["bank"]], [["the", "considerable", "bank"]]
+    for sentences, width in ((short, len("bank") + 2 + 3), (long, CHARACTERS.max_length)):
+        given.clear()
+        assert largest(model, written, sentences) < 1e-5
+        distinct = 1 + len({word for sentence in sentences for word in sentence})  # and the one at padding
+        sizes = {"index": (len(sentences), 3), "lengths": (len(sentences),), "words": (distinct,)}
+        assert given == [sizes | {"characters": (distinct, width)}] * 2
 
 
 def test_raw_text_layers_and_empty_sentences(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.folder import WORDS, write_splitter
 
-HEAD, FORMAT = "onnx.json", 1
+HEAD, FORMAT = "onnx.json", 2
 
 
 def write(model: Encoder, folder: Path, *, int8: bool = False) -> None:

@@ -1,9 +1,11 @@
 """The graphs of an ELMo in ONNX, one for each reading direction.
 
-Inputs: `characters` (batch, words, characters of a word), `words` (batch, words) where the model has a word table, `lengths`
-(batch,). Outputs: `layer0`, `layer1` ... (batch, words, size), the half of each layer that this direction gives; at padding
-they mean nothing. A graph adds the begin token (backward: the end token) and starts from the model's start state by itself.
-The LSTMs are a `Scan` over the words: ONNX's own LSTM has no projection. In int8 each row of a matrix has a scale of its own.
+Inputs: of distinct words `characters` (distinct, characters), and `words` (distinct,) where the model has a word table; which
+of them stands where, `index` (batch, words); `lengths` (batch,). The character network is most of the work if it reads every
+word of a text with all its padding, so it reads each word once, and padding may be cut as in `polyseme.nn.char_cnn`.
+Outputs: `layer0`, `layer1` ... (batch, words, size), the half of each layer that this direction gives; at padding they mean
+nothing. A graph adds the begin token (backward: the end token) and starts from the model's start state by itself. The LSTMs are
+a `Scan` over the words: ONNX's own LSTM has no projection. In int8 each row of a matrix has a scale of its own.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 OPSET, IR_VERSION = 17, 8
 DIRECTIONS = ("forward", "backward")
-BATCH, WORDS = "batch", "words"
+BATCH, WORDS, DISTINCT, CHARACTERS = "batch", "words", "distinct", "characters"
 
 
 @torch.no_grad()
@@ -39,13 +41,13 @@ def direction_graph(model: Elmo, direction: int, *, int8: bool = False) -> Model
     """Return the graph of one direction: 0 reads from the left, 1 from the right."""
     graph = _Graph(int8)
     config = model.config
-    inputs = [helper.make_tensor_value_info("lengths", TensorProto.INT64, [BATCH])]
+    shapes: dict[str, list[str | int | None]] = {"index": [BATCH, WORDS], "lengths": [BATCH]}
     if config.characters is not None:
-        shape: list[str | int | None] = [BATCH, WORDS, config.characters.max_length]
-        inputs.insert(0, helper.make_tensor_value_info("characters", TensorProto.INT64, shape))
+        shapes["characters"] = [DISTINCT, CHARACTERS]
     if config.words is not None:
-        inputs.insert(0, helper.make_tensor_value_info("words", TensorProto.INT64, [BATCH, WORDS]))
-    vectors = graph.reversed(_word_vectors(graph, model), direction)
+        shapes["words"] = [DISTINCT]
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name, shape in shapes.items()]
+    vectors = graph.reversed(graph.add("Gather", _word_vectors(graph, model), "index"), direction)
     rows = graph.add("Slice", graph.add("Shape", "lengths"), graph.numbers(0), graph.numbers(1), graph.numbers(0))
     first = model.tokens(model.word_inputs([(config.begin, config.end)[direction]]))
     before = graph.add("Expand", graph.constant(first[None]), graph.joined(rows, graph.numbers(1, config.dim)))
@@ -131,17 +133,13 @@ class _Graph:
 
 
 def _word_vectors(graph: _Graph, model: Elmo) -> str:
-    """Words -> their own vectors, (batch, words, dim)."""
-    config, parts = model.config, []
+    """Distinct words -> their own vectors, (distinct, dim)."""
+    parts = []
     if model.tokens.words is not None:
         parts.append(graph.add("Gather", graph.weight(model.tokens.words.weight), "words"))
     if model.tokens.characters is not None:
-        assert config.characters is not None
-        flat = graph.add("Reshape", "characters", graph.numbers(-1, config.characters.max_length))
-        vectors = _characters(graph, model.tokens.characters, flat)
-        size = graph.add("Slice", graph.add("Shape", "characters"), graph.numbers(0), graph.numbers(2), graph.numbers(0))
-        parts.append(graph.add("Reshape", vectors, graph.joined(size, graph.numbers(config.characters.output_size))))
-    joined = graph.add("Concat", *parts, axis=2) if len(parts) > 1 else parts[0]
+        parts.append(_characters(graph, model.tokens.characters, "characters"))
+    joined = graph.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
     projection = model.tokens.projection
     return joined if projection is None else graph.linear(joined, projection.weight, projection.bias)
 
