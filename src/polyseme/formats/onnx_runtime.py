@@ -106,7 +106,8 @@ class OnnxElmo:
         if self._spelling is not None:
             assert self.config.characters is not None
             characters, lengths = self._spelling.encode(list(numbers))
-            given["characters"] = characters[:, : int(lengths.max()) + self.config.characters.widest]  # a window of padding stays
+            longest = int(lengths.max()) + self.config.characters.widest  # a window of padding stays
+            given["characters"] = characters[:, :longest]
         if self.config.words is not None:
             assert self._vocabulary is not None
             first = self.config.words.max_characters
