@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import sys
+import time
 from collections.abc import Coroutine
 from types import FrameType
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
-from polyseme.serve import sense_maps
+from polyseme.serve import free_memory, sense_maps
 from polyseme.serve.app import create_app
 from polyseme.serve.config import ServeConfig
 from polyseme.serve.errors import ApiError, too_many
@@ -138,6 +139,26 @@ def test_given_texts_count_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(kept) == 4
     for each in kept:
         assert 1 <= len(each) < 20 and each.size <= 1_000_000
+
+
+def test_free_memory_goes_back_while_the_service_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[bool] = []
+    monkeypatch.setattr(free_memory, "SECONDS", 0.01)
+    monkeypatch.setattr(free_memory, "free_memory", lambda: calls.append(True))
+    with client() as service:
+        while len(calls) < 2:
+            assert service.get("/livez").status_code == 200
+    count = len(calls)
+    time.sleep(0.05)
+    assert len(calls) <= count + 1  # one was under way
+
+
+@pytest.mark.skipif(free_memory._trim() is None, reason="another allocator than glibc's")
+def test_memory_between_blocks_that_stay_goes_back() -> None:
+    blocks = [bytes(100_000) for _ in range(1000)]  # below the size that the system gives and takes by itself
+    del blocks[::2]
+    assert free_memory.free_memory()
+    del blocks
 
 
 def test_recently_used_replaces_and_forgets() -> None:

@@ -47,7 +47,8 @@ class OnnxElmo:
             raise FormatError(folder, f"has no {HEAD}: write it with polyseme convert MODEL {folder} --to onnx")
         head = read_json(folder / HEAD)
         if head.get("polyseme_onnx") != FORMAT:
-            raise FormatError(folder / HEAD, f"has polyseme_onnx {head.get('polyseme_onnx')!r}; this version reads {FORMAT}: write it again")
+            found = f"has polyseme_onnx {head.get('polyseme_onnx')!r}; this version reads {FORMAT}"
+            raise FormatError(folder / HEAD, f"{found}: write it again with polyseme convert")
         self.config = ElmoConfig.from_dict(head["config"], where=f"{folder / HEAD}: config")
         self.splitter = read_splitter(head["splitter"], folder / WORDS)
         self._spelling = character_encoder(self.config, elmo_files.read_alphabet(folder, self.config))

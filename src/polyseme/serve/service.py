@@ -20,6 +20,7 @@ from polyseme.nn.threads import intra_op_threads
 from polyseme.serve.batching import Batcher, Item, Operation
 from polyseme.serve.config import ServeConfig
 from polyseme.serve.errors import ApiError, api_error, not_ready, unreadable
+from polyseme.serve.free_memory import free_memory_regularly
 from polyseme.serve.metrics import Metrics
 from polyseme.serve.models import ServedModel, ServedModels
 from polyseme.serve.read_sentences import ReadSentences
@@ -56,7 +57,7 @@ class Service:
         self._spaces: dict[str, asyncio.Task[WordSpace]] = {}
         self._loaded: ServedModels | None = None
         self._batcher: Batcher | None = None
-        self._preparing: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self.failure: Exception | None = None
         """Why the models could not be loaded."""
 
@@ -82,12 +83,10 @@ class Service:
         except Exception as error:
             self.failure = error
             raise
-        self._preparing = asyncio.create_task(self._prepare(loaded))
+        self._tasks += [asyncio.create_task(self._prepare(loaded)), asyncio.create_task(free_memory_regularly())]
 
     async def stop(self) -> None:
-        if self._preparing is not None:
-            self._preparing.cancel()
-        for task in self._spaces.values():
+        for task in (*self._tasks, *self._spaces.values()):
             task.cancel()
         if self._batcher is not None:
             await self._batcher.close()
