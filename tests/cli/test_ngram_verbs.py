@@ -152,8 +152,10 @@ def test_only_ngrams_become_arpa(run, model, tmp_path):
 def test_vectors(run, ngrams, tmp_path):
     found = json.loads(run("embed", "the dog", "-m", ngrams, "--json").out)
     assert np.array(found["vectors"]).shape == (1, 2, 6)
-    shown = run("neighbours", "the dog", "-w", "dog", "-m", ngrams, "-c", tmp_path / "t.txt", "--same-word")
-    assert shown.code == 0 and "in context (layer 0" in shown.out and "own vector" not in shown.out
+    text = ("-m", ngrams, "-c", tmp_path / "t.txt")
+    for verb in (("neighbours", "the dog", "-w", "dog", *text), ("senses", "dog", *text)):
+        refused = one_sentence(run(*verb), 2)
+        assert "models of kind ngram have a few probabilities as vectors" in refused and "choose an ELMo" in refused
     assert "models of kind ngram have no static vectors" in one_sentence(run("similar", "dog", "-m", ngrams))
     assert run("convert", ngrams, tmp_path / "copy").code == 0 and run("verify", tmp_path / "copy").code == 0
 

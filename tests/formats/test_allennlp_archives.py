@@ -71,6 +71,9 @@ def test_archive_without_options_takes_the_published_ones_and_says_so(tmp_path, 
     assert "assumed clips of 3, residual connections and relu" in caplog.text
     assert model.source == str(path)
     assert info(model).facts["assumed"] == allennlp.ASSUMED
+    row = next(line for line in str(info(model)).splitlines() if line.startswith("assumed"))
+    assert row.split(maxsplit=1)[1] == "clips of 3, residual connections and relu"
+    assert "there is no options file: give one with" in caplog.text
 
 
 @pytest.mark.parametrize("inside", [False, True])

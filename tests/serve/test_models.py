@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from polyseme.serve.models import ServedModel, reads_script
+import polyseme
+from polyseme.serve.models import ServedModel, add_index, reads_script
 from polyseme.text.words import get_splitter
 from tests.encoders.small import elmo
 
@@ -24,3 +25,11 @@ def test_a_text_is_searched_for_models_that_read_its_script(tmp_path: Path, text
         if reads_script(ServedModel(name, encoder), [path]):
             found.add(name)
     assert found == readers
+
+
+def test_a_model_without_cosines_is_served_and_says_why_it_has_no_neighbours(tmp_path: Path) -> None:
+    folder = Path(__file__).parents[1] / "old_folders" / "encoders" / "ngram-kneser-ney"
+    model = ServedModel("ngrams", polyseme.load(folder))
+    (tmp_path / "text.txt").write_text("the bank of the river\n")
+    add_index(model, [tmp_path / "text.txt"])
+    assert model.index is None and "kind ngram have a few probabilities as vectors" in model.no_index

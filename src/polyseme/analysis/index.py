@@ -102,6 +102,7 @@ class Index:
         layer, "top", or "mean" of the contextual layers. `progress` gets the number of sentences done. Without
         `folder`, `keep_stack` gets all layers of each new sentence, (layers, words, dim).
         """
+        check_comparable(encoder)
         if isinstance(sentences, str):
             raise UsageError("expected a list of sentences, got one string: put it into a list")
         if isinstance(sentences, Iterator):
@@ -222,6 +223,13 @@ class Index:
 
     def __len__(self) -> int:
         return len(self.words)
+
+
+def check_comparable(encoder: Encoder) -> None:
+    """Refuse a model whose vectors have no meaningful cosines."""
+    if not encoder.comparable:
+        reason = f"models of kind {encoder.kind} have a few probabilities as vectors, whose cosines are all near 1"
+        raise UsageError(f"{reason}: choose an ELMo, a BERT, a GPT or word vectors")
 
 
 def layer_slice(layer: ContextLayer, count: int) -> slice:

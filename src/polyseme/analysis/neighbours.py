@@ -19,7 +19,7 @@ from rich.cells import cell_len
 
 from polyseme.analysis.concordance import concordance, join_words
 from polyseme.analysis.config import NeighboursConfig, SearchedTextConfig
-from polyseme.analysis.index import DEFAULT_LAYER, Index, layer_slice
+from polyseme.analysis.index import DEFAULT_LAYER, Index, check_comparable, layer_slice
 from polyseme.analysis.samples import language_of, samples
 from polyseme.base.display import count as counted
 from polyseme.base.display import html_table, padded, short
@@ -156,12 +156,13 @@ def neighbours(
 
     `word` or `position` chooses the word. `corpus`: the text to search, by default the sample sentences of the package.
     `index`: a folder that stores the vectors of the text for the next call, or an `Index`. `vectors`: those of the sentence,
-    (layers, words, dim), if you have them. A model with one layer (word2vec, GloVe) has only static neighbours; a TagLM or
-    n-gram model has none.
+    (layers, words, dim), if you have them. A model with one layer (word2vec, GloVe) has only static neighbours, a TagLM
+    none of these. An n-gram model has neither.
 
     >>> polyseme.neighbours("en", "We sat on the bank of the river.", word="bank")   # doctest: +SKIP
     """
     encoder, config = as_encoder(model), config or NeighboursConfig()
+    check_comparable(encoder)
     contextual = encoder.layers > 1 or not encoder.has_static_vectors
     if not contextual and (config.same_word or config.other_words or config.layer is not None):
         raise UsageError(

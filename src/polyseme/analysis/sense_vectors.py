@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.analysis.config import SensesConfig
-from polyseme.analysis.index import DEFAULT_LAYER, layer_slice
+from polyseme.analysis.index import DEFAULT_LAYER, check_comparable, layer_slice
 from polyseme.analysis.neighbours import Text, searched_sentences
 from polyseme.analysis.plane import clusters, common_words, labels
 from polyseme.base.display import columns, html_table
@@ -101,6 +101,7 @@ def sense_vectors(
     """
     config = config or SensesConfig()
     form = {} if out is None else form_of(out)
+    check_comparable(encoder)
     if encoder.layers == 1 and encoder.has_static_vectors:
         reason = f"a {encoder.kind} has one vector per word, so its senses cannot be told apart"
         raise UsageError(f"{reason}: choose a contextual model")

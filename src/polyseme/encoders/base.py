@@ -66,6 +66,8 @@ class Encoder(LanguageModelApi, nn.Module, ABC):
     """The head of its paper, for tasks that are an encoder and a head."""
     has_static_vectors: ClassVar[bool] = True
     """Whether layer 0 has static vectors: the same for a word in every sentence."""
+    comparable: ClassVar[bool] = True
+    """Whether the cosine of two vectors says how similar the words are; of a few probabilities it does not."""
     static: ClassVar[bool] = False
     """Whether it is a table of word vectors, the same in every sentence."""
     can_adapt: ClassVar[bool] = False

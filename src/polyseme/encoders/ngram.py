@@ -54,7 +54,7 @@ class NgramModel(Encoder):
     layers = 1
     predicts_words = True
     closed_vocabulary = True
-    has_static_vectors = False
+    has_static_vectors = comparable = False
     export_formats = ("arpa",)
     config_type = NgramConfig
     config: NgramConfig

@@ -30,7 +30,7 @@ from polyseme.text.words import get_splitter
 
 log = logging.getLogger(__name__)
 WEIGHTS = ("weights.th", "best.th")
-ASSUMED = "clips of 3, residual connections and relu, as in the published models; there is no options file"
+ASSUMED = "clips of 3, residual connections and relu"
 _TOKENS, _LSTM = "_token_embedder.", "_elmo_lstm."
 _ANCHOR = _TOKENS + weight_names.ALLENNLP.table
 
@@ -48,7 +48,8 @@ def read(weights: Path, *, options: Path | None = None, folder: Path | None = No
     if chosen is not None:
         config = _behaviour(plain, *chosen)
     else:
-        log.warning("%s: assumed %s", weights.name, ASSUMED)
+        what = f"assumed {ASSUMED}, as in the published models; there is no options file"
+        log.warning("%s: %s: give one with %s if yours is different", weights.name, what, arg("options"))
     mappings = weight_names.torch_words(weight_names.ALLENNLP, config, _TOKENS) + weight_names.torch_lstm(config, _LSTM)
     check_shapes(mappings, shapes, weights, thing="tensor")
     tensors = to_polyseme(mappings, state.__getitem__)
