@@ -27,8 +27,10 @@ from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.folder import COST
 from polyseme.encoders.shipped import DISTRIBUTED, HASH
+from polyseme.encoders.word2vec import WordVectorTable
 from polyseme.pretraining.card import run_facts
 from polyseme.pretraining.cost import read_cost
+from polyseme.text.word_vectors import WordVectors
 
 MODELS = Path(__file__).parents[1] / "models" / "src" / "polyseme_models"
 LARGEST = 12_000_000
@@ -56,6 +58,8 @@ class Recipe:
     method: str
     good_for: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    words: int | None = None
+    """Word vectors that are kept, those of the most frequent words; None: all."""
     text_in_it: str = "No text is in the model."
     measured: Literal["perplexity", "word pairs", "masked words"] = "perplexity"
     """By what it is measured: held-out text; human scores of word pairs; or the held-out part of its own text, masked."""
@@ -95,6 +99,7 @@ RECIPES = {
         "glove",
         f"similar words, analogies, {_COMPARE}",
         {"dim": 100, "vocabulary_size": 90_000},
+        words=76_000,
         measured="word pairs",
     ),
     "en-nnlm": Recipe(
@@ -149,6 +154,7 @@ RECIPES = {
         "word2vec",
         f"similar words, features of words without context, {_COMPARE}",
         {"dim": 100, "architecture": "skip-gram", "min_count": 30, "epochs": 5, "threads": 3},
+        words=40_000,
         measured="word pairs",
     ),
 }
@@ -182,10 +188,22 @@ def train(name: str, recipe: Recipe, data: Path, work: Path, device: str = "cpu"
     model = polyseme.pretrain(
         recipe.method, texts, out=run, shards=str(work / f"text-{name[:2]}"), **settings, **recipe.settings
     )  # type: ignore[call-overload]
+    if recipe.words is not None:
+        model = most_frequent(model, recipe.words)
     folder = model.save_pretrained(MODELS / name, precision="int8")
     for file in (COST, "README.md"):
         shutil.copyfile(run / file, folder / file)
     return folder
+
+
+def most_frequent(table: WordVectorTable, words: int) -> WordVectorTable:
+    """Return a table with the most frequent words of another."""
+    vectors = WordVectors(list(table.vocabulary)[:words], table.table.weight.detach().numpy()[:words], words)
+    kept = WordVectorTable.from_vectors(
+        vectors, unknown=table.config.unknown, lowercase=table.config.lowercase, splitter=table.splitter
+    )
+    kept.sentence_statistics = table.sentence_statistics
+    return kept
 
 
 def measure(name: str, recipe: Recipe, data: Path) -> None:
@@ -237,13 +255,20 @@ def masked_scores(folder: Path) -> str:
     cost = read_cost(folder)
     if cost is None:
         raise SystemExit(f"{folder} has no {COST}: the run is not finished")
-    found = "; ".join(f"**{name.replace('_', ' ')} {value:.4g}**" for name, value in cost.scores.items())
-    return f"On the last hundredth of its own text, which it was not trained on: {found}."
+    scores = cost.scores
+    return (
+        f"**Perplexity {scores['masked_perplexity']:.2f}** of masked subwords, each from both sides, on the end of its own text, "
+        f"which it was not trained on; there it recognizes whether one sentence follows another in {scores['next_accuracy']:.0%} "
+        "of the pairs."
+    )
 
 
 def card(name: str, recipe: Recipe, measured: str, folder: Path) -> str:
     """The card: what the run wrote as a table, under what it is, was measured, and is good for."""
     rows = [line for line in (folder / "README.md").read_text(encoding="utf-8").splitlines() if line.startswith("| ")][1:]
+    if recipe.words is not None:
+        kept = f"| vocabulary | {recipe.words:,}, the most frequent of those trained |"
+        rows = [kept if row.startswith("| vocabulary ") else row for row in rows]
     cost = read_cost(folder)
     if not any(row.startswith("| training time") for row in rows) and cost is not None:
         ran = {"training_time": format_duration(cost.seconds), **run_facts(Run.from_environment(device="cpu"), cost.seconds)}

@@ -85,7 +85,7 @@ def test_questions_that_it_can_answer(name: str) -> None:
         steps = encoder.chain_rule(sentence)
         assert len(steps) >= len(words)
     if encoder.bidirectional and encoder.predicts_words:
-        assert len(encoder.substitutes(sentence, position=1, count=5).found) == 5
+        assert len(encoder.substitutes(sentence, position=1, count=5)) == 5
     if encoder.can_fill:
         assert len(encoder.fill(words, position=1, count=5)[0]) == 5
     if encoder.static:

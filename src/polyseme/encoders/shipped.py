@@ -16,7 +16,10 @@ from polyseme.base.hub import cached_path
 NAMES = ("en", "zh")
 """English, the default of `polyseme.load()`, and Chinese."""
 DISTRIBUTION, PACKAGE = "polyseme-models", "polyseme_models"
-DISTRIBUTED = ("en-ngram", "en-glove", "en-v1", "zh-v1")
+DISTRIBUTED = (
+    *("en-ngram", "en-nnlm", "en-word2vec", "en-fasttext", "en-glove", "en-taglm", "en-ulmfit", "en-gpt", "en-bert"),
+    *("zh-word2vec", "zh-bert", "en-v1", "zh-v1"),
+)
 """The models of that distribution, also for messages where it is not installed."""
 HASH = "sha256.txt"
 """In the folder of such a model: its fingerprint, by which the folders of trained tasks find it."""

@@ -12,6 +12,7 @@ been no interruption, and no internals of gensim are touched.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import logging
 from collections.abc import Iterator
@@ -52,6 +53,7 @@ class Word2VecJob(EpochJob):
     def fit(self) -> WordVectorResult:
         """Train the model, or resume after the last finished epoch, and write it."""
         self.method = method = self.method.resolve_defaults()
+        self.run = dataclasses.replace(self.run, device=torch.device("cpu"), precision="fp32")  # whatever the machine has
         model = self.gensim_model()
         shards = self.encode_text()
         with _quiet():
