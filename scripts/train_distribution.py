@@ -257,9 +257,9 @@ def masked_scores(folder: Path) -> str:
         raise SystemExit(f"{folder} has no {COST}: the run is not finished")
     scores = cost.scores
     return (
-        f"**Perplexity {scores['masked_perplexity']:.2f}** of masked subwords, each from both sides, on the end of its own text, "
-        f"which it was not trained on; there it recognizes whether one sentence follows another in {scores['next_accuracy']:.0%} "
-        "of the pairs."
+        f"**Perplexity {scores['masked_perplexity']:.2f}** of masked subwords, each from both sides, on the end of its own "
+        "text, which it was not trained on; there it recognizes whether one sentence follows another in "
+        f"{scores['next_accuracy']:.0%} of the pairs."
     )
 
 

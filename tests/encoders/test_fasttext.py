@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import polyseme
 from polyseme.base.config import ConfigError
+from polyseme.base.errors import UsageError
 from polyseme.encoders.config import FastTextConfig
 from polyseme.encoders.fasttext import FastTextTable, subword_rows
 from polyseme.text.word_vectors import WordVectors
@@ -52,6 +53,18 @@ def test_unknown_words_are_made_of_subwords() -> None:
     np.testing.assert_array_equal(vectors[1], vectors[2])
     cased = table(["the", "Bank", "river"]).lookup(["bank", "BANK"])
     assert cased.vectors[0].tolist() != cased.vectors[1].tolist()
+
+
+def test_words_similar_to_an_unknown_word() -> None:
+    model = table(min_n=3, max_n=4)
+    vectors = NUMBERS / np.linalg.norm(NUMBERS, axis=1, keepdims=True)
+    own = model.lookup(["banks"]).vectors[0]
+    expected = vectors @ own / np.linalg.norm(own)
+    found = model.most_similar("banks", 10)
+    assert [each.word for each in found] == [list(model.vocabulary)[row] for row in np.argsort(-expected)]
+    np.testing.assert_allclose([each.cosine for each in found], np.sort(expected)[::-1], rtol=1e-5)
+    with pytest.raises(UsageError, match="'at' is not among the 3 words"):
+        table(min_n=5, max_n=6).most_similar("at")
 
 
 def test_words_too_short_have_zeros() -> None:

@@ -140,17 +140,19 @@ class WordVectorTable(Encoder):
         return Lookup(vectors.float().cpu().numpy(), self.known(listed))
 
     def most_similar(self, word: str, count: int = 10) -> SimilarWords:
-        """The words of the table nearest to one of it by the cosine, nearest first; the word itself is left out."""
-        row = self._find(word)
-        if row is None:
+        """The words of the table nearest to a word by the cosine, nearest first; the word itself is left out."""
+        if not self.known([word])[0]:
             raise UsageError(f"{word!r} is not among the {len(self.vocabulary):,} words of the table")
         check_count(count)
+        row, vector = self._find(word), torch.from_numpy(self.lookup([word]).vectors[0])
         with torch.no_grad():
             weight = self.table.weight
-            lengths = torch.linalg.vector_norm(weight, dim=1).clamp_min(torch.finfo(weight.dtype).tiny)
-            cosines = (weight @ (weight[row] / lengths[row])) / lengths
-            cosines[row] = -torch.inf
-            best = cosines.topk(min(count, len(cosines) - 1))
+            tiny = torch.finfo(weight.dtype).tiny
+            vector = (vector / torch.linalg.vector_norm(vector).clamp_min(tiny)).to(weight)
+            cosines = (weight @ vector) / torch.linalg.vector_norm(weight, dim=1).clamp_min(tiny)
+            if row is not None:
+                cosines[row] = -torch.inf
+            best = cosines.topk(min(count, len(cosines) - (row is not None)))
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         return SimilarWords((Similar(self.vocabulary[row], cosine) for row, cosine in pairs), word)
 
