@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from polyseme.analysis.neighbours import neighbours
+from polyseme.base.errors import UsageError
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.encoders.shipped import DISTRIBUTED, HASH
@@ -70,6 +71,10 @@ def test_vectors(name: str, tmp_path: Path) -> None:
     pooled = encoder.encode(texts)
     assert len(pooled) == 2 and pooled.shape[1] >= encoder.dim and np.isfinite(pooled).all()
     (tmp_path / "text.txt").write_text("\n".join(texts), encoding="utf-8")
+    if encoder.kind == "ngram":  # its vectors are probabilities
+        with pytest.raises(UsageError, match="cosines are all near 1"):
+            neighbours(encoder, texts[0], position=1, corpus=tmp_path / "text.txt")
+        return
     found = neighbours(encoder, texts[0], position=1, corpus=tmp_path / "text.txt")
     assert found.in_context or found.static
 
