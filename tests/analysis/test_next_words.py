@@ -37,6 +37,20 @@ def test_probabilities_are_those_of_scoring(tmp_path: Path, method: str, options
             assert math.log(probability) == pytest.approx(scored.forward[2], abs=1e-4), word
 
 
+def test_a_gpt_completes_words_of_several_subwords(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text(TEXT)
+    options = {"size": "tiny", "vocabulary_size": 264, "max_length": 16, "steps": 60, "learning_rate": 0.01}
+    polyseme.pretrain("gpt", tmp_path / "t.txt", out=tmp_path / "m", splitter="whitespace", **options)  # type: ignore[arg-type]
+    model, before = polyseme.load(tmp_path / "m"), ["the", "bank"]
+    found = next_words(model, before, 5)
+    assert found[0][0] == "of" and found[0][1] > 0.5
+    assert [p for _, p in found] == sorted((p for _, p in found), reverse=True)
+    for word, probability in found:
+        (scored,) = model.log_probs([before if word == "<|endoftext|>" else [*before, word]])
+        assert math.log(probability) == pytest.approx(scored.forward[2], abs=1e-4), word
+    assert any(len(model.subwords.encode_words([word])[0]) > 1 for word, _ in next_words(model, ["the"], 5))  # type: ignore[attr-defined]
+
+
 def test_models_without_a_next_word(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text(TEXT)
     model = polyseme.pretrain("word2vec", tmp_path / "t.txt", out=tmp_path / "w", dim=4, epochs=1)

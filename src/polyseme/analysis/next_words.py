@@ -9,15 +9,16 @@ from numpy.typing import NDArray
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.bidirectional import BidirectionalLanguageModel
+from polyseme.encoders.gpt import Gpt
 from polyseme.encoders.left_to_right import LeftToRight
 from polyseme.encoders.ngram import NgramModel
 
 
 def predicts_next(encoder: Encoder) -> bool:
-    """Whether `next_words` works: for n-grams, NNLM, ULMFiT and ELMo with its output layer, if they read from left to right."""
+    """Whether `next_words` works: for n-grams, NNLM, ULMFiT, GPT and ELMo with output layer, if not backward."""
     if getattr(encoder.config, "backward", False):
         return False
-    return encoder.predicts_words and isinstance(encoder, NgramModel | LeftToRight | BidirectionalLanguageModel)
+    return encoder.predicts_words and isinstance(encoder, NgramModel | LeftToRight | BidirectionalLanguageModel | Gpt)
 
 
 def next_words(encoder: Encoder, words: list[str], count: int = 10) -> list[tuple[str, float]]:
@@ -26,9 +27,11 @@ def next_words(encoder: Encoder, words: list[str], count: int = 10) -> list[tupl
     >>> next_words(model, ["They", "sat", "on"], 1)   # doctest: +SKIP
     [('the', 0.41)]
     """
+    if isinstance(encoder, Gpt) and predicts_next(encoder):
+        return encoder.next_words(words, count)
     if not predicts_next(encoder) or encoder.vocabulary is None:
         raise PolysemeError(
-            f"a model of kind {encoder.kind} does not tell the next word: use n-grams, nnlm, a forward ulmfit or elmo"
+            f"a model of kind {encoder.kind} does not tell the next word: use n-grams, nnlm, a forward ulmfit, gpt or elmo"
         )
     values = _log_probs(encoder, words)
     unknown = getattr(encoder.config, "unknown", None)

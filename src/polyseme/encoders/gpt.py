@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
 from polyseme.base.errors import PolysemeError
@@ -27,6 +28,7 @@ from polyseme.encoders.subword_windows import Window, windows
 from polyseme.text.batching.batches import batch_by_words
 
 _AT_A_TIME = 1024  # subwords whose scores over the vocabulary are in memory
+_LONGEST = 6  # subwords of a next word
 DELIMITER, EXTRACT = 1, 2
 
 
@@ -150,6 +152,43 @@ class Gpt(SubwordModel):
                     np.add.at(found[span.row], owners[span.row][span.first : span.last], logs)
         pairs = zip(texts, found, strict=True)
         return LogProbs(WordLogProbs(text, each, None, np.ones(len(text), dtype=bool)) for text, each in pairs)
+
+    def next_words(self, words: Sequence[str], count: int = 10) -> list[tuple[str, float]]:
+        """Return words that are probable after others, most probable first, with the probabilities that `log_probs` gives.
+
+        A subword that begins a word is continued as long as the most probable next one continues it. The end of the text
+        is among the words.
+        """
+        end = self.subwords.special_token_id("eos", "bos")
+        room = self.window - len(self.before) - _LONGEST
+        before = [*self.before, *[subword for word in self._encode([list(words)])[0] for subword in word][-room:]]
+        logs = self._next([before])[0]
+        begins = np.where(self.subwords.word_starts | (np.arange(len(logs)) == end), logs, -np.inf)
+        open_: list[tuple[list[int], float]] = [
+            ([int(token)], float(logs[token])) for token in np.argsort(-begins)[: 2 * count]
+        ]
+        found: dict[str, float] = {}
+        for _ in range(_LONGEST):
+            continued = []
+            for (ids, log), after in zip(open_, self._next([[*before, *ids] for ids, _ in open_]), strict=True):
+                best = int(after.argmax())
+                if ids[0] != end and best != end and not self.subwords.word_starts[best]:
+                    continued.append(([*ids, best], log + float(after[best])))
+                    continue
+                text = self.subwords.tokenizer.decode(ids).strip()
+                if ids[0] == end or (text and self.subwords.encode_words([text])[0] == ids):  # else it is scored otherwise
+                    found[text] = log
+            if not (open_ := continued):
+                break
+        return [(word, float(np.exp(found[word]))) for word in sorted(found, key=lambda word: -found[word])[:count]]
+
+    def _next(self, rows: list[list[int]]) -> NDArray[np.float64]:
+        """The log-probability of each subword after some rows of them, (rows, subwords)."""
+        ids, attention = self.padded(rows)
+        with torch.inference_mode():
+            logits = self.network(input_ids=ids, attention_mask=attention, use_cache=False).logits
+            last = logits[torch.arange(len(rows)), attention.sum(1) - 1, : len(self.subwords)]
+            return torch.log_softmax(last.float(), dim=-1).double().cpu().numpy()
 
     def _windows(self, subwords: list[list[int]]) -> list[Window]:
         return windows(sum(map(len, subwords)), self.window - len(self.before), self.config.overlap, causal=True)

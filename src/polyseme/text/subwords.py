@@ -8,11 +8,15 @@ first of a sentence too. New tokenizers are trained here: WordPiece as for BERT,
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from polyseme.base.errors import MissingExtraError, PolysemeError
 
@@ -91,6 +95,14 @@ class SubwordTokenizer:
             unknown = [self.special_token_id("unk", "eos", "bos")]
             found = [ids or unknown for ids in found]
         return [found[distinct[word]] for word in words]
+
+    @functools.cached_property
+    def word_starts(self) -> NDArray[np.bool_]:
+        """Which subwords begin a word, (subwords,); special tokens do not."""
+        special = set(self.tokenizer.all_special_ids)
+        names = [self._backend.id_to_token(token) or "" for token in range(len(self))]
+        starts = [name.startswith("\u0120") if self.byte_level else not name.startswith("##") for name in names]
+        return np.array([start and token not in special for token, start in enumerate(starts)], dtype=bool)
 
     def token_text(self, token: int) -> str:
         """Return a subword as readable text; a leading `##` stays."""
