@@ -63,6 +63,9 @@ def test_a_mix_is_the_weighted_sum(text: Path, model: str, tmp_path: Path) -> No
     np.testing.assert_allclose(rows(tmp_path / "out")[0]["vectors"], expected, atol=1e-6)
     with pytest.raises(UsageError, match="3, one for each layer"):
         make(text, tmp_path / "other", model, mix=(0.2, 0.3))
+    for combined in ({"mix": (0.2, 0.3, 0.5)}, {"pooling": "mean"}):
+        with pytest.raises(UsageError, match=f"layers='top' and {next(iter(combined))} both choose layers"):
+            make(text, tmp_path / "other", model, layers="top", **combined)
 
 
 @pytest.mark.slow

@@ -135,6 +135,9 @@ def options_of(embed: EmbedConfig, dataset: DatasetConfig) -> dict[str, Any]:
 
 def columns_of(encoder: Encoder, embed: EmbedConfig, dataset: DatasetConfig) -> Columns:
     """Return the columns of vectors that a model and options give."""
+    combined = [name for name in ("pooling", "mix") if getattr(dataset, name) is not None]
+    if combined and embed.layers != EmbedConfig().layers:
+        raise UsageError(f"{arg('layers', embed.layers)} and {arg(combined[0])} both choose layers: give one of them")
     if dataset.pooling is not None:
         return Columns(("vector",), text_pooler(encoder, dataset.pooling).dim, embed.fp16)
     if embed.single_layer or dataset.mix is not None:
