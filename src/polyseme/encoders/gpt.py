@@ -160,7 +160,7 @@ class Gpt(SubwordModel):
         is among the words.
         """
         end = self.subwords.special_token_id("eos", "bos")
-        room = self.window - len(self.before) - _LONGEST
+        room = max(1, self.window - len(self.before) - _LONGEST)
         before = [*self.before, *[subword for word in self._encode([list(words)])[0] for subword in word][-room:]]
         logs = self._next([before])[0]
         begins = np.where(self.subwords.word_starts | (np.arange(len(logs)) == end), logs, -np.inf)
@@ -186,9 +186,10 @@ class Gpt(SubwordModel):
         """The log-probability of each subword after some rows of them, (rows, subwords)."""
         ids, attention = self.padded(rows)
         with torch.inference_mode():
-            logits = self.network(input_ids=ids, attention_mask=attention, use_cache=False).logits
-            last = logits[torch.arange(len(rows)), attention.sum(1) - 1, : len(self.subwords)]
-            return torch.log_softmax(last.float(), dim=-1).double().cpu().numpy()
+            states = self.body(input_ids=ids, attention_mask=attention, use_cache=False).last_hidden_state
+            last = states[torch.arange(len(rows)), attention.sum(1) - 1]  # scores of all positions would fill the memory
+            scores = self.network.get_output_embeddings()(last)[:, : len(self.subwords)]
+            return torch.log_softmax(scores.float(), dim=-1).double().cpu().numpy()
 
     def _windows(self, subwords: list[list[int]]) -> list[Window]:
         return windows(sum(map(len, subwords)), self.window - len(self.before), self.config.overlap, causal=True)
