@@ -90,7 +90,9 @@ class WordSpace:
         if vector is None:
             hint = nearest(word, self.words) if len(self.words) < 1_000_000 else ""
             hint = hint if hint.startswith(" (did") else ""
-            raise PolysemeError(f"the model does not know the word {word!r}{hint}; it knows {len(self.words):,} words")
+            raise PolysemeError(
+                f"the model does not know the word {word!r}{hint}; it knows {len(self.words):,} words: choose another"
+            )
         return vector
 
     def similar(self, word: str, count: int = 10) -> SimilarWords:

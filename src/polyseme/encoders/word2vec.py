@@ -142,7 +142,9 @@ class WordVectorTable(Encoder):
     def most_similar(self, word: str, count: int = 10) -> SimilarWords:
         """The words of the table nearest to a word by the cosine, nearest first; the word itself is left out."""
         if not self.known([word])[0]:
-            raise UsageError(f"{word!r} is not among the {len(self.vocabulary):,} words of the table")
+            raise UsageError(
+                f"{word!r} is not among the {len(self.vocabulary):,} words of the table: choose another, or use fastText vectors"
+            )
         check_count(count)
         row, vector = self._find(word), torch.from_numpy(self.lookup([word]).vectors[0])
         with torch.no_grad():
