@@ -143,7 +143,7 @@ class WordVectorTable(Encoder):
         """The words of the table nearest to a word by the cosine, nearest first; the word itself is left out."""
         if not self.known([word])[0]:
             raise UsageError(
-                f"{word!r} is not among the {len(self.vocabulary):,} words of the table: choose another, or use fastText vectors"
+                f"{word!r} is not among the {len(self.vocabulary):,} words of the table: use another, or fastText vectors"
             )
         check_count(count)
         row, vector = self._find(word), torch.from_numpy(self.lookup([word]).vectors[0])
