@@ -38,6 +38,7 @@ from polyseme.nn.meta_init import meta_init
 from polyseme.nn.output.full import OutputLayer, TiedSoftmax
 from polyseme.nn.packing import Packing
 from polyseme.nn.stacked_bilstm import final_states
+from polyseme.nn.to_device import to_device
 from polyseme.nn.transformer import BiTransformer
 from polyseme.nn.weight_version import weight_version
 from polyseme.text.batching.batches import batch_in_order
@@ -406,9 +407,9 @@ class Elmo(BidirectionalLanguageModel, Encoder):
             unchunked = (chunk or steps) >= steps
             numbers, back = (every, wanted) if unchunked else torch.unique(wanted, return_inverse=True)
             table = vectors(numbers).to(out.dtype)  # under autocast the words have fewer bits
-            order = alive[packing.order].to(self.device)
-            read, end = self.contextualizer(table, back.to(self.device), packing.sizes, state.rows(order))
-            rows, positions, back = rows.to(self.device), positions.to(self.device), back.to(self.device)
+            order = to_device(alive[packing.order], self.device)
+            rows, positions, back = (to_device(each, self.device) for each in (rows, positions, back))
+            read, end = self.contextualizer(table, back, packing.sizes, state.rows(order))
             read = read.to(out.dtype)
             for d in (0, 1):
                 out[0, rows, positions[d], d * half : d * half + self.config.dim] = table[back[d]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -58,12 +60,14 @@ class WordEncoder(nn.Module):
 
 def number_words(texts: Sequence[Sequence[str]], config: ElmoConfig) -> tuple[list[str], Tensor, Tensor]:
     """Return distinct words, their numbers (batch, words + 2) with begin and end tokens, and lengths with these."""
-    numbers: dict[str, int] = {config.begin: 0, config.end: 1}
+    numbers = defaultdict(itertools.count(2).__next__, {config.begin: 0, config.end: 1})  # a new word has the next number
     lengths = np.array([len(text) + 2 for text in texts], dtype=np.int64)
     index = np.zeros((len(texts), int(lengths.max(initial=2))), dtype=np.int64)
-    for row, text in enumerate(texts):
-        index[row, 1 : len(text) + 1] = [numbers.setdefault(word, len(numbers)) for word in text]
-        index[row, len(text) + 1] = 1
+    flat = np.fromiter(map(numbers.__getitem__, itertools.chain.from_iterable(texts)), dtype=np.int64)
+    counts = lengths - 2
+    begins = np.arange(len(texts)) * index.shape[1] + 1 - (np.cumsum(counts) - counts)
+    index.reshape(-1)[np.repeat(begins, counts) + np.arange(len(flat))] = flat
+    index[np.arange(len(texts)), lengths - 1] = 1
     return list(numbers), torch.from_numpy(index), torch.from_numpy(lengths)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from polyseme.nn.to_device import to_device
 from polyseme.nn.weight_version import WeightVersion
 
 
@@ -55,19 +56,18 @@ class WordCache:
             self._stamp = stamp
         self._clock += 1
         known = self._rows
-        missing = list(dict.fromkeys(word for word in words if word not in known))
-        if missing and len(missing) + len(words) > self.limit:
-            return compute(words)  # more than the table may hold: nothing to gain by remembering
-        if missing:
-            self._touch([known[word] for word in words if word in known])
+        rows = list(map(known.get, words))
+        if None in rows:
+            missing = list(dict.fromkeys(word for word, row in zip(words, rows, strict=True) if row is None))
+            if len(missing) + len(words) > self.limit:
+                return compute(words)  # more than the table may hold: nothing to gain by remembering
+            self._used[[row for row in rows if row is not None]] = self._clock
             self._insert(missing, compute(missing))
-        rows = [known[word] for word in words]
-        self._touch(rows)
+            rows = list(map(known.get, words))
+        found = np.array(rows, dtype=np.int64)
+        self._used[found] = self._clock
         assert self._table is not None
-        return self._table.index_select(0, torch.tensor(rows, device=self._table.device))
-
-    def _touch(self, rows: list[int]) -> None:
-        self._used[rows] = self._clock
+        return self._table.index_select(0, to_device(torch.from_numpy(found), self._table.device))
 
     def _insert(self, words: list[str], vectors: Tensor) -> None:
         room = min(self.limit - len(self._words), len(words))

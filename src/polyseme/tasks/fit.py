@@ -123,7 +123,8 @@ def fit(
     folder = Path(cache) if cache is not None else out / "run"
     # with a shared cache all fractions and seeds take their rows from the layers of all training data
     whole = train if cache is not None and config.train_fraction < 1 else None
-    session = _Session(builder, task_config, config, run, out, folder, replace(data, train=chosen, dev=dev), whole, display)
+    splits = replace(data, train=chosen, dev=dev)
+    session = _Session(builder, task_config, config, run, out, folder, cache is not None, splits, whole, display)
     failures: list[_Trained] = []
     while True:
         fitted = session.train(attempts, accept_changes=accept_changes)
@@ -179,6 +180,8 @@ class _Session:
     run: Run
     out: Path
     cache: Path
+    shares_cache: bool
+    """Whether other runs use it."""
     data: Splits
     whole: Sequence[Any] | None
     """All training data, where those of this run are a fraction and the cache is shared."""
@@ -245,7 +248,8 @@ class _Session:
         last: tuple[str, Sequence[Any], list[Any]] = ("dev", data.dev, outputs)
         if data.test is not None:
             test = best.data(data.test)
-            test.cache(best.features, self.cache, superset=None if data.texts is None else best.data(data.texts))
+            if self.shares_cache:  # of one run, test data is read once
+                test.cache(best.features, self.cache, superset=None if data.texts is None else best.data(data.texts))
             outputs = best.predict_data(test)
             scores["test"], last = best.score(data.test, outputs), ("test", data.test, outputs)
             _write_counts(best.score_counts(data.test, outputs), out, run)

@@ -128,23 +128,25 @@ def test_cpu_directions_in_parallel(lstm: ElmoLstm) -> None:
 
 
 def gpu_paths() -> Iterator[object]:
-    """Configs, sizes and cells; of Triton's slow interpreter the quick tests have what differs in the kernel."""
+    """Configs, sizes and kernels; of Triton's slow interpreter the quick tests have what differs in the kernel."""
     sizes = {"distinct words": lstm_cuda.NUMBERS, "block by block": 64}
     for name, size in itertools.product(CONFIGS, sizes):
-        yield pytest.param(CONFIGS[name], sizes[size], plain_cell, id=f"{name}-{size}-plain")
+        yield pytest.param(CONFIGS[name], sizes[size], lstm_cuda.Kernels(plain_cell), id=f"{name}-{size}-plain")
     try:
         from polyseme.nn.lstm.cell_triton import cell_step
+        from polyseme.nn.lstm.steps_triton import run_steps
     except ImportError:
         yield pytest.param(None, 0, None, id="triton", marks=pytest.mark.skip(reason="Triton is not installed"))
         return
     for name, size in itertools.product(CONFIGS, sizes):
         quick = name == KERNELS[0] and size == "block by block"
         marks = () if quick else pytest.mark.slow
-        yield pytest.param(CONFIGS[name], sizes[size], cell_step, id=f"{name}-{size}-triton", marks=marks)
+        for how, kernels in (("step", lstm_cuda.Kernels(cell_step)), ("all steps", lstm_cuda.Kernels(cell_step, run_steps))):
+            yield pytest.param(CONFIGS[name], sizes[size], kernels, id=f"{name}-{size}-triton-{how}", marks=marks)
 
 
-@pytest.mark.parametrize(("config", "numbers", "cell"), list(gpu_paths()))
-def test_gpu_path(config: LstmConfig, cell: lstm_cuda.CellStep, numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("config", "numbers", "kernels"), list(gpu_paths()))
+def test_gpu_path(config: LstmConfig, kernels: lstm_cuda.Kernels, numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lstm_cuda, "NUMBERS", numbers)
     torch.manual_seed(1)
     lstm = ElmoLstm(8, config).eval()
@@ -154,7 +156,7 @@ def test_gpu_path(config: LstmConfig, cell: lstm_cuda.CellStep, numbers: int, mo
     task.distinct, task.index = task.distinct.to(device), task.index.to(device)
     task.state = LstmState(task.state.hidden.to(device), task.state.cell.to(device))
     with torch.no_grad():
-        outputs, end = task.run(lstm_cuda.CudaLstm(lstm.to(device).stacks(), "fp32", cell))
+        outputs, end = task.run(lstm_cuda.CudaLstm(lstm.to(device).stacks(), "fp32", kernels))
     check((outputs.cpu(), LstmState(end.hidden.cpu(), end.cell.cpu())), expected)
 
 

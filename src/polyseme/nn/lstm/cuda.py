@@ -1,15 +1,17 @@
 """The two LSTM stacks on a GPU: one batched matmul per step for both directions, and the cell as one kernel.
 
-A step of one layer is four launches (recurrent matmul, cell, projection, clipping) instead of about fifty. Input matmuls run
-for many steps at once, in layer 0 only for distinct words; the cell's kernel gathers from them. Without Triton the cell is a
-few plain operations. Forward only: gradients take the plain path.
+Where the weights are small, one kernel reads all steps of a layer (`steps_triton`). Else a step is four launches (recurrent
+matmul, cell, projection, clipping) instead of about fifty. Input matmuls run for many steps at once, in layer 0 only for
+distinct words; the kernels gather from them. Without Triton the cell is a few plain operations. Forward only: gradients take
+the plain path.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -18,10 +20,44 @@ from polyseme.base.errors import UsageError
 from polyseme.nn.config import Precision
 from polyseme.nn.lstm.layers import LstmLayer, LstmState
 from polyseme.nn.packing import blocks, last_words
+from polyseme.nn.to_device import to_device
 
 NUMBERS = 1 << 28  # in one table of input matmuls (1 GiB of fp32); more words go block by block
+SMALL = 1 << 21  # recurrent and projection weights of one direction, at most, for one kernel of all steps
 _TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-CellStep = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, float | None], None]
+
+
+class CellStep(Protocol):
+    """One step of the cell (`cell_triton`, `cell_torch`)."""
+
+    def __call__(
+        self, recurrent: Tensor, inputs: Tensor, index: Tensor, cell: Tensor, out: Tensor, clip: float | None, /
+    ) -> None: ...
+
+
+class RunSteps(Protocol):
+    """All steps of a layer (`steps_triton`)."""
+
+    def __call__(
+        self,
+        inputs: Tensor,
+        index: Tensor,
+        sizes: list[int],
+        hidden: Tensor,
+        cell: Tensor,
+        weights: tuple[Tensor, Tensor],
+        clips: tuple[float | None, float | None],
+        out: Tensor,
+        /,
+    ) -> None: ...
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """How steps are computed; without `all_steps`, one at a time."""
+
+    cell_step: CellStep
+    all_steps: RunSteps | None = None
 
 
 @dataclass(frozen=True)
@@ -33,16 +69,21 @@ class _Layer:
     bias: Tensor
     projection: Tensor | None
 
+    @property
+    def is_small(self) -> bool:
+        """Whether the GPU's cache holds the weights, so that one kernel may read all steps."""
+        return self.projection is not None and self.recurrent[0].numel() + self.projection[0].numel() <= SMALL
+
 
 class CudaLstm:
     """The weights of an `ElmoLstm`, prepared for fast inference; called like one. Build a new one when the weights change."""
 
-    def __init__(self, stacks: list[list[LstmLayer]], precision: Precision = "fp32", cell_step: CellStep | None = None) -> None:
+    def __init__(self, stacks: list[list[LstmLayer]], precision: Precision = "fp32", kernels: Kernels | None = None) -> None:
         if precision not in _TYPES:
             raise UsageError(f"precision {precision!r} works only on a CPU; on a GPU use {', '.join(_TYPES)}")
         self._type = _TYPES[precision]
         self._config = stacks[0][0].config
-        self._step = cell_step or _cell_step()
+        self._kernels = kernels or _kernels()
         with torch.no_grad():
             self._layers = [self._prepare(pair) for pair in zip(*stacks, strict=True)]
 
@@ -58,7 +99,7 @@ class CudaLstm:
         shape = (len(self._layers), 2, index.shape[1], self._config.output_size)
         outputs = torch.empty(shape, device=distinct.device, dtype=self._type)
         end = LstmState(torch.empty_like(state.hidden), torch.empty_like(state.cell))
-        last = last_words(sizes).to(distinct.device)
+        last = to_device(last_words(sizes), distinct.device)
         distinct = distinct.to(self._type)
         for level, layer in enumerate(self._layers):
             cell = state.cell[:, level].float().clone(memory_format=torch.contiguous_format)
@@ -72,6 +113,9 @@ class CudaLstm:
 
     def _layer(self, layer: _Layer, inputs: Iterator[_Inputs], hidden: Tensor, cell: Tensor, out: Tensor) -> None:
         """Fill `out` (2, words, output) and advance `cell` (2, rows, dim) to the end state."""
+        if self._kernels.all_steps is not None and layer.is_small:
+            self._all_steps(self._kernels.all_steps, layer, inputs, hidden, cell, out)
+            return
         clip, dim = self._config.projection_clip, self._config.cell_size
         rows = cell.shape[1]
         gates, middle = out.new_empty(2 * rows * 4 * dim), out.new_empty(2 * rows * dim)
@@ -82,7 +126,7 @@ class CudaLstm:
                 recurrent = gates[: 2 * size * 4 * dim].view(2, size, 4 * dim)
                 m = middle[: 2 * size * dim].view(2, size, dim)
                 torch.bmm(hidden[:, :size], layer.recurrent, out=recurrent)
-                self._step(recurrent, block.table, block.index[:, position:], cell, m, self._config.cell_clip)
+                self._kernels.cell_step(recurrent, block.table, block.index[:, position:], cell, m, self._config.cell_clip)
                 hidden = out[:, offset : offset + size]
                 if layer.projection is None:
                     hidden.copy_(m)
@@ -92,6 +136,19 @@ class CudaLstm:
                         hidden.clamp_(-clip, clip)
                 offset += size
                 position += size
+
+    def _all_steps(
+        self, run_steps: RunSteps, layer: _Layer, inputs: Iterator[_Inputs], hidden: Tensor, cell: Tensor, out: Tensor
+    ) -> None:
+        """The same, by one kernel for each block of input matmuls."""
+        assert layer.projection is not None
+        weights, clips = (layer.recurrent, layer.projection), (self._config.cell_clip, self._config.projection_clip)
+        hidden = hidden.clone(memory_format=torch.contiguous_format)
+        offset = 0
+        for block in inputs:
+            words = sum(block.sizes)
+            run_steps(block.table, block.index, block.sizes, hidden, cell, weights, clips, out[:, offset : offset + words])
+            offset += words
 
     def _input_blocks(
         self, layer: _Layer, distinct: Tensor, index: Tensor, below: Tensor | None, sizes: list[int]
@@ -119,11 +176,12 @@ class _Inputs:
     sizes: list[int]
 
 
-def _cell_step() -> CellStep:
+def _kernels() -> Kernels:
     if importlib.util.find_spec("triton") is None:
         from polyseme.nn.lstm.cell_torch import cell_step as plain
 
-        return plain
+        return Kernels(plain)
     from polyseme.nn.lstm.cell_triton import cell_step
+    from polyseme.nn.lstm.steps_triton import run_steps
 
-    return cell_step
+    return Kernels(cell_step, run_steps)
