@@ -56,10 +56,18 @@ def measure(size: str, times: int) -> dict[str, float]:
     result |= {f"{name}_words_per_second": value for name, value in rate.items()}
     result |= {f"{name}_ratio": rate[name] / rate["plain"] for name in ("cold", "seen", "device")}
     result["share_of_limit_device"] = flops(model, texts, BATCH_CUDA) / found["device"] / limit("cuda", 8192)
-    for precision in ("fp16", "bf16"):
+
+    def new_on_device() -> None:
+        model.cache.clear()
+        on_device(model, texts)
+
+    for precision in ("fp32", "fp16", "bf16"):
         model.precision = precision
         result[f"{precision}_cosine"] = cosine(exact, model.embed(texts))
-        result[f"{precision}_ratio"] = words / turns({"seen": runs["seen"]}, times)["seen"] / rate["plain"]
+        found = turns({"seen": runs["seen"], "device": runs["device"], "new": new_on_device}, times)
+        result[f"{precision}_ratio"] = words / found["seen"] / rate["plain"]
+        result[f"{precision}_device_words_per_second"] = words / found["device"]
+        result[f"{precision}_device_new_words_per_second"] = words / found["new"]
     return result
 
 

@@ -141,7 +141,8 @@ def gpu_paths() -> Iterator[object]:
     for name, size in itertools.product(CONFIGS, sizes):
         quick = name == KERNELS[0] and size == "block by block"
         marks = () if quick else pytest.mark.slow
-        for how, kernels in (("step", lstm_cuda.Kernels(cell_step)), ("all steps", lstm_cuda.Kernels(cell_step, run_steps))):
+        all_steps = lstm_cuda.Kernels(cell_step, run_steps, (torch.float32,))
+        for how, kernels in (("step", lstm_cuda.Kernels(cell_step)), ("all steps", all_steps)):
             yield pytest.param(CONFIGS[name], sizes[size], kernels, id=f"{name}-{size}-triton-{how}", marks=marks)
 
 
@@ -155,6 +156,22 @@ def test_gpu_path(config: LstmConfig, kernels: lstm_cuda.Kernels, numbers: int, 
     device = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU, Triton's interpreter runs the kernel
     task.distinct, task.index = task.distinct.to(device), task.index.to(device)
     task.state = LstmState(task.state.hidden.to(device), task.state.cell.to(device))
+    with torch.no_grad():
+        outputs, end = task.run(lstm_cuda.CudaLstm(lstm.to(device).stacks(), "fp32", kernels))
+    check((outputs.cpu(), LstmState(end.hidden.cpu(), end.cell.cpu())), expected)
+
+
+def test_all_steps_of_many_sentences_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps_triton = pytest.importorskip("polyseme.nn.lstm.steps_triton", reason="Triton is not installed")
+    monkeypatch.setattr(steps_triton, "_TILE", 1)  # 16 units at a time
+    torch.manual_seed(1)
+    lstm = ElmoLstm(8, CONFIGS["published"]).eval()
+    task = Task(lstm, torch.arange(19) % 3 + 1)  # more sentences than one program has
+    expected = independent(lstm, task)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    task.distinct, task.index = task.distinct.to(device), task.index.to(device)
+    task.state = LstmState(task.state.hidden.to(device), task.state.cell.to(device))
+    kernels = lstm_cuda.Kernels(plain_cell, steps_triton.run_steps, (torch.float32,))
     with torch.no_grad():
         outputs, end = task.run(lstm_cuda.CudaLstm(lstm.to(device).stacks(), "fp32", kernels))
     check((outputs.cpu(), LstmState(end.hidden.cpu(), end.cell.cpu())), expected)

@@ -1,6 +1,6 @@
 """The two LSTM stacks on a GPU: one batched matmul per step for both directions, and the cell as one kernel.
 
-Where the weights are small, one kernel reads all steps of a layer (`steps_triton`). Else a step is four launches (recurrent
+With small weights in 16 bits, one kernel reads all steps of a layer (`steps_triton`). Else a step is four launches (recurrent
 matmul, cell, projection, clipping) instead of about fifty. Input matmuls run for many steps at once, in layer 0 only for
 distinct words; the kernels gather from them. Without Triton the cell is a few plain operations. Forward only: gradients take
 the plain path.
@@ -23,7 +23,7 @@ from polyseme.nn.packing import blocks, last_words
 from polyseme.nn.to_device import to_device
 
 NUMBERS = 1 << 28  # in one table of input matmuls (1 GiB of fp32); more words go block by block
-SMALL = 1 << 21  # recurrent and projection weights of one direction, at most, for one kernel of all steps
+SMALL = 1 << 20  # recurrent and projection weights of one direction, at most, for one kernel of all steps
 _TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -58,6 +58,8 @@ class Kernels:
 
     cell_step: CellStep
     all_steps: RunSteps | None = None
+    all_steps_types: tuple[torch.dtype, ...] = (torch.float16, torch.bfloat16)
+    """In fp32 the matmuls of many sentences at once are faster."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class CudaLstm:
 
     def _layer(self, layer: _Layer, inputs: Iterator[_Inputs], hidden: Tensor, cell: Tensor, out: Tensor) -> None:
         """Fill `out` (2, words, output) and advance `cell` (2, rows, dim) to the end state."""
-        if self._kernels.all_steps is not None and layer.is_small:
+        if self._kernels.all_steps is not None and layer.is_small and self._type in self._kernels.all_steps_types:
             self._all_steps(self._kernels.all_steps, layer, inputs, hidden, cell, out)
             return
         clip, dim = self._config.projection_clip, self._config.cell_size
