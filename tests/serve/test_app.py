@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from polyseme.serve import limits, requests
 from polyseme.serve.access import AccessLog
 from polyseme.serve.app import create_app
 from polyseme.serve.config import ServeConfig
@@ -172,10 +173,57 @@ def test_wrong_bodies_are_refused_with_the_reason(service: TestClient, body: Any
         (b'{"input": ' + b"9" * 5000 + b"}", "number"),
         (b"[" * 50_000, "nested too deeply"),
         (b'{"input": ' + b"[" * 9 + b"]" * 9 + b"}", "nested too deeply"),
+        (b'{"a\\\\": "\\"", "b": ' + b"[" * 9 + b"]" * 9 + b"}", "nested too deeply"),
     ],
 )
 def test_broken_json_is_refused(service: TestClient, content: bytes, says: str) -> None:
     assert says in message(service.post("/v1/words", content=content, headers=JSON), 422)
+
+
+MANY = {
+    "empty lists": (b"[]", "5,002 lists and numbers; allowed: 2,024"),
+    "lists in lists": (b"[[[]]]", "15,002 lists and numbers"),
+    "words in lists": (b'["a"]', "5,002 lists and numbers"),
+    "objects": (b"{}", "5,002 lists and numbers"),
+    "numbers": (b"1", "4,998 lists and numbers"),
+    "fields": (b'{"a":1}', "5,001 fields; allowed: 64"),
+    "texts": (b'""', "a list has 5,000 items; the limit is 1,000 (the larger of --max-texts and --max-text-words)"),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_what_the_parser_would_take_long_for_is_refused(
+    service: TestClient, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    item, says = MANY[name]
+    content = b'{"input":[' + b",".join([item] * 5000) + b"]}"
+    if name != "texts":  # these are cheap to parse, and refused before each is looked at
+        monkeypatch.setattr(limits, "json", None)
+    monkeypatch.setattr(requests, "checked_text", lambda *_: pytest.fail("each of them was looked at"))
+    assert says in message(service.post("/v1/words", content=content, headers=JSON), 422)
+
+
+def test_many_words_and_signs_within_texts_are_no_lists(service: TestClient) -> None:
+    assert service.post("/v1/tokenize", json={"input": ["[{,:" * 20] * 1000}).status_code == 200
+    assert service.post("/v1/tokenize", json={"input": [["a"] * 10] * 1000}).status_code == 200
+
+
+def test_large_bodies_are_read_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[bool] = []
+
+    def watched(body: bytes, **settings: Any) -> Any:
+        threads.append(asyncio._get_running_loop() is None)
+        return parsed(body, **settings)
+
+    parsed = limits.parsed
+    monkeypatch.setattr(limits, "parsed", watched)
+    with client() as service:
+        assert service.post("/v1/tokenize", json={"input": "a"}).status_code == 200
+        assert service.post("/v1/tokenize", json={"input": ["a " * 1000] * 100}).status_code == 200
+        zipped = gzip.compress(json.dumps({"input": "a"}).encode())
+        headers = {**JSON, "content-encoding": "gzip"}
+        assert service.post("/v1/tokenize", content=zipped, headers=headers).status_code == 200
+    assert threads == [False, True, True]
 
 
 def test_other_types_are_refused(service: TestClient) -> None:
@@ -295,7 +343,7 @@ def test_a_log_line_has_numbers_and_no_texts(service: TestClient, caplog: pytest
         service.post("/v1/words", json={"input": "secret bank"}, headers={"x-request-id": "mine-1"})
         service.post("/v1/words", json={"input": "secret bank", "layers": 7})
         service.get("/secret")
-    fields = [record.fields for record in caplog.records if record.name == "polyseme.serve.access"]  # type: ignore[attr-defined]
+    fields = [record.fields for record in caplog.records if record.name == "polyseme.serve.access"]
     assert [(each["endpoint"], each["status"]) for each in fields] == [("/v1/words", 200), ("/v1/words", 422), ("other", 404)]
     assert fields[0]["words"] == 2 and fields[0]["request_id"] == "mine-1"
     assert "secret" not in str(fields) + caplog.text

@@ -22,7 +22,7 @@ from polyseme.serve import explorer, questions, sense_maps, vectors
 from polyseme.serve.access import AccessLog
 from polyseme.serve.config import ServeConfig
 from polyseme.serve.errors import ApiError, api_error, not_ready, unreadable
-from polyseme.serve.limits import PARSED, Gate, HostCheck
+from polyseme.serve.limits import MAX_NAME, PARSED, Gate, HostCheck
 from polyseme.serve.openapi import (
     EMBEDDINGS,
     ERRORS,
@@ -57,7 +57,6 @@ _HTTP_MESSAGES = {
     404: "there is nothing at this address: /openapi.json lists the endpoints",
     405: "this address does not take this method; allowed: {allowed}",
 }
-_MAX_NAME = 100  # characters of a field's name that an error repeats
 _log = logging.getLogger(__name__)
 
 
@@ -234,7 +233,7 @@ def _invalid(error: RequestValidationError) -> ApiError:
     for each in error.errors():
         if isinstance(cause := each.get("ctx", {}).get("error"), Exception):
             cause.__traceback__ = None  # its frames lead back to it, and would keep the body until a full garbage collection
-        where = ".".join(str(part)[:_MAX_NAME] for part in each["loc"][1:2]) or "the body"
+        where = ".".join(str(part)[:MAX_NAME] for part in each["loc"][1:2]) or "the body"
         message = _MESSAGES.get(each["type"]) or str(each["msg"]).removeprefix("Value error, ")
         lines[where] = f"{lines[where]}, or {message}" if where in lines and message not in lines[where] else message
     text = "; ".join(f"{where}: {message}" for where, message in list(lines.items())[:5])
