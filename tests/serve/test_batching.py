@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from polyseme.nn.pauses import pause
 from polyseme.serve.batching import FEW, Batcher, Item, Operation, QueueFullError
 from tests.encoders.small import elmo, sentences
 
@@ -183,6 +184,68 @@ def test_a_text_larger_than_a_batch_and_than_the_queue_is_computed() -> None:
     async def test() -> None:
         async with batcher(batch_words=2, max_queue_words=3) as queue:
             assert await queue.run(recorder.operation(), items(1, 2, 3, words=5)) == [2, 4, 6]
+
+    run(test)
+
+
+class Long:
+    """An operation with one long text, which goes on to its pauses when it may."""
+
+    def __init__(self, pauses: int) -> None:
+        self.pauses, self.paused = pauses, 0
+        self.began, self.free, self.ended = threading.Event(), threading.Event(), threading.Event()
+        self.operation = Operation("long", self.compute)
+
+    def compute(self, contents: list[Any]) -> list[Any]:
+        self.began.set()
+        assert self.free.wait(10)
+        try:
+            for _ in range(self.pauses):
+                pause()
+                self.paused += 1
+        finally:
+            self.ended.set()
+        return contents
+
+
+def test_short_texts_go_first_in_the_pauses_of_a_long_one() -> None:
+    long, order = Long(pauses=2), list[list[Any]]()
+
+    def short(contents: list[Any]) -> list[Any]:
+        pause()  # nothing: a short text has no pauses inside of another's
+        order.append([long.paused, *contents])
+        return contents
+
+    async def test() -> None:
+        async with batcher(batch_words=8) as queue:
+            first = asyncio.create_task(queue.run(long.operation, items("long", words=100)))
+            await until(long.began.is_set)
+            operations = [Operation("a", short), Operation("b", short), Operation("quiet", short, background=True)]
+            given = [(0, 1, 1), (1, 2, 1), (1, 3, 3), (0, 4, 2), (0, 5, 1), (2, 6, 1)]  # operation, content, words
+            others = [asyncio.create_task(queue.run(operations[n], items(each, words=words))) for n, each, words in given]
+            await until(lambda: queue.queue_words == 8)
+            long.free.set()
+            await asyncio.gather(first, *others)
+            assert queue.queue_words == 0 and queue.expected_wait() >= 0
+        assert order == [[0, 1, 4, 5], [1, 2], [2, 3], [2, 6]]  # the third of "b" has more than a quarter of a batch
+
+    run(test)
+
+
+def test_a_long_text_that_nobody_waits_for_ends_at_the_next_pause() -> None:
+    long = Long(pauses=1000)
+
+    async def test() -> None:
+        async with batcher() as queue:
+            gone = asyncio.create_task(queue.run(long.operation, items("long", words=100)))
+            await until(long.began.is_set)
+            gone.cancel()
+            await asyncio.wait({gone})
+            long.free.set()
+            await until(long.ended.is_set)
+            assert long.paused == 0
+            assert await queue.run(Operation("next", lambda some: some), items(1)) == [1]
+            assert queue.refusal_of_next(0) is None and queue.expected_wait() == 0
 
     run(test)
 

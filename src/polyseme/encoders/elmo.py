@@ -37,6 +37,7 @@ from polyseme.nn.lstm.layers import LstmState
 from polyseme.nn.meta_init import meta_init
 from polyseme.nn.output.full import OutputLayer, TiedSoftmax
 from polyseme.nn.packing import Packing
+from polyseme.nn.pauses import pause, piece
 from polyseme.nn.stacked_bilstm import final_states
 from polyseme.nn.to_device import to_device
 from polyseme.nn.transformer import BiTransformer
@@ -391,14 +392,15 @@ class Elmo(BidirectionalLanguageModel, Encoder):
         while the backward one reads on from the right, and only the results have the full length. Transformers look back at
         all words, so their memory grows linearly with the text.
         """
-        if self.config.architecture == "transformer":
-            chunk = None
+        chunk = None if self.config.architecture == "transformer" else piece(chunk)
         half, width = self.config.half, self.config.output
         # padding stays unwritten, and callers do not read it; only layers narrower than others need zeros
         make = torch.empty if self.config.dim == width else torch.zeros
         out = make(self.config.num_layers + 1, *index.shape, 2 * half, device=self.device, dtype=state.cell.dtype)
         steps, every = index.shape[1], torch.arange(int(index.max()) + 1)
         for begin in range(0, steps, chunk or steps):
+            if begin:
+                pause()
             alive = (lengths > begin).nonzero()[:, 0]
             packing = Packing((lengths[alive] - begin).clamp(max=chunk or steps))
             rows = alive[packing.rows]

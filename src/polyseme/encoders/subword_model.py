@@ -26,10 +26,11 @@ from polyseme.encoders.config import SubwordConfig
 from polyseme.encoders.sequence import split_texts
 from polyseme.encoders.subword_library import FAMILIES, family_of, read_network, read_tokenizer, submodule, write_network
 from polyseme.encoders.subword_windows import windows
+from polyseme.nn.pauses import pause, piece
 from polyseme.text.subwords import SubwordTokenizer
 from polyseme.text.words import WHITESPACE, Splitter, get_splitter
 
-_AT_A_TIME = 1 << 14  # subwords that are read together without gradients
+_AT_A_TIME, _WITH_PAUSES = 1 << 14, 1 << 11  # subwords that are read together without gradients, and between two pauses
 _NO_VECTOR_NEEDS = ("architectures", "dtype", "transformers_version", "_name_or_path")
 
 
@@ -211,9 +212,11 @@ class SubwordModel(Encoder):
     def _read(self, inputs: SubwordInputs) -> tuple[Tensor, Tensor]:
         """Return all layers of the subwords that make words (layers, taken, dim), the top of first tokens (windows, dim)."""
         count, length = inputs.ids.shape
-        step = count if torch.is_grad_enabled() else max(1, _AT_A_TIME // length)
+        step = count if torch.is_grad_enabled() else max(1, (piece(_AT_A_TIME, _WITH_PAUSES) or _AT_A_TIME) // length)
         found, firsts = [], []
         for begin in range(0, count, step):
+            if begin:
+                pause()
             end = min(begin + step, count)
             types = None if inputs.types is None else inputs.types[begin:end]
             hidden = self.hidden(inputs.ids[begin:end], inputs.attention[begin:end], types)

@@ -8,7 +8,8 @@ from the model's start state, so its vectors do not depend on the texts beside i
 - A request is refused at once if what is before it will take longer than a limit, by the speed of the last batches, or has more
   words than another limit. Words alone would mean a long wait on a slow machine, and on a fast one refusals without need. The
   refusal says when to try again. Some requests may always wait: a slow model takes long for each.
-- Texts of a request that was cancelled, because its client has gone, are dropped.
+- A long text is computed a piece at a time (`polyseme.nn.pauses`), and after each piece a batch of short ones goes first.
+- Texts of a request that was cancelled, because its client has gone, are dropped; a long one also while it is computed.
 - If a batch fails, its halves are tried, and so on: the text that cannot be computed fails alone.
 """
 
@@ -27,16 +28,21 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from polyseme.base.errors import PolysemeError
+from polyseme.nn.pauses import pausing
 from polyseme.serve.speed import SpeedMeter
 
 BATCH_WORDS, MAX_QUEUE_WORDS, MAX_WAIT = 2048, 32768, 1.0
 FEW = 64
 """Requests that may always wait, however long: so many clients may ask a slow model at a time."""
-_PARTS = 4  # parts of a large request that make a batch: many large requests take turns in small steps
+_PARTS = 4  # parts of a large request that make a batch: many large requests take turns in small steps; longer texts are long
 _BATCHES_AHEAD = 2  # a large request fills the queue up to this, so that the thread never waits for it; the rest waits outside
 _BURST, _BURST_SECONDS = 3, 2.0  # for so long, so many times the wait is allowed: a short burst or stall is no overload
 _MAX_RETRY_SECONDS = 60
 _log = logging.getLogger(__name__)
+
+
+class _Abandoned(BaseException):
+    """Nobody waits any more for what is being computed."""
 
 
 class QueueFullError(PolysemeError):
@@ -143,6 +149,8 @@ class Batcher:
         self._parts_unfinished = 0
         self._crowded_since: float | None = None
         self._speed = SpeedMeter(batch_words)
+        self._computed: list[_Entry] = []  # by the thread, outside of pauses
+        self._paused = 0.0  # seconds
         self._thread = threading.Thread(target=self._work, name="polyseme-compute", daemon=True)
         self._thread.start()
 
@@ -303,23 +311,39 @@ class Batcher:
     # ---- the thread that computes
 
     def _work(self) -> None:
-        with self._around():
+        with self._around(), pausing(self._pause):
             while (taken := self._next_batch()) is not None:
-                operation, batch = taken
-                begin = time.monotonic()
-                results = compute_alone(operation, [entry.item.content for entry in batch])
-                if not operation.background:
-                    self._measure(operation, batch, begin, time.monotonic())
-                with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                    self._loop.call_soon_threadsafe(self._deliver, batch, results)
+                self._computed = taken[1]
+                with suppress(_Abandoned):
+                    self._compute(*taken)
+
+    def _compute(self, operation: Operation, batch: list[_Entry]) -> None:
+        begin, paused = time.monotonic(), self._paused
+        results = compute_alone(operation, [entry.item.content for entry in batch])
+        if not operation.background:
+            self._measure(operation, batch, begin, time.monotonic() - begin - (self._paused - paused))
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._deliver, batch, results)
+
+    def _pause(self) -> None:
+        """Compute a batch of short texts that wait while a long one is being computed; stop that if nobody waits for it."""
+        if all(entry.part.dropped for entry in self._computed):
+            raise _Abandoned
+        begin = time.monotonic()
+        with self._arrived:
+            self._forget_dropped()
+            taken = self._take(longest=max(self.batch_words // _PARTS, 1))
+        if taken is not None:
+            self._compute(*taken)
+        self._paused += time.monotonic() - begin
 
     def _next_batch(self) -> tuple[Operation, list[_Entry]] | None:
         """Wait for texts, and take a batch; None: the batcher is closed and nothing is left."""
         with self._arrived:
             while True:
                 self._forget_dropped()
-                if self._queues:
-                    return self._take()
+                if (taken := self._take()) is not None:
+                    return taken
                 if self._closed:
                     return None
                 self._arrived.wait()
@@ -332,29 +356,43 @@ class Batcher:
             if not queue:
                 del self._queues[key], self._operations[key]
 
-    def _take(self) -> tuple[Operation, list[_Entry]]:
-        """Take the text that has waited longest, and what fits beside it."""
-        key = min(self._queues, key=lambda key: self._queues[key][0].number)
+    def _take(self, longest: float = math.inf) -> tuple[Operation, list[_Entry]] | None:
+        """Take the text that has waited longest, and what fits beside it; texts of more words than `longest` stay."""
+        firsts = {key: number for key in self._queues if (number := self._first(key, longest)) is not None}
+        if not firsts:
+            return None
+        key = min(firsts, key=firsts.__getitem__)
         queue, operation, batch, words = self._queues[key], self._operations[key], list[_Entry](), 0
-        while queue and (not batch or words + queue[0].words <= self.batch_words):
+        stay = list[_Entry]()
+        while queue and (queue[0].words > longest or not batch or words + queue[0].words <= self.batch_words):
             entry = queue.popleft()
             if entry.part.dropped:
+                continue
+            if entry.words > longest:
+                stay.append(entry)
                 continue
             batch.append(entry)
             words += entry.words
             if not operation.background:
                 entry.part.queued_words -= entry.words
+        queue.extendleft(reversed(stay))
         if not operation.background:
             self._count(-words)
         if not queue:
             del self._queues[key], self._operations[key]
         return operation, batch
 
-    def _measure(self, operation: Operation, batch: list[_Entry], begin: float, end: float) -> None:
+    def _first(self, key: Hashable, longest: float) -> int | None:
+        """The number of the first text of a queue that may be taken; background work is not done in pauses."""
+        if longest < math.inf and self._operations[key].background:
+            return None
+        return next((entry.number for entry in self._queues[key] if entry.words <= longest and not entry.part.dropped), None)
+
+    def _measure(self, operation: Operation, batch: list[_Entry], begin: float, seconds: float) -> None:
         words = sum(entry.words for entry in batch)
-        self._speed.observe(operation.kind, words, end - begin)
+        self._speed.observe(operation.kind, words, seconds)
         if self._observer is not None:
-            self._observer.batch_done(words, [begin - entry.arrived for entry in batch], max(end - begin, 1e-6))
+            self._observer.batch_done(words, [begin - entry.arrived for entry in batch], max(seconds, 1e-6))
 
 
 def _words(items: Sequence[Item]) -> int:

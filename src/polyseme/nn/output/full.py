@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from polyseme.nn.output.inplace_softmax import softmax_
+from polyseme.nn.pauses import pause
 
 SCORES = 1 << 24  # scores in memory at a time
 SCORES_CUDA = 1 << 27  # in training on a GPU, which small products leave idle
@@ -76,8 +77,11 @@ class FullSoftmax(OutputLayer):
 
     def log_probs(self, states: Tensor, targets: Tensor, *, numbers: int = SCORES) -> Tensor:
         step = max(1, numbers // self.size)
-        slices = range(0, len(states), step)
-        parts = [self(states[i : i + step]).gather(1, targets[i : i + step, None]).squeeze(1) for i in slices]
+        parts = []
+        for i in range(0, len(states), step):
+            if i:
+                pause()
+            parts.append(self(states[i : i + step]).gather(1, targets[i : i + step, None]).squeeze(1))
         return torch.cat(parts) if parts else states.new_zeros(0)
 
     def loss(self, states: Tensor, targets: Tensor) -> Losses:
