@@ -70,6 +70,16 @@ def test_all_views_in_both_languages_and_themes(open_page: Any, view: str, width
         assert page.evaluate("document.documentElement.lang") == ("zh-Hans" if language == "zh" else "en")
 
 
+def test_a_phone_shows_the_changed_word_and_whole_fields(open_page: Any) -> None:
+    phone = {"viewport": {"width": 390, "height": 800}}
+    page = open_page(f"#/edit?text={TEXT}&word=8&to=mat", **phone)
+    page.wait_for_selector(".matrix .changed")
+    page.wait_for_function("document.querySelector('.matrix .changed').getBoundingClientRect().right <= innerWidth")
+    page = open_page("#/tasks?task=classification-mean", **phone)
+    page.wait_for_selector(".drawn .panel")
+    assert page.evaluate("task.getBoundingClientRect().right <= document.querySelector('main textarea').getBoundingClientRect().right")
+
+
 def test_markup_is_shown_as_text_and_the_link_follows(open_page: Any) -> None:
     page = open_page("#/sentence")
     page.fill("#text", EVIL)

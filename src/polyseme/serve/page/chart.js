@@ -13,11 +13,17 @@ function ticks(low, high, count = 4, least = 0) {
 
 const short = (value) => (Math.abs(value) >= 10000 ? `${number(value / 1000, 0)}k` : number(value, Math.abs(value) < 10 && value % 1 ? 2 : 0));
 
-// lines: [{name, shade, points: [[x, y], ...]}]
+// The mark of a curve, a full or (`hollow`) an empty circle: there are more runs than colours that can be told apart.
+export function mark(cx, cy, r, fill, hollow, inside = "none") {
+  return svg("circle", hollow ? {cx, cy, r: r - r / 6, fill: inside, stroke: fill, "stroke-width": r / 3} : {cx, cy, r, fill});
+}
+
+// lines: [{name, shade, hollow, points: [[x, y], ...]}]
 export function chart(title, unit, lines) {
   const width = Math.min(560, Math.max(innerWidth - 40, 320)), height = 300, box = {left: 62, right: 16, top: 40, bottom: 40};
   const all = lines.flatMap(({points}) => points), xs = all.map(([x]) => x), ys = all.map(([, y]) => y);
-  const x0 = Math.min(...xs), x1 = Math.max(...xs, x0 + 1), low = Math.min(...ys), high = Math.max(...ys);
+  const alone = xs.every((each) => each === xs[0]) ? 0.5 : 0; // then it is drawn in the middle
+  const x0 = Math.min(...xs) - alone, x1 = Math.max(...xs) + alone, low = Math.min(...ys), high = Math.max(...ys);
   const margin = (high - low || Math.abs(high) || 1) * 0.06, y0 = low - margin, y1 = high + margin;
   const x = (value) => box.left + (value - x0) / (x1 - x0) * (width - box.left - box.right);
   const y = (value) => height - box.bottom - (value - y0) / (y1 - y0) * (height - box.top - box.bottom);
@@ -29,10 +35,10 @@ export function chart(title, unit, lines) {
   });
   ticks(x0, x1, 5, 1).forEach((value) => parts.push(text(x(value), height - box.bottom + 18, short(value), {"text-anchor": "middle"})));
   parts.push(text(width - box.right, height - 6, unit, {"text-anchor": "end"}));
-  lines.forEach(({points, shade, name}) => {
+  lines.forEach(({points, shade, hollow, name}) => {
     parts.push(svg("polyline", {points: points.map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" "), fill: "none",
-      stroke: color(shade), "stroke-width": 2, "stroke-linejoin": "round"}, svg("title", null, name)));
-    if (points.length < 30) points.forEach(([at, value]) => parts.push(svg("circle", {cx: x(at), cy: y(value), r: 3, fill: color(shade)})));
+      stroke: color(shade), "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": hollow && "7 4"}, svg("title", null, name)));
+    if (points.length < 30) points.forEach(([at, value]) => parts.push(mark(x(at), y(value), hollow ? 4 : 3, color(shade), hollow, color("card"))));
   });
   return svg("svg", {viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": title}, parts);
 }

@@ -211,6 +211,10 @@ export default {
   "score.perplexity": "perplexity",
   "score.accuracy": "accuracy",
   "score.f1": "F1",
+  "score.spearman": "Spearman",
+  "score.matthews": "Matthews",
+  "score.bleu": "BLEU",
+  "score.exact": "exact match",
   "training.live": "training",
   "training.quiet": "not running",
 };

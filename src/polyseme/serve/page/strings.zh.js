@@ -211,6 +211,10 @@ export default {
   "score.perplexity": "困惑度",
   "score.accuracy": "准确率",
   "score.f1": "F1",
+  "score.spearman": "斯皮尔曼",
+  "score.matthews": "马修斯",
+  "score.bleu": "BLEU",
+  "score.exact": "完全匹配",
   "training.live": "训练中",
   "training.quiet": "未在进行",
 };

@@ -68,14 +68,17 @@ export function show(root, {model, values, signal, note}) {
     }
   }
 
-  function compare(words) {
+  async function compare(words) {
     if (!state.to) return replace(result, empty(t("edit.type")));
-    return fillResult(async () => {
+    await fillResult(async () => {
       const other = words.map((word, at) => (at === state.word ? state.to : word));
       const [before, after] = await vectors(model.id, [words, other], signal);
       const moved = before.layers.map((layer, depth) => layer.map((vector, at) => Math.max(1 - cosine(vector, after.layers[depth][at]), 0)));
       return picture(words, state, moved);
     });
+    const cell = result.querySelector(".changed"), region = cell?.closest(".scroll");
+    if (region) region.scrollLeft = cell.offsetLeft - (region.clientWidth - cell.offsetWidth) / 2; // it may be wider than a phone
+    return result;
   }
 
   root.append(h("p", {class: "lead"}, t("edit.lead")), h("label", {class: "hidden", for: "text"}, t("sentence.input")), input,
@@ -94,7 +97,7 @@ function picture(words, state, moved) {
   const named = shown(words, state);
   const most = Math.max(...moved.flatMap((layer) => layer.filter((_, at) => at !== state.word)), 0.05);
   const shade = (value) => `${Math.round(100 * Math.min(value / most, 1))}%`;
-  const head = h("tr", null, h("th", {scope: "col"}, t("map.layer")), named.map((word) => h("th", {scope: "col", class: "said"}, word)));
+  const head = h("tr", null, h("th", {scope: "col"}, t("map.layer")), named.map((word, at) => h("th", {scope: "col", class: at === state.word ? "said changed" : "said"}, word)));
   const rows = depths.map((depth) => h("tr", null, h("th", {scope: "row"}, t("layer", {number: depth})), named.map((_, at) =>
     h("td", {class: "cell", vars: {shade: shade(moved[depth][at])}}, number(moved[depth][at], 2)))));
   return [

@@ -1,7 +1,7 @@
 // Training: the curves of the runs in a folder (`--runs`), while they go on.
 
 import {get} from "../api.js";
-import {chart} from "../chart.js";
+import {chart, mark} from "../chart.js";
 import {color, h, replace, svg} from "../dom.js";
 import {empty, failure} from "../notices.js";
 import {exportBar} from "../saving.js";
@@ -30,13 +30,13 @@ export function show(root, {values, signal, note}) {
   function draw(found) {
     if (!found.folder) return replace(place, empty(t("training.none")));
     if (!found.runs.length) return replace(place, empty(t("training.empty")));
-    const runs = found.runs.map((run, at) => ({...run, shade: `c${at % MOST}`}));
+    const runs = found.runs.map((run, at) => ({...run, shade: `c${at % MOST}`, hollow: Math.floor(at / MOST) % 2 === 1}));
     const shown = runs.filter((run) => !hidden.has(run.name));
     const charts = CURVES.flatMap((curve) => {
       const drawn = shown.filter((run) => run[curve].points.length);
       const names = [...new Set(drawn.map((run) => run[curve].name))]; // one picture for each kind of score
       return names.map((name) => chart(curve === "dev" ? t("training.score", {name: named("score", name)}) : t(`training.${curve}`), t("training.steps"),
-        drawn.filter((run) => run[curve].name === name).map((run) => ({name: run.name, shade: run.shade, points: run[curve].points}))));
+        drawn.filter((run) => run[curve].name === name).map((run) => ({name: run.name, shade: run.shade, hollow: run.hollow, points: run[curve].points}))));
     });
     const at = [...place.querySelectorAll("input")].indexOf(document.activeElement);
     replace(place, table(runs, hidden, () => {
@@ -52,7 +52,7 @@ export function show(root, {values, signal, note}) {
 }
 
 function table(runs, hidden, changed) {
-  const head = ["run", "state", "step", "loss", "dev", "speed"].map((name) => h("th", {scope: "col"}, t(`training.${name}`)));
+  const head = ["run", "dev", "loss", "speed", "step", "state"].map((name) => h("th", {scope: "col"}, t(`training.${name}`)));
   const end = (curve, digits) => (curve.points.length ? number(curve.points.at(-1)[1], digits) : "–");
   const rows = runs.map((run) => {
     const box = h("input", {type: "checkbox", checked: !hidden.has(run.name), onchange: () => {
@@ -60,10 +60,10 @@ function table(runs, hidden, changed) {
       else hidden.add(run.name);
       changed();
     }});
-    const sign = svg("svg", {viewBox: "0 0 18 18", width: 18, height: 18, class: "sign", "aria-hidden": "true"}, svg("circle", {cx: 9, cy: 9, r: 6, fill: `var(--${run.shade})`}));
+    const sign = svg("svg", {viewBox: "0 0 18 18", width: 18, height: 18, class: "sign", "aria-hidden": "true"}, mark(9, 9, 6, `var(--${run.shade})`, run.hollow));
     return h("tr", null, h("th", {scope: "row"}, h("label", {class: "run"}, box, sign, run.name)),
-      h("td", null, run.live ? h("b", {class: "live"}, t("training.live")) : t("training.quiet")), h("td", null, number(run.step)),
-      h("td", null, end(run.loss, 3)), h("td", null, end(run.dev, 3), run.dev.name && h("small", null, ` ${named("score", run.dev.name)}`)), h("td", null, end(run.speed, 0)));
+      h("td", null, end(run.dev, 3), run.dev.name && h("small", null, ` ${named("score", run.dev.name)}`)), h("td", null, end(run.loss, 3)),
+      h("td", null, end(run.speed, 0)), h("td", null, number(run.step)), h("td", null, run.live ? h("b", {class: "live"}, t("training.live")) : t("training.quiet")));
   });
   return h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": t("training.runs")}, h("table", {class: "runs"}, h("thead", null, h("tr", null, head)), h("tbody", null, rows)));
 }
@@ -71,7 +71,7 @@ function table(runs, hidden, changed) {
 // All charts below each other, under the names of the runs.
 function joinedPicture(charts, runs) {
   const width = Number(charts[0].getAttribute("viewBox").split(" ")[2]), top = 24 * runs.length + 16;
-  const names = runs.flatMap((run, at) => [svg("circle", {cx: 22, cy: 24 * at + 22, r: 6, fill: color(run.shade)}),
+  const names = runs.flatMap((run, at) => [mark(22, 24 * at + 22, 6, color(run.shade), run.hollow),
     svg("text", {x: 38, y: 24 * at + 27, "font-size": 14, "font-family": "sans-serif", fill: color("ink")}, run.name)]);
   const copies = charts.map((each, at) => {
     const copy = each.cloneNode(true);
