@@ -77,7 +77,9 @@ def test_a_phone_shows_the_changed_word_and_whole_fields(open_page: Any) -> None
     page.wait_for_function("document.querySelector('.matrix .changed').getBoundingClientRect().right <= innerWidth")
     page = open_page("#/tasks?task=classification-mean", **phone)
     page.wait_for_selector(".drawn .panel")
-    assert page.evaluate("task.getBoundingClientRect().right <= document.querySelector('main textarea').getBoundingClientRect().right")
+    ends = "['#task', 'main textarea'].map((each) => document.querySelector(each).getBoundingClientRect().right)"
+    task, text = page.evaluate(ends)
+    assert task <= text
 
 
 def test_markup_is_shown_as_text_and_the_link_follows(open_page: Any) -> None:
