@@ -231,11 +231,14 @@ def _measure(rows: Sequence[ComparisonRow], name: str) -> str:
 
 
 def _finish(figure: Any, path: str | Path, *, columns: int = 4) -> Path:
-    """Add the legend and write the file."""
+    """Add the legend, in as many columns as fit, and write the file."""
     marks = {name: mark for axes in figure.axes for mark, name in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(
-        [*marks.values()], [*marks], loc="outside lower center", ncols=columns, frameon=False, fontsize=10, labelcolor=TEXT
-    )
+    style = {"loc": "outside lower center", "frameon": False, "fontsize": 10, "labelcolor": TEXT}
+    legend = figure.legend([*marks.values()], [*marks], ncols=columns, **style)
+    while columns > 1 and legend.get_window_extent().width > figure.bbox.width:
+        legend.remove()
+        columns -= 1
+        legend = figure.legend([*marks.values()], [*marks], ncols=columns, **style)
     path = Path(path)
     with atomic(path) as part:
         figure.savefig(part, format=kind_of(path), dpi=150)
