@@ -8,6 +8,8 @@ All on this machine, over loopback. What is measured, and its bar:
 - rate: 80 % of the capacity at a constant arrival rate (default: five minutes with `--seconds 300`). Bar: no failure.
 - overload: three times the capacity. Bar: 429, and answers as before within two seconds after it.
 - memory: private memory after requests for a minute, and after as many requests as an hour at 80 % has. Bar: 5 % more.
+- others: the longest wait for `/livez` and for a short request while another client sends four million empty lists, or one
+  text of 4,200 words
 - peer: requests/s of one sentence each at 1, 8 and 64 clients, beside `benchmarks.service_peer`: FastAPI as people write it,
   one `encode` a request, with the same model, and with one of sentence-transformers of the same size (where it is installed)
 """
@@ -29,7 +31,7 @@ from benchmarks.service_client import Connection, Request, ServiceProcess, close
 from benchmarks.service_peer import OTHER
 from benchmarks.workload import sentences
 
-PARTS = ("ratio", "capacity", "rate", "overload", "memory", "peer")
+PARTS = ("ratio", "capacity", "rate", "overload", "memory", "others", "peer")
 RATIO_BAR, MEMORY_BAR, RECOVERY_BAR = 0.7, 1.05, 2.0
 BULK, BULK_CLIENTS, CLIENTS = 64, 4, 64
 
@@ -128,6 +130,30 @@ def memory(service: ServiceProcess, requests: list[Request], per_second: float, 
     return {"first_mb": first, "last_mb": last, "requests": 60 * minute, "within_bar": last <= MEMORY_BAR * first}
 
 
+def others(service: ServiceProcess) -> dict[str, Any]:
+    """The longest waits of others while a request is hard to answer."""
+    text = ["the", "bank", "of", "the", "river", "."] * 700
+    hard = {"lists": Request.post("/v1/words", {"input": [[]] * 4_000_000}, 0), "long_text": single([text])[0]}
+    easy = {"livez": Request(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n", 0), "short": single([text[:6]])[0]}
+
+    async def run(request: Request) -> dict[str, Any]:
+        connections, waits = [Connection(service.port), Connection(service.port)], {name: [0.0] for name in easy}
+        begin, load = time.perf_counter(), asyncio.create_task(connections[0].ask(request))
+        await asyncio.sleep(0.2)  # until it is being read or computed
+        while not load.done():
+            for name, each in easy.items():
+                sent = time.perf_counter()
+                await connections[1].ask(each)
+                waits[name].append(time.perf_counter() - sent)
+        status, seconds = await load, time.perf_counter() - begin
+        for connection in connections:
+            connection.close()
+        longest = {f"longest_{name}_s": round(max(each), 2) for name, each in waits.items()}
+        return {"status": status, "seconds": round(seconds, 2), "asked": len(waits["short"]) - 1, **longest}
+
+    return {name: asyncio.run(run(request)) for name, request in hard.items()}
+
+
 def peer(model: str, service: ServiceProcess, texts: list[list[str]], seconds: float) -> dict[str, Any]:
     lines = [" ".join(text) for text in texts]
     ours = [Request.post("/v1/embeddings", {"input": [line]}, 1, "application/json") for line in lines]
@@ -174,6 +200,8 @@ def main() -> None:
             result["overload"] = overload(service, requests, 3 * most["requests_per_s"], min(seconds, 30))
         if "memory" in wanted:
             result["memory"] = memory(service, requests, 0.8 * most["requests_per_s"], options.memory_seconds)
+        if "others" in wanted:
+            result["others"] = others(service)
         if "peer" in wanted:
             result["peer"] = peer(options.model, service, texts, min(seconds, 30))
     print(json.dumps(result, indent=2))
