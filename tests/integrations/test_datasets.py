@@ -12,7 +12,7 @@ pytest.importorskip("datasets", reason="needs datasets (extra datasets)")
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Sequence, Value
 
 import polyseme
-from polyseme.base.errors import UsageError
+from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.encoders.elmo import Elmo
 from polyseme.integrations.datasets import add_predictions, add_vectors
 from polyseme.text.files.data_tables import table_rows
@@ -70,6 +70,19 @@ def test_reading_and_tasks_without_columns(tmp_path: Path) -> None:
     assert [each.answers for each in questions] == [("Rome",), ()]
     with pytest.raises(UsageError, match="trained from files"):
         write_dataset(data, "roles", tmp_path, "data")
+
+
+def test_errors_name_the_argument_and_no_temporary_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^data has no rows: give a table with labelled examples"):
+        polyseme.train("classification", TEXTS.select([]), out=tmp_path / "task")
+    with pytest.raises(PolysemeError, match=r"^data has no column with a well-known name for the text"):
+        polyseme.train("classification", Dataset.from_dict({"a": ["x"], "b": ["y"]}), out=tmp_path / "task")
+    with pytest.raises(UsageError, match="data is None; expected the path of a file with labelled data"):
+        polyseme.train("classification", None, out=tmp_path / "task")
+    with pytest.raises(UsageError, match="task is None; expected the folder of a trained task"):
+        add_predictions(TEXTS, task=None)
+    with pytest.raises(UsageError, match="the task is None; expected its folder"):
+        polyseme.load_task(None)
 
 
 def test_splits_are_named(tmp_path: Path) -> None:

@@ -48,3 +48,13 @@ def test_wrong_calls_are_refused(folder: Path) -> None:
         keyed_vectors(folder, SENTENCES)
     with pytest.raises(PolysemeError, match="none of the words"):
         keyed_vectors(folder, SENTENCES, ["zebra"])
+    with pytest.raises(UsageError, match="words is the string 'bank'; expected a list"):
+        keyed_vectors(folder, SENTENCES, "bank")
+    with pytest.raises(UsageError, match="sentences is the string"):
+        keyed_vectors(folder, SENTENCES[0], ["bank"])  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"words is \[\]; expected a list of one word or more"):
+        keyed_vectors(folder, SENTENCES, [])
+    with pytest.raises(UsageError, match=r"no option group .did you mean 'groups'"):
+        keyed_vectors(folder, SENTENCES, ["bank"], group=2)
+    with pytest.raises(UsageError, match=r"expected KeyedVectors, got str; a Word2Vec or FastText has them as model\.wv"):
+        from_keyed_vectors("vectors.txt")

@@ -50,6 +50,49 @@ def test_modules_of_others_are_refused(folder: Path, tmp_path: Path) -> None:
         load(tmp_path / "saved")
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "is not a list of objects with type and path"),
+        ("[1]", "is not a list of objects with type and path"),
+        ("[]", "names no module"),
+        ('[{"type": "sentence_transformers.nothing.Pooling", "path": ""}]', "allowed: modules of the installed"),
+        ('[{"type": "sentence_transformers.util.Nothing", "path": ""}]', "allowed: modules of the installed"),
+        ('[{"type": "sentence_transformers.util.batch_to_device", "path": ""}]', "allowed: modules of the installed"),
+    ],
+)
+def test_broken_lists_of_modules_are_refused(content: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "modules.json").write_text(content)
+    with pytest.raises(PolysemeError, match=said):
+        load(tmp_path)
+
+
+def test_wrong_folders_and_texts_are_named(folder: Path) -> None:
+    for place in (None, folder):  # a model of ours is no SentenceTransformer yet
+        with pytest.raises(PolysemeError, match=r"is not the folder of a saved .*: write one with"):
+            load(place)
+    model = sentence_transformer(folder, device="cpu")
+    for text in (None, 3, ["a", "b", "c"], ["a", None]):
+        with pytest.raises(PolysemeError, match="expected texts, or pairs of texts; got"):
+            model.encode([text])
+    with pytest.raises(PolysemeError, match="max_seq_length is 0; allowed: 1 or more"):
+        ElmoModule(folder, max_seq_length=0)
+
+
+def test_empty_texts_are_zeros_in_any_batch(folder: Path) -> None:
+    model = sentence_transformer(folder, device="cpu")
+    vectors = model.encode(["", SENTENCES[0], ""])
+    assert not vectors[[0, 2]].any()
+    np.testing.assert_allclose(vectors[1], model.encode(SENTENCES[0]), atol=1e-6)
+    assert not model.encode("").any() and len(model.encode([])) == 0
+
+
+def test_a_prompt_stands_before_a_text_and_the_first_of_a_pair(folder: Path) -> None:
+    model = sentence_transformer(folder, device="cpu")
+    np.testing.assert_array_equal(model.encode(["cat"], prompt="a "), model.encode(["a cat"]))
+    np.testing.assert_array_equal(model.encode([("cat", "the mat")], prompt="a "), model.encode([("a cat", "the mat")]))
+
+
 @pytest.mark.slow
 def test_processes_do_not_block_each_other(folder: Path) -> None:
     model = sentence_transformer(folder, device="cpu")

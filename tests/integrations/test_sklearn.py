@@ -56,6 +56,47 @@ def test_texts_in_wrong_containers_are_refused(folder: Path) -> None:
         Embedder(folder).transform("one text")
     with pytest.raises(UsageError, match="give a column"):
         Embedder(folder).transform(np.array([["a"], ["b"]]))
+    with pytest.raises(UsageError, match="got a dictionary: give one of its values"):
+        Embedder(folder).transform({"text": SENTENCES})
+    with pytest.raises(UsageError, match="expected a list of texts, got NoneType"):
+        Embedder(folder).transform(None)
+    with pytest.raises(UsageError, match="a text is a string or a list of words; got None"):
+        Embedder(folder).transform(["a", None])
+    assert Embedder(folder).transform([]).shape == (0, Embedder(folder).transform(["a"]).shape[1])
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        (None, "the target y is None: give a label for each text"),
+        ("ab" * 3, "y is the string 'ababab'; expected a list with a label for each text"),
+        (["a", None] * 3, "text 1 has the label None: give it a label, or leave the text out"),
+        (["a", float("nan")] * 3, "text 1 has the label nan"),
+    ],
+)
+def test_missing_labels_are_named(y: object, said: str, folder: Path) -> None:
+    with pytest.raises(UsageError, match=said):
+        TextClassifier(folder, **FAST).fit(SENTENCES * 2, y)
+
+
+@pytest.mark.parametrize("y", [["NV"] * 4, [None] * 4, [["N"]] * 4])
+def test_tags_are_lists_as_long_as_sentences(y: list, folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"sentence 0 is \['a', 'cat'\] with .*; expected words and as many tags, in lists"):
+        Tagger(folder, **FAST).fit([["a", "cat"]] * 4, y)
+    with pytest.raises(UsageError, match="give a list of tags for each text"):
+        Tagger(folder, **FAST).fit([["a", "cat"]] * 4, None)
+
+
+def test_wrong_settings_are_named(folder: Path) -> None:
+    labels = ["a", "b", "a"]
+    with pytest.raises(UsageError, match=r"settings is .*; expected a dictionary"):
+        TextClassifier(folder, settings=["epochs"]).fit(SENTENCES, labels)
+    with pytest.raises(UsageError, match="random_state is None; expected a whole number"):
+        TextClassifier(folder, random_state=None).fit(SENTENCES, labels)
+    with pytest.raises(UsageError, match="encoder is None; expected none, a name, a loaded model"):
+        TextClassifier(None).fit(SENTENCES, labels)
+    with pytest.raises(UsageError, match=r"0 examples are too few .*: give 2 or more"):
+        TextClassifier(folder).fit([], [])
 
 
 def test_clones_share_a_loaded_model(model: Elmo) -> None:

@@ -139,6 +139,33 @@ def test_left_padding_and_missing_characters_are_refused(exported: Path) -> None
         model(input_ids=inputs["input_ids"])
 
 
+def test_empty_texts_in_batches_of_a_collator(exported: Path) -> None:
+    model, tokenizer = AutoModel.from_pretrained(exported), AutoTokenizer.from_pretrained(exported)
+    assert tokenizer("")["attention_mask"] == []
+    rows = [tokenizer(text) for text in ("", "the cat", "")]
+    for order in ([0, 1, 2], [1, 0, 2]):
+        batch = DataCollatorWithPadding(tokenizer)([dict(rows[number]) for number in order])
+        assert batch["attention_mask"].sum(1).tolist() == [2 * (number == 1) for number in order]
+        with torch.no_grad():
+            found = model(**batch).last_hidden_state[order.index(1)]
+            torch.testing.assert_close(found, model(**tokenizer("the cat", return_tensors="pt")).last_hidden_state[0])
+
+
+def test_wrong_arguments_are_named(exported: Path, folder: Path, tmp_path: Path) -> None:
+    model, tokenizer = AutoModel.from_pretrained(exported), AutoTokenizer.from_pretrained(exported)
+    for given in (None, [[1]], "a b"):
+        with pytest.raises(UsageError, match=r"input_ids is .*; expected a tensor: call the tokenizer with"):
+            model(given)
+    with pytest.raises(UsageError, match="expected a PolysemePreTrainedModel, got PolysemeTokenizer"):
+        integration.to_encoder(tokenizer, model)
+    with pytest.raises(UsageError, match="expected a Module, got str"):
+        integration.optimizer("en")
+    (tmp_path / "file").write_text("")
+    for place in (None, tmp_path / "file"):
+        with pytest.raises(UsageError, match="expected the path of a folder"):
+            integration.export(folder, place)
+
+
 @pytest.mark.parametrize("kind", [AutoModelForTokenClassification, AutoModelForSequenceClassification])
 def test_classifiers_are_saved_and_loaded(kind: type, exported: Path, tmp_path: Path) -> None:
     model = kind.from_pretrained(exported, num_labels=3, id2label={0: "O", 1: "B-A", 2: "I-A"}).eval()

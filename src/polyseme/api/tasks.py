@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import logging
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from polyseme.api.arguments import AnyTask, CurvePlot, Device, FilePath, SplitOnSpaces, Texts
 from polyseme.base.config import Config, Setting
 from polyseme.base.display import count, html_table
-from polyseme.base.errors import UsageError, arg, nearest
+from polyseme.base.errors import PolysemeError, UsageError, arg, nearest
 from polyseme.base.options import Option, build, options_of
 from polyseme.base.run_config import RunConfig
 from polyseme.text.config import SplitterName
@@ -220,8 +222,11 @@ def run_training(
     if any(map(is_dataset, (data, dev, test))):
         names, given = {"data": data, "dev": dev, "test": test}, {"out": out, "folds": folds, "encoder": encoder, "plot": plot}
         given |= {"splitter": splitter, "word_list": word_list, "cache": cache, **settings}
-        with tempfile.TemporaryDirectory(prefix="polyseme-") as folder:
-            return run_training(task, **_files(task, names, given, Path(folder)))
+        with _folder_for_tables() as folder:
+            return run_training(task, **_files(task, names, given, folder))
+    if not isinstance(data, str | Path):
+        what = "the path of a file with labelled data, a Dataset or a data frame"
+        raise UsageError(f"{arg('data')} is {data!r}; expected {what}")
     run, options = _split_run(settings)
     chosen = _splitter(splitter, word_list)
     job = TaskJob(task, DataFiles(data, dev, test), out, encoder, splitter=chosen, cache=cache, options=options)
@@ -241,6 +246,17 @@ def run_training(
     if plot is not None:
         trained.plot(plot)
     return trained
+
+
+@contextlib.contextmanager
+def _folder_for_tables() -> Iterator[Path]:
+    """A folder for tables as files. Errors name the argument (data, dev, test) instead of a file that nobody else sees."""
+    with tempfile.TemporaryDirectory(prefix="polyseme-") as folder:
+        try:
+            yield Path(folder)
+        except PolysemeError as error:
+            error.args = (re.sub(rf"{re.escape(folder)}/(\w+)\.\w+", r"\1", str(error)),)
+            raise
 
 
 def _files(task: str, data: Mapping[str, Any], given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -288,6 +304,8 @@ def load_task(path: str | Path, *, device: str | None = None) -> Task:
     from polyseme.tasks import folder
     from polyseme.tasks.ensemble import combine_tasks
 
+    if not isinstance(path, str | Path):
+        raise UsageError(f"the task is {path!r}; expected its folder, which `polyseme train` writes")
     chosen = Run.from_environment(device=device or "cpu").device
     names = [path] if "+" not in str(path) or Path(path).expanduser().exists() else str(path).split("+")
     tasks = [folder.load(Path(name).expanduser(), device=chosen) for name in names]
@@ -296,7 +314,7 @@ def load_task(path: str | Path, *, device: str | None = None) -> Task:
 
 def loaded_task(task: AnyTask, device: str | None = None) -> Task:
     """The task itself, loaded if it is a folder."""
-    return load_task(task, device=device) if isinstance(task, str | Path) else task
+    return task if hasattr(task, "predict") else load_task(task, device=device)
 
 
 # ---- use
@@ -401,8 +419,8 @@ def evaluate(
         raise UsageError(f"evaluate has no option {arg(unknown[0])}{nearest(unknown[0], evaluation_options())}")
     trained = loaded_task(task, device)
     if is_dataset(data):
-        with tempfile.TemporaryDirectory(prefix="polyseme-") as folder:
-            given = _files(trained.kind, {"data": data}, settings, Path(folder))
+        with _folder_for_tables() as folder:
+            given = _files(trained.kind, {"data": data}, settings, folder)
             return evaluate(trained, errors=errors, **given)
     trained.set_data_options({name: value for name, value in settings.items() if name in LAYOUT})
     trained.set_decoding({name: value for name, value in settings.items() if name not in LAYOUT})

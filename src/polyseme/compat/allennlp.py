@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from polyseme.base.errors import UsageError
 from polyseme.compat.allennlp_bilm import ElmoBiLm, remove_sentence_boundaries
 from polyseme.compat.elmo_embedder import DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE, ElmoEmbedder
+from polyseme.compat.old_inputs import id_tensor, word_lists
 from polyseme.text.characters import Utf8Characters
 
 __all__ = [
@@ -39,9 +40,10 @@ _CHARACTERS = Utf8Characters()
 
 def batch_to_ids(batch: Sequence[Sequence[str]]) -> Tensor:
     """Spell sentences of words as character ids, (sentences, longest, 50), with zeros on padding."""
-    ids = torch.zeros(len(batch), max(map(len, batch), default=0), _CHARACTERS.max_length, dtype=torch.int64)
-    for row, words in enumerate(batch):
-        ids[row, : len(words)] = torch.from_numpy(_CHARACTERS.encode(list(words))[0])
+    sentences = word_lists(batch)
+    ids = torch.zeros(len(sentences), max(map(len, sentences), default=0), _CHARACTERS.max_length, dtype=torch.int64)
+    for row, words in enumerate(sentences):
+        ids[row, : len(words)] = torch.from_numpy(_CHARACTERS.encode(words)[0])
     return ids
 
 
@@ -53,8 +55,7 @@ class ELMoCharacterMapper:
     @staticmethod
     def convert_word_to_char_ids(word: str) -> list[int]:
         """Spell one word: 50 ids."""
-        ids: list[int] = _CHARACTERS.encode([word])[0][0].tolist()
-        return ids
+        return [int(number) for number in _CHARACTERS.encode([word])[0][0]]
 
 
 class ScalarMix(nn.Module):
@@ -134,6 +135,7 @@ class Elmo(nn.Module):
 
     def forward(self, inputs: Tensor, word_inputs: Tensor | None = None) -> dict[str, Any]:
         """Character ids (..., words, 50) -> `elmo_representations`, a list of (..., words, dim), and `mask` (..., words)."""
+        inputs = id_tensor(inputs)
         shape = tuple(inputs.shape[:-1] if word_inputs is None else word_inputs.shape)
         rows = math.prod(shape[:-1])
         flat = inputs.reshape(rows, *inputs.shape[-2:])

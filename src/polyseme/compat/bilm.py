@@ -20,10 +20,10 @@ from torch import Tensor, nn
 
 from polyseme.base.errors import UsageError
 from polyseme.base.files import atomic
-from polyseme.compat.bilm_batches import Batcher, TokenBatcher
+from polyseme.compat.bilm_batches import Batcher, TokenBatcher, vector_of_padding
+from polyseme.compat.old_inputs import id_tensor
 from polyseme.compat.weights import load_elmo, local_file
 from polyseme.encoders.elmo import Elmo
-from polyseme.encoders.elmo_words import WordInputs
 from polyseme.encoders.id_batch import batch_of_ids
 from polyseme.formats import hdf5
 from polyseme.nn.mix import Mix
@@ -67,7 +67,7 @@ class BidirectionalLanguageModel(nn.Module):
 
     def forward(self, ids: Numbers) -> dict[str, Any]:
         """Return `lm_embeddings` (n, layers, words, dim), `mask` (n, words), `lengths` (n,) and `token_embeddings`."""
-        batch = batch_of_ids(self._model, torch.as_tensor(ids))
+        batch = batch_of_ids(self._model, id_tensor(ids))
         with torch.no_grad():
             layers = self._model(batch, start="carry")
             ends, rows = batch.lengths + 1, torch.arange(len(batch.lengths), device=self._model.device)
@@ -82,15 +82,6 @@ class BidirectionalLanguageModel(nn.Module):
         return {**arrays, "mixes": self.mixes}
 
 
-def vector_of_padding(model: Elmo) -> Tensor:
-    """What bilm-tf has on padding in layer 0, (dim,): the vector of a word without characters."""
-    assert model.speller is not None
-    length = model.speller.max_length
-    ids = torch.zeros(1, length, dtype=torch.int64, device=model.device)
-    with torch.no_grad():
-        return model.tokens(WordInputs(ids, torch.tensor([length]), None))[0].repeat(2)
-
-
 def weight_layers(
     name: str,
     bilm_ops: Mapping[str, Any],
@@ -102,6 +93,8 @@ def weight_layers(
 
     Returns `weighted_op` (n, words, dim) and `regularization_op`: arrays, or for tensors tensors with gradients.
     """
+    if not isinstance(name, str) or not isinstance(bilm_ops, Mapping) or "mixes" not in bilm_ops:
+        raise UsageError("expected a name and the result of a BidirectionalLanguageModel: weight_layers('input', bilm(ids))")
     given, mixes = bilm_ops["lm_embeddings"], bilm_ops["mixes"]
     layers, mask = torch.as_tensor(given).transpose(0, 1), torch.as_tensor(bilm_ops["mask"])
     if name not in mixes:
@@ -131,6 +124,8 @@ def dump_bilm_embeddings(
     """Embed the lines of a file, split at white space, one by one: dataset "0", "1", ... (layers, words, dim)."""
     model = BidirectionalLanguageModel(options_file, weight_file)
     batcher = Batcher(vocab_file, model._model.speller.max_length)  # type: ignore[union-attr]
+    if not Path(dataset_file).is_file():
+        raise UsageError(f"{dataset_file}: no such file; expected a text with one sentence per line")
     with Path(dataset_file).open(encoding="utf-8") as lines, atomic(outfile) as part, h5py.File(part, "w") as file:
         for number, line in enumerate(lines):
             file[str(number)] = model(batcher.batch_sentences([line.split()]))["lm_embeddings"][0]

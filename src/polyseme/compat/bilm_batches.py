@@ -1,4 +1,4 @@
-"""The ids that bilm-tf's models read: characters or words, with begin and end tokens, and 0 on padding."""
+"""The ids that bilm-tf's models read: characters or words, with begin and end tokens, 0 on padding; and its vector there."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from polyseme.compat.old_inputs import word_lists
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_words import WordInputs
 from polyseme.text.characters import Utf8Characters
 from polyseme.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -20,7 +25,7 @@ class Batcher:
         self._words = SPECIAL_TOKENS if lm_vocab_file is None else Vocabulary.read(lm_vocab_file)
 
     def batch_sentences(self, sentences: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-        return _padded([self._spell(words) for words in sentences], (self._characters.max_length,))
+        return _padded([self._spell(words) for words in word_lists(sentences)], (self._characters.max_length,))
 
     def _spell(self, words: Sequence[str]) -> NDArray[np.int64]:
         ids = self._characters.encode(["<S>", *words, "</S>"])[0]
@@ -41,7 +46,7 @@ class TokenBatcher:
         self._words = Vocabulary.read(lm_vocab_file)
 
     def batch_sentences(self, sentences: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-        return _padded([self._words.ids(["<S>", *words, "</S>"]) + 1 for words in sentences], ())
+        return _padded([self._words.ids(["<S>", *words, "</S>"]) + 1 for words in word_lists(sentences)], ())
 
 
 def _padded(rows: list[NDArray[np.int64]], more: tuple[int, ...]) -> NDArray[np.int64]:
@@ -50,3 +55,12 @@ def _padded(rows: list[NDArray[np.int64]], more: tuple[int, ...]) -> NDArray[np.
     for place, row in enumerate(rows):
         ids[place, : len(row)] = row
     return ids
+
+
+def vector_of_padding(model: Elmo) -> Tensor:
+    """What bilm-tf has on padding in layer 0, (dim,): the vector of a word without characters."""
+    assert model.speller is not None
+    length = model.speller.max_length
+    ids = torch.zeros(1, length, dtype=torch.int64, device=model.device)
+    with torch.no_grad():
+        return model.tokens(WordInputs(ids, torch.tensor([length]), None))[0].repeat(2)

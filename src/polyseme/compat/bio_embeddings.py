@@ -42,11 +42,11 @@ class SeqVecEmbedder:
 
     def embed(self, sequence: str) -> np.ndarray:
         """Embed one protein: (layers, length, dim)."""
-        return self._model.embed_sentence(list(sequence))
+        return self._model.embed_sentence(sequence)
 
     def embed_batch(self, batch: list[str]) -> Iterator[np.ndarray]:
         """Embed proteins together."""
-        yield from self._model.embed_batch([list(sequence) for sequence in batch])
+        yield from self._model.embed_batch(batch)
 
     def embed_many(self, sequences: Iterable[str], batch_size: int | None = None) -> Iterator[np.ndarray]:
         """Embed proteins one by one, or in batches of fewer than `batch_size` amino acids."""

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from polyseme.base.errors import PolysemeError, UsageError
 from polyseme.base.files import atomic
+from polyseme.compat.old_inputs import word_lists
 from polyseme.compat.weights import load_elmo, published
 
 DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE = published("original")
@@ -50,7 +51,7 @@ class ElmoEmbedder:
 
     def embed_batch(self, batch: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """Embed sentences together; a batch of one empty sentence leaves the state as it is."""
-        texts = [list(words) for words in batch]
+        texts = word_lists(batch)
         if texts == [[]]:
             return [np.zeros((self.elmo_bilm.layers, 0, self.elmo_bilm.dim), np.float32)]
         return self.elmo_bilm.embed(texts, start=self._start, batch_size=max(1, len(texts)))
@@ -67,6 +68,8 @@ class ElmoEmbedder:
 
     def embed_sentences(self, sentences: Iterable[Sequence[str]], batch_size: int = DEFAULT_BATCH_SIZE) -> Iterator[np.ndarray]:
         """Embed any number of sentences, in batches."""
+        if batch_size < 1:
+            raise UsageError(f"batch_size is {batch_size}; allowed: 1 or more")
         source = iter(sentences)
         while batch := list(islice(source, batch_size)):
             yield from self.embed_batch(batch)
@@ -88,6 +91,8 @@ class ElmoEmbedder:
         layers: dict[str, Any] = {"all": lambda x: x, "top": lambda x: x[-1], "average": lambda x: x.mean(0)}
         if output_format not in layers:
             raise UsageError(f"output_format is {output_format!r}; allowed: {', '.join(layers)}")
+        if not isinstance(input_file, Iterable) or isinstance(input_file, str):
+            raise UsageError(f"input_file is {input_file!r}; expected an open file, or lines of words: open(path)")
         lines = [line.strip() for line in input_file]
         if "" in lines:
             raise PolysemeError(f"line {lines.index('') + 1} of the input is empty: remove empty lines")

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from polyseme.base.errors import UsageError
+from polyseme.compat.old_inputs import word_lists
 from polyseme.compat.weights import load_elmo
 
 
@@ -31,9 +32,9 @@ class Embedder:
 
         `output_layer`: -1 the mean of all layers, (words, dim); -2 all layers, (layers, words, dim); 0, 1, 2 one of them.
         """
-        if not -2 <= output_layer < self.model.layers:
-            raise UsageError(f"output_layer is {output_layer}; allowed: -2 (all), -1 (mean), 0 to {self.model.layers - 1}")
-        texts = [list(words) for words in sents]
+        if not isinstance(output_layer, int) or not -2 <= output_layer < self.model.layers:
+            raise UsageError(f"output_layer is {output_layer!r}; allowed: -2 (all), -1 (mean), 0 to {self.model.layers - 1}")
+        texts = word_lists(sents)
         layers = "all" if output_layer == -2 else "mean" if output_layer == -1 else output_layer
         if not self.stateful:
             return self.model.embed(texts, layers=layers, start="zero", batch_size=self.batch_size)  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 from polyseme.api.arguments import FilePath
 from polyseme.base.config import Setting
+from polyseme.base.errors import UsageError
 from polyseme.compat.old_names import ADVICE, HUB, MODULES, SESSIONS, SHARED, WHOLE
 from polyseme.compat.script_file import ScriptFile
 
@@ -54,6 +55,8 @@ def migrate(script: Script, *, write: Write = False) -> Migration:
     >>> import polyseme                                     # doctest: +SKIP
     >>> print(polyseme.migrate("train.py"))                 # doctest: +SKIP
     """
+    if not isinstance(script, str | Path):
+        raise UsageError(f"script is {script!r}; expected the path of a Python script or notebook")
     path = Path(script).expanduser()
     source = ScriptFile.read(path)
     whole, notes, changed = source.text, list[str](), list[str]()

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 
 from polyseme.base.errors import PolysemeError, UsageError
-from polyseme.compat.bilm import vector_of_padding
-from polyseme.compat.bilm_batches import Batcher
+from polyseme.compat.bilm_batches import Batcher, vector_of_padding
+from polyseme.compat.old_inputs import word_lists
 from polyseme.compat.weights import load_elmo
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.id_batch import batch_of_ids
@@ -114,7 +114,7 @@ class ElmoModel:
             raise UsageError("there is no model yet: call load first")
         if layers not in _LAYERS:
             raise UsageError(f"layers is {layers!r}; allowed: {', '.join(_LAYERS)}")
-        sentences = [list(words) for words in texts]
+        sentences = word_lists(texts)
         if not sentences:
             raise UsageError("there are no texts: give at least one sentence")
         if session is None:

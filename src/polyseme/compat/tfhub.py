@@ -27,6 +27,8 @@ from polyseme.compat.weights import load_elmo
 from polyseme.formats import tf_hub
 from polyseme.nn.mix import Mix
 
+_INPUTS = {"default": {"text"}, "tokens": {"tokens", "sequence_len"}}
+
 
 class Module(nn.Module):
     """An ELMo with the outputs of the TF-Hub module."""
@@ -47,8 +49,12 @@ class Module(nn.Module):
         """
         if signature not in self.signatures:
             raise UsageError(f"signature is {signature!r}; allowed: {', '.join(self.signatures)}")
-        call = self.signatures[signature]
-        found = call(**inputs) if isinstance(inputs, Mapping) else call(inputs)
+        call, names = self.signatures[signature], _INPUTS[signature]
+        named = isinstance(inputs, Mapping)
+        if set(inputs) != names if named else signature == "tokens":
+            given = ", ".join(inputs) if named else type(inputs).__name__
+            raise UsageError(f"the signature {signature} takes a dictionary of {' and '.join(sorted(names))}; got {given}")
+        found = call(**inputs) if named else call(inputs)
         return found if as_dict else found["default"]
 
     def _default(self, text: Sequence[str] | np.ndarray) -> dict[str, Tensor]:
@@ -109,6 +115,8 @@ def load(handle: str | Path, tags: object = None, options: object = None) -> Mod
 
 
 def _string(value: Any) -> str:
+    if not isinstance(value, str | bytes):
+        raise UsageError(f"expected strings, got {value!r}")
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
 
 

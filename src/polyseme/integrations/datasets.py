@@ -96,6 +96,8 @@ def add_predictions(
 ) -> Dataset:
     """Return the dataset with a column of predictions of a trained task: labels, or lists of tags."""
     _check(dataset, column)
+    if not isinstance(task, str | Path):
+        raise UsageError(f"task is {task!r}; expected the folder of a trained task, which other processes can open too")
     function = _Predictions(str(Path(task).expanduser().resolve()), column, out)
     return dataset.map(function, batched=True, **{"batch_size": 256, "desc": "predicting", **kwargs})
 

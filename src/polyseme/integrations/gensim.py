@@ -11,13 +11,14 @@ open to both (`save`, `save_word2vec_format`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from polyseme.analysis.config import SensesConfig
 from polyseme.analysis.sense_vectors import sense_vectors
 from polyseme.base.errors import MissingExtraError, UsageError
+from polyseme.base.options import build
 from polyseme.encoders.batch import Sentence
 from polyseme.encoders.static_vectors import static_vectors
 from polyseme.encoders.word2vec import WordVectorTable
@@ -39,12 +40,18 @@ def keyed_vectors(
     """
     if (sentences is None) != (words is None) or (options and sentences is None):
         raise UsageError("sense vectors need both sentences and words; static vectors need neither, and no options")
+    for name, value in (("sentences", sentences), ("words", words)):
+        if isinstance(value, str):
+            raise UsageError(f"{name} is the string {value!r}; expected a list: put it into one")
     encoder = shared_model(model)
     if sentences is None or words is None:
         found = static_vectors(encoder)
     else:
+        wanted, config = list(words), build({"senses": SensesConfig()}, options, "keyed_vectors")["senses"]
+        if not wanted or any(not isinstance(word, str) for word in wanted):
+            raise UsageError(f"words is {wanted!r}; expected a list of one word or more, such as ['bank']")
         texts = [encoder.words(sentence) for sentence in sentences]
-        found = sense_vectors(encoder, words, corpus=texts, config=SensesConfig(**options)).word_vectors()
+        found = sense_vectors(encoder, wanted, corpus=texts, config=cast(SensesConfig, config)).word_vectors()
     vectors = KeyedVectors(vector_size=found.dim)
     vectors.add_vectors(found.words, found.vectors)
     return vectors
@@ -52,5 +59,8 @@ def keyed_vectors(
 
 def from_keyed_vectors(vectors: KeyedVectors) -> WordVectorTable:
     """Return `KeyedVectors` as a model, for tasks, comparisons and `save_pretrained`."""
+    if not isinstance(vectors, KeyedVectors) or not len(vectors):
+        given = "KeyedVectors without words" if isinstance(vectors, KeyedVectors) else type(vectors).__name__
+        raise UsageError(f"expected KeyedVectors, got {given}; a Word2Vec or FastText has them as model.wv")
     table = np.ascontiguousarray(vectors.vectors, dtype=np.float32)
     return WordVectorTable.from_vectors(WordVectors(list(vectors.index_to_key), table, len(table))).eval()

@@ -22,8 +22,8 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
-from polyseme.base.errors import FormatError, MissingExtraError
-from polyseme.base.files import read_bytes
+from polyseme.base.errors import FormatError, MissingExtraError, UsageError
+from polyseme.base.files import read_bytes, read_json
 from polyseme.integrations.model_reference import AnyModel, shared_model
 from polyseme.nn.mix import Mix
 
@@ -46,22 +46,44 @@ def sentence_transformer(model: AnyModel = "en", *, pooling: str = "mean", **kwa
 
 def load(folder: str | Path, **kwargs: Any) -> SentenceTransformer:
     """Open a saved `SentenceTransformer` with an `ElmoModule` in it; no code in the folder is run."""
-    root, modules = Path(folder), []
-    for entry in json.loads(read_bytes(root / "modules.json")):
-        place, _, name = str(entry["type"]).rpartition(".")
-        if (place, name) == (__name__, ElmoModule.__name__):
-            kind: Any = ElmoModule
-        elif place.startswith("sentence_transformers."):
-            kind = getattr(importlib.import_module(place), name)
-        else:
-            what = f"modules.json names {entry['type']!r}; allowed: modules of sentence-transformers, and {ElmoModule.__name__}"
-            raise FormatError(root, what)
-        modules.append(kind.load(str(root), subfolder=entry["path"], local_files_only=True))
+    if not isinstance(folder, str | Path) or not (root := Path(folder).expanduser()).joinpath("modules.json").is_file():
+        what = "is not the folder of a saved SentenceTransformer, which has a modules.json: write one with model.save(folder)"
+        raise UsageError(f"{folder!s} {what}; a model of polyseme opens with sentence_transformer(name)")
+    modules = []
+    for kind, place in _modules(root):
+        modules.append(kind.load(str(root), subfolder=place, local_files_only=True))
     own = root / "config_sentence_transformers.json"
-    saved = json.loads(read_bytes(own)) if own.is_file() else {}
+    saved = read_json(own) if own.is_file() else {}
     names = ("prompts", "default_prompt_name", "similarity_fn_name")
     known = {name: saved[name] for name in names if saved.get(name) is not None}
     return SentenceTransformer(modules=modules, **{**known, **kwargs})
+
+
+def _modules(root: Path) -> list[tuple[Any, str]]:
+    """The classes of the modules of a saved model, and their folders in it."""
+    try:
+        entries = [(str(entry["type"]), str(entry["path"])) for entry in json.loads(read_bytes(root / "modules.json"))]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise FormatError(root, "modules.json is not a list of objects with type and path: save the model again") from error
+    if not entries:
+        raise FormatError(root, "modules.json names no module: save the model again")
+    return [(_module_class(root, name), path) for name, path in entries]
+
+
+def _module_class(root: Path, full: str) -> Any:
+    place, _, name = full.rpartition(".")
+    if (place, name) == (__name__, ElmoModule.__name__):
+        return ElmoModule
+    found = None
+    if place.startswith("sentence_transformers."):
+        try:
+            found = getattr(importlib.import_module(place), name, None)
+        except ImportError:
+            found = None
+    if not (isinstance(found, type) and issubclass(found, torch.nn.Module) and hasattr(found, "load")):
+        what = f"modules.json names {full!r}; allowed: modules of the installed sentence-transformers, and ElmoModule"
+        raise FormatError(root, what)
+    return found
 
 
 class ElmoModule(InputModule):
@@ -80,15 +102,20 @@ class ElmoModule(InputModule):
         else:
             encoder: Any = shared_model(model)
             self.model, self.tokenizer = PolysemeModel.from_encoder(encoder), PolysemeTokenizer.from_encoder(encoder)
+        if max_seq_length is not None and (not isinstance(max_seq_length, int) or max_seq_length < 1):
+            raise UsageError(f"max_seq_length is {max_seq_length!r}; allowed: 1 or more, or None for all words")
         self.mix = Mix(self.model.config.num_hidden_layers + 1)
         self.max_seq_length = max_seq_length
         """Words of a text that are read; None: all."""
 
     def preprocess(self, inputs: list[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Tensor]:
         """Split and spell texts; a pair of texts is read as two sentences of running text."""
-        texts = [f"{prompt}{text}" for text in inputs] if prompt else list(inputs)
+        texts = [[text] if isinstance(text, str) else text for text in inputs]
+        for text in texts:
+            if not isinstance(text, list | tuple) or len(text) > 2 or any(not isinstance(each, str) for each in text):
+                raise UsageError(f"expected texts, or pairs of texts; got {text!r}: join the words of a text with spaces")
         cut = {} if self.max_seq_length is None else {"truncation": True, "max_length": self.max_seq_length}
-        encoded = [self.tokenizer(*([text] if isinstance(text, str) else text), **cut) for text in texts]
+        encoded = [self.tokenizer(f"{prompt or ''}{first}", *second, **cut) for first, *second in texts]
         return dict(self.tokenizer.pad(encoded, padding=True, return_tensors="pt"))
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -183,11 +183,16 @@ class _TaskEstimator(_TextInput):
             for name in ("mode", "epochs", "batch_size", "learning_rate", "hidden_size", "dropout")
             if getattr(self, name) is not None
         }
+        if not isinstance(self.settings, dict | None):
+            raise InputError(f"settings is {self.settings!r}; expected a dictionary, such as {{'min_steps': 100}}, or None")
+        if not isinstance(self.random_state, int | np.integer):
+            raise InputError(f"random_state is {self.random_state!r}; expected a whole number, such as 0")
         options = {**given, **(self.settings or {})}
         kind, (config, _) = task_class(self._task), configure_task(self._task, options)
         fewest = kind.min_dev_examples(config)
         if len(examples) <= fewest:
-            raise InputError(f"{len(examples)} examples are too few to train on and to hold some out: give more")
+            least = f"give {fewest + 1} or more"
+            raise InputError(f"{len(examples)} examples are too few to train on and to hold some out: {least}")
         kept, held = split_plan(kind, examples, config).hold_out(self.random_state, fewest=fewest)
         data = Splits([examples[number] for number in kept], [examples[number] for number in held])
         self._encoders = load_encoders(self.encoder)
@@ -235,9 +240,10 @@ class TextClassifier(ClassifierMixin, _TaskEstimator):
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
         """Train the task."""
         texts = _texts(X)
-        if y is None:
-            raise InputError("requires y to be passed, but the target y is None")
-        check_consistent_length(texts, y)
+        _check_target(texts, y, "a label")
+        for number, label in enumerate(y):
+            if label is None or (isinstance(label, float) and np.isnan(label)):
+                raise InputError(f"text {number} has the label {label}: give it a label, or leave the text out")
         self.classes_ = np.unique(np.asarray(y))
         examples = [LabelledText(text, str(label)) for text, label in zip(texts, np.asarray(y).tolist(), strict=True)]
         self.task_ = self._train(examples)
@@ -289,10 +295,12 @@ def _texts(X: Any) -> list[Any]:
     """Texts in any container of one dimension: a list, an array, a column of a table."""
     if isinstance(X, str):
         raise InputError("expected a list of texts, got one string: put it into a list")
+    if isinstance(X, Mapping):
+        raise InputError("expected a list of texts, got a dictionary: give one of its values, such as data['text']")
     if getattr(X, "ndim", 1) != 1:
         raise InputError(f"expected one column of texts, got a table of shape {X.shape}: give a column, such as table['text']")
     if not isinstance(X, Iterable):
-        raise InputError(f"expected a list of texts, got {type(X).__name__}")
+        raise InputError(f"expected a list of texts, got {type(X).__name__}: give strings, or lists of words, in a list")
     return [_text(text) for text in X]
 
 
@@ -305,12 +313,20 @@ def _text(text: Any) -> str | list[str]:
     return [str(word) for word in words]
 
 
+def _check_target(texts: list[Any], y: Any, what: str) -> None:
+    if y is None:
+        raise InputError(f"requires y to be passed, but the target y is None: give {what} for each text")
+    if isinstance(y, str):
+        raise InputError(f"y is the string {y!r}; expected a list with {what} for each text")
+    check_consistent_length(texts, y)
+
+
 def _tagged(X: Sequence[Sequence[str]], y: Sequence[Sequence[str]]) -> list[TaggedSentence]:
     texts = _texts(X)
-    check_consistent_length(texts, y)
+    _check_target(texts, y, "a list of tags")
     sentences = []
     for number, (words, tags) in enumerate(zip(texts, y, strict=True)):
-        if isinstance(words, str) or len(words) != len(tags):
-            raise InputError(f"sentence {number} has {words!r} and {len(tags)} tags; expected a list of as many words")
+        if isinstance(words, str) or not isinstance(tags, list | tuple | np.ndarray) or len(words) != len(tags):
+            raise InputError(f"sentence {number} is {words!r} with {tags!r}; expected words and as many tags, in lists")
         sentences.append(TaggedSentence(words, [str(tag) for tag in tags]))
     return sentences

@@ -34,7 +34,7 @@ from polyseme.integrations.model_reference import AnyModel, shared_model
 from polyseme.nn.mix import Mix
 from polyseme.nn.pooling import concat_pool
 from polyseme.nn.stacked_bilstm import final_states
-from polyseme.text.splitting.offsets import word_offsets
+from polyseme.text.splitting.offsets import spelled_prefix, word_offsets
 from polyseme.text.splitting.unigram import UNIGRAM, UnigramSegmenter
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import get_splitter, normalise_quotes, plain_word
@@ -62,6 +62,8 @@ _SYMBOLS = ["<bow>", "<eow>", "<oov>", "<pad>", "<bos>", "<eos>"]
 def export(model: AnyModel, folder: str | Path, **settings: Any) -> Path:
     """Write an ELMo as a folder of transformers, with its tokenizer; `settings` are values of `PolysemeConfig`."""
     encoder = _checked(shared_model(model))
+    if not isinstance(folder, str | Path) or Path(folder).is_file():
+        raise UsageError(f"cannot write a model to {folder!r}: expected the path of a folder")
     PolysemeModel.from_encoder(encoder, **settings).save_pretrained(folder)
     PolysemeTokenizer.from_encoder(encoder).save_pretrained(folder)
     return Path(folder)
@@ -69,15 +71,13 @@ def export(model: AnyModel, folder: str | Path, **settings: Any) -> Path:
 
 def to_encoder(model: PolysemePreTrainedModel, tokenizer: PolysemeTokenizer) -> Elmo:
     """Return the ELMo inside a model, trained or not, as a model of ours: `save_pretrained` writes a polyseme folder."""
+    _need(model, PolysemePreTrainedModel)
+    _need(tokenizer, PolysemeTokenizer)
     network = model.base_model.encoder
     config: ElmoConfig = network.config
     words = {"begin": config.begin, "end": config.end, "unknown": config.unknown}
-    encoder = Elmo(
-        config,
-        splitter=tokenizer.splitter,
-        vocabulary=Vocabulary(tokenizer.vocabulary.words, **words),
-        alphabet=tokenizer.alphabet,
-    )
+    vocabulary = Vocabulary(tokenizer.vocabulary.words, **words)
+    encoder = Elmo(config, splitter=tokenizer.splitter, vocabulary=vocabulary, alphabet=tokenizer.alphabet)
     encoder.load_state_dict(network.state_dict())
     return encoder.eval()
 
@@ -89,10 +89,16 @@ def optimizer(
 
     Parts of speech after 50 steps of 16 short sentences: 90 % right; with one rate of 2e-3 for all weights, 45 %.
     """
+    _need(model, nn.Module)
     inside = {id(weight): weight for weight in model.base_model.parameters()}
     head = [weight for weight in model.parameters() if id(weight) not in inside]
     groups = [{"params": list(inside.values()), "lr": learning_rate}, {"params": head, "lr": head_learning_rate}]
     return torch.optim.AdamW(groups)
+
+
+def _need(value: object, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise UsageError(f"expected a {kind.__name__}, got {type(value).__name__}: an Auto class opens one (from_pretrained)")
 
 
 def _checked(encoder: Encoder) -> Elmo:
@@ -256,13 +262,15 @@ class PolysemeTokenizer(PreTrainedTokenizer):
         cut = getattr(options.get("truncation_strategy"), "value", "do_not_truncate") != "do_not_truncate"
         words = words[:limit] if cut and limit is not None else words
         encoded = self._encoded(words)
+        if options.get("return_attention_mask") is not False:  # the library leaves it out for an empty text
+            encoded["attention_mask"] = [1] * len(words)
         if options.get("return_special_tokens_mask"):
             encoded["special_tokens_mask"] = [0] * len(words)
         if options.get("return_length"):
             encoded["length"] = len(words)
         if options.get("return_offsets_mapping"):
             whole = " ".join(words) if split or text_pair is not None else text
-            encoded["offset_mapping"] = word_offsets(words, _prefix(words, whole) if cut else whole)
+            encoded["offset_mapping"] = word_offsets(words, spelled_prefix(words, whole) if cut else whole)
         strategy = options.get("padding_strategy")
         encoded = self.pad(
             encoded,
@@ -302,16 +310,6 @@ class PolysemeTokenizer(PreTrainedTokenizer):
         """Write the vocabulary, and the alphabet and the word list of the splitter where there are any."""
         prefix = "" if filename_prefix is None else f"{filename_prefix}-"
         return tuple(_write_words(Path(save_directory), self.vocabulary, self.alphabet, self.splitter, prefix).values())
-
-
-def _prefix(words: list[str], text: str) -> str:
-    """The part of a text that its first words spell: the shortest with as many visible characters."""
-    wanted = sum(len("".join(word.split())) for word in words)
-    for end, sign in enumerate(text):
-        if wanted <= 0:
-            return text[:end]
-        wanted -= not sign.isspace()
-    return text
 
 
 def _write_words(
@@ -379,7 +377,7 @@ class PolysemeModel(PolysemePreTrainedModel):
 
     def forward(
         self,
-        input_ids: Tensor,
+        input_ids: Tensor | None = None,
         character_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
         output_hidden_states: bool | None = None,
@@ -392,7 +390,11 @@ class PolysemeModel(PolysemePreTrainedModel):
         output = BaseModelOutput(last_hidden_state=states[-1], hidden_states=tuple(states) if wanted else None)
         return output if return_dict is not False else output.to_tuple()
 
-    def _batch(self, input_ids: Tensor, character_ids: Tensor | None, attention_mask: Tensor | None) -> Batch:
+    def _batch(self, input_ids: Tensor | None, character_ids: Tensor | None, attention_mask: Tensor | None) -> Batch:
+        if not isinstance(input_ids, Tensor):
+            raise UsageError(
+                f"input_ids is {input_ids!r}; give tensors: model(**tokenizer(texts, padding=True, return_tensors='pt'))"
+            )
         mask = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
         lengths = mask.sum(1)
         if not torch.equal(mask, torch.arange(mask.shape[1], device=mask.device) < lengths[:, None]):
@@ -436,7 +438,7 @@ class _Classifier(PolysemePreTrainedModel):
 
     def forward(
         self,
-        input_ids: Tensor,
+        input_ids: Tensor | None = None,
         character_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
         labels: Tensor | None = None,

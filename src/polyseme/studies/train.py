@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -209,6 +209,8 @@ def load_encoders(given: Encoders) -> list[Encoder]:
         return [load(given)]
     if isinstance(given, Encoder):
         return [given]
+    if not isinstance(given, Iterable):
+        raise UsageError(f"{arg('encoder')} is {given!r}; expected {NONE}, a name, a loaded model, or a list of them")
     return [encoder for each in given for encoder in load_encoders(each)]
 
 

@@ -29,11 +29,13 @@ def is_dataset(data: object) -> bool:
 
 def write_dataset(data: Any, task: str, folder: Path, name: str, column: str | None = None) -> Path:
     """Write a table as a file of a task, by its name in the registry; `column`: that of the tags."""
-    rows = table_rows(data)
+    rows = list(table_rows(data))
+    if not rows:
+        raise UsageError(f"{arg(name)} has no rows: give a table with labelled examples")
     if task in _TABLES:
         path, text = folder / f"{name}.jsonl", "".join(f"{to_json_line(row)}\n" for row in rows)
     elif task == "tagging":
-        path, text = folder / f"{name}.conll", _conll(list(rows), column)
+        path, text = folder / f"{name}.conll", _conll(rows, column)
     elif task == "reading":
         path, text = folder / f"{name}.json", _squad(rows)
     else:
@@ -44,8 +46,6 @@ def write_dataset(data: Any, task: str, folder: Path, name: str, column: str | N
 
 
 def _conll(rows: list[Row], column: str | None) -> str:
-    if not rows:
-        raise UsageError("the table has no rows")
     words, tags = _column(rows[0], WORDS, None, "words"), _column(rows[0], TAGS, column, "tags")
     sentences = []
     for number, row in enumerate(rows):

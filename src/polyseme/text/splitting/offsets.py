@@ -63,3 +63,17 @@ def words_within(spans: Sequence[CharSpan], begin: int, end: int) -> range:
     """
     first = bisect_right(spans, begin, key=lambda span: span[1])
     return range(first, max(bisect_left(spans, end, key=lambda span: span[0]), first))
+
+
+def spelled_prefix(words: list[str], text: str) -> str:
+    """Return the part of a text that its first words spell: the shortest with as many visible characters.
+
+    >>> spelled_prefix(["a", "cat"], "a  cat, a dog")
+    'a  cat'
+    """
+    wanted = sum(len("".join(word.split())) for word in words)
+    for end, sign in enumerate(text):
+        if wanted <= 0:
+            return text[:end]
+        wanted -= not sign.isspace()
+    return text
