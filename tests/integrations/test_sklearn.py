@@ -175,7 +175,7 @@ def test_tagger(folder: Path, tmp_path: Path) -> None:
     assert tagger.score(words, tags) == pytest.approx(right / sum(map(len, tags)))
     assert pickle.loads(pickle.dumps(tagger)).predict(words) == predicted
     assert [each.tags for each in polyseme.load_task(tmp_path / "tagger").predict(words)] == predicted
-    with pytest.raises(UsageError, match="as many words"):
+    with pytest.raises(UsageError, match="as many tags"):
         tagger.fit([["a", "b"]], [["X"]])
 
 

@@ -314,7 +314,7 @@ def load_task(path: str | Path, *, device: str | None = None) -> Task:
 
 def loaded_task(task: AnyTask, device: str | None = None) -> Task:
     """The task itself, loaded if it is a folder."""
-    return task if hasattr(task, "predict") else load_task(task, device=device)
+    return load_task(task, device=device) if task is None or isinstance(task, str | Path) else task
 
 
 # ---- use

@@ -448,7 +448,7 @@ class _Classifier(PolysemePreTrainedModel):
     ) -> Any:
         """Return logits, (batch, words, labels) or (batch, labels), and their loss if `labels` are given."""
         layers = self.elmo(input_ids, character_ids, attention_mask, output_hidden_states=True).hidden_states
-        mask = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+        mask = layers[0].new_ones(layers[0].shape[:2]).bool() if attention_mask is None else attention_mask.bool()
         logits = self.classifier(self.dropout(self._pool(self.mix(torch.stack(layers), mask), mask)))
         loss = None if labels is None else self._loss(logits, labels)
         wanted = self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
