@@ -154,7 +154,7 @@ def test_empty_texts_in_batches_of_a_collator(exported: Path) -> None:
 def test_wrong_arguments_are_named(exported: Path, folder: Path, tmp_path: Path) -> None:
     model, tokenizer = AutoModel.from_pretrained(exported), AutoTokenizer.from_pretrained(exported)
     for given in (None, [[1]], "a b"):
-        with pytest.raises(UsageError, match=r"input_ids is .*; expected a tensor: call the tokenizer with"):
+        with pytest.raises(UsageError, match=r"input_ids is .*; give tensors: model"):
             model(given)
     with pytest.raises(UsageError, match="expected a PolysemePreTrainedModel, got PolysemeTokenizer"):
         integration.to_encoder(tokenizer, model)
