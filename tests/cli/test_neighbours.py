@@ -47,7 +47,7 @@ def test_answers_are_those_of_the_function(run, model, text, options, settings, 
 def test_for_people(run, model, text, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     shown = run("neighbours", SENTENCE, "--position", 1, "-m", model, "-c", text, "--same-word").out.splitlines()
-    assert shown[:3] == ["The [bank] of the river .", "", "in context (layer 2, window 10; 20 words in 3 sentences)"]
+    assert shown[:3] == ["The [bank] of the river .", "", "in context (layer 2, window 10, substitutes; 20 words in 3…"]
     table, rest = shown[3:6], shown[6:]
     assert len({line.index("[bank]") for line in table}) == 1
     assert any(line.endswith(" Money to the [bank] .") for line in table)

@@ -29,6 +29,7 @@ from polyseme.analysis.index_files import (
     write_types,
 )
 from polyseme.analysis.search import SearchResult, nearest_rows, normalised
+from polyseme.analysis.substitute_vectors import SubstituteVectors
 from polyseme.analysis.surroundings import surroundings
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg
 from polyseme.base.hashing import hash_json
@@ -43,6 +44,8 @@ ContextLayer = Literal["top", "mean"] | int
 DEFAULT_LAYER: ContextLayer = "top"
 CANDIDATES = 1000
 """Words that are compared by their surroundings, too."""
+COMPARED_BY_SUBSTITUTES = 64
+"""Of these, the nearest, which are compared by what could stand in their place."""
 
 
 class Index:
@@ -62,6 +65,8 @@ class Index:
         """Where it is saved, if it is."""
         self.vectors: NDArray[np.float16] = arrays["vectors"]
         """(occurrences, dim): a vector of length 1 for each word in its sentence."""
+        self.norms: NDArray[np.float32] = arrays["norms"]
+        """(occurrences,): the length of the vector before."""
         self.words: NDArray[np.uint32] = arrays["words"]
         """(occurrences,): its number in `types`."""
         self.offsets: NDArray[np.int64] = arrays["offsets"]
@@ -188,19 +193,32 @@ class Index:
         among: NDArray[np.bool_] | None = None,
         *,
         window: int = WINDOW,
+        substitutes: SubstituteVectors | None = None,
     ) -> SearchResult:
         """Find the occurrences nearest to a word of a sentence (words, dim), with `window` words on each side.
 
-        A cosine is the mean of that of the words and that of their surroundings. Of the `CANDIDATES` words that are nearest by
-        themselves, those with the most similar surroundings come first.
+        A cosine is the mean of that of the words, that of their surroundings and, given `substitutes`, that of their
+        substitutes; they need vectors of the top layer alone. Of the `CANDIDATES` words that are nearest by themselves, those
+        with the most similar surroundings come first; of the first `COMPARED_BY_SUBSTITUTES` of these, or `count` if that is
+        more, those with the most similar substitutes.
         """
         around = surroundings(normalised(vectors), [range(position, position + 1)], window)[0]
         if not around.any():  # a sentence of one word, or no window
             return self.search(vectors[position], count, among)
         found = self.search(vectors[position], max(CANDIDATES, count), among)
         cosines = (found.cosines + self._surroundings(found.rows, window) @ around) / 2
-        order = np.lexsort((found.rows, -cosines))[:count]
-        return SearchResult(found.rows[order], cosines[order].clip(-1, 1))
+        if substitutes is None:
+            return _best(found.rows, cosines, count)
+        compared = _best(found.rows, cosines, max(COMPARED_BY_SUBSTITUTES, count))
+        beside = [self._states_around(substitutes, row) for row in compared.rows.tolist()]
+        found_for = substitutes(np.stack([substitutes.at(vectors, position), *beside]))
+        return _best(compared.rows, (2 * compared.cosines + found_for[1:] @ found_for[0]) / 3, count)
+
+    def _states_around(self, substitutes: SubstituteVectors, row: int) -> NDArray[np.float32]:
+        """The sum of the states around an occurrence."""
+        begin, end = self.offsets[(number := self.position(row)[0]) : number + 2].tolist()
+        beside = [self.vectors[r] * self.norms[r] if begin <= r < end else None for r in (row - 1, row + 1)]
+        return substitutes.states(*beside)
 
     def _surroundings(self, rows: NDArray[np.int64], window: int) -> NDArray[np.float32]:
         """The same as `surroundings`, (rows, dim), for occurrences of many sentences; each vector is read once."""
@@ -223,6 +241,12 @@ class Index:
 
     def __len__(self) -> int:
         return len(self.words)
+
+
+def _best(rows: NDArray[np.int64], cosines: NDArray[np.float32], count: int) -> SearchResult:
+    """The rows with the highest cosines; between equal ones the first."""
+    order = np.lexsort((rows, -cosines))[:count]
+    return SearchResult(rows[order], cosines[order].clip(-1, 1))
 
 
 def check_comparable(encoder: Encoder) -> None:

@@ -36,6 +36,7 @@ class IndexBuilder:
         self._numbers: dict[str, int] = {}
         self._counts = array("q")
         self._words = array("I")
+        self._norms = array("f")
         self._offsets = array("q", [0])
         self._seen: set[bytes] = set()
         self._types_kept = 0
@@ -69,6 +70,7 @@ class IndexBuilder:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the small arrays of the index, by name."""
         return {
+            "norms": np.array(self._norms, dtype="<f4"),
             "words": np.array(self._words, dtype="<u4"),
             "offsets": np.array(self._offsets, dtype="<i8"),
             "counts": np.array(self._counts, dtype="<i8"),
@@ -99,7 +101,9 @@ class IndexBuilder:
                 if number == self._types_kept + len(static):  # its first occurrence: types are numbered as they come
                     static.append(stack[0, position])
             self._offsets.append(len(self._words))
-            rows.append(normalised(stack[self._layers].mean(0)))
+            chosen = stack[self._layers].mean(0)
+            self._norms.extend(np.linalg.norm(chosen, axis=1).tolist())
+            rows.append(normalised(chosen))
             if self._keep_stack is not None:
                 self._keep_stack(np.clip(stack, -_LARGEST, _LARGEST).astype(np.float16))
         self._keep_vectors(np.concatenate(rows).astype(np.float16))

@@ -2,8 +2,9 @@
 
 index.json     the manifest; written last, so that an index without it is incomplete
 vectors.npy    (occurrences, dim) float16: a vector of length 1 for each word of each sentence, sentence after sentence
+norms.npy      (occurrences,) float32: the lengths of these vectors before
 words.npy      (occurrences,) uint32: the rows of these words in types.json
-offsets.npy    (sentences + 1,) int64: where each sentence begins in the two above
+offsets.npy    (sentences + 1,) int64: where each sentence begins in the three above
 types.json     the distinct words, in order of first occurrence
 own.npy        (types, dim) float16: the static vector of each word (layer 0), of length 1
 counts.npy     (types,) int64: occurrences in the text
@@ -25,9 +26,9 @@ from polyseme.base.config import Config, config_errors_of
 from polyseme.base.errors import FormatError
 from polyseme.base.files import read_json, wrap_os_errors, write_text
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST, TYPES = "index.json", "types.json"
-ARRAYS = {"vectors": "<f2", "words": "<u4", "offsets": "<i8", "own": "<f2", "counts": "<i8"}
+ARRAYS = {"vectors": "<f2", "norms": "<f4", "words": "<u4", "offsets": "<i8", "own": "<f2", "counts": "<i8"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +49,7 @@ class IndexManifest(Config):
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {
             "vectors": (self.occurrences, self.dim),
+            "norms": (self.occurrences,),
             "words": (self.occurrences,),
             "offsets": (self.sentences + 1,),
             "own": (self.types, self.dim),
@@ -109,7 +111,7 @@ def read_manifest(folder: Path) -> IndexManifest:
     with config_errors_of(path):
         manifest = IndexManifest.from_dict(read_json(path), MANIFEST)
     if manifest.polyseme_index != FORMAT:
-        raise FormatError(path, f"has format {manifest.polyseme_index}; this version reads format {FORMAT}")
+        raise FormatError(path, f"has format {manifest.polyseme_index}; this version reads format {FORMAT}: build it again")
     return manifest
 
 

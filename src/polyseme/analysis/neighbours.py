@@ -21,6 +21,7 @@ from polyseme.analysis.concordance import concordance, join_words
 from polyseme.analysis.config import NeighboursConfig, SearchedTextConfig
 from polyseme.analysis.index import DEFAULT_LAYER, Index, check_comparable, layer_slice
 from polyseme.analysis.samples import language_of, samples
+from polyseme.analysis.substitute_vectors import substitute_vectors
 from polyseme.base.display import count as counted
 from polyseme.base.display import html_table, padded, short
 from polyseme.base.errors import PolysemeError, UsageError, arg
@@ -76,6 +77,8 @@ class Searched:
     """Whether the model has static vectors."""
     window: int = 0
     """Words on each side that were compared, too."""
+    substitutes: bool = False
+    """Whether the words were also compared by what could stand in their place."""
     folder: Path | None = None
 
 
@@ -108,7 +111,9 @@ class Neighbours:
         lines = [short(join_words(self.words, mark=self.position), width), ""]
         if self.searched.contextual:
             around = f", window {self.searched.window}" if self.searched.window else ""
-            lines += [f"in context ({self.searched.layer_name}{around}; {size})", *self._context_lines(width)]
+            around += ", substitutes" if self.searched.substitutes else ""
+            head = short(f"in context ({self.searched.layer_name}{around}; {size})", width)
+            lines += [head, *self._context_lines(width)]
         if self.searched.contextual and self.searched.static:
             lines.append("")
         if self.searched.static:
@@ -203,7 +208,7 @@ def nearest_words(
     `same_word`: True searches other occurrences of the same word, which shows its senses; False searches other words; None
     searches all. The word itself is no neighbour: if the text has the sentence too, its occurrence there is skipped, and so is
     its own static vector. `vectors`: those of the sentence, (layers, words, dim), if they are there. `window`: words on each
-    side that count, together, as much as the word itself.
+    side that count, together, as much as the word itself; so does what the model would put in its place, if it predicts words.
     """
     index.check(encoder)
     words = encoder.words(sentence)
@@ -213,7 +218,9 @@ def nearest_words(
     same = same_words(index.types, words[position])
     among = None if same_word is None else same[index.words] == same_word
     more = count + 1  # the word itself may be among them
-    nearest = index.search_in_context(stack[index.layers].mean(0), position, more, among, window=window)
+    substitutes = substitute_vectors(encoder) if window and index.layers == layer_slice("top", encoder.layers) else None
+    own = stack[index.layers].mean(0)
+    nearest = index.search_in_context(own, position, more, among, window=window, substitutes=substitutes)
     occurrences = [_occurrence(index, row, cosine) for row, cosine in nearest.pairs()]
     others = [each for each in occurrences if (each.sentence, each.position) != (words, position)]
     layers = list(range(index.layers.start, index.layers.stop))
@@ -226,6 +233,7 @@ def nearest_words(
         same_word,
         static=static_layer,
         window=window,
+        substitutes=substitutes is not None,
         folder=index.folder,
     )
     known = bool(encoder.known([words[position]])[0])

@@ -16,18 +16,20 @@ from polyseme.analysis.probe_result import ProbeResult
 from polyseme.analysis.samples import Sample, position_of
 from polyseme.analysis.search import normalised
 from polyseme.analysis.span_vectors import WITH_WINDOW, span_vectors
+from polyseme.analysis.substitute_vectors import substitute_vectors
 from polyseme.analysis.surroundings import with_surroundings
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Encoder
 
 SHARE = "same sense"
+WITH_SUBSTITUTES = "layer {} with window and substitutes"
 
 
 def probe_samples(encoder: Encoder, samples: Sequence[Sample]) -> ProbeResult:
     """Return the share of sentences whose nearest occurrence of the same word has the same sense.
 
-    For each layer, and for the top one with the words around the word, as `neighbours` compares them; the facts hold the share
-    of each word by the last.
+    For each layer, for the top one with the words around the word, and with its substitutes, too, as `neighbours` compares
+    them; the facts hold the share of each word by the last.
     """
     found = [(sample, position) for sample in samples if (position := position_of(sample, encoder)) is not None]
     if not found:
@@ -36,7 +38,11 @@ def probe_samples(encoder: Encoder, samples: Sequence[Sample]) -> ProbeResult:
     spans = [[range(position, position + 1)] for _, position in found]
     stack = span_vectors(encoder, sentences, spans, around=True)
     views = {f"layer {number}": layer for number, layer in enumerate(stack[:-1])}
-    views[WITH_WINDOW.format(encoder.layers - 1)] = with_surroundings(stack[-2], stack[-1])
+    views[WITH_WINDOW.format(encoder.layers - 1)] = with_window = with_surroundings(stack[-2], stack[-1])
+    if (substitutes := substitute_vectors(encoder)) is not None:
+        tops = encoder.embed(sentences, layers="top")
+        states = np.stack([substitutes.at(top, position) for top, (_, position) in zip(tops, found, strict=True)])
+        views[WITH_SUBSTITUTES.format(encoder.layers - 1)] = np.concatenate([with_window, substitutes(states)], axis=1)
     by_word: dict[str, list[int]] = defaultdict(list)
     for number, (sample, _) in enumerate(found):
         by_word[sample.word].append(number)

@@ -1,0 +1,110 @@
+"""Neighbours by what could stand in the place of a word, against plain NumPy over the whole vocabulary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from polyseme.analysis import index as indexes
+from polyseme.analysis import substitute_vectors as module
+from polyseme.analysis.config import NeighboursConfig
+from polyseme.analysis.index import Index
+from polyseme.analysis.neighbours import neighbours
+from polyseme.analysis.sample_senses import probe_samples
+from polyseme.analysis.samples import parse_samples
+from polyseme.analysis.substitute_vectors import substitute_vectors
+from polyseme.encoders.elmo import Elmo
+from polyseme.encoders.elmo_config import SIZES
+from polyseme.nn.output.full import FullSoftmax
+from polyseme.text.vocabulary import Vocabulary
+from tests.analysis.test_surroundings import QUERY, TEXT, around, cosine
+
+WORDS = ["<S>", "</S>", "<UNK>", *sorted({word for words in [*TEXT, QUERY] for word in words})]
+
+
+@pytest.fixture
+def encoder() -> Elmo:
+    torch.manual_seed(0)
+    vocabulary = Vocabulary(WORDS, unknown="<UNK>", begin="<S>", end="</S>")
+    return Elmo(SIZES["tiny"], vocabulary=vocabulary, output=FullSoftmax(len(WORDS), SIZES["tiny"].output)).eval()
+
+
+def expected(encoder: Elmo, words: list[str], place: int, count: int) -> np.ndarray:
+    """The vector of the substitutes, from log-probabilities of all words in both directions."""
+    assert isinstance(encoder.output, FullSoftmax)
+    states = encoder.read([words], start=None)[0][-1, 0]
+    left, right = encoder.halves(states)
+    both = (encoder.output(left[place]) + encoder.output(right[place + 2])).double().detach().numpy()
+    both += np.log(np.arange(len(WORDS)) + 10)
+    both[:3] = -np.inf
+    best = np.argsort(-both)[:count]
+    weights = np.exp(both[best] / 2 - both[best].max() / 2)
+    rows = encoder.output.weight.detach().double().numpy()
+    rows = rows - rows.mean(0)
+    units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return weights @ units[best]
+
+
+@pytest.mark.parametrize("count", [3, 50])
+def test_the_best_words_of_both_directions(encoder: Elmo, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "COUNT", count)
+    monkeypatch.setattr(module, "_AT_ONCE", 4)
+    vectors = substitute_vectors(encoder)
+    assert vectors is not None
+    top = encoder.embed([QUERY], layers="top")[0]
+    found = vectors(np.stack([vectors.at(top, place) for place in range(len(QUERY))]))  # the first and the last word, too
+    for place, vector in enumerate(found):
+        assert cosine(vector, expected(encoder, QUERY, place, count)) == pytest.approx(1, abs=1e-5)
+        assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_cosine_is_the_mean_of_three(encoder: Elmo) -> None:
+    found = neighbours(encoder, QUERY, position=4, corpus=TEXT, config=NeighboursConfig(count=20, window=3))
+    assert found.searched.substitutes and "window 3, substitutes; " in str(found)
+    asked, mine = encoder.embed([QUERY])[0][-1], expected(encoder, QUERY, 4, 50)
+    assert len(found.in_context) == 20
+    for each in found.in_context:
+        top = encoder.embed([each.sentence])[0][-1]
+        cosines = [
+            cosine(asked[4], top[each.position]),
+            cosine(around(asked, 4, 3), around(top, each.position, 3)),
+            cosine(mine, expected(encoder, each.sentence, each.position, 50)),
+        ]
+        assert each.cosine == pytest.approx(np.mean(cosines), abs=2e-3)  # the index is in float16
+
+
+def test_only_the_nearest_are_compared(encoder: Elmo, monkeypatch: pytest.MonkeyPatch) -> None:
+    index, vectors = Index.build(encoder, TEXT), encoder.embed([QUERY])[0][-1]
+    near = set(index.search_in_context(vectors, 4, 6).rows.tolist())
+    monkeypatch.setattr(indexes, "COMPARED_BY_SUBSTITUTES", 6)
+    found = index.search_in_context(vectors, 4, 3, substitutes=substitute_vectors(encoder))
+    assert len(found.rows) == 3 and set(found.rows.tolist()) < near
+
+
+def test_where_they_do_not_apply(encoder: Elmo) -> None:
+    """Without a window, for other layers than the top one, and for models that predict no words."""
+    index = Index.build(encoder, TEXT)
+    assert not neighbours(encoder, QUERY, position=4, index=index, config=NeighboursConfig(window=0)).searched.substitutes
+    assert not neighbours(encoder, QUERY, position=4, corpus=TEXT, config=NeighboursConfig(layer="mean")).searched.substitutes
+    nothing = np.zeros(len(index), dtype=bool)
+    top = encoder.embed([QUERY])[0][-1]
+    assert not len(index.search_in_context(top, 4, 3, nothing, substitutes=substitute_vectors(encoder)).rows)
+    assert substitute_vectors(Elmo(SIZES["tiny"]).eval()) is None
+
+
+def test_new_weights_give_new_vectors(encoder: Elmo) -> None:
+    before = substitute_vectors(encoder)
+    assert substitute_vectors(encoder) is before
+    assert isinstance(encoder.output, FullSoftmax)
+    with torch.no_grad():
+        encoder.output.weight.mul_(2)
+    assert substitute_vectors(encoder) is not before
+
+
+def test_the_probe_has_a_row_for_them(encoder: Elmo) -> None:
+    lines = [
+        f"bank\t{sense}\t{' '.join(words[:2])} [bank] {end}" for sense, end in (("a", "x"), ("b", "y")) for words in TEXT[:2]
+    ]
+    samples = parse_samples("word\tsense\tsentence\n" + "\n".join(lines) + "\n", "test")
+    assert list(probe_samples(encoder, samples).rows)[-2:] == ["layer 2 with window", "layer 2 with window and substitutes"]
