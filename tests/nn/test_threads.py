@@ -70,24 +70,37 @@ def openmp() -> Any:
     return library
 
 
-def test_openmp_is_left_as_it_was_by_threads_that_overlap(openmp: Any) -> None:
-    """The limit is that of the process: the second thread finds it changed, and must not bring that back."""
+@pytest.mark.parametrize("first_to_leave", ["here", "other"])
+@pytest.mark.parametrize("first_to_enter", ["here", "other"])
+def test_openmp_is_left_as_it_was_by_threads_that_overlap(openmp: Any, first_to_enter: str, first_to_leave: str) -> None:
+    """Whether the limit is that of the process or of a thread: in the end both threads have what they had before."""
     levels, serial = openmp.omp_get_max_active_levels(), SerialKernels()
-    inside, left = threading.Event(), threading.Event()
+    assert levels > 0
+    entered, may_enter, may_leave = threading.Event(), threading.Event(), threading.Event()
+    found: list[int] = []
 
-    def longer() -> None:
-        with serial:
-            inside.set()
-            left.wait(20)
+    def other() -> None:
+        may_enter.wait(20)
+        with serial, serial:  # a block within a block
+            entered.set()
+            may_leave.wait(20)
+        found.append(openmp.omp_get_max_active_levels())
 
-    other = threading.Thread(target=longer)
+    thread = threading.Thread(target=other)
+    thread.start()
+    if first_to_enter == "other":
+        may_enter.set()
+        entered.wait(20)
     with serial:
         assert openmp.omp_get_max_active_levels() == 0
-        other.start()
-        inside.wait(20)
-    left.set()
-    other.join()
-    assert openmp.omp_get_max_active_levels() == levels
+        may_enter.set()
+        entered.wait(20)
+        if first_to_leave == "other":
+            may_leave.set()
+            thread.join()
+    may_leave.set()
+    thread.join()
+    assert openmp.omp_get_max_active_levels() == levels and found == [levels]
 
 
 def test_an_lstm_after_parallel_tasks(openmp: Any) -> None:

@@ -5,9 +5,10 @@ Beside other busy processes one thread is often not running when the other waits
 slice of the scheduler: with 8 sentences and all cores busy, two threads took 30 times as long as one. Threads that meet only at
 the end of a batch lose no more than their share of the machine. Each of them must then run its operations alone.
 On ARM `torch.set_num_threads` is not enough for that: the kernels of oneDNN (Arm Compute Library) ignore it. They follow
-OpenMP's own limit on nested parallel regions, so there both are set. That limit belongs to the whole process: it is lifted when
-the last of the threads is done. On x86 it must stay as it is: oneDNN's LSTM divides its work among as many threads as it asks
-for, and with fewer it leaves numbers out and returns garbage.
+OpenMP's own limit on nested parallel regions, so there both are set. In newer versions of libgomp that limit belongs to the
+thread, in older ones to the process, so every thread restores the value that it had before any block: where one kept the limit
+and asked for two threads again, OpenBLAS would wait for the second one for ever. On x86 the limit must stay as it is: oneDNN's
+LSTM divides its work among as many threads as it asks for, and with fewer it leaves numbers out and returns garbage.
 """
 
 from __future__ import annotations
@@ -87,27 +88,19 @@ class SerialKernels:
     """A block without parallel regions of OpenMP, which several threads may be in at the same time."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = self._levels = 0
+        self._depth = threading.local()
 
     def __enter__(self) -> None:
-        openmp = _openmp()
-        if openmp is None:
-            return
-        with self._lock:
-            if not self._inside:
-                self._levels = openmp.omp_get_max_active_levels()
-                openmp.omp_set_max_active_levels(0)
-            self._inside += 1
+        depth = getattr(self._depth, "value", 0)
+        if not depth and (openmp := _openmp()) is not None:
+            _default_levels()  # read before the first change
+            openmp.omp_set_max_active_levels(0)
+        self._depth.value = depth + 1
 
     def __exit__(self, *_: object) -> None:
-        openmp = _openmp()
-        if openmp is None:
-            return
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                openmp.omp_set_max_active_levels(self._levels)
+        self._depth.value -= 1
+        if not self._depth.value and (openmp := _openmp()) is not None:
+            openmp.omp_set_max_active_levels(_default_levels())
 
 
 _serial_kernels = SerialKernels()
@@ -117,6 +110,12 @@ _serial_kernels = SerialKernels()
 def _pool(process: int) -> ThreadPoolExecutor:
     """The threads of a process; a forked one does not have those of its parent."""
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="polyseme")
+
+
+@functools.cache
+def _default_levels() -> int:
+    """The limit on nested parallel regions before any block."""
+    return int(_openmp().omp_get_max_active_levels())
 
 
 @functools.cache
