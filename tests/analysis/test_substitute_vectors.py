@@ -9,7 +9,7 @@ import torch
 from polyseme.analysis import index as indexes
 from polyseme.analysis import substitute_vectors as module
 from polyseme.analysis.config import NeighboursConfig
-from polyseme.analysis.index import Index
+from polyseme.analysis.index import Index, SenseQuestion
 from polyseme.analysis.neighbours import neighbours
 from polyseme.analysis.sample_senses import probe_samples
 from polyseme.analysis.samples import parse_samples
@@ -59,27 +59,33 @@ def test_the_best_words_of_both_directions(encoder: Elmo, count: int, monkeypatc
         assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
 
 
-def test_a_cosine_is_the_mean_of_three(encoder: Elmo) -> None:
+def test_a_cosine_is_the_mean_of_three_between_uses_of_a_word(encoder: Elmo) -> None:
     found = neighbours(encoder, QUERY, position=4, corpus=TEXT, config=NeighboursConfig(count=20, window=3))
     assert found.searched.substitutes and "window 3, substitutes; " in str(found)
     asked, mine = encoder.embed([QUERY])[0][-1], expected(encoder, QUERY, 4, 50)
-    assert len(found.in_context) == 20
+    assert len(found.in_context) == 20 and {each.word for each in found.in_context} > {"bank"}
     for each in found.in_context:
         top = encoder.embed([each.sentence])[0][-1]
-        cosines = [
-            cosine(asked[4], top[each.position]),
-            cosine(around(asked, 4, 3), around(top, each.position, 3)),
-            cosine(mine, expected(encoder, each.sentence, each.position, 50)),
-        ]
+        cosines = [cosine(asked[4], top[each.position]), cosine(around(asked, 4, 3), around(top, each.position, 3))]
+        if each.word == "bank":
+            cosines.append(cosine(mine, expected(encoder, each.sentence, each.position, 50)))
         assert each.cosine == pytest.approx(np.mean(cosines), abs=2e-3)  # the index is in float16
+    assert [each.cosine for each in found.in_context] == sorted((each.cosine for each in found.in_context), reverse=True)
 
 
-def test_only_the_nearest_are_compared(encoder: Elmo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_nearest_uses_are_compared(encoder: Elmo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexes, "COMPARED_BY_SUBSTITUTES", 3)
     index, vectors = Index.build(encoder, TEXT), encoder.embed([QUERY])[0][-1]
-    near = set(index.search_in_context(vectors, 4, 6).rows.tolist())
-    monkeypatch.setattr(indexes, "COMPARED_BY_SUBSTITUTES", 6)
-    found = index.search_in_context(vectors, 4, 3, substitutes=substitute_vectors(encoder))
-    assert len(found.rows) == 3 and set(found.rows.tolist()) < near
+    banks = np.array([index.types[word] == "bank" for word in index.words])
+    near = set(index.search_in_context(vectors, 4, 3, banks).rows.tolist())
+    found = index.search_in_context(vectors, 4, 2, banks, senses=question(encoder, banks))
+    assert len(found.rows) == 2 and set(found.rows.tolist()) < near
+
+
+def question(encoder: Elmo, same_word: np.ndarray) -> SenseQuestion:
+    substitutes = substitute_vectors(encoder)
+    assert substitutes is not None
+    return SenseQuestion(substitutes, same_word)
 
 
 def test_where_they_do_not_apply(encoder: Elmo) -> None:
@@ -89,7 +95,7 @@ def test_where_they_do_not_apply(encoder: Elmo) -> None:
     assert not neighbours(encoder, QUERY, position=4, corpus=TEXT, config=NeighboursConfig(layer="mean")).searched.substitutes
     nothing = np.zeros(len(index), dtype=bool)
     top = encoder.embed([QUERY])[0][-1]
-    assert not len(index.search_in_context(top, 4, 3, nothing, substitutes=substitute_vectors(encoder)).rows)
+    assert not len(index.search_in_context(top, 4, 3, nothing, senses=question(encoder, nothing)).rows)
     assert substitute_vectors(Elmo(SIZES["tiny"]).eval()) is None
 
 

@@ -64,7 +64,8 @@ class NeighboursConfig(SearchedTextConfig):
     other_words: bool = setting(False, "Search only other words.")
     window: int | None = setting(
         None,
-        "Words on each side that count, together, as much as the word itself: they tell its sense. 0: its own vector alone.",
+        "Words on each side that count, together, as much as the word itself: they tell its sense. So do its substitutes, for "
+        "other uses of the same word. 0: its own vector alone.",
         min=0,
         metavar="N",
         default_text=f"{WINDOW}; 0 for other words",

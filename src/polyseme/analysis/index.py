@@ -7,6 +7,7 @@ by less than 0.001, and are read from the disk when they are searched.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,7 +46,16 @@ DEFAULT_LAYER: ContextLayer = "top"
 CANDIDATES = 1000
 """Words that are compared by their surroundings, too."""
 COMPARED_BY_SUBSTITUTES = 64
-"""Of these, the nearest, which are compared by what could stand in their place."""
+"""Occurrences of the same word that are compared by what could stand in their place, too."""
+
+
+@dataclass(frozen=True)
+class SenseQuestion:
+    """How occurrences of the same word are compared by their senses."""
+
+    substitutes: SubstituteVectors
+    same_word: NDArray[np.bool_]
+    """(occurrences,): whether each is the word that is asked about."""
 
 
 class Index:
@@ -193,26 +203,28 @@ class Index:
         among: NDArray[np.bool_] | None = None,
         *,
         window: int = WINDOW,
-        substitutes: SubstituteVectors | None = None,
+        senses: SenseQuestion | None = None,
     ) -> SearchResult:
         """Find the occurrences nearest to a word of a sentence (words, dim), with `window` words on each side.
 
-        A cosine is the mean of that of the words, that of their surroundings and, given `substitutes`, that of their
-        substitutes; they need vectors of the top layer alone. Of the `CANDIDATES` words that are nearest by themselves, those
-        with the most similar surroundings come first; of the first `COMPARED_BY_SUBSTITUTES` of these, or `count` if that is
-        more, those with the most similar substitutes.
+        A cosine is the mean of that of the words and that of their surroundings. Of the `CANDIDATES` words that are nearest by
+        themselves, those with the most similar surroundings come first. With `senses`, for occurrences of the same word the
+        cosine of their substitutes counts as much again: the nearest `COMPARED_BY_SUBSTITUTES` of them, or `count` if that is
+        more, are compared so. It needs vectors of the top layer alone.
         """
         around = surroundings(normalised(vectors), [range(position, position + 1)], window)[0]
         if not around.any():  # a sentence of one word, or no window
             return self.search(vectors[position], count, among)
         found = self.search(vectors[position], max(CANDIDATES, count), among)
         cosines = (found.cosines + self._surroundings(found.rows, window) @ around) / 2
-        if substitutes is None:
+        if senses is None:
             return _best(found.rows, cosines, count)
-        compared = _best(found.rows, cosines, max(COMPARED_BY_SUBSTITUTES, count))
-        beside = [self._states_around(substitutes, row) for row in compared.rows.tolist()]
-        found_for = substitutes(np.stack([substitutes.at(vectors, position), *beside]))
-        return _best(compared.rows, (2 * compared.cosines + found_for[1:] @ found_for[0]) / 3, count)
+        same = senses.same_word[found.rows]
+        uses = _best(found.rows[same], cosines[same], max(COMPARED_BY_SUBSTITUTES, count))
+        beside = [self._states_around(senses.substitutes, row) for row in uses.rows.tolist()]
+        asked, others = np.split(senses.substitutes(np.stack([senses.substitutes.at(vectors, position), *beside])), [1])
+        by_all = (2 * uses.cosines + others @ asked[0]) / 3
+        return _best(np.concatenate([uses.rows, found.rows[~same]]), np.concatenate([by_all, cosines[~same]]), count)
 
     def _states_around(self, substitutes: SubstituteVectors, row: int) -> NDArray[np.float32]:
         """The sum of the states around an occurrence."""

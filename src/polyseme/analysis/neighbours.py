@@ -19,7 +19,7 @@ from rich.cells import cell_len
 
 from polyseme.analysis.concordance import concordance, join_words
 from polyseme.analysis.config import NeighboursConfig, SearchedTextConfig
-from polyseme.analysis.index import DEFAULT_LAYER, Index, check_comparable, layer_slice
+from polyseme.analysis.index import DEFAULT_LAYER, Index, SenseQuestion, check_comparable, layer_slice
 from polyseme.analysis.samples import language_of, samples
 from polyseme.analysis.substitute_vectors import substitute_vectors
 from polyseme.base.display import count as counted
@@ -78,7 +78,7 @@ class Searched:
     window: int = 0
     """Words on each side that were compared, too."""
     substitutes: bool = False
-    """Whether the words were also compared by what could stand in their place."""
+    """Whether occurrences of the same word were also compared by what could stand in their place."""
     folder: Path | None = None
 
 
@@ -208,7 +208,8 @@ def nearest_words(
     `same_word`: True searches other occurrences of the same word, which shows its senses; False searches other words; None
     searches all. The word itself is no neighbour: if the text has the sentence too, its occurrence there is skipped, and so is
     its own static vector. `vectors`: those of the sentence, (layers, words, dim), if they are there. `window`: words on each
-    side that count, together, as much as the word itself; so does what the model would put in its place, if it predicts words.
+    side that count, together, as much as the word itself; between occurrences of the same word, so does what the model would
+    put in their place, if it predicts words.
     """
     index.check(encoder)
     words = encoder.words(sentence)
@@ -219,8 +220,9 @@ def nearest_words(
     among = None if same_word is None else same[index.words] == same_word
     more = count + 1  # the word itself may be among them
     substitutes = substitute_vectors(encoder) if window and index.layers == layer_slice("top", encoder.layers) else None
+    senses = None if substitutes is None else SenseQuestion(substitutes, same[index.words])
     own = stack[index.layers].mean(0)
-    nearest = index.search_in_context(own, position, more, among, window=window, substitutes=substitutes)
+    nearest = index.search_in_context(own, position, more, among, window=window, senses=senses)
     occurrences = [_occurrence(index, row, cosine) for row, cosine in nearest.pairs()]
     others = [each for each in occurrences if (each.sentence, each.position) != (words, position)]
     layers = list(range(index.layers.start, index.layers.stop))
