@@ -34,6 +34,7 @@ from polyseme.encoders.fingerprint import model_fingerprint
 from polyseme.text.shards.files import lock_target, temporary_path
 
 STATES, PROGRESS = "states.npy", "progress.json"
+_NAME = "layers-"
 _AT_A_TIME = 1 << 14  # words between two records of progress
 _MORE_ON_CUDA = 8  # times as many, for several large batches
 _MAPPED = 1 << 28  # bytes that are read before the mapped pages are given back
@@ -64,7 +65,7 @@ class LayerCache:
         shape = (int(offsets[-1]), encoder.layers, encoder.dim)
         if not shape[0]:  # nothing to store
             return cls(np.zeros(shape, dtype=_TYPES[precision]), offsets)
-        target = folder / f"layers-{_key(encoder, documents, precision)}"
+        target = folder / f"{_NAME}{_key(encoder, documents, precision)}"
         if _done(target) < len(documents):
             with lock_target(target) as alone:
                 if _done(target) < len(documents):  # no other process has built it meanwhile
@@ -102,6 +103,17 @@ class LayerCache:
             _give_back(self._states)
             self._bytes_read = 0
         return torch.from_numpy(out).permute(2, 0, 1, 3)
+
+
+def cache_size(words: int, encoder: Encoder, precision: CachePrecision = "fp16") -> int:
+    """Return the bytes of the layers of so many words."""
+    return words * encoder.layers * encoder.dim * np.dtype(_TYPES[precision]).itemsize
+
+
+def remove_caches(folder: Path) -> None:
+    """Remove all caches under a folder, for a run that is finished and shares them with no other."""
+    for cache in folder.glob(f"{_NAME}*"):
+        shutil.rmtree(cache, ignore_errors=True)
 
 
 def _offsets(documents: Sequence[Document]) -> NDArray[np.int64]:

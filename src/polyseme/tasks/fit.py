@@ -23,6 +23,7 @@ from polyseme.base.progress import report
 from polyseme.base.run import Run
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.fingerprint import model_fingerprint
+from polyseme.encoders.layer_cache import remove_caches
 from polyseme.tasks.base import Task
 from polyseme.tasks.baselines import is_no_better_than_prior, score_baselines
 from polyseme.tasks.config import TaskConfig
@@ -261,6 +262,8 @@ class _Session:
             summary = _summary(best, result, scores, self.config, run) | {"examples": counts}
             summary |= {"baseline": baseline, "restarts": len(attempts.scores), "learned": not trained.failed}
             write_text(out / RESULT, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+            if not self.shares_cache:
+                remove_caches(self.cache)
         warning = ""
         if trained.failed:
             reason = no_restart(result.steps, run.world_size)

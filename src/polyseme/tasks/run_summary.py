@@ -13,12 +13,14 @@ from typing import Any
 from polyseme.base.config import Config
 from polyseme.base.display import count, plain, short
 from polyseme.base.options import options_of
+from polyseme.encoders.layer_cache import cache_size
 from polyseme.metrics.spans import are_span_tags, spans
 from polyseme.tasks.base import Task
 from polyseme.tasks.data import TaskData
 
 WIDTH = 80
 _INDENT = 10
+_LARGE = 1e9  # bytes on disk that are worth a line
 _FIXED = "\u00a0"  # a blank where no line ends
 _NETWORK = ("network_layers", "hidden_size", "dropout", "mix_dropout", "crf", "pooling")
 _TRAINING = ("epochs", "steps", "min_steps", "patience", "batch_size", "batch_words", "learning_rate", "warmup", "decay")
@@ -41,6 +43,7 @@ class RunSummary:
             "data": self._sizes(),
             "network": self._network(),
             "encoder": self._encoders(),
+            "disk": self._disk(),
             "training": self._training(),
         }
         return "\n".join(_wrapped(name, text) for name, text in rows.items() if text)
@@ -63,6 +66,12 @@ class RunSummary:
         loaded = features.words.loaded
         vectors = "no word vectors" if loaded is None else f"word vectors {_name(loaded)}"
         return ", ".join([*(names or ["none"]), _unbroken(vectors)])
+
+    def _disk(self) -> str:
+        """The room that the layers of frozen encoders need while it trains, where that is much."""
+        words = sum(self.data[name].words for name in ("train", "dev") if name in self.data)
+        size = sum(cache_size(words, encoder) for encoder in self.task.features.frozen)
+        return f"about {size / 1e9:,.1f} GB for frozen layers, until it is trained" if size >= _LARGE else ""
 
     def _training(self) -> str:
         return ", ".join([*_values(self.fitting, _TRAINING), _unbroken(f"{count(self.steps_per_epoch, 'step')} per epoch")])
