@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -88,8 +90,12 @@ def question(encoder: Elmo, same_word: np.ndarray) -> SenseQuestion:
     return SenseQuestion(substitutes, same_word)
 
 
-def test_where_they_do_not_apply(encoder: Elmo) -> None:
-    """Without a window, for other layers than the top one, and for models that predict no words."""
+def test_where_they_do_not_apply(encoder: Elmo, tmp_path: Path) -> None:
+    """Without a window, for other layers than the top one, for models that predict no words, and for older indexes."""
+    Index.build(encoder, TEXT, tmp_path)
+    (norms,) = tmp_path.glob("*/norms.npy")
+    norms.unlink()
+    assert not neighbours(encoder, QUERY, position=4, corpus=TEXT, index=tmp_path).searched.substitutes
     index = Index.build(encoder, TEXT)
     assert not neighbours(encoder, QUERY, position=4, index=index, config=NeighboursConfig(window=0)).searched.substitutes
     assert not neighbours(encoder, QUERY, position=4, corpus=TEXT, config=NeighboursConfig(layer="mean")).searched.substitutes

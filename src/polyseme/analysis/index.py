@@ -75,8 +75,8 @@ class Index:
         """Where it is saved, if it is."""
         self.vectors: NDArray[np.float16] = arrays["vectors"]
         """(occurrences, dim): a vector of length 1 for each word in its sentence."""
-        self.norms: NDArray[np.float32] = arrays["norms"]
-        """(occurrences,): the length of the vector before."""
+        self.norms: NDArray[np.float32] | None = arrays.get("norms")
+        """(occurrences,): the length of the vector before; None in older indexes."""
         self.words: NDArray[np.uint32] = arrays["words"]
         """(occurrences,): its number in `types`."""
         self.offsets: NDArray[np.int64] = arrays["offsets"]
@@ -210,7 +210,7 @@ class Index:
         A cosine is the mean of that of the words and that of their surroundings. Of the `CANDIDATES` words that are nearest by
         themselves, those with the most similar surroundings come first. With `senses`, for occurrences of the same word the
         cosine of their substitutes counts as much again: the nearest `COMPARED_BY_SUBSTITUTES` of them, or `count` if that is
-        more, are compared so. It needs vectors of the top layer alone.
+        more, are compared so. It needs vectors of the top layer alone, and their lengths.
         """
         around = surroundings(normalised(vectors), [range(position, position + 1)], window)[0]
         if not around.any():  # a sentence of one word, or no window
@@ -229,6 +229,7 @@ class Index:
     def _states_around(self, substitutes: SubstituteVectors, row: int) -> NDArray[np.float32]:
         """The sum of the states around an occurrence."""
         begin, end = self.offsets[(number := self.position(row)[0]) : number + 2].tolist()
+        assert self.norms is not None
         beside = [self.vectors[r] * self.norms[r] if begin <= r < end else None for r in (row - 1, row + 1)]
         return substitutes.states(*beside)
 

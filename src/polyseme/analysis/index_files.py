@@ -2,7 +2,7 @@
 
 index.json     the manifest; written last, so that an index without it is incomplete
 vectors.npy    (occurrences, dim) float16: a vector of length 1 for each word of each sentence, sentence after sentence
-norms.npy      (occurrences,) float32: the lengths of these vectors before
+norms.npy      (occurrences,) float32: the lengths of these vectors before; older indexes lack it
 words.npy      (occurrences,) uint32: the rows of these words in types.json
 offsets.npy    (sentences + 1,) int64: where each sentence begins in the three above
 types.json     the distinct words, in order of first occurrence
@@ -26,8 +26,9 @@ from polyseme.base.config import Config, config_errors_of
 from polyseme.base.errors import FormatError
 from polyseme.base.files import read_json, wrap_os_errors, write_text
 
-FORMAT = 2
+FORMAT = 1
 MANIFEST, TYPES = "index.json", "types.json"
+OPTIONAL = ("norms",)
 ARRAYS = {"vectors": "<f2", "norms": "<f4", "words": "<u4", "offsets": "<i8", "own": "<f2", "counts": "<i8"}
 
 
@@ -120,6 +121,8 @@ def read_arrays(folder: Path, manifest: IndexManifest) -> dict[str, NDArray[Any]
     arrays = {}
     for name, shape in manifest.shapes().items():
         path = folder / f"{name}.npy"
+        if not path.is_file() and name in OPTIONAL:
+            continue
         if not path.is_file():
             raise FormatError(path, "is missing from the index: build it again")
         try:

@@ -219,7 +219,8 @@ def nearest_words(
     same = same_words(index.types, words[position])
     among = None if same_word is None else same[index.words] == same_word
     more = count + 1  # the word itself may be among them
-    substitutes = substitute_vectors(encoder) if window and index.layers == layer_slice("top", encoder.layers) else None
+    top = index.norms is not None and index.layers == layer_slice("top", encoder.layers)
+    substitutes = substitute_vectors(encoder) if window and top else None
     senses = None if substitutes is None else SenseQuestion(substitutes, same[index.words])
     own = stack[index.layers].mean(0)
     nearest = index.search_in_context(own, position, more, among, window=window, senses=senses)
