@@ -6,6 +6,7 @@ by less than 0.001, and are read from the disk when they are searched.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,8 @@ ContextLayer = Literal["top", "mean"] | int
 DEFAULT_LAYER: ContextLayer = "top"
 CANDIDATES = 1000
 """Words that are compared by their surroundings, too."""
+SMALL = 1 << 23
+"""Bytes of a table that is searched in memory."""
 COMPARED_BY_SUBSTITUTES = 64
 """Occurrences of the same word that are compared by what could stand in their place, too."""
 
@@ -193,7 +196,7 @@ class Index:
 
     def search(self, vector: NDArray[np.float32], count: int, among: NDArray[np.bool_] | None = None) -> SearchResult:
         """Find the occurrences nearest to a vector (dim,); `among` (occurrences,) selects the candidates."""
-        return nearest_rows(self.vectors, vector, count, among)
+        return nearest_rows(self._vectors, vector, count, among)
 
     def search_in_context(
         self,
@@ -243,17 +246,30 @@ class Index:
         places, number_of = np.unique(near[inside], return_inverse=True)
         if not len(places):
             return np.zeros((len(rows), self.vectors.shape[1]), dtype=np.float32)
-        vectors = torch.from_numpy(np.array(self.vectors[places])).float()
+        vectors = torch.from_numpy(np.array(self._vectors[places])).float()
         first = np.cumsum(inside.sum(1)) - inside.sum(1)
         means = F.embedding_bag(torch.from_numpy(number_of), vectors, torch.from_numpy(first), mode="mean")
         return normalised(means.numpy())
 
     def search_static(self, vector: NDArray[np.float32], count: int, among: NDArray[np.bool_] | None = None) -> SearchResult:
         """Find the static vectors nearest to a vector (dim,); `among` (types,) selects the candidates."""
-        return nearest_rows(self.static, vector, count, among)
+        return nearest_rows(self._static, vector, count, among)
+
+    @functools.cached_property
+    def _vectors(self) -> NDArray[np.floating]:
+        return _quick(self.vectors)
+
+    @functools.cached_property
+    def _static(self) -> NDArray[np.floating]:
+        return _quick(self.static)
 
     def __len__(self) -> int:
         return len(self.words)
+
+
+def _quick(table: NDArray[np.float16]) -> NDArray[np.floating]:
+    """A small table as 32-bit numbers in memory: to convert them takes longer than to search them."""
+    return table.astype(np.float32) if table.nbytes <= SMALL else table
 
 
 def _best(rows: NDArray[np.int64], cosines: NDArray[np.float32], count: int) -> SearchResult:

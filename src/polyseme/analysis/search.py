@@ -32,7 +32,7 @@ class SearchResult:
 
 
 def nearest_rows(
-    table: NDArray[np.float16], vector: NDArray[np.float32], count: int, among: NDArray[np.bool_] | None = None
+    table: NDArray[np.floating], vector: NDArray[np.float32], count: int, among: NDArray[np.bool_] | None = None
 ) -> SearchResult:
     """Find the rows of a table of unit vectors (rows, dim) nearest to a vector (dim,); of equally near ones the first."""
     if count < 1:
@@ -44,7 +44,8 @@ def nearest_rows(
     for begin in range(0, len(table), _BLOCK):
         end = min(begin + _BLOCK, len(table))
         allowed = np.arange(begin, end) if among is None else begin + np.flatnonzero(among[begin:end])
-        block = np.array(table[begin:end] if among is None else table[allowed])  # from the disk
+        block = table[begin:end] if among is None else table[allowed]
+        block = np.array(block) if isinstance(table, np.memmap) else block  # from the disk
         rows = np.concatenate([rows, allowed])
         cosines = np.concatenate([cosines, (torch.from_numpy(block).float() @ query).numpy()])
         if len(rows) > count:
