@@ -48,8 +48,10 @@ CANDIDATES = 1000
 """Words that are compared by their surroundings, too."""
 SMALL = 1 << 23
 """Bytes of a table that is searched in memory."""
-COMPARED_BY_SUBSTITUTES = 64
+COMPARED_BY_SUBSTITUTES = 32
 """Occurrences of the same word that are compared by what could stand in their place, too."""
+KEPT = 1 << 13
+"""Occurrences whose substitutes are kept in memory: 8 MB for states of 256 numbers."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class Index:
         self.counts: NDArray[np.int64] = arrays["counts"]
         """(types,): occurrences of each word in the text, repeated sentences included."""
         self._checked: WeightVersion | None = None
+        self._known: dict[int, NDArray[np.float32]] = {}  # vectors of substitutes, by occurrence
 
     @classmethod
     def open(cls, folder: str | Path) -> Index:
@@ -224,10 +227,20 @@ class Index:
             return _best(found.rows, cosines, count)
         same = senses.same_word[found.rows]
         uses = _best(found.rows[same], cosines[same], max(COMPARED_BY_SUBSTITUTES, count))
-        beside = [self._states_around(senses.substitutes, row) for row in uses.rows.tolist()]
-        asked, others = np.split(senses.substitutes(np.stack([senses.substitutes.at(vectors, position), *beside])), [1])
-        by_all = (2 * uses.cosines + others @ asked[0]) / 3
+        asked, others = self._substitutes(senses.substitutes, senses.substitutes.at(vectors, position), uses.rows.tolist())
+        by_all = (2 * uses.cosines + others @ asked) / 3
         return _best(np.concatenate([uses.rows, found.rows[~same]]), np.concatenate([by_all, cosines[~same]]), count)
+
+    def _substitutes(
+        self, substitutes: SubstituteVectors, asked: NDArray[np.float32], rows: list[int]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The vectors of the substitutes of states (width,), and those of occurrences (rows, width), which are kept."""
+        if len(self._known) > KEPT:
+            self._known.clear()
+        new = [row for row in rows if row not in self._known]
+        found = substitutes(np.stack([asked, *(self._states_around(substitutes, row) for row in new)]))
+        self._known.update(zip(new, found[1:], strict=True))
+        return found[0], np.stack([found[0], *(self._known[row] for row in rows)])[1:]
 
     def _states_around(self, substitutes: SubstituteVectors, row: int) -> NDArray[np.float32]:
         """The sum of the states around an occurrence."""

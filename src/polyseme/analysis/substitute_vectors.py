@@ -22,7 +22,7 @@ from polyseme.nn.output.full import FullSoftmax
 from polyseme.nn.weight_version import WeightVersion, weight_version
 
 COUNT, TEMPERATURE = 50, 2.0
-VOCABULARY = 20_000  # words that can be substitutes: the most frequent ones
+VOCABULARY = 50_000  # words that can be substitutes: the most frequent ones
 _AT_ONCE = 256  # words whose scores of the vocabulary are in memory together
 _FIRST_RANK = 10  # so that the most frequent words of all do not differ too much
 
