@@ -43,5 +43,5 @@ def test_a_run_says_how_much_room_its_layers_need(
     monkeypatch.setattr(run_summary, "_LARGE", 1)
     with caplog.at_level(logging.INFO):
         polyseme.train("ner", "train.conll", out="run", dev="dev.conll", encoder="elmo", **TINY)
-    assert "\ndisk      about 0.0 GB for frozen layers, until it is trained\n" in caplog.text
+    assert "\ndisk      about 0.0 GB for frozen layers while it trains\n" in caplog.text
     assert cache_size(1000, polyseme.load("elmo")) == 1000 * 3 * polyseme.load("elmo").dim * 2

@@ -1,8 +1,9 @@
 """What a language model would put in the place of a word, as a vector: it tells the senses of the word apart.
 
 The word itself is not read, only the words before it and after it (Amrami and Goldberg 2018). The forward state before it plus
-the backward state after it score every word of the vocabulary; frequent words fit nearly everywhere, so the logarithm of a
-word's rank is added. The vector is the mean direction of the output vectors of the best words, weighted by their scores.
+the backward state after it score every word of the vocabulary. Frequent words fit nearly everywhere, so the logarithm of a
+word's rank is added; a vocabulary lists frequent words first. The vector is the mean direction of the output vectors of the
+best words, weighted by their scores.
 Measured in docs/en/results/models.md.
 """
 

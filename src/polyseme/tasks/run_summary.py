@@ -71,7 +71,7 @@ class RunSummary:
         """The room that the layers of frozen encoders need while it trains, where that is much."""
         words = sum(self.data[name].words for name in ("train", "dev") if name in self.data)
         size = sum(cache_size(words, encoder) for encoder in self.task.features.frozen)
-        return f"about {size / 1e9:,.1f} GB for frozen layers, until it is trained" if size >= _LARGE else ""
+        return f"about {size / 1e9:,.1f} GB for frozen layers while it trains" if size >= _LARGE else ""
 
     def _training(self) -> str:
         return ", ".join([*_values(self.fitting, _TRAINING), _unbroken(f"{count(self.steps_per_epoch, 'step')} per epoch")])

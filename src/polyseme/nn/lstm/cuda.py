@@ -9,9 +9,8 @@ the plain path.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -25,31 +24,12 @@ from polyseme.nn.to_device import to_device
 NUMBERS = 1 << 28  # in one table of input matmuls (1 GiB of fp32); more words go block by block
 SMALL = 1 << 20  # recurrent and projection weights of one direction, at most, for one kernel of all steps
 _TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-
-
-class CellStep(Protocol):
-    """One step of the cell (`cell_triton`, `cell_torch`)."""
-
-    def __call__(
-        self, recurrent: Tensor, inputs: Tensor, index: Tensor, cell: Tensor, out: Tensor, clip: float | None, /
-    ) -> None: ...
-
-
-class RunSteps(Protocol):
-    """All steps of a layer (`steps_triton`)."""
-
-    def __call__(
-        self,
-        inputs: Tensor,
-        index: Tensor,
-        sizes: list[int],
-        hidden: Tensor,
-        cell: Tensor,
-        weights: tuple[Tensor, Tensor],
-        clips: tuple[float | None, float | None],
-        out: Tensor,
-        /,
-    ) -> None: ...
+CellStep = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, float | None], None]
+"""`cell_step` of `cell_triton` or `cell_torch`."""
+RunSteps = Callable[
+    [Tensor, Tensor, list[int], Tensor, Tensor, tuple[Tensor, Tensor], tuple[float | None, float | None], Tensor], None
+]
+"""`run_steps` of `steps_triton`."""
 
 
 @dataclass(frozen=True)
