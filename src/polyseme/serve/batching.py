@@ -316,6 +316,7 @@ class Batcher:
                 self._computed = taken[1]
                 with suppress(_Abandoned):
                     self._compute(*taken)
+                self._computed, taken = [], None  # nothing is held while it waits for the next
 
     def _compute(self, operation: Operation, batch: list[_Entry]) -> None:
         begin, paused = time.monotonic(), self._paused
@@ -414,6 +415,15 @@ def compute_alone(operation: Operation, contents: list[Any]) -> list[Any]:
         if len(contents) == 1:
             if not isinstance(error, PolysemeError):
                 _log.warning("a text of %s failed: %s", operation.key, type(error).__name__)
-            return [error]
+            return [_without_frames(error)]
     half = len(contents) // 2
     return compute_alone(operation, contents[:half]) + compute_alone(operation, contents[half:])
+
+
+def _without_frames(error: Exception) -> Exception:
+    """An error whose tracebacks are dropped: their frames would hold the texts, and those that called them the error itself."""
+    each: BaseException | None = error
+    while each is not None:
+        each.__traceback__ = None
+        each = each.__cause__ or each.__context__
+    return error
