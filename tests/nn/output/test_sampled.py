@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -34,6 +36,21 @@ def test_draws_follow_the_rank() -> None:
     # the correction takes the tries as given, which is what TensorFlow does too: an approximation, near for all ranks
     np.testing.assert_allclose(hits / 1500, expected / 1500, atol=0.04)
     assert hits[0] > hits[10] > hits[49]
+
+
+@pytest.mark.parametrize(("words", "negatives"), [(50, 8), (50, 49), (700, 300), (5000, 64)])
+def test_draws_are_the_first_distinct_ones(words: int, negatives: int) -> None:
+    sampled = SampledSoftmax(FullSoftmax(words, 2), negatives)
+    for seed in range(5):
+        torch.manual_seed(seed)
+        ids, tries = sampled.draw()
+        torch.manual_seed(seed)
+        drawn: list[int] = []
+        while len(set(drawn)) < negatives:
+            rank = torch.exp(torch.rand(2 * negatives, dtype=torch.float64) * math.log(words + 1)) - 1
+            drawn += rank.long().clamp(0, words - 1).tolist()
+        assert ids.tolist() == list(dict.fromkeys(drawn))[:negatives]
+        assert len(set(drawn[:tries])) == negatives > len(set(drawn[: tries - 1]))
 
 
 def test_expected_counts_by_hand(layer: FullSoftmax) -> None:

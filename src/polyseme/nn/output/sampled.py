@@ -52,16 +52,20 @@ class SampledSoftmax:
 
     def draw(self) -> tuple[Tensor, int]:
         """Draw distinct words by frequency rank with PyTorch's generator; return them and the number of draws."""
-        size = self.output.size
-        seen = np.empty(0, dtype=np.int64)
+        size, count = self.output.size, 2 * self.negatives
+        places, first = np.arange(count), np.empty(size, dtype=np.int64)
+        taken = np.zeros(size, dtype=bool)
+        found, tries = np.empty(0, dtype=np.int64), 0
         while True:
-            fresh = torch.exp(torch.rand(2 * self.negatives, dtype=torch.float64) * math.log(size + 1)) - 1
-            seen = np.concatenate([seen, fresh.long().clamp(0, size - 1).numpy()])
-            values, first = np.unique(seen, return_index=True)
-            if len(values) >= self.negatives:
-                break
-        order = np.argsort(first)[: self.negatives]
-        return torch.from_numpy(values[order]), int(first[order[-1]]) + 1
+            fresh = torch.exp(torch.rand(count, dtype=torch.float64) * math.log(size + 1)) - 1
+            words = fresh.long().clamp(0, size - 1).numpy()
+            first[words[::-1]] = places[::-1]  # a word that is drawn again keeps its first place, which is written last
+            new = np.flatnonzero((first[words] == places) & ~taken[words])[: self.negatives - len(found)]
+            found = np.concatenate([found, words[new]])
+            if len(found) == self.negatives:
+                return torch.from_numpy(found), tries + int(new[-1]) + 1
+            taken[words] = True
+            tries += count
 
     def log_expected(self, ids: Tensor, tries: int) -> Tensor:
         """Return the log of a word's expected count among the distinct words of so many draws."""
