@@ -120,8 +120,8 @@ SETS = {
         "rc_drcd_zh/DRCD_dev.json.gz",
         metric="f1",
     ),
-    "ontogum": _three("coreference", "coref_ontogum_en/ontogum.{}.jsonlines.gz", metric="conll"),
-    "litbank": _three("coreference", "coref_litbank_en/litbank.{}.jsonlines.gz", metric="conll"),
+    "ontogum": _three("coreference", "coref_ontogum_en/ontogum.{}.jsonlines.gz", metric="f1"),
+    "litbank": _three("coreference", "coref_litbank_en/litbank.{}.jsonlines.gz", metric="f1"),
 }
 
 

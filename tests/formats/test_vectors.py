@@ -14,6 +14,7 @@ import pytest
 from polyseme.base.errors import InterruptedRun, PolysemeError, UsageError
 from polyseme.base.signals import GracefulStop
 from polyseme.encoders import embedding_stream
+from polyseme.encoders.base import BATCH_CUDA
 from polyseme.encoders.embed_config import EmbedConfig
 from polyseme.encoders.embedding_stream import EmbeddedLine, chunked
 from polyseme.encoders.fingerprint import model_fingerprint as fingerprint
@@ -253,6 +254,12 @@ def test_chunks_of_carried_batches_are_whole():
     sizes = [len(chunk) for chunk in chunked(texts, EmbedConfig(start="carry", batch_size=3, batch_words=10))]
     assert sum(sizes) == 50 and all(size % 3 == 0 for size in sizes[:-1])
     assert [len(chunk) for chunk in chunked(texts, EmbedConfig(batch_words=5))][:2] == [2, 2]
+
+
+def test_chunks_for_a_gpu_fill_its_batches():
+    texts = [["w"] * 10] * 20_000
+    sizes = [len(chunk) for chunk in chunked(texts, EmbedConfig(), cuda=True)]
+    assert sum(sizes) == 20_000 and all(10 * size >= BATCH_CUDA[0] for size in sizes[:-1])
 
 
 @pytest.mark.slow  # 66,000 entries

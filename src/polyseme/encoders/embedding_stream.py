@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from polyseme.base.display import columns, count, short
-from polyseme.encoders.base import BATCH_CPU, Encoder
+from polyseme.encoders.base import BATCH_CPU, BATCH_CUDA, Encoder
 from polyseme.encoders.embed_config import EmbedConfig
 
 _SHOWN = 5  # numbers of a vector that fit a terminal
 CHUNK_LINES, CHUNK_BATCHES, CHUNK_CHARACTERS = 1024, 4, 1 << 22
+CHUNK_LINES_CUDA, CHUNK_BATCHES_CUDA = 4096, 2
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def embed_lines(
     if config.start == "carry":
         model.reset_state()
     split = (line.split() if config.split_on_spaces else model.words(line) for line in lines)
-    for texts in chunked(split, config):
+    for texts in chunked(split, config, cuda=model.device.type == "cuda"):
         arrays = model.embed(
             texts,
             layers=list(config.layers) if isinstance(config.layers, tuple) else config.layers,
@@ -88,17 +89,20 @@ def _last_layer(model: Encoder, config: EmbedConfig) -> str:
     return f"layer {chosen if isinstance(chosen, int) else model.layers - 1}"
 
 
-def chunked(texts: Iterable[list[str]], config: EmbedConfig) -> Iterator[list[list[str]]]:
+def chunked(texts: Iterable[list[str]], config: EmbedConfig, *, cuda: bool = False) -> Iterator[list[list[str]]]:
     """Group texts into chunks of a few batches; with `start="carry"` a chunk ends only where a batch does."""
     step = (config.batch_size or BATCH_CPU[1]) if config.start == "carry" else 1
-    limit = CHUNK_BATCHES * (config.batch_words or BATCH_CPU[0])
+    lines, batches, batch = (
+        (CHUNK_LINES_CUDA, CHUNK_BATCHES_CUDA, BATCH_CUDA) if cuda else (CHUNK_LINES, CHUNK_BATCHES, BATCH_CPU)
+    )
+    limit = batches * (config.batch_words or batch[0])
     chunk: list[list[str]] = []
     words = characters = 0
     for text in texts:
         chunk.append(text)
         words += len(text)
         characters += sum(map(len, text))
-        full = len(chunk) >= CHUNK_LINES or words >= limit
+        full = len(chunk) >= lines or words >= limit
         if (full or characters >= CHUNK_CHARACTERS) and len(chunk) % step == 0:
             yield chunk
             chunk, words, characters = [], 0, 0

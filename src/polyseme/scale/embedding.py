@@ -27,7 +27,7 @@ from polyseme.scale.config import DatasetConfig
 from polyseme.scale.folder import DatasetFolder
 from polyseme.scale.manifest import PartInfo
 from polyseme.scale.mixing import mixed
-from polyseme.scale.part import Columns, PartWriter, read_info
+from polyseme.scale.part import Columns, PartWriter, one_behind, read_info
 from polyseme.scale.rows import Row, rows_of
 from polyseme.scale.shards import Shard
 from polyseme.text.splitting.offsets import word_offsets
@@ -75,9 +75,10 @@ class ShardEmbedder:
             writer = PartWriter(path, self._columns, sha256)
             taken: deque[Row] = deque()
             try:
-                for rows, words, vectors in self._chunks(shard, taken):
-                    offsets = [word_offsets(some, row.text) for row, some in zip(rows, words, strict=True)]
-                    writer.write(rows, words, offsets, vectors)
+                with one_behind(writer.write) as write:  # pyarrow lets other threads compute while it writes
+                    for rows, words, vectors in self._chunks(shard, taken):
+                        offsets = [word_offsets(some, row.text) for row, some in zip(rows, words, strict=True)]
+                        write(rows, words, offsets, vectors)
             except PolysemeError:
                 raise
             except Exception as error:

@@ -11,7 +11,9 @@ Vectors look random and are not compressed; the rest is. A part says in its foot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,7 +85,7 @@ class PartWriter:
         counts = np.array([0, *map(len, words)], dtype=np.int64)
         ends = pa.array(np.cumsum(counts).astype(np.int32))
         spans = np.array([end for each in offsets for span in each for end in span], dtype=np.int32)
-        flat = pa.array([word for each in words for word in valid_utf8(each)], pa.string())
+        flat = pa.array(valid_utf8([word for each in words for word in each]), pa.string())
         arrays = [
             pa.array([row.file for row in rows], pa.string()),
             pa.array([row.line for row in rows], pa.int64()),
@@ -109,6 +111,26 @@ class PartWriter:
         with np.errstate(over="ignore"):
             values = np.ascontiguousarray(vectors, dtype=number).reshape(-1)
         return pa.FixedSizeListArray.from_arrays(pa.array(values), self._columns.dim)
+
+
+@contextmanager
+def one_behind(function: Callable[..., object]) -> Iterator[Callable[..., None]]:
+    """Run calls of a function in a thread, in order: each waits for the one before, the end for the last.
+
+    An error of a call is raised by the next one, or at the end.
+    """
+    last: Future[object] | None = None
+
+    def call(*given: object) -> None:
+        nonlocal last
+        if last is not None:
+            last.result()
+        last = thread.submit(function, *given)
+
+    with ThreadPoolExecutor(1) as thread:
+        yield call
+        if last is not None:
+            last.result()
 
 
 def read_info(folder: DatasetFolder, name: str) -> PartInfo | None:

@@ -36,6 +36,8 @@ def test_ascii_text_is_no_special_case(text: str) -> None:
     """Words that stand in the text as they are take a shorter way, which a letter that is not ASCII closes."""
     for words in (get_splitter("english")(text), text.split("\n"), [text], ["", *text.split(), ""]):
         assert word_offsets(words, text) == word_offsets([*words, "é"], f"{text} é")[:-1]
+    words, single = text.split(), " ".join(text.split())
+    assert word_offsets(words, single) == word_offsets([*words, "é"], f"{single} é")[:-1]
 
 
 def test_invisible_marks_are_passed_over() -> None:

@@ -7,7 +7,7 @@ vectors = np.reshape(row["vectors"], (row["layers"], len(row["words"]), row["dim
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ def _table(rows: Sequence[EmbeddedLine], schema: Any) -> Any:
     number = schema.field("vectors").type.value_type
     columns = [
         pa.array([row.line for row in rows], pa.int64()),
-        pa.array([list(valid_utf8(row.words)) for row in rows], pa.list_(pa.string())),
+        pa.array([valid_utf8(row.words) for row in rows], pa.list_(pa.string())),
         pa.array([row.stack.shape[0] for row in rows], pa.int32()),
         pa.array([row.vectors.shape[-1] for row in rows], pa.int32()),
         pa.LargeListArray.from_arrays(pa.array(np.cumsum(sizes)), pa.array(values, number)),
@@ -76,6 +76,14 @@ def _table(rows: Sequence[EmbeddedLine], schema: Any) -> Any:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def valid_utf8(words: Iterable[str]) -> Iterator[str]:
-    """Replace lone surrogates, which have no UTF-8, by question marks."""
-    return (word.encode("utf-8", "replace").decode("utf-8") for word in words)
+def valid_utf8(words: Sequence[str]) -> Sequence[str]:
+    """Replace lone surrogates, which have no UTF-8, by question marks.
+
+    >>> valid_utf8(["naïve", "a\\ud800"])
+    ['naïve', 'a?']
+    """
+    try:
+        "".join(words).encode("utf-8")
+    except UnicodeEncodeError:
+        return [word.encode("utf-8", "replace").decode("utf-8") for word in words]
+    return words
