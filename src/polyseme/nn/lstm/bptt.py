@@ -35,7 +35,8 @@ def kernels(device: torch.device) -> types.ModuleType:
 
 class Bptt(torch.autograd.Function):
     """Begins (T, R) or None, clips; inputs (D, T, R, I), weights (D, 4H, I) and (D, 4H, P), bias (D, 4H), projection (D, P, H)
-    or None, state (D, R, P) and (D, R, H), start state (D, 1, P) and (D, 1, H) -> outputs (D, T, R, P), end state."""
+    or None, state (D, R, P) and (D, R, H), start state (D, 1, P) and (D, 1, H) -> outputs (D, T, R, P), the cells of all steps
+    (D, T, R, H), through which no gradient flows, and those of the last one (D, R, H)."""
 
     @staticmethod
     @torch.amp.custom_fwd(device_type="cuda")
@@ -70,13 +71,13 @@ class Bptt(torch.autograd.Function):
             flat, input_weight, recurrent_weight, projection, gates, cells, middle, before, outputs, cell, start_cell, begins
         )
         ctx.clips = clips
-        end_hidden, end_cell = outputs[:, -1].clone(), cells[:, -1].clone()
-        ctx.mark_non_differentiable(end_hidden, end_cell)
-        return outputs, end_hidden, end_cell
+        ctx.mark_non_differentiable(cells)
+        ctx.set_materialize_grads(False)
+        return outputs, cells, cells[:, -1].clone()
 
     @staticmethod
     @torch.amp.custom_bwd(device_type="cuda")
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         (flat, input_weight, recurrent_weight, projection, gates, cells, middle, before, outputs, cell, start_cell, begins) = (
             ctx.saved_tensors
         )
@@ -84,11 +85,11 @@ class Bptt(torch.autograd.Function):
         cell_clip, hidden_clip = ctx.clips
         directions, steps, rows, dim = cells.shape
         width = before.shape[3]
-        grad_outputs = grads[0].contiguous()
+        grad_outputs = torch.zeros_like(before) if grads[0] is None else grads[0].contiguous()
         grad_hidden = torch.empty_like(before)
         grad_before = torch.empty_like(before)  # of the hidden state before each step
         grad_middle = torch.empty_like(middle[:, 0])
-        grad_cell = torch.zeros_like(cell)
+        grad_cell = torch.zeros_like(cell) if grads[2] is None else grads[2].clone(memory_format=torch.contiguous_format)
         grad_start = torch.zeros_like(cell)  # of the start state's cell, for each row
         grad_gates = gates  # each step's gates are read once and overwritten by their gradient
         for t in reversed(range(steps)):

@@ -1,6 +1,6 @@
 """ELMo's bidirectional LSTM: two stacks that never see each other, one for each reading direction.
 
-`plain` is the reference that the faster paths (`cpu`, `cuda`) must equal, and the path that gradients take.
+`plain` is the reference that the faster paths must equal: `cpu` and `cuda` without gradients, `packed_texts` with them.
 A direction reads packed words (see `packing`): the backward stack gets the same sentences from their ends.
 """
 
@@ -17,6 +17,8 @@ from polyseme.nn.config import LstmConfig, Precision
 from polyseme.nn.lstm.cpu import CpuLstm
 from polyseme.nn.lstm.cuda import CudaLstm
 from polyseme.nn.lstm.layers import LstmLayer, LstmState, plain_wanted
+from polyseme.nn.lstm.packed_texts import run_packed_texts
+from polyseme.nn.stacked_bilstm import without_autocast
 from polyseme.nn.weight_version import weight_version
 
 
@@ -54,20 +56,29 @@ class ElmoLstm(nn.Module):
         return LstmState(weight.new_zeros(*shape, self.config.output_size), weight.new_zeros(*shape, self.config.cell_size))
 
     def forward(self, distinct: Tensor, index: Tensor, sizes: list[int], state: LstmState) -> tuple[Tensor, LstmState]:
-        fast = self._fast(distinct)
-        return (fast or self.plain)(distinct, index, sizes, state)
+        return self._path(distinct)(distinct, index, sizes, state)
 
-    def _fast(self, distinct: Tensor) -> Callable[..., tuple[Tensor, LstmState]] | None:
-        """Return the fast path for the current weights; None where gradients or other number types need the plain one."""
-        if plain_wanted() or distinct.dtype != torch.float32 or distinct.device.type not in ("cpu", "cuda"):
-            return None
+    def _path(self, distinct: Tensor) -> Callable[..., tuple[Tensor, LstmState]]:
+        """Return the fast path for the current weights; the plain one for other number types and devices."""
+        device = distinct.device.type
+        if plain_wanted() or distinct.dtype != torch.float32 or device not in ("cpu", "cuda"):
+            return self.plain
         if torch.is_grad_enabled() and (distinct.requires_grad or any(p.requires_grad for p in self.parameters())):
-            return None
+            return self.fused if device == "cuda" or not torch.is_autocast_enabled("cpu") else self.plain
         now = (weight_version(self), self.precision)
         if self._prepared is None or self._prepared[0] != now:
             fast = CpuLstm if distinct.device.type == "cpu" else CudaLstm
             self._prepared = (now, fast(self.stacks(), self.precision))
         return self._prepared[1]
+
+    def fused(self, distinct: Tensor, index: Tensor, sizes: list[int], state: LstmState) -> tuple[Tensor, LstmState]:
+        """With gradients, their way through time written out; matmuls in the type of autocast."""
+        device = distinct.device.type
+        kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else distinct.dtype
+        # words are gathered in full precision: their gradients are summed there
+        inputs = distinct.index_select(0, index.flatten()).to(kind).view(*index.shape, -1)
+        with without_autocast(distinct.device):
+            return run_packed_texts(self, inputs, sizes, state)
 
     def plain(self, distinct: Tensor, index: Tensor, sizes: list[int], state: LstmState) -> tuple[Tensor, LstmState]:
         """The reference: one step at a time, with gradients."""

@@ -9,14 +9,17 @@ whose backpropagation through time is written out (`bptt`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from polyseme.nn.lstm.bptt import Bptt
-from polyseme.nn.lstm.elmo_lstm import ElmoLstm
 from polyseme.nn.lstm.layers import LstmLayer, LstmState, plain_wanted
+
+if TYPE_CHECKING:
+    from polyseme.nn.lstm.elmo_lstm import ElmoLstm
 
 Layer = Callable[[tuple[LstmLayer, LstmLayer], Tensor, Tensor | None, LstmState, LstmState], tuple[Tensor, Tensor, Tensor]]
 
@@ -50,25 +53,27 @@ def fused_layer(
     pair: tuple[LstmLayer, LstmLayer], inputs: Tensor, begins: Tensor | None, start: LstmState, state: LstmState
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The same for both directions at once; matmuls in the type of `inputs`."""
-
-    def both(name: str) -> Tensor | None:
-        weights = [getattr(layer, name) for layer in pair]
-        return None if weights[0] is None else torch.stack(weights).to(inputs.dtype)
-
-    found: tuple[Tensor, Tensor, Tensor] = Bptt.apply(
+    outputs, _, cell = Bptt.apply(
         begins,
         (pair[0].cell_clip, pair[0].projection_clip),
         inputs,
-        both("input_weight"),
-        both("recurrent_weight"),
-        both("bias"),
-        both("projection_weight"),
+        *both_directions(pair, inputs.dtype),
         state.hidden.to(inputs.dtype),
         state.cell.float(),
         start.hidden.to(inputs.dtype),
         start.cell.float(),
     )
-    return found
+    return outputs, outputs[:, -1].clone(), cell
+
+
+def both_directions(pair: tuple[LstmLayer, LstmLayer], kind: torch.dtype) -> list[Tensor | None]:
+    """The weights of a layer as `Bptt` takes them: input, recurrent, bias, projection (None: the layer has none)."""
+
+    def stacked(name: str) -> Tensor | None:
+        weights = [getattr(layer, name) for layer in pair]
+        return None if weights[0] is None else torch.stack(weights).to(kind)
+
+    return [stacked(name) for name in ("input_weight", "recurrent_weight", "bias", "projection_weight")]
 
 
 def run_packed_rows(
