@@ -24,6 +24,24 @@ def test_a_sentence_is_read_once() -> None:
     np.testing.assert_allclose(sides.right, scores.backward[:-1], atol=1e-5)
 
 
+def test_kept_scores_answer_the_same() -> None:
+    model = elmo(output=True)
+    read = model.read_sentence(" ".join(TEXT))
+    assert model.output is not None
+    plain = [read.substitutes(position, 4) for position in range(5)]
+    kept = read.log_probs(keep=True)
+    np.testing.assert_array_equal(kept.both, model.read_sentence(" ".join(TEXT)).log_probs().both)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model.output, "forward", lambda states: pytest.fail("computed again"))
+        again = [read.substitutes(position, 4) for position in range(5)]
+        read.forget_scores()
+        with pytest.raises(BaseException, match="computed again"):
+            read.substitutes(0, 4)
+    for one, other in zip(plain, again, strict=True):
+        assert [each.word for each in one] == [each.word for each in other]
+        np.testing.assert_allclose([each.log_prob for each in one], [each.log_prob for each in other], atol=1e-5)
+
+
 def test_given_all_other_words() -> None:
     model = elmo(output=True)
     assert model.vocabulary is not None

@@ -24,3 +24,14 @@ def test_a_sentence_is_read_once_while_it_fits() -> None:
     bert = ServedModel("bert", polyseme.load(Path(__file__).parents[1] / "old_folders" / "encoders" / "bert"))
     assert sentences.read(bert, words) is None
     np.testing.assert_array_equal(sentences.vectors(bert, words), bert.encoder.embed([words])[0])
+
+
+def test_the_scores_of_the_last_sentence_are_kept() -> None:
+    model, sentences = tiny_models().model("tiny"), ReadSentences()
+    one, two = (sentences.read(model, ["the", word]) for word in ("bank", "river"))
+    assert one is not None and two is not None
+    for scored, other in ((one, two), (two, one)):
+        assert sentences.log_probs(model, scored.words) is not None
+        assert scored._both is not None and other._both is None
+    static = ServedModel("bert", polyseme.load(Path(__file__).parents[1] / "old_folders" / "encoders" / "bert"))
+    assert sentences.log_probs(static, ["the"]) is None

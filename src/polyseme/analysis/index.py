@@ -39,6 +39,7 @@ from polyseme.base.progress import Advance
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.batch import Sentence
 from polyseme.encoders.fingerprint import model_fingerprint, text_fingerprint
+from polyseme.nn.matmul import array_matmul
 from polyseme.nn.weight_version import WeightVersion, weight_version
 from polyseme.text.shards.files import build_once
 
@@ -46,7 +47,7 @@ ContextLayer = Literal["top", "mean"] | int
 DEFAULT_LAYER: ContextLayer = "top"
 CANDIDATES = 1000
 """Words that are compared by their surroundings, too."""
-SMALL = 1 << 23
+SMALL = 1 << 25
 """Bytes of a table that is searched in memory."""
 COMPARED_BY_SUBSTITUTES = 32
 """Occurrences of the same word that are compared by what could stand in their place, too."""
@@ -222,13 +223,14 @@ class Index:
         if not around.any():  # a sentence of one word, or no window
             return self.search(vectors[position], count, among)
         found = self.search(vectors[position], max(CANDIDATES, count), among)
-        cosines = (found.cosines + self._surroundings(found.rows, window) @ around) / 2
-        if senses is None:
+        around_cosines = array_matmul(self._surroundings(found.rows, window), around)
+        cosines: NDArray[np.float32] = (found.cosines + around_cosines) / np.float32(2)
+        same = np.zeros(len(found.rows), dtype=bool) if senses is None else senses.same_word[found.rows]
+        if senses is None or not same.any():
             return _best(found.rows, cosines, count)
-        same = senses.same_word[found.rows]
         uses = _best(found.rows[same], cosines[same], max(COMPARED_BY_SUBSTITUTES, count))
         asked, others = self._substitutes(senses.substitutes, senses.substitutes.at(vectors, position), uses.rows.tolist())
-        by_all = (2 * uses.cosines + others @ asked) / 3
+        by_all = (2 * uses.cosines + array_matmul(others, asked)) / 3
         return _best(np.concatenate([uses.rows, found.rows[~same]]), np.concatenate([by_all, cosines[~same]]), count)
 
     def _substitutes(

@@ -18,6 +18,7 @@ from polyseme.base.progress import progress
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.results import Similar, SimilarWords
 from polyseme.encoders.static_vectors import static_vectors, vocabulary_words
+from polyseme.nn.matmul import array_matmul
 from polyseme.text.word_vectors import WordVectors
 
 _QUESTIONS_PER_BATCH = 256
@@ -122,7 +123,7 @@ class WordSpace:
     def _nearest(self, vector: NDArray[np.float32], count: int, without: Sequence[str]) -> tuple[Similar, ...]:
         if count < 1:
             raise UsageError(f"{arg('count')} is {count}; allowed: 1 or more")
-        cosines = self.vectors @ normalised(vector)
+        cosines = array_matmul(self.vectors, normalised(vector))
         cosines[[row for word in without if (row := self.row(word)) is not None]] = -np.inf
         best = np.argsort(-cosines, kind="stable")[:count].tolist()
         return tuple(Similar(self.words[i], float(np.clip(cosines[i], -1, 1))) for i in best if np.isfinite(cosines[i]))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from polyseme.text.vocabulary import Vocabulary
 
 _AT_ONCE = 64  # words whose scores of the whole vocabulary are in memory together
+_KEPT_BYTES = 1 << 22  # of such scores, which `log_probs` may keep for `substitutes`
 
 
 @dataclass(frozen=True)
@@ -40,19 +41,25 @@ class ReadSentence:
 
     def __init__(self, model: Elmo, words: list[str], states: Tensor) -> None:
         self._model, self.words, self._states = model, words, states
+        self._both: Tensor | None = None
+        """The scores of the vocabulary at each position, (words, vocabulary), where they are kept."""
 
     @property
     def nbytes(self) -> int:
         """Bytes of its states."""
         return self._states.untyped_storage().nbytes()
 
+    def forget_scores(self) -> None:
+        """Free what `log_probs` kept."""
+        self._both = None
+
     @property
     def vectors(self) -> NDArray[np.float32]:
         """(layers, words, dim), as `embed` gives them."""
         return self._states[self._model.shown, 1:-1].float().cpu().numpy()
 
-    def log_probs(self) -> SideLogProbs:
-        """How probable each word is, from each side."""
+    def log_probs(self, *, keep: bool = False) -> SideLogProbs:
+        """How probable each word is, from each side; `keep`: of a short sentence, keep the scores of all other words, too."""
         output, vocabulary = self._model.output_and_vocabulary()
         left, right = self._halves()
         size, words = len(self.words), self._looked_up()
@@ -69,6 +76,8 @@ class ReadSentence:
                 both = sides[0] + sides[1]  # (words, vocabulary)
                 both[:, special] = -torch.inf
                 own = both.gather(1, wanted)[:, 0] - both.logsumexp(1)
+                if keep and size <= _AT_ONCE and both.nbytes <= _KEPT_BYTES:
+                    self._both = both
                 rows = torch.stack([*sides.gather(2, wanted.expand(2, -1, -1))[..., 0], own])
                 found[:, begin:end] = rows.double().cpu().numpy()
         found[2, ~known | ~np.isfinite(found[2])] = np.nan  # the tokens that are no words have no probability
@@ -80,8 +89,11 @@ class ReadSentence:
         output, vocabulary = self._model.output_and_vocabulary()
         left, right = self._halves()
         with torch.inference_mode():
-            both = output(torch.stack([left[position], right[position + 2]])).sum(0)  # (vocabulary,)
-            both[torch.from_numpy(vocabulary.ids(self._special(vocabulary))).to(both.device)] = -torch.inf
+            if self._both is not None:
+                both = self._both[position]
+            else:
+                both = output(torch.stack([left[position], right[position + 2]])).sum(0)  # (vocabulary,)
+                both[torch.from_numpy(vocabulary.ids(self._special(vocabulary))).to(both.device)] = -torch.inf
             best = torch.log_softmax(both, dim=0).topk(min(count, len(both)))
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         found = [Substitute(vocabulary[row], value) for row, value in pairs if value > -np.inf]

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from polyseme.base.errors import FormatError, UsageError
 from polyseme.base.tensor_files import read_tensors, write_tensors
+from polyseme.nn.matmul import array_matmul
 from polyseme.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ class SentencePooler:
         """Pool one text; one without words gives zeros."""
         if not words:
             return np.zeros(self.dim, np.float32)
-        parts = [_unit(self._weights(words) @ _unit((layers[0] - self._statistics.word_mean) @ self._statistics.whitening))]
+        whitened = _unit(array_matmul(layers[0] - self._statistics.word_mean, self._statistics.whitening))
+        parts = [_unit(array_matmul(self._weights(words), whitened))]
         if self._context:
             mean = (layers[1:].mean(1) - self._statistics.text_mean) / self._statistics.text_std
             parts.append(CONTEXT * _unit(mean.reshape(-1)))

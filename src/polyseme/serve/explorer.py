@@ -70,9 +70,8 @@ def surprise_of(sentences: ReadSentences, model: ServedModel, words: list[str]) 
 
     A side that the model cannot read is None, and so is a word that is not in its vocabulary.
     """
-    read = sentences.read(model, words)
-    if read is not None:
-        sides = read.log_probs()
+    sides = sentences.log_probs(model, words)
+    if sides is not None:
         return {name: _bits(getattr(sides, name), sides.known) for name in ("left", "right", "both")}
     encoder = model.encoder
     (scores,) = encoder.log_probs([words])

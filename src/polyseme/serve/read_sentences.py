@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyseme.encoders.bidirectional import BidirectionalLanguageModel
-from polyseme.encoders.read_sentence import ReadSentence
+from polyseme.encoders.read_sentence import ReadSentence, SideLogProbs
 from polyseme.serve.models import ServedModel
 from polyseme.serve.recently_used import RecentlyUsed, text_bytes
 
@@ -23,6 +23,7 @@ class ReadSentences:
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._kept = RecentlyUsed[ReadSentence | NDArray[np.float32]](max_bytes)
+        self._scored: ReadSentence | None = None
 
     def vectors(self, model: ServedModel, words: list[str]) -> NDArray[np.float32]:
         """All layers of a sentence, (layers, words, dim), as `embed` gives them."""
@@ -36,6 +37,19 @@ class ReadSentences:
         found = self._read(model, words)
         assert isinstance(found, ReadSentence)
         return found
+
+    def log_probs(self, model: ServedModel, words: list[str]) -> SideLogProbs | None:
+        """How probable the words are, from each side; None: the model is no bidirectional language model.
+
+        The scores of the last sentence stay in memory: a question about the substitutes of a word usually follows.
+        """
+        read = self.read(model, words)
+        if read is None:
+            return None
+        if self._scored is not None and self._scored is not read:
+            self._scored.forget_scores()
+        self._scored = read
+        return read.log_probs(keep=True)
 
     def _read(self, model: ServedModel, words: list[str]) -> ReadSentence | NDArray[np.float32]:
         key, encoder = (model.name, tuple(words)), model.encoder

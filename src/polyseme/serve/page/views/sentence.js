@@ -73,11 +73,12 @@ export function show(root, {model, values, signal, note}) {
   function read() {
     remember();
     replace(details);
-    const early = Number.isInteger(state.word) && state.text.trim() ? aboutWord() : null; // the answers come one after another anyway
-    early?.catch(() => {});
     reads += 1;
     const mine = reads;
-    fillReading(reading).then(() => mine === reads && look(early));
+    const filled = fillReading(reading); // asked first: what it computes answers the question of substitutes, too
+    const early = Number.isInteger(state.word) && state.text.trim() ? aboutWord() : null; // the answers come one after another anyway
+    early?.catch(() => {});
+    filled.then(() => mine === reads && look(early));
   }
 
   function aboutWord() {
