@@ -51,11 +51,7 @@ class Bptt(torch.autograd.Function):
         middle = inputs.new_empty(directions, steps, rows, dim)  # the output of a cell, before the projection
         before = inputs.new_empty(directions, steps, rows, hidden.shape[2])  # the hidden state before each step
         outputs = torch.empty_like(before)
-        cell, start_hidden, start_cell = (
-            cell.contiguous(),
-            start_hidden.contiguous(),
-            start_cell.contiguous(),
-        )  # for the kernels
+        cell, start_hidden, start_cell = cell.contiguous(), start_hidden.contiguous(), start_cell.contiguous()
         recurrent = recurrent_weight.mT
         step.begin(hidden, start_hidden, None if begins is None else begins[0], before[:, 0])
         for t in range(steps):
