@@ -140,3 +140,8 @@ def test_the_probe_of_samples_has_a_row_for_it(encoder: Elmo) -> None:
     ]
     found = probe_samples(encoder, parse_samples("\n".join(lines), "test"))
     assert list(found.rows) == ["layer 0", "layer 1", "layer 2", "layer 2 with window"]
+
+
+def test_a_single_word_has_no_surroundings(encoder: Elmo) -> None:
+    shown = str(neighbours(encoder, ["bank"], position=0, corpus=TEXT, config=NeighboursConfig(count=3)))
+    assert "in context (layer 2; " in shown

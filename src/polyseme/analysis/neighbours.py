@@ -216,6 +216,7 @@ def nearest_words(
     if not 0 <= position < len(words):
         raise UsageError(f"{arg('position')} is {position}; the sentence has {counted(len(words), 'word')}, counted from 0")
     stack = encoder.embed([words])[0] if vectors is None else vectors  # (layers, words, dim)
+    window = window if len(words) > 1 else 0  # nothing stands around a single word
     same = same_words(index.types, words[position])
     among = None if same_word is None else same[index.words] == same_word
     more = count + 1  # the word itself may be among them
