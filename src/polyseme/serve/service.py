@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Loader = Callable[[], ServedModels]
-_WORDS_AT_ONCE = 128  # of a vocabulary whose static vectors are computed: other requests go in between
+_WORDS_AT_ONCE = 256  # of a vocabulary whose static vectors are computed: other requests go in between
 _LONGEST_WORD = 50  # characters; a text of longer words on average is refused as if it had words of this length
 _LONG_INPUT = 20_000  # characters; more are split in a thread, so that other requests go on
 _log = logging.getLogger(__name__)
