@@ -33,5 +33,5 @@ def test_the_scores_of_the_last_sentence_are_kept() -> None:
     for scored, other in ((one, two), (two, one)):
         assert sentences.log_probs(model, scored.words) is not None
         assert scored._both is not None and other._both is None
-    static = ServedModel("bert", polyseme.load(Path(__file__).parents[1] / "old_folders" / "encoders" / "bert"))
-    assert sentences.log_probs(static, ["the"]) is None
+    bert = ServedModel("bert", polyseme.load(Path(__file__).parents[1] / "old_folders" / "encoders" / "bert"))
+    assert sentences.log_probs(bert, ["the"]) is None

@@ -225,8 +225,7 @@ class Index:
         found = self.search(vectors[position], max(CANDIDATES, count), among)
         around_cosines = array_matmul(self._surroundings(found.rows, window), around)
         cosines: NDArray[np.float32] = (found.cosines + around_cosines) / np.float32(2)
-        same = np.zeros(len(found.rows), dtype=bool) if senses is None else senses.same_word[found.rows]
-        if senses is None or not same.any():
+        if senses is None or not (same := senses.same_word[found.rows]).any():
             return _best(found.rows, cosines, count)
         uses = _best(found.rows[same], cosines[same], max(COMPARED_BY_SUBSTITUTES, count))
         asked, others = self._substitutes(senses.substitutes, senses.substitutes.at(vectors, position), uses.rows.tolist())

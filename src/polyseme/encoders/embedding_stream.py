@@ -92,10 +92,8 @@ def _last_layer(model: Encoder, config: EmbedConfig) -> str:
 def chunked(texts: Iterable[list[str]], config: EmbedConfig, *, cuda: bool = False) -> Iterator[list[list[str]]]:
     """Group texts into chunks of a few batches; with `start="carry"` a chunk ends only where a batch does."""
     step = (config.batch_size or BATCH_CPU[1]) if config.start == "carry" else 1
-    lines, batches, batch = (
-        (CHUNK_LINES_CUDA, CHUNK_BATCHES_CUDA, BATCH_CUDA) if cuda else (CHUNK_LINES, CHUNK_BATCHES, BATCH_CPU)
-    )
-    limit = batches * (config.batch_words or batch[0])
+    lines, batches = (CHUNK_LINES_CUDA, CHUNK_BATCHES_CUDA) if cuda else (CHUNK_LINES, CHUNK_BATCHES)
+    limit = batches * (config.batch_words or (BATCH_CUDA if cuda else BATCH_CPU)[0])
     chunk: list[list[str]] = []
     words = characters = 0
     for text in texts:

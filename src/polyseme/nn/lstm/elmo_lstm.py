@@ -67,7 +67,7 @@ class ElmoLstm(nn.Module):
             return self.fused if device == "cuda" or not torch.is_autocast_enabled("cpu") else self.plain
         now = (weight_version(self), self.precision)
         if self._prepared is None or self._prepared[0] != now:
-            fast = CpuLstm if distinct.device.type == "cpu" else CudaLstm
+            fast = CpuLstm if device == "cpu" else CudaLstm
             self._prepared = (now, fast(self.stacks(), self.precision))
         return self._prepared[1]
 

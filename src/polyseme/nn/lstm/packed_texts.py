@@ -18,7 +18,7 @@ from torch import Tensor
 from polyseme.nn.lstm.bptt import Bptt
 from polyseme.nn.lstm.layers import LstmLayer, LstmState
 from polyseme.nn.lstm.packed_rows import both_directions
-from polyseme.nn.packing import last_words, padded
+from polyseme.nn.packing import last_words
 from polyseme.nn.to_device import to_device
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def blocks_of(sizes: list[int], device: torch.device) -> list[Block]:
     for number, group in enumerate(groups):
         steps, rows, words = len(group), group[0], sum(group)
         more = groups[number + 1][0] if number + 1 < len(groups) else 0
-        read = padded(group)[0].T.flatten()
-        places = torch.cat([step * rows + torch.arange(size) for step, size in enumerate(group)])
+        inside = (torch.arange(rows) < torch.tensor(group)[:, None]).flatten()  # (steps * rows): whether a place has a word
+        read, places = inside.cumsum(0) - 1, inside.nonzero()[:, 0]
         ends = places[last_words(group)[more:]]
         found.append(Block(begin, words, steps, rows, more, *(to_device(each, device) for each in (read, places, ends))))
         begin += words
