@@ -122,8 +122,8 @@ SETS = {
 class Vectors:
     """The vectors of the parts of sets, computed once for all poolings and kept in a folder."""
 
-    def __init__(self, models: dict[str, str], folder: Path, limit: int | None) -> None:
-        self._models, self._folder, self._limit = models, folder, limit
+    def __init__(self, models: dict[str, str], folder: Path, limit: int | None, device: str | None = None) -> None:
+        self._models, self._folder, self._limit, self._device = models, folder, limit, device
         self._loaded: dict[str, tuple[Encoder, str]] = {}
 
     def __call__(self, name: str, part: str) -> tuple[dict[str, np.ndarray], list[Any]]:
@@ -143,7 +143,7 @@ class Vectors:
 
     def model(self, language: str) -> tuple[Encoder, str]:
         if language not in self._loaded:
-            model = polyseme.load(self._models[language])
+            model = polyseme.load(self._models[language], device=self._device)
             statistics = model.sentence_statistics
             digest = "none" if statistics is None else f"{abs(float(statistics.whitening.sum())):.6f}"
             self._loaded[language] = model, f"{model_fingerprint(model)[:12]}-{digest}"
@@ -212,11 +212,12 @@ def main() -> None:
     parser.add_argument("--split", choices=("dev", "test"), default="test", help="dev: test files are not read")
     parser.add_argument("--model", default="en", help="for English sets; default: en")
     parser.add_argument("--zh-model", default="zh", help="for Chinese sets; default: zh")
+    parser.add_argument("--device", help="for embedding, such as cuda; default: cpu")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     results = given.out / "results.jsonl"
     done = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
-    source = Vectors({"en": given.model, "zh": given.zh_model}, given.out, given.limit)
+    source = Vectors({"en": given.model, "zh": given.zh_model}, given.out, given.limit, given.device)
     sys.stdout.write(f"{'set':14}{'bar':>8}" + "".join(f"{each:>10}" for each in POOLINGS) + "\n")
     for name in given.sets.split(","):
         if name not in SETS:

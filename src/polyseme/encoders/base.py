@@ -41,7 +41,7 @@ from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 
 ENCODED_BYTES = 1 << 28  # of word vectors that are in memory while `encode` pools them
-BATCH_CPU, BATCH_CUDA = (4096, 128), (32768, 1024)  # words and sentences of a batch
+BATCH_CPU, BATCH_CUDA = (8192, 128), (32768, 1024)  # words and sentences of a batch
 
 
 class Encoder(LanguageModelApi, nn.Module, ABC):
