@@ -1,7 +1,8 @@
-"""Datasets at size: `python -m benchmarks.scale ratio|memory|files|large [--model en] [--megabytes 1]`.
+"""Datasets at size: `python -m benchmarks.scale ratio|memory|parquet|files|large [--model en] [--megabytes 1]`.
 
 ratio    words per second of two workers compared with one, one thread each; runs alternate and the best of each counts
 memory   peak memory of a process that embeds a text, and ten times the text
+parquet  words per second of a random model of the size `small` into float16 means of layers, on `--device` by `--workers`
 files    a hundred thousand small files, with the command killed (SIGKILL) and run again; all rows are compared
 large    the same with one file of 2 GB: a million lines of 13 words, most of them long, by the model en-glove; Linux
 """
@@ -44,7 +45,7 @@ def write_lines(path: Path, megabytes: float) -> Path:
 
 def embed(text: Path, out: Path, model: str, *options: object) -> dict[str, Any]:
     """Run the command and return its result."""
-    call = ["embed", "--input", text, "--out", out, "--model", model, "--layers", "top", "--fp16", "--json", *options]
+    call = ["embed", "--input", text, "--out", out, "--model", model, "--fp16", "--json", *options]
     done = subprocess.run([sys.executable, "-m", "polyseme", *map(str, call)], check=True, capture_output=True, text=True)
     result: dict[str, Any] = json.loads(done.stdout)
     return result
@@ -57,7 +58,8 @@ def ratio(work: Path, model: str, megabytes: float, rounds: int) -> dict[str, An
         for workers, found in rates.items():
             out = work / f"out-{workers}-{number}"
             size = int(megabytes * 1e6 / 24) + 1
-            found.append(embed(text, out, model, "--workers", workers, "--shard-size", size)["words_per_second"])
+            options = ["--layers", "top", "--workers", workers, "--shard-size", size]
+            found.append(embed(text, out, model, *options)["words_per_second"])
             shutil.rmtree(out)
     best = {workers: max(found) for workers, found in rates.items()}
     return {"words_per_second": rates, "ratio": best[2] / best[1], "load": os.getloadavg()}
@@ -80,6 +82,23 @@ def memory(work: Path, model: str, megabytes: float) -> dict[str, Any]:
         ]
         peaks.append(int(subprocess.run(call, check=True, capture_output=True, text=True).stdout.split()[-1]))
     return {"peak_bytes": peaks, "ratio": peaks[1] / peaks[0]}
+
+
+def parquet(work: Path, megabytes: float, device: str, workers: int) -> dict[str, Any]:
+    import torch
+
+    from polyseme.encoders.elmo import Elmo
+    from polyseme.encoders.elmo_config import SIZES
+
+    torch.manual_seed(0)
+    model = str(Elmo(SIZES["small"]).eval().save_pretrained(work / "small"))
+    text = write_lines(work / "text.txt", megabytes)
+    options = ["--layers", "mean", "--split-on-spaces", "--device", device, "--workers", workers, "--shard-size", "1MB"]
+    options += [] if device == "cpu" else ["--precision", "fp16"]
+    began = time.monotonic()
+    result = embed(text, work / "out", model, *options)
+    kept = {name: result[name] for name in ("words", "parts", "words_per_second")}
+    return {**kept, "words_per_second_with_start": round(result["words"] / (time.monotonic() - began))}
 
 
 def alone(text: str, out: str, model: str) -> None:
@@ -163,11 +182,13 @@ def large(work: Path, gigabytes: float = 2) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["ratio", "memory", "files", "large", "alone"])
+    parser.add_argument("what", choices=["ratio", "memory", "parquet", "files", "large", "alone"])
     parser.add_argument("--model", default="en")
     parser.add_argument("--megabytes", type=float, default=1)
     parser.add_argument("--given", nargs=2)
     parser.add_argument("--rounds", type=at_least(1), default=3)
+    parser.add_argument("--device", default="cpu", help="of parquet")
+    parser.add_argument("--workers", type=at_least(1), default=2, help="of parquet")
     given = parser.parse_args()
     if given.what == "alone":
         alone(*given.given, given.model)
@@ -175,7 +196,9 @@ def main() -> None:
     work = Path(tempfile.mkdtemp(prefix="polyseme-scale-"))
     try:
         sized = {"ratio": partial(ratio, rounds=given.rounds), "memory": memory}
-        if given.what in sized:
+        if given.what == "parquet":
+            result = parquet(work, given.megabytes, given.device, given.workers)
+        elif given.what in sized:
             result = sized[given.what](work, given.model, given.megabytes)
         else:
             result = files(work) if given.what == "files" else large(work)

@@ -81,12 +81,18 @@ def _function(name: str, variant: public.Variant) -> str:
     own = {each.name for each in _parameters(variant)}
     for option in variant.options.values():
         if option.name not in own:
-            keywords.append(f"{option.name}: {_type(option.hint)} = {_default(option)}")
+            keywords.append(f"{option.name}: {_option_type(option)} = {_default(option)}")
     if variant.required:
         keywords.append("**settings: Any")
     inner = "".join(f"    {each},\n" for each in [*positional, "*", *keywords])
     returns = re.sub(r"[\w.]+:", "", variant.returns)
     return f"def {name}(\n{inner}) -> {returns}: ..."
+
+
+def _option_type(option: Option) -> str:
+    """The type of an option; a number with a unit may be given as text."""
+    kind = _type(option.hint)
+    return f"{kind} | str" if option.declared.parse is not None and kind in ("int", "float") else kind
 
 
 def _type(hint: Any) -> str:

@@ -97,6 +97,9 @@ def test_changes_are_refused(text: Path, model: str, tmp_path: Path) -> None:
         make(text, out, model, layers="top")
     with pytest.raises(PolysemeError, match="another text and shard_size"):
         make(text, out, model, shard_size=900)
+    with pytest.raises(PolysemeError, match="shard_size is '64 apples'; allowed: a number of bytes, or such as 500KB"):
+        make(text, out, model, shard_size="64 apples")
+    assert make(text, out, model, shard_size="0.4KB").resumed > 0  # 400 bytes, as before
     other = polyseme.load(model)
     other.refresh()
     with pytest.raises(PolysemeError, match="another model"):

@@ -19,6 +19,9 @@ from polyseme.tasks.fit_config import FitConfig
 from polyseme.tasks.predictions import LabelPrediction
 from polyseme.tasks.restarts import Attempts
 from polyseme.training.checkpoint import CheckpointManager, stored_settings
+from polyseme.training.distributed import SingleProcess
+from polyseme.training.fit_loop import DivergedError
+from polyseme.training.interval_metrics import IntervalMetrics
 from polyseme.training.optim_config import OptimConfig
 from polyseme.training.trainer import Trainer
 
@@ -66,6 +69,29 @@ def test_a_run_that_learns_has_none(tmp_path: Path, caplog: pytest.LogCaptureFix
     assert outcome.scores["dev"]["accuracy"] == 1.0 and outcome.restarts == 0
     assert (result_of(tmp_path / "out")["restarts"], result_of(tmp_path / "out")["learned"]) == (0, True)
     assert rate_of(tmp_path / "out") == RATE and "restarting" not in caplog.text
+
+
+def test_a_run_that_diverges_restarts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    steps, finite = list[None](), IntervalMetrics.finite
+
+    def diverging_once(metrics: IntervalMetrics, processes: SingleProcess) -> bool:
+        steps.append(None)
+        return finite(metrics, processes) and len(steps) != 4
+
+    monkeypatch.setattr(IntervalMetrics, "finite", diverging_once)
+    outcome = trained(tmp_path / "out", EASY)
+    assert outcome.scores["dev"]["accuracy"] == 1.0 and outcome.restarts == 1 and rate_of(tmp_path / "out") == RATE / 4
+    assert (result_of(tmp_path / "out")["restarts"], result_of(tmp_path / "out")["learned"]) == (1, True)
+    expected = "the loss or its gradient is not finite at step 4: restarting with learning_rate=0.0025"
+    assert expected in caplog.text
+
+
+def test_a_run_that_always_diverges_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IntervalMetrics, "finite", lambda metrics, processes: False)
+    with pytest.raises(DivergedError, match=r"not finite at step 1; .*give a learning_rate below 0\.000625"):
+        trained(tmp_path / "out", EASY)
 
 
 @pytest.mark.parametrize("moment", ["before the old checkpoints are removed", "before the new run begins"])

@@ -61,7 +61,7 @@ class Setting:
     repeat: bool = False
     """Whether the option is given once for each entry of a list, whose text may have commas."""
     parse: Callable[[str], Any] | None = None
-    """Reads the value from the text of a command line, where its type does not say how."""
+    """Reads the value from text, of a command line or of Python, where its type does not say how."""
 
     def range(self) -> str:
         """The allowed numbers in words; empty where all are allowed.

@@ -86,11 +86,18 @@ def build(configs: Mapping[str, Config], given: Mapping[str, Any], what: str) ->
             inside: Any = values
             for step in above:
                 inside = inside[step]
-            inside[last] = parsed(given[name], known[name].hint)
+            inside[last] = _read(given[name], known[name])
     try:
         return {name: type(config).from_dict(values[name], "") for name, config in configs.items()}
     except ConfigError as error:
         raise UsageError(str(error)) from error
+
+
+def _read(value: Any, option: Option) -> Any:
+    """A value as JSON has it, from what Python or a command line gave."""
+    if option.declared.parse is not None and isinstance(value, str):
+        return option.declared.parse(value)
+    return parsed(value, option.hint)
 
 
 def parsed(value: Any, hint: Any) -> Any:

@@ -38,6 +38,7 @@ from polyseme.text.labelled.text_in_context import TextInContext
 from polyseme.text.words import Splitter
 from polyseme.training.checkpoint import CheckpointManager
 from polyseme.training.config import TrainConfig
+from polyseme.training.fit_loop import DivergedError
 from polyseme.training.resume import ConfigValues
 from polyseme.training.trainer import Trainer, TrainOutput
 
@@ -128,14 +129,21 @@ def fit(
     session = _Session(builder, task_config, config, run, out, folder, cache is not None, splits, whole, display)
     failures: list[_Trained] = []
     while True:
-        fitted = session.train(attempts, accept_changes=accept_changes)
+        rate = config.optim.learning_rate * attempts.learning_rate_factor
+        try:
+            fitted = session.train(attempts, accept_changes=accept_changes)
+        except DivergedError as error:
+            if not attempts.may_restart or run.world_size > 1:
+                raise
+            _log.warning("%s", restart_message(error.problem, rate))
+            attempts = attempts.restart(0.0)
+            continue
         if fitted.result.ended is None:  # stopped: there is nothing to score yet
             return FitResult(load(out, device=run.device) if is_task(out) else fitted.task.eval(), fitted.result, {})
         trained = session.best(fitted, attempts)
         if not trained.failed or not attempts.may_restart or no_restart(fitted.result.steps, run.world_size):
             break
         if run.is_main_process:
-            rate = config.optim.learning_rate * attempts.learning_rate_factor
             _log.warning("%s", restart_message(trained.no_better, rate))
         failures.append(trained)
         attempts = attempts.restart(trained.scores[trained.task.main_metric])

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from polyseme.base.config import Config, setting
 from polyseme.training.optim_config import OptimConfig
 
+SKIP_NORM = 1e4
+"""A longer gradient has exploded; clipped, it would still point anywhere."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class FitConfig(Config):
@@ -34,5 +37,7 @@ class FitConfig(Config):
         1.0, "Fraction of the training data to use, drawn by the seed.", above=0, max=1, group="Training"
     )
     optim: OptimConfig = field(
-        default_factory=lambda: OptimConfig(learning_rate=1e-3, weight_decay=0.0, warmup=0.05, clip_norm=5.0)
+        default_factory=lambda: OptimConfig(
+            learning_rate=1e-3, weight_decay=0.0, warmup=0.05, clip_norm=5.0, skip_norm=SKIP_NORM
+        )
     )

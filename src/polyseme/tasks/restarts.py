@@ -1,8 +1,9 @@
 """Restarts of a run that learned nothing, with a smaller learning rate.
 
-A network can collapse: it gives one answer to every example, and its loss is that of the prior. A smaller learning rate often
-helps. If no attempt learns anything, the best network of all is kept. The attempts of a run are in `run/attempts.json`, so that
-a resumed run knows which one it is in. Runs of versions without restarts have no such file, and end as they would have.
+A network can collapse: it gives one answer to every example, and its loss is that of the prior. Or it diverges: its loss is no
+finite number any more. A smaller learning rate often helps. If no attempt learns anything, the best network of all is kept. The
+attempts of a run are in `run/attempts.json`, so that a resumed run knows which one it is in. Runs of versions without restarts
+have no such file, and end as they would have.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Attempts:
 
     folder: Path
     scores: tuple[float, ...] = ()
-    """The dev score of each."""
+    """The dev score of each; 0: it diverged."""
     kept_step: int | None = None
     """The step of the best network, if all attempts failed and it is from an earlier one."""
     max_restarts: int = MAX_RESTARTS

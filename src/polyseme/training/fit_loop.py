@@ -34,6 +34,10 @@ DISPLAY_SECONDS = 1.0  # between losses that are shown before they are logged; o
 class DivergedError(PolysemeError):
     """The loss, a gradient or a weight is not finite."""
 
+    def __init__(self, problem: str, advice: str) -> None:
+        super().__init__(f"{problem}; {advice}")
+        self.problem = problem
+
 
 class FitLoop:
     """A run in memory, and the order of things after each step."""
@@ -314,9 +318,10 @@ class FitLoop:
         clip = arg("clip_norm") if optim.clip_norm is None else f"a {arg('clip_norm')} below {optim.clip_norm:g}"
         precision = f", {arg('precision', 'fp32')}" if self.state.run.precision == "bf16" else ""
         return DivergedError(
-            f"{what} at step {self.progress.step}; the last good checkpoint, of step {step}, is kept in {self.out / 'run'}: "
+            f"{what} at step {self.progress.step}",
+            f"the last good checkpoint, of step {step}, is kept in {self.out / 'run'}: "
             f"give a {arg('learning_rate')} below {optim.learning_rate:g}, a larger {arg('warmup')}, {clip}{precision}, "
-            f"and {arg('accept_changes', True)} to resume from there"
+            f"and {arg('accept_changes', True)} to resume from there",
         )
 
     def _tick(self, *, training: bool) -> None:
