@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from polyseme.analysis.sample_senses import SHARE, probe_samples
+from polyseme.analysis.sample_senses import CENTROID, SHARE, probe_samples
 from polyseme.analysis.samples import Sample
 from polyseme.base.errors import PolysemeError
 from tests.analysis.known import Known
@@ -39,6 +39,9 @@ def test_nearest_places_are_counted():
     found = probe_samples(BySentence(split="whitespace"), SAMPLES)
     # a and one find each other, my is nearest to our, and our to a
     assert found.rows["layer 1"][SHARE] == pytest.approx(3 / 4)
+    # the others of each sense together: our is nearer to the river, all others are right
+    assert found.rows["layer 1"][CENTROID] == pytest.approx(3 / 4)
+    assert found.rows["layer 0"][CENTROID] == pytest.approx(1 / 2)
     assert found.facts["bank"] == pytest.approx(0.75)
     # all spans are equally near without context: one of three others has the sense
     assert found.rows["layer 0"][SHARE] == pytest.approx(1 / 3)

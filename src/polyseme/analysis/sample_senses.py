@@ -1,4 +1,5 @@
-"""Whether a model distinguishes the senses of the sample words: the nearest other occurrence of a word has the same sense.
+"""Whether a model distinguishes the senses of the sample words: the nearest other occurrence of a word has the same sense, and
+so has the nearest centroid, the mean of the other occurrences of a sense.
 
 Every sentence is compared with all others, so nothing is trained. A static model (layer 0) has one vector for all occurrences
 of a word and can only guess.
@@ -21,12 +22,12 @@ from polyseme.analysis.surroundings import with_surroundings
 from polyseme.base.errors import PolysemeError
 from polyseme.encoders.base import Encoder
 
-SHARE = "same sense"
+SHARE, CENTROID = "same sense", "nearest centroid"
 WITH_SUBSTITUTES = "layer {} with window and substitutes"
 
 
 def probe_samples(encoder: Encoder, samples: Sequence[Sample]) -> ProbeResult:
-    """Return the share of sentences whose nearest occurrence of the same word has the same sense.
+    """Return the share of sentences whose nearest occurrence of the same word, or whose nearest centroid, has the same sense.
 
     For each layer, for the top one with the words around the word, and with its substitutes, too, as `neighbours` compares
     them; the facts hold the share of each word by the last.
@@ -48,33 +49,46 @@ def probe_samples(encoder: Encoder, samples: Sequence[Sample]) -> ProbeResult:
         by_word[sample.word].append(number)
     senses = np.array([sample.sense for sample, _ in found])
     shares = {
-        word: np.array([_share(view[rows], senses[rows]) for view in views.values()])
+        word: np.array([_shares(view[rows], senses[rows]) for view in views.values()])
         for word, rows in by_word.items()
         if len(rows) > 1
     }
     counts = np.array([len(by_word[word]) for word in shares])
-    over_all = counts @ np.stack(list(shares.values())) / counts.sum()
+    over_all = np.tensordot(counts, np.stack(list(shares.values())), 1) / counts.sum()  # (views, 2)
     guessed = {word: float(_guess(senses[by_word[word]])) for word in shares}
     return ProbeResult(
         title=f"senses of {len(shares)} words in {len(found)} sentences",
-        measures=(SHARE,),
-        rows={name: {SHARE: float(share)} for name, share in zip(views, over_all, strict=True)},
+        measures=(SHARE, CENTROID),
+        rows={
+            name: dict(zip((SHARE, CENTROID), each.tolist(), strict=True)) for name, each in zip(views, over_all, strict=True)
+        },
         baselines={"a guess": {SHARE: float(counts @ np.array(list(guessed.values())) / counts.sum())}},
         facts={
             "split_differently": len(samples) - len(found),
-            **{word: round(float(each[-1]), 3) for word, each in shares.items()},
+            **{word: round(float(each[-1, 0]), 3) for word, each in shares.items()},
         },
     )
 
 
-def _share(vectors: NDArray[np.floating], senses: NDArray[np.str_]) -> float:
-    """Return the share over the occurrences of one word (occurrences, dim)."""
+def _shares(vectors: NDArray[np.floating], senses: NDArray[np.str_]) -> tuple[float, float]:
+    """Return both shares over the occurrences of one word (occurrences, dim)."""
     units = normalised(vectors)
-    cosines = np.round(units @ units.T, 6)
-    np.fill_diagonal(cosines, -2.0)
-    nearest = cosines == cosines.max(1, keepdims=True)  # equally near ones share the count
     same = senses[:, None] == senses[None, :]
-    return float(((nearest & same).sum(1) / nearest.sum(1)).mean())
+    cosines = units @ units.T
+    np.fill_diagonal(cosines, -2.0)
+    kinds = np.unique(senses)
+    member = (senses[:, None] == kinds).astype(units.dtype)  # (occurrences, senses)
+    sums = (member.T @ units)[None] - member[..., None] * units[:, None]  # without the occurrence itself
+    lengths = np.linalg.norm(sums, axis=2)
+    to_centroids = np.where(lengths > 1e-6, (sums * units[:, None]).sum(2) / np.maximum(lengths, 1e-6), -2.0)
+    return _nearest(cosines, same), _nearest(to_centroids, member > 0)
+
+
+def _nearest(cosines: NDArray[np.floating], right: NDArray[np.bool_]) -> float:
+    """Return how often the nearest of each row is a right one; equally near ones share the count."""
+    cosines = np.round(cosines, 6)
+    nearest = cosines == cosines.max(1, keepdims=True)
+    return float(((nearest & right).sum(1) / nearest.sum(1)).mean())
 
 
 def _guess(senses: NDArray[np.str_]) -> float:

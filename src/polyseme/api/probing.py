@@ -162,8 +162,9 @@ def analogies(file: QuestionsFile, *, model: Model = "en") -> AnalogyScores:
 def samples(*, model: Model = "en", plot: Plot = None) -> ProbeResult:
     """Probe the senses of ambiguous words in the sample sentences of the package, in the language of the model.
 
-    Measures how often the nearest other use of a word has the same sense, by each layer. Below the table stands the share for
-    each word by the last row.
+    Measures, by each layer, how often the nearest other use of a word has the same sense, and how often that of the nearest
+    centroid, the mean of a sense's other uses, is right. Below the table stands the share of the first for each word by the
+    last row.
     """
     from polyseme.analysis import samples as sentences
     from polyseme.analysis.sample_senses import probe_samples
