@@ -88,7 +88,7 @@ def _explain(error: Exception, arguments: Sequence[str] = ()) -> tuple[str, int]
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's own errors about the call
         context = getattr(error, "ctx", None)
         help_call = f"{context.command_path if context else 'polyseme'} --help"
-        return f"{error.format_message().rstrip('.')} (see {help_call})", error.exit_code
+        return f"{_option_meant(error, context) or error.format_message().rstrip('.')} (see {help_call})", error.exit_code
     if _out_of_memory(error):
         smaller = [f"a smaller {name}" for name in _batch_options(arguments)]
         return f"not enough memory: give {' or '.join([*smaller, 'shorter texts'])}, or take a smaller model", 1
@@ -96,6 +96,18 @@ def _explain(error: Exception, arguments: Sequence[str] = ()) -> tuple[str, int]
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror, 1
     hint = "a bug of ours; POLYSEME_DEBUG=1 shows where"
     return f"{type(error).__name__}: {error} ({hint})", 1
+
+
+def _option_meant(error: Exception, context: Any) -> str:
+    """The message for an unknown option, if one can tell which one is meant."""
+    from polyseme.base.errors import nearest_name
+
+    given = getattr(error, "option_name", None)
+    if type(error).__name__ != "NoSuchOption" or context is None or not isinstance(given, str):
+        return ""
+    names = {name.removeprefix("--").replace("-", "_"): name for each in context.command.params for name in each.opts}
+    best = nearest_name(given.removeprefix("--").replace("-", "_"), sorted(names))
+    return "" if best is None else f"No such option: {given} (did you mean {names[best]}?)"
 
 
 def _batch_options(arguments: Sequence[str]) -> list[str]:

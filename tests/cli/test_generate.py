@@ -255,7 +255,7 @@ def test_values(call, arguments, expected):
         (["--positions", "input,middle"], "--positions is 'middle'; allowed: input, output"),
         (["--layers", "all"], "--layers is 'all'; allowed: mix, top"),
         (["--count", "0", "--share", "-1"], "--count is 0; allowed: 1 to 9; --share is -1.0; allowed: above 0"),
-        (["--cuont", "1"], "No such option: --cuont (Possible options: --count"),
+        (["--cuont", "1"], "No such option: --cuont (did you mean --count?)"),
         (["--hidden", "1"], "No such option: --hidden"),
         (["--no-fast"], "No such option: --no-fast"),
     ],

@@ -110,6 +110,10 @@ def test_labelled_data_is_read_as_text_with_a_note(run, runs, tmp_path, task, te
 
 def test_called_wrongly(run, runs, tmp_path):
     assert "is not a trained task (task.json is missing)" in one_sentence(run("predict", tmp_path, "a"))
+    assert f"{tmp_path}/nowhere: no such folder; `polyseme train`" in one_sentence(run("predict", tmp_path / "nowhere", "a"))
+    (tmp_path / "empty.txt").touch()
+    nothing = run("predict", runs / "tagger", "--input", tmp_path / "empty.txt")
+    assert nothing.code == 0 and nothing.err == f"polyseme: {tmp_path}/empty.txt: no lines, so nothing is predicted\n"
     message = "the text is given twice, as TEXT and as --input: give one of them"
     assert message in one_sentence(run("predict", runs / "tagger", "a", "--input", "b"), 2)
     assert "TEXT twice" in one_sentence(run("predict", runs / "pairs", "one", "two", "three"), 2)

@@ -172,3 +172,15 @@ def test_folds(run, files):
     assert "pooled" in run(*command, "--folds", "2").out
     assert "--folds 2 divides the data itself: leave out --dev" in one_sentence(run(*command, "--folds", "2", "--dev", "x"), 2)
     assert "--folds is 1; allowed: 2 or more" in one_sentence(run(*command, "--folds", "1"), 2)
+
+
+def test_columns_of_an_earlier_run_are_named_as_such(run, files):
+    (files / "odd.csv").write_text(
+        "body,cat\n" + "".join(f"the {each} {n} was here,{each}\n" for n in range(9) for each in "ab")
+    )
+    assert (
+        run("train", "classification", "--data", files / "odd.csv", *SMALL, "--epochs", "1", "--out", files / "run").code == 0
+    )
+    again = run("train", "classification", "--data", files / "texts.tsv", *SMALL, "--out", files / "run")
+    assert again.code == 2 and "has no column 'body'" in again.err
+    assert f"comes from the run in {files}/run: choose another folder" in again.err

@@ -223,7 +223,7 @@ def filter_corpus(source: Documents, *, out: CleanedOut, filters: FilterConfig, 
     """Keep the documents of a crawl that are prose in the wanted languages, and say why the others were dropped.
 
     A document is a line of text, or a row. OUT gets one part per shard, and beside it `_dropped-*.jsonl`: file, line and reason
-    of each document that was dropped. With many processes or a Ray cluster; the same command resumes (docs/en/how-to/scale.md).
+    of each document that was dropped. With many processes or a Ray cluster; the same command resumes.
     """
     from polyseme.scale.cleaning import filter_corpus as write
 
@@ -236,7 +236,7 @@ def dedupe_corpus(source: Documents, *, out: CleanedOut, threshold: Threshold = 
 
     A document is a line of text, or a row. The default threshold finds copies of which a tenth of the words was changed. OUT
     gets one part per shard, and beside it `_dropped-*.jsonl`: file and line of each document that was dropped, and of the
-    earlier one that it is similar to. With many processes or a Ray cluster; the same command resumes (docs/en/how-to/scale.md).
+    earlier one that it is similar to. With many processes or a Ray cluster; the same command resumes.
     """
     from polyseme.scale.cleaning import dedupe_corpus as write
 

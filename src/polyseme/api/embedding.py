@@ -98,7 +98,7 @@ def embed_dataset(
 
     Input: files, folders, globs or addresses of text, JSON lines, CSV and Parquet, plain or compressed. Each line gives one
     row, blank lines too, in order. The parts are the same bytes whatever the engine, the number of workers or the
-    interruptions; after a stop the same call resumes. See docs/en/how-to/scale.md.
+    interruptions; after a stop the same call resumes. See Beyond one machine, in the documentation.
 
     >>> import polyseme                                                                    # doctest: +SKIP
     >>> polyseme.embed_dataset("texts/*.txt.gz", "vectors", layers="top", workers=8)       # doctest: +SKIP
@@ -132,7 +132,7 @@ def embed(
     resumes it. Parquet and JSON lines have the words too; HDF5 (as bilm-tf writes it) and npz have the arrays only.
 
     A folder as output, or `--engine`, makes a dataset of Parquet parts from texts of any size, with many processes or
-    machines; the same command resumes it, too (docs/en/how-to/scale.md).
+    machines; the same command resumes it, too (see Beyond one machine, in the documentation).
     """
     from polyseme.encoders.embedding_stream import embed_lines
     from polyseme.formats.embed_file import embed_file as write

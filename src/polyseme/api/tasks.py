@@ -382,6 +382,8 @@ def _predictions(task: Task, lines: Iterable[str], split_on_spaces: bool) -> Ite
             yield LinePrediction(task, line, prediction, first=done == 0)
             done += 1
         del waiting[:count]
+    if not read:
+        _log.warning("%s: no lines, so nothing is predicted", name)
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:

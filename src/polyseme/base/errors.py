@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 _NOT_GIVEN = object()
@@ -89,18 +89,26 @@ def nearest(name: object, known: Iterable[str]) -> str:
     " (did you mean 'filters'?)"
     >>> nearest("hiden", ["hidden_size", "wide"])
     " (did you mean 'hidden_size'?)"
+    >>> nearest("lr", ["l2", "learning_rate"])
+    " (did you mean 'learning_rate'?)"
     """
     names = sorted(known)
-    if isinstance(name, str) and names:
-        best = max(names, key=lambda each: _closeness(name, each))
-        if _closeness(name, best) >= _CLOSE:
-            return f" (did you mean {best!r}?)"
+    if isinstance(name, str) and (best := nearest_name(name, names)) is not None:
+        return f" (did you mean {best!r}?)"
     return f" (known: {', '.join(names)})" if names else ""
 
 
+def nearest_name(name: str, names: Sequence[str]) -> str | None:
+    """The known name that is meant; None: no one can tell."""
+    best = max(names, key=lambda each: _closeness(name, each), default=None)
+    return best if best is not None and _closeness(name, best) >= _CLOSE else None
+
+
 def _closeness(name: str, known: str) -> float:
-    """How similar a name is to a known one, or nearly as good, to the first of its words."""
+    """How similar a name is to a known one, or nearly as good, to the first of its words; initials are as good as the name."""
     words = known.split("_")
+    if len(words) > 1 and name == "".join(word[:1] for word in words):
+        return 1.0
     begun = max((_ratio(name, "_".join(words[:count])) for count in range(1, len(words))), default=0.0)
     return max(_ratio(name, known), _BEGUN * begun if begun >= _CLOSE_BEGUN else 0.0)
 

@@ -73,7 +73,10 @@ def embed_file(
     encoder, config = as_encoder(model), config or EmbedConfig()
     total = getattr(lines, "total", lambda: None)() if visible() else None
     with progress("embedding", total) as advance:
-        return write_lines(encoder, lines, out, config, progress=advance)
+        written = write_lines(encoder, lines, out, config, progress=advance)
+    if not written.lines:
+        log.warning("%s has no lines, so %s has no vectors", getattr(lines, "name", "the text"), out)
+    return written
 
 
 def write_lines(

@@ -184,7 +184,8 @@ def _read_folder(folder: Path, given: GivenFiles) -> Encoder:
     if found_vectors := [path for path in model_files.files(folder) if is_vectors(path)]:
         return _read_vectors(model_files.single(found_vectors, "word vectors"), given)
     if "task.json" in inside:
-        raise FormatError(folder, "is a trained task, not a model: use it with `polyseme predict` or `polyseme evaluate`")
+        uses = "`polyseme predict`, `polyseme evaluate`, `polyseme serve --task` and `polyseme.load_task` use it"
+        raise FormatError(folder, f"is a trained task, not a model: {uses}")
     if archives := [path.name for path in model_files.files(folder) if zipfile.is_zipfile(path) or tarfile.is_tarfile(path)]:
         raise FormatError(folder, f"holds {model_files.join_names(archives)}, which may be a model: give the file itself")
     if "run" in inside:
@@ -290,4 +291,13 @@ def _device(name: str | None) -> torch.device:
         return torch.empty(0, device=name or "cpu").device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise UsageError(f"{arg('device', name)} cannot be used ({reason})") from error
+        usable = [each for each in _DEVICES if _is_usable(each)]
+        raise UsageError(f"{arg('device', name)} cannot be used ({reason}); usable here: {', '.join(usable)}") from error
+
+
+def _is_usable(device: str) -> bool:
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError):
+        return False
+    return True

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, NamedTuple
 
-from polyseme.base.errors import FormatError, nearest
+from polyseme.base.errors import FormatError, arg, nearest
 from polyseme.scale.addresses import open_input, remote_errors
 from polyseme.scale.parquet_input import parquet_file
 from polyseme.scale.shards import Piece
@@ -106,7 +106,8 @@ class PieceReader:
             header = next(rows, [])
             if self.column not in header:
                 raise FormatError(
-                    self.piece.file, f"has no column {self.column!r} in its first line{nearest(self.column, header)}"
+                    self.piece.file,
+                    f"has no column {self.column!r} in its first line{nearest(self.column, header)}; give {arg('field')}",
                 )
             column = header.index(self.column)
             for row in rows:
@@ -121,7 +122,8 @@ class PieceReader:
         with parquet_file(raw, self.piece.file) as table:
             names = table.schema_arrow.names
             if self.column not in names:
-                raise FormatError(self.piece.file, f"has no column {self.column!r}{nearest(self.column, names)}")
+                known = nearest(self.column, names)
+                raise FormatError(self.piece.file, f"has no column {self.column!r}{known}; give {arg('field')}")
             end = table.num_row_groups if self.piece.end is None else self.piece.end
             groups = list(range(self.piece.begin, end))
             for batch in table.iter_batches(batch_size=256, row_groups=groups, columns=[self.column]) if groups else ():

@@ -52,7 +52,7 @@ from polyseme.serve.requests import (
 from polyseme.serve.responses import JsonResponse
 from polyseme.serve.service import Loader, Service
 
-_MESSAGES = {"missing": "it is missing", "extra_forbidden": "no field has this name"}
+_MESSAGES = {"missing": "it is missing", "extra_forbidden": "no field has this name; /openapi.json lists them"}
 _HTTP_MESSAGES = {
     404: "there is nothing at this address: /openapi.json lists the endpoints",
     405: "this address does not take this method; allowed: {allowed}",

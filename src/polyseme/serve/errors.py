@@ -47,7 +47,8 @@ class ApiError(Exception):
         return {"message": self.message, "type": kind, "param": self.param, "code": self.code}
 
     def response(self) -> Response:
-        return Response(json.dumps({"error": self.to_json()}), self.status, headers=self.headers, media_type="application/json")
+        body = json.dumps({"error": self.to_json()}, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        return Response(body, self.status, headers=self.headers, media_type="application/json")
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request with it, from middleware."""

@@ -114,7 +114,7 @@ class ServedModels:
                 "object": "task",
                 "kind": task.kind,
                 "language": _language(task),
-                "labels": list(task.labels),
+                "labels": task.predicted_labels(),
                 "layer_weights": {place: list(each.values()) for place, each in task.layer_weights().weights.items()},
             }
             for name, task in self.tasks.items()

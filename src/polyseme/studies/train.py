@@ -83,7 +83,13 @@ class TaskJob:
         options, config, fitting = self.configured(recorded)
         if recorded == {"task": config, "fit": fitting}:  # other settings are refused or reported when it is resumed
             notify(f"{out} has a run, which keeps its settings where you give none; for a new run choose another folder")
-        data = self.data or self._read(config, run.seed, notify)
+        try:
+            data = self.data or self._read(config, run.seed, notify)
+        except PolysemeError as error:
+            if recorded is None:
+                raise
+            kept = f"what you do not give comes from the run in {out}: choose another folder for a new one"
+            raise UsageError(f"{error} ({kept})") from error
         script = DataScript.of(task_class(self.task), data.train)
         if self.refuses:
             script.check_splitter(self.splitter)

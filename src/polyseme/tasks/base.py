@@ -109,6 +109,10 @@ class Task(Learner):
         """
         return {}
 
+    def predicted_labels(self) -> list[str]:
+        """Return the labels as predictions have them."""
+        return list(self.labels)
+
     @classmethod
     def merge_labels(
         cls, examples: Sequence[Any], config: TaskConfig, known: Sequence[str] | None = None

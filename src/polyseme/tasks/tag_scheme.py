@@ -185,6 +185,19 @@ def scheme_labels(tags: Sequence[Sequence[str]], scheme: Scheme) -> list[str]:
     return ["O", *(_tag(letter, kind) for kind in types for letter in "BIES")]
 
 
+def predicted_labels(labels: Sequence[str], scheme: Scheme) -> list[str]:
+    """Return the labels of a network as it writes them, in the file's scheme.
+
+    >>> predicted_labels(["O", "B-PER", "I-PER", "E-PER", "S-PER"], "BIO")
+    ['O', 'B-PER', 'I-PER']
+    """
+    if scheme == "plain":
+        return list(labels)
+    kinds = dict.fromkeys(label[2:] for label in labels if label != "O")
+    examples = (bioes_of_spans(6, [(0, 1, kind), (1, 4, kind), (4, 6, kind)]) for kind in kinds)  # all letters of each kind
+    return list(dict.fromkeys(["O", *(tag for tags in examples for tag in from_bioes(tags, scheme))]))
+
+
 def allowed_transitions(labels: Sequence[str]) -> dict[str, Tensor]:
     """Return which BIOES label may follow which, and begin and end a sentence, as arguments of `Crf`."""
     opens = torch.tensor([label == "O" or label[0] in "BS" for label in labels])

@@ -47,7 +47,7 @@ from polyseme.tasks.features import Features, TextInputs, TextVectors
 from polyseme.tasks.predictions import Predictions, TaggedText
 from polyseme.tasks.splits import same_text
 from polyseme.tasks.tag_repair import repair_tags
-from polyseme.tasks.tag_scheme import allowed_transitions, from_bioes, scheme_labels, scheme_of, to_bioes
+from polyseme.tasks.tag_scheme import allowed_transitions, from_bioes, predicted_labels, scheme_labels, scheme_of, to_bioes
 from polyseme.tasks.tagging_config import Scheme, TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence, read_conll, refuse_one_tag
 from polyseme.text.labelled.text_in_context import TextInContext, document_of, in_documents
@@ -88,6 +88,9 @@ class Tagging(Task):
     def main_metric(self) -> str:  # type: ignore[override]
         """F1 of spans, or the accuracy over words."""
         return "accuracy" if self.scheme == "plain" else "f1"
+
+    def predicted_labels(self) -> list[str]:
+        return predicted_labels(self.labels, self.scheme)
 
     # ---- data
 

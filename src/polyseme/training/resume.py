@@ -6,6 +6,7 @@ why `Trainer.fit` takes configs among its settings and not their plain values.
 
 from __future__ import annotations
 
+import re
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -29,6 +30,8 @@ ADDED = {
 VOCABULARY = "settings.vocabulary"
 """What the rows of a run's weight tables stand for: words, labels, subwords."""
 DEV_DATA = "settings.dev"
+_TITLES = {"settings.data": "other training data", DEV_DATA: "other dev data"}
+_HASH = re.compile(r"[0-9a-f]{64}")
 """The held-out data: scores on other data cannot be compared."""
 _KINDS = ("task", "adaptation", "word2vec", "fasttext", "glove")
 """Settings whose names say what a run trains."""
@@ -85,7 +88,13 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str
     before, now = _flat(old), _flat(new)
     before = {**{name: value for name, value in ADDED.items() if name in now}, **before}
     names = [name for name in {**before, **now} if name not in MAY_CHANGE and before.get(name) != now.get(name)]
-    return {name: f"{before.get(name, 'nothing')!s} in the run, {now.get(name, 'nothing')!s} now" for name in names}
+    return {name: f"{_shown(before.get(name, 'nothing'))} in the run, {_shown(now.get(name, 'nothing'))} now" for name in names}
+
+
+def _shown(value: Any) -> str:
+    """A setting in a message; a hash by its beginning."""
+    text = str(value)
+    return f"{text[:8]}..." if _HASH.fullmatch(text) else text
 
 
 def check_resume_settings(old: Mapping[str, Any], new: Mapping[str, Any], *, accept_changes: bool) -> dict[str, str]:
@@ -109,7 +118,7 @@ def check_resume_settings(old: Mapping[str, Any], new: Mapping[str, Any], *, acc
     if "run.world_size" in changed:
         raise PolysemeError(f"processes: {changed['run.world_size']}; resume a run with as many processes as it began with")
     if changed and not accept_changes:
-        listed = "; ".join(f"{name.removeprefix('config.')}: {how}" for name, how in changed.items())
+        listed = "; ".join(f"{_TITLES.get(name, name.removeprefix('config.'))}: {how}" for name, how in changed.items())
         raise PolysemeError(
             f"this folder holds a run with other settings ({listed}): give the old ones to resume it, give "
             f"{arg('accept_changes', True)} to resume it with the new ones, or choose another folder"

@@ -18,3 +18,12 @@ def test_a_text_that_is_the_name_of_a_file(tmp_path: Path, caplog: pytest.LogCap
     assert list(lines_of(None, path)) == ["one", "two"]
     assert len(list(lines_of(["a text", "x" * 5000, "\0"], None))) == 3 and list(lines_of(["y" * 5000], None))
     assert not caplog.records
+
+
+@pytest.mark.parametrize(("name", "warned"), [("a.csv", True), ("a.JSONL.gz", True), ("a.tsv", False), ("a.txt", False)])
+def test_a_table_is_read_as_plain_text_with_a_note(
+    name: str, warned: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / name).write_text("text,label\ngood,pos\n")
+    assert list(lines_of(None, tmp_path / name)) == ["text,label", "good,pos"]
+    assert (f"{name} is read as plain text, one text per line, with its header and all its columns" in caplog.text) == warned

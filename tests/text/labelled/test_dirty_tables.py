@@ -173,3 +173,15 @@ def test_scores_beside_sources_and_numbers(tmp_path):
     path = tmp_path / "sts.csv"
     path.write_text("\n".join(map("\t".join, rows)) + "\n")
     assert guessed_columns(path, strict=False, pairs=True) == {"text": "5", "second": "6", "label": "4", "header": False}
+
+
+def test_a_table_of_its_header_alone(read):
+    with pytest.raises(UsageError, match=r"has no rows but its first, 'message', 'topic': it needs a row for each text"):
+        read("message,topic\n")
+
+
+def test_a_header_above_one_label_is_no_class(read):
+    rows = [(f"the soup number {number} was fine, thank you", "food") for number in range(9)]
+    with pytest.raises(UsageError, match="no column with a well-known name for the text; give text"):
+        read(csv("message,topic", rows))
+    assert read(csv("message,topic", rows), label="topic") == rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
@@ -20,6 +21,10 @@ _MAGIC = 8
 """Bytes that show how a file is compressed."""
 _SAMPLE = 1000
 """Lines by which an encoding other than UTF-8 is recognised."""
+
+
+_TABLE = re.compile(r"\.(csv|jsonl?)(\.(gz|xz|zst))?$", re.IGNORECASE)
+"""Names of files whose lines are rows; in .tsv files they may be the texts of a pair."""
 
 
 class Lines(Protocol):
@@ -68,6 +73,9 @@ def file_lines(path: str | Path) -> Lines:
         if is_pipe(path):
             return PipedLines(path.open("rb"), str(path))
         path.open("rb").close()
+    if _TABLE.search(path.name):
+        what = "is read as plain text, one text per line, with its header and all its columns"
+        _log.warning("%s %s; give a file of the texts alone", path, what)
     return FileLines(path)
 
 

@@ -136,6 +136,8 @@ def choose_columns(path: str | Path, records: Sequence[Record], asked: Request, 
         guessed = guessed or all(role in found for role in missing)
         missing = [role for role in missing if role not in found]
     if missing:
+        if not others and not named:
+            raise UsageError(f"{path} has no rows but its first, {', '.join(map(repr, cells))}: it needs a row for each text")
         raise UsageError(_unknown(path, line, cells, missing, header=header))
     if len(set(found.values())) < len(found):
         given = ", ".join(names[column] for column in found.values())
@@ -255,12 +257,13 @@ class _Content:
         self.first, self.rows = first, rows
 
     def has_header(self) -> bool:
-        """Whether the first row has names: its cells occur nowhere else in columns of few values or of numbers."""
+        """Whether the first row has names: its cells occur nowhere else in columns of one value, of few, or of numbers."""
         if len(self.rows) < _FEWEST or not _may_be_names([cell.strip() for cell in self.first]):
             return False
         if any(len(cell) > _MAX_NAME for cell in self.first):
             return False
-        telling = [number for number in range(len(self.first)) if self._is_label(number) or self._is_number(number)]
+        columns = range(len(self.first))
+        telling = [n for n in columns if self._is_label(n) or self._is_number(n) or len(set(self._column(n))) == 1]
         return bool(telling) and all(self.first[number] not in self._column(number) for number in telling)
 
     def guess(self, found: dict[str, int], asked: Request, *, header: bool) -> dict[str, int]:
