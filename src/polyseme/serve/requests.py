@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+)
 
 from polyseme.analysis.config import WINDOW
 
@@ -72,8 +82,19 @@ Strings = Annotated[
 ]
 ModelName = Annotated[str | None, Field(description="Name of a loaded model (`/v1/models`); by default the first one.")]
 Layer = Annotated[int, Field(strict=True, ge=0, le=1000)]
+
+
+def _layers(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """One message in place of one for each form that layers may have."""
+    try:
+        return check(value)
+    except ValidationError:
+        raise ValueError("allowed: all, top, mean, the number of a layer, or a list of numbers") from None
+
+
 LayersChoice = Annotated[
     Literal["all", "top", "mean"] | Layer | Annotated[list[Layer], Field(fail_fast=True)],
+    WrapValidator(_layers),
     Field(description="`top`, `mean` or a number: one vector per word. `all` or a list of numbers: a stack of layers."),
 ]
 Count = Annotated[int, Field(strict=True, ge=1, le=MAX_COUNT, description="Number of results.")]
