@@ -16,6 +16,8 @@ def test_local_paths_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_neither_path_nor_id() -> None:
+    with pytest.raises(PolysemeError, match=r"the published bert-base-chinese is google-bert/bert-base-chinese"):
+        cached_path("bert-base-chinese")
     with pytest.raises(PolysemeError, match=r"no/such/model\.hdf5: no such file or folder, and not a hub id"):
         cached_path("no/such/model.hdf5")
 

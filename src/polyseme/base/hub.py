@@ -15,6 +15,9 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _COPIES = ["*.bin", "*.h5", "*.msgpack", "*.ot", "*.tflite", "*.ckpt", "*.pt", "*.pth", "coreml/*", "onnx/*", "openvino/*"]
 """The same weights for other programs: bert-base-uncased has five such copies beside its safetensors."""
 
+_OWNERS = {"bert-": "google-bert", "gpt2": "openai-community", "distilbert-": "distilbert", "roberta-": "FacebookAI"}
+"""Who has the models that were published under a name alone."""
+
 
 def cached_path(name: str | Path, known_names: Sequence[str] = ()) -> Path:
     """Return a local path as it is, or the local copy of a hub repository (`owner/name`), downloaded if needed.
@@ -25,7 +28,9 @@ def cached_path(name: str | Path, known_names: Sequence[str] = ()) -> Path:
     if path.exists():
         return path
     if not (isinstance(name, str) and _HUB_ID.fullmatch(name)):
+        owner = next((owner for begin, owner in _OWNERS.items() if str(name).startswith(begin)), None)
         known = f"; known names: {', '.join(known_names)}" if known_names else ""
+        known += f"; the published {name} is {owner}/{name}" if owner is not None else ""
         raise PolysemeError(f"{name}: no such file or folder, and not a hub id of the form owner/name{known}")
     from huggingface_hub import snapshot_download
 
