@@ -128,6 +128,7 @@ def test_one_tag_is_nothing_to_learn(tmp_path: Path, tag: str, told: str) -> Non
 # ---- sentences in their documents
 
 ALONE = SMALL.replace(features=FeaturesConfig(words=TaskWordConfig(dim=12), layers="all", dropout=0.0))
+PLAIN = TaggingConfig()
 IN_DOCUMENTS = ALONE.replace(document_context=True)
 SPORT, TRAVEL = ["Football", "tonight", ":"], ["Weather", "today", ":"]
 
@@ -271,3 +272,11 @@ def test_refusals() -> None:
         TaggingConfig(hidden_size=0)
     with pytest.raises(ConfigError, match="between"):
         TaggingConfig(layers=1, features=FeaturesConfig(positions=("between",)))
+
+
+def test_swapped_columns_are_suspected(tmp_path: Path) -> None:
+    (tmp_path / "good.conll").write_text("".join(f"word{number} {'NV'[number % 2]}\n" for number in range(30)))
+    (tmp_path / "swapped.conll").write_text("".join(f"{'NV'[number % 2]} word{number}\n" for number in range(30)))
+    problems = [Tagging.data_problems(Tagging.read(tmp_path / f"{name}.conll", PLAIN), PLAIN) for name in ("good", "swapped")]
+    assert problems[0] == [] and len(problems[1]) == 1
+    assert "30 different tags and 2 different words: are the columns swapped?" in problems[1][0]

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from polyseme.base.errors import arg
 from polyseme.encoders.batch import Sentence
 from polyseme.metrics.accuracy import accuracy
 from polyseme.metrics.classes import Confusion, confusion
@@ -54,6 +55,8 @@ from polyseme.text.labelled.text_in_context import TextInContext, document_of, i
 from polyseme.text.words import Splitter
 
 _log = logging.getLogger(__name__)
+_MANY_TAGS = 20
+"""Data with more tags than words, and more than these, has its columns in the wrong order."""
 
 
 class Tagging(Task):
@@ -107,6 +110,15 @@ class Tagging(Task):
         if config.document_context and len(sentences) > 1 and sentences[-1].document == 0:
             _log.warning("%s does not mark documents (-DOCSTART-, # newdoc): all of it is read as one", path)
         return sentences
+
+    @classmethod
+    def data_problems(cls, examples: Sequence[TaggedSentence], config: TaskConfig) -> list[str]:
+        words = {word for example in examples for word in example.words}
+        tags = {tag for example in examples for tag in example.tags}
+        if len(tags) <= max(_MANY_TAGS, len(words)):
+            return []
+        wrong = f"{len(tags):,} different tags and {len(words):,} different words: are the columns swapped?"
+        return [f"{wrong} The word comes first, and {arg('column')} names the column of the tags"]
 
     @classmethod
     def with_context(cls, examples: Sequence[TaggedSentence], config: TaskConfig) -> list[TaggedSentence]:
