@@ -130,4 +130,8 @@ def test_wrong_calls(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
         assert main(["serve", "--port", str(port)]) == 1
         assert f"cannot listen on 127.0.0.1, port {port}" in capsys.readouterr().err
     assert main(["serve", str(tmp_path / "nothing"), "--port", "0"]) == 1
-    assert "nothing" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "nothing: no such file or folder" in said and "listening" not in said
+    assert main(["serve", "--task", str(tmp_path / "nothing"), "--port", "0"]) == 1
+    said = capsys.readouterr().err
+    assert "nothing: no such folder" in said and "listening" not in said

@@ -17,8 +17,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -82,7 +83,7 @@ def serve(
     check_installed()
     from polyseme.serve.models import load_models, names_of
 
-    names_of(models, "models"), names_of(task, "task")
+    _check_paths(names_of(models, "models").values(), names_of(task, "task").values())
     sources: Any = [] if corpus is None else [corpus] if isinstance(corpus, str | os.PathLike) else list(corpus)
     load = partial(load_models, models, task, sources, device=device, precision=precision)
     config = config.replace(api_key=config.api_key or os.environ.get(KEY_VARIABLE) or None)
@@ -94,6 +95,19 @@ def serve(
             run_server(config, load, listener)
         else:
             _Supervisor(config, load, listener).run()
+
+
+def _check_paths(models: Iterable[str], tasks: Iterable[str]) -> None:
+    """Report a folder that is missing, before the service says that it listens."""
+    from polyseme.encoders.shipped import resolve_path
+
+    for task in tasks:
+        if not Path(task).expanduser().exists():
+            raise PolysemeError(f"{task}: no such folder; `polyseme train` trains a task on labelled data")
+    for model in models:
+        is_hub_id = model.count("/") == 1  # or a path, of which loading says the same
+        if not is_hub_id and not Path(f"{model}.index").exists():  # that of a TensorFlow checkpoint
+            resolve_path(model)
 
 
 def check_installed() -> None:
