@@ -77,6 +77,12 @@ def test_layers(run, model, loaded, text, tmp_path, choice, layers):
     np.testing.assert_allclose(found[0], expected[0].reshape(found[0].shape), atol=1e-6)
 
 
+def test_no_lines_are_told(run, model, tmp_path):
+    (tmp_path / "empty.txt").touch()
+    result = run("embed", "--input", tmp_path / "empty.txt", "--out", tmp_path / "none.npz", "--model", model)
+    assert result.code == 0 and f"{tmp_path}/empty.txt has no lines, so {tmp_path}/none.npz has no vectors" in result.err
+
+
 def test_hdf5_is_as_bilm_tf_wrote_it(run, model, text, tmp_path):
     out = tmp_path / "v.hdf5"
     run("embed", "-i", text, "-m", model, "-o", out)

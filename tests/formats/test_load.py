@@ -135,6 +135,9 @@ def test_device(tmp_path):
     assert load(folder, device="cpu").device == torch.device("cpu")
     with pytest.raises(UsageError, match="device is 'toaster'; allowed: cpu, cuda, mps"):
         load(folder, device="toaster")
+    if not torch.backends.mps.is_available():
+        with pytest.raises(UsageError, match=r"device='mps' cannot be used \(.*\); usable here: cpu"):
+            load(folder, device="mps")
 
 
 def test_given_files_that_are_not_there(tmp_path):

@@ -114,6 +114,11 @@ def test_questions_that_cannot_be_answered(service: TestClient, path: str, body:
     assert "--" not in answer.json()["error"]["message"].replace("--corpus", "").replace("--splitter", "")
 
 
+def test_errors_keep_chinese_as_it_is(service: TestClient) -> None:
+    answer = service.post("/v1/neighbours", json={"text": TEXT, "word": "上海"})
+    assert answer.status_code == 422 and "'上海' is not in the sentence" in answer.text
+
+
 def test_the_document_is_the_committed_one_and_its_examples_run(service: TestClient) -> None:
     served = service.get("/openapi.json").json()
     reference = Path(__file__).parents[2] / "docs" / "en" / "reference"

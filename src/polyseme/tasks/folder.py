@@ -45,8 +45,8 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Task:
     """Read a trained task."""
     folder = Path(path)
     if not is_task(folder):
-        what = f"is not a trained task ({HEAD} is missing)" if folder.is_dir() else "is not the folder of a trained task"
-        what = what if folder.exists() else "no such folder"
+        what = "is not the folder of a trained task" if folder.exists() else "no such folder"
+        what = f"is not a trained task ({HEAD} is missing)" if folder.is_dir() else what
         raise FormatError(folder, f"{what}; `polyseme train` trains one on labelled data")
     head = read_json(folder / HEAD)
     version = check_format(folder / HEAD, head, "polyseme_task", {"task", "config", "splitter", "encoders", "vectors"})

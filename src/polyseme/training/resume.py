@@ -30,9 +30,9 @@ ADDED = {
 VOCABULARY = "settings.vocabulary"
 """What the rows of a run's weight tables stand for: words, labels, subwords."""
 DEV_DATA = "settings.dev"
+"""The held-out data: scores on other data cannot be compared."""
 _TITLES = {"settings.data": "training data", DEV_DATA: "dev data"}
 _HASH = re.compile(r"[0-9a-f]{64}")
-"""The held-out data: scores on other data cannot be compared."""
 _KINDS = ("task", "adaptation", "word2vec", "fasttext", "glove")
 """Settings whose names say what a run trains."""
 
