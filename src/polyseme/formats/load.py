@@ -290,7 +290,7 @@ def _device(name: str | None) -> torch.device:
     try:
         return torch.empty(0, device=name or "cpu").device
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = str(error).strip().splitlines()[0].partition(". ")[0]
         usable = [each for each in _DEVICES if _is_usable(each)]
         raise UsageError(f"{arg('device', name)} cannot be used ({reason}); usable here: {', '.join(usable)}") from error
 
