@@ -67,7 +67,7 @@ class ClassificationConfig(TableTaskConfig):
     phrase_context: bool = setting(
         False, "Frozen encoders read phrases of sentiment trees within their sentence.", group="Encoders"
     )
-    features: FeaturesConfig = field(default_factory=lambda: FeaturesConfig(dropout=0.3))
+    features: FeaturesConfig = field(default_factory=lambda: FeaturesConfig(dropout=0.1))
     network: Literal["bcn", "pooled", "linear"] = setting(
         "pooled",
         "pooled: a layer over each word, and pooling. bcn: biattentive classification network. linear: one encoder and a head.",
@@ -90,7 +90,7 @@ class ClassificationConfig(TableTaskConfig):
         group="Training",
     )
     pooling: TextPooling = setting("both", "Pooling of pooled: mean, maximum, or both concatenated.", group="Training")
-    dropout: float = setting(0.3, "Dropout probability.", min=0, below=1, group="Training")
+    dropout: float = setting(0.1, "Dropout probability.", min=0, below=1, group="Training")
     batch_norm: bool = setting(False, "Batch norm in the maxout layers of bcn (McCann et al. 2017).", group="Training")
     metric: Literal["accuracy", "macro_f1", "matthews"] = setting(
         "accuracy", "Metric that chooses the best network.", group="Training"

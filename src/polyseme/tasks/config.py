@@ -85,7 +85,13 @@ class FeaturesConfig(Config):
     )
     l2: float = setting(0.001, "L2 penalty that pulls the mix towards equal weights.", min=0, group="Encoders")
     dropout: float = setting(
-        0.5, "Dropout probability of encoder vectors.", min=0, below=1, option="mix_dropout", also="dropout", group="Encoders"
+        0.5,
+        "Dropout probability of encoder vectors; follows dropout if only that is given.",
+        min=0,
+        below=1,
+        option="mix_dropout",
+        also="dropout",
+        group="Encoders",
     )
     encoder_lr_multiplier: float = setting(
         0.1, "Learning rate of a fine-tuned encoder, as a multiple of the task's.", above=0, group="Encoders"

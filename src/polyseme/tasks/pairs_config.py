@@ -30,7 +30,7 @@ class PairsConfig(TableTaskConfig):
     min_score: float | None = setting(None, "Score that the network learns as 0.", default_text="the lowest", group="Data")
     max_score: float | None = setting(None, "Score that the network learns as 1.", default_text="the highest", group="Data")
     features: FeaturesConfig = field(
-        default_factory=lambda: FeaturesConfig(norm="none", dropout=0.3, positions=("input", "output"))
+        default_factory=lambda: FeaturesConfig(norm="none", dropout=0.15, positions=("input", "output"))
     )
     network: Literal["esim", "siamese", "linear"] = setting(
         "esim",
@@ -41,7 +41,7 @@ class PairsConfig(TableTaskConfig):
     hidden_size: int = setting(200, "Units of an LSTM in each direction, and of hidden layers.", min=1, group="Training")
     layers: int = setting(1, "LSTM layers of siamese; 0: pool word vectors.", min=0, option="network_layers", group="Training")
     pooling: TextPooling = setting("both", "Pooling of siamese: mean, maximum, or both concatenated.", group="Training")
-    dropout: float = setting(0.4, "Dropout probability.", min=0, below=1, group="Training")
+    dropout: float = setting(0.3, "Dropout probability.", min=0, below=1, group="Training")
     wide_dropout: float = setting(
         0.3, "Probability with which a pair is learned without the scores of the n-grams.", min=0, below=1, group="Training"
     )
