@@ -54,3 +54,12 @@ def test_a_failure_exits_with_1(run: Callable[..., Result], model: str, tmp_path
     path.write_text('{"text": "the"}\n{"body": "bank"}\n', encoding="utf-8")
     result = run("embed", "-i", path, "-m", model, "-o", tmp_path / "out", "--workers", 0)
     assert result.code == 1 and f"{path}:2: has no text in the field 'text'" in result.err
+
+
+def test_a_wrong_field_leaves_no_folder(run: Callable[..., Result], model: str, tmp_path: Path) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text("text,number\nhello there,1\n", encoding="utf-8")
+    call = ["embed", "-i", path, "-m", model, "-o", tmp_path / "out", "--workers", 0]
+    assert "has no column 'body'" in run(*call, "--field", "body").err and not (tmp_path / "out").exists()
+    (tmp_path / "out").mkdir()  # the user's own stays
+    assert run(*call, "--field", "body").code != 0 and (tmp_path / "out").is_dir()

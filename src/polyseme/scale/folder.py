@@ -56,13 +56,19 @@ class DatasetFolder:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder for this process; a bucket has no locks."""
+        """Hold the folder for this process, and remove it if it is new and nothing was written; a bucket has no locks."""
         if self.remote:
             yield
             return
-        busy = f"another process is writing {self.name}: wait for it, or stop it"
-        with lock_file(Path(self.address, LOCK), busy=busy):
-            yield
+        folder, busy = Path(self.address), f"another process is writing {self.name}: wait for it, or stop it"
+        new = not folder.exists()
+        try:
+            with lock_file(folder / LOCK, busy=busy):
+                yield
+        finally:
+            if new:
+                with contextlib.suppress(OSError):  # it has files, as it should
+                    folder.rmdir()
 
     def parts(self) -> list[str]:
         """Return the names of the parts that are there."""
