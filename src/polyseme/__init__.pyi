@@ -922,7 +922,7 @@ def train(
     column: str | None = None,
     scheme: Literal['plain', 'BIO', 'IOB1', 'BIOES', 'BMES', 'BMEWO', 'BILOU'] | None = None,
     document_context: bool = False,
-    hidden_size: int = 300,
+    hidden_size: int = 200,
     network_layers: int = 2,
     dropout: float = 0.4,
     crf: bool = True,

@@ -30,7 +30,7 @@ class TaggingConfig(TaskConfig):
     scheme: Scheme | None = setting(None, "Tag scheme.", default_text="that of the training data", group="Data")
     document_context: bool = setting(False, "Frozen encoders read each sentence within its document.", group="Encoders")
     features: FeaturesConfig = field(default_factory=lambda: FeaturesConfig(layers="all", dropout=0.2))
-    hidden_size: int = setting(300, "Units of the LSTM in each direction.", min=1, group="Training")
+    hidden_size: int = setting(200, "Units of the LSTM in each direction.", min=1, group="Training")
     layers: int = setting(2, "LSTM layers; 0: none.", min=0, option="network_layers", group="Training")
     dropout: float = setting(0.4, "Dropout probability.", min=0, below=1, group="Training")
     crf: bool = setting(True, "Score the tags of a sentence together with a CRF, not each tag alone.", group="Training")
