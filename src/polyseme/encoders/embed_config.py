@@ -50,7 +50,7 @@ class EmbedConfig(Config):
         None,
         "Words per batch; fewer need less memory.",
         min=1,
-        default_text="4,096; 32,768 on a GPU",
+        default_text="8,192; 32,768 on a GPU",
         group="Computing",
     )
     batch_size: int | None = setting(
