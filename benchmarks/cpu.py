@@ -18,9 +18,9 @@ import torch
 
 from benchmarks import reference
 from benchmarks.workload import cosine, difference, flops, limit, sentences, turns
-from polyseme.encoders.base import BATCH_CPU
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
+from polyseme.encoders.embed_config import BATCH_CPU
 
 COUNT = {"small": 192, "medium": 192, "original": 64}
 MANY = {"small": 1024, "medium": 1024, "original": 512}  # for the share of the limit, which needs full batches

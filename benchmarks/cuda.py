@@ -15,9 +15,9 @@ import torch
 
 from benchmarks import reference
 from benchmarks.workload import cosine, difference, flops, limit, sentences, turns
-from polyseme.encoders.base import BATCH_CUDA
 from polyseme.encoders.elmo import Elmo
 from polyseme.encoders.elmo_config import SIZES
+from polyseme.encoders.embed_config import BATCH_CUDA
 from polyseme.text.batching.batches import batch_by_words
 
 

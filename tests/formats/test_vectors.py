@@ -14,8 +14,7 @@ import pytest
 from polyseme.base.errors import InterruptedRun, PolysemeError, UsageError
 from polyseme.base.signals import GracefulStop
 from polyseme.encoders import embedding_stream
-from polyseme.encoders.base import BATCH_CUDA
-from polyseme.encoders.embed_config import EmbedConfig
+from polyseme.encoders.embed_config import BATCH_CUDA, EmbedConfig
 from polyseme.encoders.embedding_stream import EmbeddedLine, chunked
 from polyseme.encoders.fingerprint import model_fingerprint as fingerprint
 from polyseme.formats.embed_file import write_lines as store

@@ -28,7 +28,7 @@ from polyseme.base.interrupts import computing
 from polyseme.base.progress import progress
 from polyseme.encoders import folder as folders
 from polyseme.encoders.batch import Batch, Layers, Sentence, whole_number
-from polyseme.encoders.embed_config import TextPooling
+from polyseme.encoders.embed_config import BATCH_CPU, BATCH_CUDA, TextPooling
 from polyseme.encoders.language_model import LanguageModelApi
 from polyseme.encoders.layer_choice import LayerChoice, LayerSelection, select_layers, to_arrays
 from polyseme.encoders.sentence_vectors import SentenceStatistics
@@ -41,7 +41,6 @@ from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import Splitter
 
 ENCODED_BYTES = 1 << 28  # of word vectors that are in memory while `encode` pools them
-BATCH_CPU, BATCH_CUDA = (8192, 128), (32768, 1024)  # words and sentences of a batch
 
 
 class Encoder(LanguageModelApi, nn.Module, ABC):

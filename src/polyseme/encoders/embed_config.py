@@ -8,6 +8,8 @@ from typing import Literal
 from polyseme.base.config import Config, setting
 from polyseme.base.errors import UsageError, arg
 
+BATCH_CPU, BATCH_CUDA = (8192, 128), (32768, 1024)  # words and sentences of a batch
+
 TextPooling = Literal["sif+mean", "sif", "mean", "max", "first", "last", "ends"]
 """How `encode` makes one vector of a text: see `polyseme.encoders.sentence_vectors`, and `polyseme.nn.pooling` for the rest."""
 
@@ -50,14 +52,14 @@ class EmbedConfig(Config):
         None,
         "Words per batch; fewer need less memory.",
         min=1,
-        default_text="8,192; 32,768 on a GPU",
+        default_text=f"{BATCH_CPU[0]:,}; {BATCH_CUDA[0]:,} on a GPU",
         group="Computing",
     )
     batch_size: int | None = setting(
         None,
         "Maximum number of lines per batch; with a carried state, the number of states.",
         min=1,
-        default_text="128; 1,024 on a GPU",
+        default_text=f"{BATCH_CPU[1]:,}; {BATCH_CUDA[1]:,} on a GPU",
         group="Computing",
     )
     save_every: float = setting(

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from polyseme.base.display import columns, count, short
-from polyseme.encoders.base import BATCH_CPU, BATCH_CUDA, Encoder
-from polyseme.encoders.embed_config import EmbedConfig
+from polyseme.encoders.base import Encoder
+from polyseme.encoders.embed_config import BATCH_CPU, BATCH_CUDA, EmbedConfig
 
 _SHOWN = 5  # numbers of a vector that fit a terminal
 CHUNK_LINES, CHUNK_BATCHES, CHUNK_CHARACTERS = 1024, 4, 1 << 22
