@@ -101,6 +101,15 @@ def test_chinese_labels_line_up():
     assert widths[5] == widths[0]
 
 
+def test_classes_shown_together_keep_their_errors():
+    table = confusion(["a"] * 5 + ["b", "c", "d"], ["a"] * 5 + ["c", "b", "d"])
+    part = table.largest(1)
+    assert part.labels == ("a", "(others)") and part.counts.tolist() == [[5, 0], [0, 3]]
+    assert part.accuracy == table.accuracy == 6 / 8
+    assert part.classes["(others)"].recall == part.classes["(others)"].precision == 1 / 3
+    assert str(part).splitlines()[-1].split() == ["precision", "1.000", "0.333", "0.750"]
+
+
 def test_wrong_questions():
     with pytest.raises(UsageError, match="1 predictions for 2 gold labels"):
         confusion(["a", "b"], ["a"])

@@ -43,6 +43,27 @@ def test_chinese_texts_get_the_chinese_model(tmp_path):
     script.check_encoders([load("zh")])
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "splitter"),
+    [
+        ("Вчера мы видели его учителя в университете .", "Cyrillic", None),
+        ("昨日、私たちは大学で彼の先生に会いました。", "Japanese", "characters"),
+        ("เมื่อวานเราเห็นครูของเขาที่มหาวิทยาลัย", "Thai", "characters"),
+        ("நேற்று அவரைப் பார்த்தோம்", "another script", None),
+    ],
+)
+def test_scripts_that_no_model_has_read_get_no_encoder(tmp_path, text, name, splitter):
+    told, script = [], of_rows(tmp_path, text)
+    assert script.default_encoder(told.append) == "none" and f"mostly in {name}" in told[0]
+    found = script.splitter(None, [], told.append)
+    assert (found and found.name) == splitter
+
+
+def test_latin_letters_and_none_at_all_get_the_english_model(tmp_path):
+    for text in ("Gestern sahen wir seinen Lehrer in der Universität .", "Hôm qua chúng tôi gặp thầy", "😀 😀 !", "ATGCCG"):
+        assert of_rows(tmp_path, text).default_encoder(pytest.fail) == "en"
+
+
 def test_texts_that_are_split_keep_any_splitter(tmp_path):
     script = of_rows(tmp_path, "我们 昨天 在 北京 的 大学 里 看见 了 他 的 老师 。")
     script.check_splitter(get_splitter("english"))

@@ -262,6 +262,10 @@ def _model_for(
             encoder.source,
             arg("splitter", "chinese"),
         )
+    if profile.is_foreign and encoder.source in ("en", "zh"):
+        _log.warning(
+            "the text is mostly %s, and the model %s has read none: its vectors mean little", profile.main, encoder.source
+        )
     if unsplit and (problem := profile.warning()):
         _log.warning("%s: consider %s, or text whose words are separated by spaces", problem, arg("splitter", "characters"))
     return encoder, texts

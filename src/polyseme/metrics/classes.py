@@ -28,17 +28,25 @@ class Confusion:
     labels: tuple[str, ...]
     counts: NDArray[np.int64]
     """(classes, classes): gold labels in rows, predictions in columns."""
+    others_correct: int | None = None
+    """If the last class is several together: how many predictions of them are correct, not only one of the others."""
+
+    @property
+    def correct(self) -> list[int]:
+        """The correct predictions of each class."""
+        correct: list[int] = np.diag(self.counts).tolist()
+        return correct if self.others_correct is None else [*correct[:-1], self.others_correct]
 
     @property
     def accuracy(self) -> float:
         """Correct predictions / all."""
-        return int(np.trace(self.counts)) / int(self.counts.sum())
+        return sum(self.correct) / int(self.counts.sum())
 
     @property
     def classes(self) -> dict[str, PRFScore]:
         """The scores of each class."""
-        gold, predicted, correct = self.counts.sum(1).tolist(), self.counts.sum(0).tolist(), np.diag(self.counts).tolist()
-        return {label: PRFScore(*each) for label, *each in zip(self.labels, gold, predicted, correct, strict=True)}
+        gold, predicted = self.counts.sum(1).tolist(), self.counts.sum(0).tolist()
+        return {label: PRFScore(*each) for label, *each in zip(self.labels, gold, predicted, self.correct, strict=True)}
 
     @property
     def macro_f1(self) -> float:
@@ -59,16 +67,17 @@ class Confusion:
     def matthews(self) -> float:
         """The Matthews correlation coefficient, from -1 to 1; 0 if gold or predictions have only one class."""
         gold, predicted = self.counts.sum(1).tolist(), self.counts.sum(0).tolist()
-        correct, total = int(np.trace(self.counts)), int(self.counts.sum())
+        correct, total = sum(self.correct), int(self.counts.sum())
         covariance = correct * total - sum(a * b for a, b in zip(gold, predicted, strict=True))
         variances = (total**2 - sum(a * a for a in gold)) * (total**2 - sum(b * b for b in predicted))
         return covariance / math.sqrt(variances) if variances else 0.0
 
     def largest(self, most: int) -> Confusion:
-        """Return the matrix of the classes with most gold labels and predictions; all others are one class.
+        """Return the matrix of the classes with most gold labels and predictions; all others are one class, in one row.
 
-        >>> confusion(["a", "a", "b", "c"], ["a", "b", "b", "b"]).largest(1).labels
-        ('b', '(others)')
+        >>> table = confusion(["a", "a", "b", "c"], ["a", "a", "b", "b"]).largest(1)
+        >>> table.labels, table.counts.tolist(), table.accuracy   # b for c is an error, though it is in the last cell
+        (('a', '(others)'), [[2, 0], [0, 2]], 0.75)
         """
         if most >= len(self.labels):
             return self
@@ -78,7 +87,8 @@ class Confusion:
         rows = np.array([row.get(number, most) for number in range(len(self.labels))])
         counts = np.zeros((most + 1, most + 1), dtype=np.int64)
         np.add.at(counts, (rows[:, None], rows[None, :]), self.counts)
-        return Confusion((*(self.labels[number] for number in kept), OTHERS), counts)
+        correct = sum(self.correct) - sum(self.correct[number] for number in kept)
+        return Confusion((*(self.labels[number] for number in kept), OTHERS), counts, correct)
 
     def __str__(self) -> str:
         classes = self.classes

@@ -2,7 +2,8 @@
 
 Data that is mostly Chinese gets the Chinese model and its splitter instead of the English ones; data by single characters, as
 Chinese names are tagged, gets the splitter `characters` for prediction, and encoders of words read the words that contain the
-characters (`polyseme.encoders.word_features`). What the user chose stays; English for Chinese data is refused.
+characters (`polyseme.encoders.word_features`). Data in a script that neither model has read, such as Cyrillic, gets no encoder:
+English vectors of such words are noise. What the user chose stays; English for Chinese data is refused.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from polyseme.base.errors import UsageError, arg
 from polyseme.encoders.base import Encoder
 from polyseme.encoders.folder import chinese_splitter
+from polyseme.studies.config import NONE
 from polyseme.tasks.base import Task
 from polyseme.tasks.config import TaskConfig
 from polyseme.text.script import ScriptProfile, are_single_characters
@@ -60,6 +62,10 @@ class DataScript:
 
     def default_encoder(self, notify: Notify) -> str:
         """The name of the encoder where none is given."""
+        if self.profile.is_foreign:
+            why = f"the data is mostly in {self.profile.main}, and the models en and zh have read none"
+            notify(f"{why}: {arg('encoder', NONE)}; a model of your own text may help (polyseme pretrain elmo)")
+            return NONE
         if not self.profile.is_chinese:
             return "en"
         notify(f"the data is mostly Chinese ({self.profile.percent}): {arg('encoder', 'zh')}")
@@ -90,6 +96,9 @@ class DataScript:
             which = "new texts" if words_are_given else "its texts"
             notify(f"the data is mostly Chinese ({self.profile.percent}): {which} are split into words as for the model zh")
             return chinese_splitter()
+        if self.raw and not contextual and self.profile.is_unspaced:
+            notify(f"the data is mostly in {self.profile.main}, without spaces between words: {arg('splitter', 'characters')}")
+            return get_splitter("characters")
         effective = contextual[0].splitter.name if contextual else "english"
         if self.raw and effective in ("english", "whitespace") and (problem := self.profile.warning()):
             notify(f"{problem}: consider {arg('splitter', 'characters')}, or text whose words are separated by spaces")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
@@ -172,7 +172,7 @@ def confusion_text(table: Confusion, width: int = WIDTH) -> str:
 
     for most in range(min(len(table.labels), _CLASSES), 0, -1):
         part = table.largest(most)
-        text = str(Confusion(tuple(short(label, _LABEL) for label in part.labels), part.counts))
+        text = str(replace(part, labels=tuple(short(label, _LABEL) for label in part.labels)))
         if max(map(cell_len, text.splitlines())) <= width:
             break
     return text

@@ -136,6 +136,29 @@ class ScriptProfile:
         return self.is_chinese and not self.is_split
 
     @property
+    def is_unspaced(self) -> bool:
+        """Whether the text is in a script that has no spaces between words, Chinese apart, and has none."""
+        return self.main in ("Japanese", *_UNSPACED) and self.mean_run > _LONG_RUN
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether most letters are neither Latin nor Chinese: the models that come with polyseme have read no such text."""
+        known = self.share("Latin") if self.is_japanese else self.share("Latin", "Han")
+        return bool(self.letters) and known < MOSTLY
+
+    @property
+    def main(self) -> str:
+        """What the text is mostly written in, for messages.
+
+        >>> ScriptProfile.of("Привет, мир").main, ScriptProfile.of("東京に行きます").main, ScriptProfile.of("வணக்கம்").main
+        ('Cyrillic', 'Japanese', 'another script')
+        """
+        if self.is_japanese and self.share("Han", "kana") >= MOSTLY:
+            return "Japanese"
+        name = next(iter(self.shares), "")
+        return name if self.share(name) >= MOSTLY else "another script"
+
+    @property
     def percent(self) -> str:
         """How much of the text is Han, for messages."""
         return f"{100 * self.share('Han'):.0f} % of its letters"
@@ -151,10 +174,9 @@ class ScriptProfile:
             mixed = SOME <= self.share("Han") < MOSTLY and not self.is_split and self.share("kana", "Hangul") < SOME
             mixed &= self.letters >= _FEW_LETTERS
             return f"{self.percent.replace('its', 'the')} are Chinese, and a run of them counts as one word" if mixed else None
-        main = "Japanese" if self.is_japanese and self.share("Han", "kana") >= MOSTLY else next(iter(self.shares))
-        if main != "Japanese" and (main not in _UNSPACED or self.shares[main] < MOSTLY):
+        if not self.is_unspaced:
             return None
-        return f"the text is mostly {main}, which has no spaces between words, so whole phrases count as words"
+        return f"the text is mostly {self.main}, which has no spaces between words, so whole phrases count as words"
 
 
 def are_single_characters(sentences: Iterable[Iterable[str]]) -> bool:
