@@ -59,9 +59,14 @@ def test_unigrams_are_the_frequencies_of_words(tmp_path):
     found = baselines(shards, range(50), range(50, 54), np.arange(5, dtype=np.int32))
     expected = math.exp(-(math.log(100 / 200) + 2 * math.log(50 / 200)) / 3)  # of 200 predictions, ends included
     assert found.unigram == pytest.approx(expected, rel=0.05)
+    assert found.words == 8 and found.known == 1.0
 
 
 def test_verdicts():
     counted = Baselines(500.0, 100.0)
     said = [counted.verdict({"perplexity": value}).partition(":")[0] for value in (80, 180, 300, 900)]
     assert said == ["usable", "usable", "hardly usable", "not usable"]
+    few = Baselines(500.0, 100.0, words=12).verdict({"perplexity": 80})
+    assert few.startswith("usable") and "only 12 held-out words" in few
+    unknown = Baselines(500.0, 100.0, words=4000, known=0.2).verdict({"perplexity": 80})
+    assert unknown.startswith("perhaps not usable: only 20 % of the 4,000 held-out words") and "splitter that finds its words" in unknown

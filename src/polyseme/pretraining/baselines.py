@@ -12,16 +12,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polyseme.base.errors import arg
 from polyseme.pretraining.kneser_ney import estimate
 from polyseme.pretraining.ngram_counts import BEGIN, count_ngrams, to_stream
 from polyseme.pretraining.vocabulary_index import TypeIds
 from polyseme.text.shards.shards import Shards
+from polyseme.text.vocabulary import SPECIAL_TOKENS
 
 ORDER = 3
 MAX_WORDS = 5_000_000
 """Words that are counted: the end of a longer text, some ten seconds."""
 USABLE = 2.0
 """Times the perplexity of 3-grams, at most, for a model to be usable."""
+FEW_WORDS = 1000
+"""Held-out words that tell little."""
+_UNKNOWN = SPECIAL_TOKENS.index("<UNK>")
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,10 @@ class Baselines:
     trigram: float
     trigram_backward: float | None = None
     """That of a 3-gram model which reads from right to left, for models of both directions."""
+    words: int = FEW_WORDS
+    """Held-out words."""
+    known: float = 1.0
+    """How many of them occur in the training text and the vocabulary."""
 
     def to_dict(self) -> dict[str, float]:
         """Plain values."""
@@ -49,6 +58,11 @@ class Baselines:
         """Whether a model with these scores is usable, in words."""
         ratio, perplexity = scores["perplexity"] / self.mean_trigram, scores["perplexity"]
         beside = f"3-gram {self.mean_trigram:,.1f}, unigram {self.unigram:,.1f}"
+        if self.known < 0.5:
+            seen = f"{100 * self.known:.0f} % of the {self.words:,} held-out words occur in the training text ({beside})"
+            return f"perhaps not usable: only {seen}; give more text, or a {arg('splitter')} that finds its words"
+        if self.words < FEW_WORDS:
+            beside += f"; only {self.words:,} held-out words"
         if perplexity >= self.unigram:
             return f"not usable: no better than the frequencies of words ({beside}); give more time or more text"
         if ratio > USABLE:
@@ -65,7 +79,10 @@ def baselines(shards: Shards, train: range, held_out: range, ids: TypeIds, *, bo
     scored = _part(shards, held_out)
     unigram, trigram = (_perplexity(counted, scored, ids, size, order) for order in (1, ORDER))
     backward = _perplexity(_reversed(counted), _reversed(scored), ids, size, ORDER) if both else None
-    return Baselines(unigram, trigram, backward)
+    seen = np.zeros(size, dtype=bool)
+    seen[ids[np.unique(counted.words)]] = True
+    seen[_UNKNOWN] = False
+    return Baselines(unigram, trigram, backward, scored.total, float(seen[ids[scored.words]].mean()))
 
 
 def _perplexity(counted: Shards, scored: Shards, ids: TypeIds, size: int, order: int) -> float:
