@@ -85,6 +85,17 @@ def test_it_is_computed_once(encoder: Elmo, tmp_path: Path, monkeypatch: pytest.
     assert torch.equal(first.batch([0, 2]), again.batch([0, 2])) and len(again) == len(SENTENCES)
 
 
+def test_without_a_terminal_the_time_that_is_left_is_reported(
+    encoder: Elmo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(layer_cache, "_AT_A_TIME", 1)
+    monkeypatch.setattr(layer_cache, "_REPORT", 0)
+    monkeypatch.setattr(layer_cache, "visible", lambda: False)
+    with caplog.at_level("INFO"):
+        LayerCache.build(encoder, TEXTS, tmp_path)
+    assert "layers of 3 of 4 texts, about" in caplog.text and "of 4 of 4" not in caplog.text
+
+
 def test_other_weights_or_text_have_another_cache(encoder: Elmo, tmp_path: Path) -> None:
     LayerCache.build(encoder, TEXTS, tmp_path)
     LayerCache.build(encoder, [*TEXTS, [["more"]]], tmp_path)

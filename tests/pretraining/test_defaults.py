@@ -69,4 +69,7 @@ def test_verdicts():
     few = Baselines(500.0, 100.0, words=12).verdict({"perplexity": 80})
     assert few.startswith("usable") and "only 12 held-out words" in few
     unknown = Baselines(500.0, 100.0, words=4000, known=0.2).verdict({"perplexity": 80})
-    assert unknown.startswith("perhaps not usable: only 20 % of the 4,000 held-out words") and "splitter that finds its words" in unknown
+    assert (
+        unknown.startswith("perhaps not usable: only 20 % of the 4,000 held-out words")
+        and "splitter that finds its words" in unknown
+    )

@@ -15,6 +15,7 @@ import json
 import mmap
 import os
 import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
@@ -24,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from polyseme.base.display import count
+from polyseme.base.display import count, format_duration
 from polyseme.base.errors import FormatError, PolysemeError
 from polyseme.base.files import read_json, wrap_os_errors, write_text
 from polyseme.base.progress import progress, report, visible
@@ -38,6 +39,7 @@ _NAME = "layers-"
 _AT_A_TIME = 1 << 14  # words between two records of progress
 _MORE_ON_CUDA = 8  # times as many, for several large batches
 _MAPPED = 1 << 28  # bytes that are read before the mapped pages are given back
+_REPORT = 30  # seconds between two reports, where there is no progress bar
 
 Document = Sequence[Sequence[str]]
 """Sentences that are read together, often only one."""
@@ -161,6 +163,8 @@ def _fill(encoder: Encoder, documents: Sequence[Document], states: np.memmap, of
         report(
             f"computing the layers of {count(len(documents) - done, 'text')} with {Path(encoder.source or encoder.kind).name}"
         )
+    first, began = done, time.monotonic()
+    last = began
     with progress("computing frozen layers", len(documents) - done, "texts") as advance:
         words = _AT_A_TIME * (_MORE_ON_CUDA if encoder.device.type == "cuda" else 1)
         while done < len(documents):
@@ -170,6 +174,9 @@ def _fill(encoder: Encoder, documents: Sequence[Document], states: np.memmap, of
             _give_back(states)
             done = end
             write_text(part / PROGRESS, json.dumps({"sentences": done}))
+            if not visible() and (now := time.monotonic()) - last >= _REPORT and done < len(documents):
+                last, left = now, (now - began) * int(offsets[-1] - offsets[done]) / max(int(offsets[done] - offsets[first]), 1)
+                report(f"layers of {done:,} of {len(documents):,} texts, about {format_duration(left)} left")
 
 
 def _give_back(states: np.ndarray) -> None:
