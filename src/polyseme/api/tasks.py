@@ -73,7 +73,7 @@ EncoderNames = Annotated[
     Encoders,
     Setting(
         help="none, or models joined by +: en, zh, folders, Hub ids, files of word vectors (vectors.bin+en).",
-        default_text="en; zh for Chinese",
+        default_text="en; zh for Chinese; none for scripts that neither has read",
         metavar="MODEL",
         flags=("-e",),
     ),
