@@ -280,3 +280,11 @@ def test_swapped_columns_are_suspected(tmp_path: Path) -> None:
     problems = [Tagging.data_problems(Tagging.read(tmp_path / f"{name}.conll", PLAIN), PLAIN) for name in ("good", "swapped")]
     assert problems[0] == [] and len(problems[1]) == 1
     assert "30 different tags and 2 different words: are the columns swapped?" in problems[1][0]
+
+
+def test_a_training_file_without_empty_lines_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.conll"
+    file.write_text("Ann B-PER\nran O\n. O\n" * 100)
+    with pytest.raises(FormatError, match="300 words and no empty line; expected a word and a tag per line"):
+        Tagging.read(file, SMALL, training=True)
+    assert len(Tagging.read(file, SMALL)[0].words) == 300

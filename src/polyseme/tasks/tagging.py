@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from polyseme.base.errors import arg
+from polyseme.base.errors import FormatError, arg
 from polyseme.encoders.batch import Sentence
 from polyseme.metrics.accuracy import accuracy
 from polyseme.metrics.classes import Confusion, confusion
@@ -51,6 +51,7 @@ from polyseme.tasks.tag_repair import repair_tags
 from polyseme.tasks.tag_scheme import allowed_transitions, from_bioes, predicted_labels, scheme_labels, scheme_of, to_bioes
 from polyseme.tasks.tagging_config import Scheme, TaggingConfig
 from polyseme.text.labelled.conll import TaggedSentence, read_conll, refuse_one_tag
+from polyseme.text.labelled.tagged_shapes import EXPECTED, LONG
 from polyseme.text.labelled.text_in_context import TextInContext, document_of, in_documents
 from polyseme.text.words import Splitter
 
@@ -103,6 +104,8 @@ class Tagging(Task):
         is_number = config.column is not None and config.column.lstrip("-").isdecimal()
         column = int(config.column or 0) if is_number else config.column
         sentences = read_conll(path, column=column, strict=config.strict)
+        if training and len(sentences) == 1 and len(sentences[0].words) > LONG:
+            raise FormatError(path, f"has {len(sentences[0].words):,} words and no empty line; {EXPECTED}")
         if config.strict:
             scheme_of(sentences, path, warn=True)  # refuses mixed schemes, with the line
         elif config.scheme != "plain":

@@ -1,6 +1,7 @@
 """TaggedSentence sentences: columns, BMES and CoNLL-U."""
 
 import gzip
+import json
 import lzma
 
 import pytest
@@ -126,3 +127,58 @@ def test_real_data(name, sentences, words, names):
     assert (len(found), sum(len(sentence.words) for sentence in found)) == (sentences, words)
     if names is not None:
         assert sum(len(spans(sentence.tags)) for sentence in found) == names
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_column_of_word_numbers(write, caplog, start):
+    rows = [["Ann\tB-PER", "saw\tO", "Bo\tB-PER"], ["Go\tO"], ["It\tO", "is\tO"]]
+    text = "\n\n".join("\n".join(f"{number}\t{row}" for number, row in enumerate(each, start)) for each in rows)
+    path = write(text)
+    assert [sentence.words for sentence in read_conll(path)] == [["Ann", "saw", "Bo"], ["Go"], ["It", "is"]]
+    assert [sentence.tags for sentence in read_conll(path)] == [["B-PER", "O", "B-PER"], ["O"], ["O", "O"]]
+    assert "the second is read as the words" in caplog.text
+    assert read_conll(path, column=1)[0] == TaggedSentence([str(start + n) for n in range(3)], ["Ann", "saw", "Bo"])
+
+
+@pytest.mark.parametrize("text", ["1 CD O\n2 CD O\n4 CD O\n", "1 O\n2 O\n", "1 CD O\n\n1 CD O\n"])
+def test_numbers_as_words(write, text):
+    assert read_conll(write(text))[0].words[0] == "1"
+
+
+@pytest.mark.parametrize("names", [("tokens", "tags"), ("words", "ner_tags"), ("tokens", "labels")])
+def test_json_lines(write, names):
+    lines = [{names[0]: ["Ann", "ran"], names[1]: ["B-PER", "O"]}, {names[0]: [], names[1]: []}, {names[0]: ["Go"], names[1]: ["O"]}]
+    expected = [TaggedSentence(["Ann", "ran"], ["B-PER", "O"]), TaggedSentence(["Go"], ["O"])]
+    path = write("\n".join(map(json.dumps, lines)) + "\n")
+    assert read_conll(path) == expected == read_conll(path, column=names[1])
+    assert [sentence.lines for sentence in read_conll(path)] == [[1, 1], [3]]
+    assert read_conll(write(json.dumps(lines, indent=1), "array.json")) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"tokens": ["Ann", "ran"], "ner_tags": [1, 0]}', "the tag 1, which is not a name; write names"),
+        ('{"tokens": ["Ann", "ran"], "tags": ["O"]}', "2 tokens and 1 tags"),
+        ('{"text": "Ann ran", "entities": []}', r"no list of words \(fields: text, entities\); expected"),
+        ('{"tokens": ["Ann"], "pps": ["O"]}', "no list of tags"),
+    ],
+)
+def test_json_lines_without_tags(write, line, message):
+    for strict in (True, False):
+        with pytest.raises(FormatError, match=message):
+            read_conll(write(line), strict=strict)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Ann/B-PER saw/O Bo/B-PER\nGo/O on/O ./O\n", "'Ann/B-PER', on each line: separate them at '/'; expected a word and a tag"),
+        ("Ann_NNP saw_VBD\nGo_VB on_RP\n", "separate them at '_'"),
+        ("Sentence #,Word,POS,Tag\nSentence: 1,Ann,NN,B-PER\n,saw,VB,O\n", "seems to be CSV .*an empty line between sentences"),
+        ("Ann,B-PER\nsaw,O\n\nGo,O\n", "seems to be CSV"),
+    ],
+)
+def test_other_shapes(write, text, message):
+    with pytest.raises(FormatError, match=message):
+        read_conll(write(text), strict=False)

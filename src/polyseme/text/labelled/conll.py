@@ -3,25 +3,33 @@
 In a CoNLL file a line is a word and its tags, separated by spaces or tabs, and a blank line ends a sentence; a line whose
 first column is `-DOCSTART-` begins a document. CoNLL-U (Universal Dependencies) is recognised by content: ten columns
 separated by tabs, the first a number. Only there do columns have names and lines that begin with `#` are comments (`# newdoc`
-begins a document); multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped.
+begins a document); multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped. Other files may number their words too: if the
+first of three columns or more counts from 0 or 1 in each sentence, the second has the words.
+
+JSON lines are read as `tagged_shapes` says.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 from polyseme.base.errors import FormatError, PolysemeError, UsageError, arg, nearest
 from polyseme.text.labelled.bad_rows import BadRows
 from polyseme.text.labelled.numbered_lines import Line, cells, numbered_lines
+from polyseme.text.labelled.tagged_shapes import EXPECTED, JSON_EXPECTED, json_lines, json_sentences, refuse_other_shapes
 
+_log = logging.getLogger(__name__)
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 """The columns of CoNLL-U."""
 _NUMBER = re.compile(r"\d+(?:[-.]\d+)?")
 _DOCUMENT = re.compile(r"#\s*newdoc\b")
+_MOST = 0.9  # of the sentences number their words, where the first column does
 
 Column = int | str | None
 ConllLine = tuple[int, list[str] | None]
@@ -44,16 +52,21 @@ class TaggedSentence:
 def read_conll(path: str | Path, *, column: Column = None, strict: bool = True) -> list[TaggedSentence]:
     """Read all sentences of a file (plain or compressed), with the tags of one column.
 
-    `column`: a number from 0, or from -1 backwards; in CoNLL-U also a name (upos, xpos, feats, deprel ...). Default: upos in
-    CoNLL-U, else the last column. `strict=False`: sentences with bad lines are skipped and counted, instead of being an error.
+    `column`: a number from 0, or from -1 backwards; in CoNLL-U also a name (upos, xpos, feats, deprel ...), in JSON lines the
+    field of the tags. Default: upos in CoNLL-U, else the last column. `strict=False`: sentences with bad lines are skipped and counted, instead of being an error.
 
     >>> import tempfile; file = Path(tempfile.mkdtemp(), "a.bmes"); _ = file.write_text("吴 B-NAME\\n重 E-NAME\\n\\n， O\\n")
     >>> read_conll(file)[0]
     TaggedSentence(words=['吴', '重'], tags=['B-NAME', 'E-NAME'])
     """
     lines, bad = list(numbered_lines(path)), BadRows(path, strict=strict, unit="sentence")
+    if (objects := json_lines(lines)) is not None:
+        return _from_json(path, objects, column, bad)
     conllu = _is_conllu(line for _, line in lines)
-    word, tag = int(conllu), _tag_column(path, column, conllu)
+    tag = _tag_column(path, column, conllu)
+    if not conllu:
+        refuse_other_shapes(path, lines)
+    word = int(conllu or _has_index(path, lines, tag))
     rows = _conllu_rows(lines, bad) if conllu else _plain_rows(lines, bad, tag)
     sentences: list[TaggedSentence] = []
     fresh, spoiled, document, skipped = True, False, 0, 0
@@ -78,8 +91,32 @@ def read_conll(path: str | Path, *, column: Column = None, strict: bool = True) 
         sentences[-1].lines.append(number)
     bad.finish(len(sentences), skipped)
     if not sentences:
-        raise FormatError(path, "has no sentences; expected a word and its tags on each line")
+        raise FormatError(path, f"has no sentences; {EXPECTED}")
     return sentences
+
+
+def _from_json(path: str | Path, objects: list[Line], column: Column, bad: BadRows) -> list[TaggedSentence]:
+    found = json_sentences(path, objects, column, bad)
+    sentences = [TaggedSentence(words, tags, [number] * len(words)) for number, words, tags in found]
+    bad.finish(len(sentences))
+    if not sentences:
+        raise FormatError(path, f"has no sentences; {JSON_EXPECTED}")
+    return sentences
+
+
+def _has_index(path: str | Path, lines: list[Line], tag: int) -> bool:
+    """Whether the first of three columns or more numbers the words of each sentence, so that the second has the words."""
+    rows = (cells(line) for _, line in lines)
+    groups = groupby((row for row in rows if row[:1] != ["-DOCSTART-"]), key=bool)
+    sentences = [list(group) for full, group in groups if full]
+    if max(map(len, sentences), default=0) < 2 or any(tag in (1, 1 - len(row)) or len(row) < 3 for row in sentences[0]):
+        return False
+    first = [[row[0] for row in rows] for rows in sentences]
+    counted = max(sum(each == [str(start + word) for word in range(len(each))] for each in first) for start in (0, 1))
+    if counted < _MOST * len(sentences):
+        return False
+    _log.warning("%s: the first column numbers the words of each sentence; the second is read as the words", path)
+    return True
 
 
 def _is_conllu(lines: Iterable[str]) -> bool:
